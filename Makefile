@@ -7,14 +7,69 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+
+# More arguments for pytest, as in: make test ARGS="-k tombstone"
+ARGS ?=
+
+DEMO := reports/demo
+PLAN := scenarios/sweeps/leo_fixes.yaml
+
+HAVE_JAVA = command -v "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" >/dev/null
+NO_JAVA := needs Java 17 or 21, and there is none; on Debian: apt-get install openjdk-17-jre-headless
+
+.PHONY: help
+help:  ## what can be made
+	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):[^#]*## /\1	/' | expand -t 12
 
 .PHONY: install
 install: $(STAMP)  ## make the environment (.venv); again only when pyproject.toml or the lock changed
 
 $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "Replog needs Python 3.11 or newer; name one with: make install PYTHON=python3.11" >&2; exit 2; }
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	  { echo "Replog needs Python 3.11 or newer; name one: make install PYTHON=python3.11" >&2; exit 2; }
+	@echo "making the environment in $(VENV) (the first time takes a few minutes) ..." >&2
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+	@$(PIP) --require-hashes -r requirements.lock
+	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
+
+.PHONY: demo
+demo: $(STAMP)  ## run the scenario suite, sweep both fixes on random scenarios, write the report
+	$(BIN)/replog suite scenarios
+	@if ! $(HAVE_JAVA); then echo "The sweep of the demo $(NO_JAVA)"; exit 0; fi; \
+	set -ex; rm -rf $(DEMO); \
+	$(BIN)/replog sweep $(PLAN) --count 2000 --seed 280 --out $(DEMO) --engine spark; \
+	$(BIN)/replog report $(DEMO)
+
+.PHONY: test
+test: $(STAMP)  ## all tests, those on Spark included
+	@$(HAVE_JAVA) || { echo "The tests on Spark are part of the suite: it $(NO_JAVA)" >&2; exit 2; }
+	@$(BIN)/python -m pytest $(ARGS)
+
+.PHONY: lint
+lint: $(STAMP)  ## style, format, types, who may import whom
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy --strict sim
+	$(BIN)/lint-imports
+
+.PHONY: notebooks
+notebooks: $(STAMP)  ## execute the notebooks; an error in a cell fails
+	@$(BIN)/python -m pytest --nbmake notebooks
+
+.PHONY: bench
+bench: $(STAMP)  ## measure, write reports/bench.json
+	$(BIN)/python -m sim.bench
+
+.PHONY: lock
+lock:  ## write requirements.lock anew from pyproject.toml; needs uv on the PATH
+	uv pip compile pyproject.toml --all-extras --group test --group lint --group build \
+	  --universal --fork-strategy fewest --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-header --quiet --upgrade --output-file requirements.lock
+
+.PHONY: clean
+clean:  ## remove the environment, the caches and the demo's output
+	rm -rf $(VENV) $(DEMO) build dist *.egg-info .coverage .hypothesis .import_linter_cache \
+	  .mypy_cache .pytest_cache .ruff_cache artifacts derby.log metastore_db spark-warehouse
+	find sim tests -type d -name __pycache__ -prune -exec rm -rf {} +

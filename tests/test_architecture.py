@@ -1,0 +1,72 @@
+"""The layers of the design hold, and the contracts that say so can fail.
+
+The contracts themselves are in `pyproject.toml`, section `[tool.importlinter]`.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run import-linter on the `sim` package and the contracts of `folder`."""
+    command = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    return subprocess.run(
+        [sys.executable, "-c", command, "--no-cache"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of the package and its contracts, to break."""
+    shutil.copytree(ROOT / "sim", tmp_path / "sim", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def test_a_layer_imports_only_from_below() -> None:
+    result = lint_imports(ROOT)
+
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "broken"),
+    [
+        (
+            "sim/log/record.py",
+            "import sim.compaction.cleaner",
+            "A layer imports only from layers below it",
+        ),
+        ("sim/compaction/cleaner.py", "import random", "The core is pure"),
+        ("sim/compaction/cleaner.py", "import msgspec", "What a replica does needs the standard"),
+        ("sim/log/record.py", "import simpy", "Time and topology live in sim.world"),
+        ("sim/trace.py", "import pyspark", "Only sim.sweep knows Spark"),
+        ("sim/trace.py", "import pandas", "Only sim.report and sim.sweep know data frames"),
+        ("sim/stray.py", "import json", "A layer imports only from layers below it"),
+    ],
+    ids=lambda value: value.removeprefix("import ") if value.startswith("import ") else None,
+)
+def test_an_import_against_the_design_is_found(
+    copy: Path, module: str, line: str, broken: str
+) -> None:
+    with (copy / module).open("a") as file:
+        file.write(f"\n{line}\n")
+
+    result = lint_imports(copy)
+
+    assert result.returncode == 1
+    assert any(
+        broken in text and text.rstrip().endswith("BROKEN") for text in result.stdout.splitlines()
+    ), result.stdout

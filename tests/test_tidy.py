@@ -1,0 +1,81 @@
+"""House rules that no linter knows: how long things may be, and what a lock file may say."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+MODULES = sorted([*ROOT.glob("sim/**/*.py"), *ROOT.glob("tests/**/*.py")])
+PUBLIC = [
+    path
+    for path in MODULES
+    if path.is_relative_to(ROOT / "sim")
+    and (path.stem in {"__init__", "__main__"} or not path.stem.startswith("_"))
+]
+
+MODULE_LINES = 350
+FUNCTION_LINES = 70
+LINE_COLUMNS = 100
+
+
+def name(path: Path) -> str:
+    """The path inside the repository: `sim/log/record.py`."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def functions(source: str) -> Iterator[tuple[str, int]]:
+    """Name and number of lines of each function, nested ones included, decorators not counted."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno is not None
+            yield node.name, node.end_lineno - node.lineno + 1
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_a_module_is_short_enough_to_have_one_purpose(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= MODULE_LINES
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_a_function_fits_on_a_screen(path: Path) -> None:
+    too_long = {
+        function: lines for function, lines in functions(path.read_text()) if lines > FUNCTION_LINES
+    }
+
+    assert too_long == {}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_a_line_fits_beside_another_file(path: Path) -> None:
+    too_long = [
+        number
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if len(line) > LINE_COLUMNS
+    ]
+
+    assert too_long == []
+
+
+@pytest.mark.parametrize("path", PUBLIC, ids=name)
+def test_a_public_module_says_what_it_is_for(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+def test_the_lock_file_names_no_index() -> None:
+    """Where packages come from is the installing machine's business.
+
+    An address in the lock would send everybody to one registry, or publish a private mirror's name.
+    """
+    assert "://" not in (ROOT / "requirements.lock").read_text()
+
+
+def test_the_lock_file_pins_every_package_once_and_with_hashes() -> None:
+    """One version for all versions of Python, so that a run is the same on each of them."""
+    entries = (ROOT / "requirements.lock").read_text().replace("\\\n", " ").splitlines()
+    pinned = [line for line in entries if line and not line.lstrip().startswith("#")]
+    packages = [line.split("==")[0] for line in pinned]
+
+    assert [line.split()[0] for line in pinned if "--hash=sha256:" not in line] == []
+    assert packages == sorted(set(packages))
