@@ -1,0 +1,25 @@
+"""What one cleaning pass does to the segments of one log; knows nothing of clusters.
+
+Pure: standard library only, no clock, no randomness, no input or output.
+"""
+
+from sim.compaction.cleaner import Cleaning, CleaningPass, clean
+from sim.compaction.fixes import FIXES, Fix
+from sim.compaction.fold import fold
+from sim.compaction.strategies import STRATEGIES, Strategy, strategy_for
+from sim.compaction.tombstones import TOMBSTONE_MARKS, TOMBSTONE_REMOVALS, TombstoneRemoval
+
+__all__ = [
+    "FIXES",
+    "STRATEGIES",
+    "TOMBSTONE_MARKS",
+    "TOMBSTONE_REMOVALS",
+    "Cleaning",
+    "CleaningPass",
+    "Fix",
+    "Strategy",
+    "TombstoneRemoval",
+    "clean",
+    "fold",
+    "strategy_for",
+]

@@ -1,0 +1,101 @@
+"""Compaction strategies: which record of a key wins (KIP-280, `compaction.strategy`).
+
+A strategy is a version order on records: the highest tuple wins. Every tuple ends with the offset,
+so ties go to the later record, as KIP-280 asks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from sim.log import Record
+
+Version = tuple[int, ...]
+"""Compared like any tuple; the last item is the record's offset."""
+
+VERSION_HEADER_BYTES = 8
+
+
+class Strategy(Protocol):
+    """A version order. `name` is its value in rules; `source` says who asks for it."""
+
+    @property
+    def name(self) -> str:
+        """Value of `compaction.strategy`."""
+
+    @property
+    def source(self) -> str:
+        """The document that defines it."""
+
+    def version(self, record: Record) -> Version:
+        """The version of a keyed data record; of one key, the highest wins."""
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetStrategy:
+    """The record with the highest offset wins; Kafka's only strategy."""
+
+    name: str = "offset"
+    source: str = "KIP-280, Proposed Changes; Cleaner.shouldRetainRecord"
+
+    def version(self, record: Record) -> Version:
+        """The offset alone."""
+        return (record.offset,)
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampStrategy:
+    """The record with the highest timestamp wins; among equals the later one."""
+
+    name: str = "timestamp"
+    source: str = "KIP-280, Proposed Changes"
+
+    def version(self, record: Record) -> Version:
+        """Timestamp in ms (-1 = none, loses to any), then offset."""
+        return (record.timestamp_ms, record.offset)
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderStrategy:
+    """The record with the highest version header wins; a record without one loses to any with one.
+
+    The version is the last header with exactly the configured name; its value is a signed big-endian
+    8-byte integer. Any other length is no version, without falling back to an earlier occurrence.
+    """
+
+    header: str = "version"
+    name: str = "header"
+    source: str = "KIP-280, Proposed Changes"
+
+    def version(self, record: Record) -> Version:
+        """(1, value, offset) with a version, (0, 0, offset) without."""
+        for name, value in reversed(record.headers):
+            if name == self.header:
+                if len(value) != VERSION_HEADER_BYTES:
+                    break
+                return (1, int.from_bytes(value, "big", signed=True), record.offset)
+        return (0, 0, record.offset)
+
+
+def encode_version(version: int) -> bytes:
+    """The header value of a version: signed big-endian, 8 bytes (KIP-280).
+
+    Raises:
+        OverflowError: The version does not fit 64 bits.
+    """
+    return version.to_bytes(VERSION_HEADER_BYTES, "big", signed=True)
+
+
+STRATEGIES: dict[str, Strategy] = {
+    strategy.name: strategy
+    for strategy in (OffsetStrategy(), TimestampStrategy(), HeaderStrategy())
+}
+"""The registered strategies by name."""
+
+
+def strategy_for(name: str, *, header: str | None = None) -> Strategy:
+    """The strategy called `name`; `header` names the version header of the header strategy."""
+    if name == "header" and header is not None:
+        return HeaderStrategy(header)
+    return STRATEGIES[name]

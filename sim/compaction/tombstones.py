@@ -1,0 +1,131 @@
+"""Tombstones: what marks one (KIP-87), and when a winning one may go (KIP-534 and its rivals)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sim.log import Record
+
+TombstoneMark = Callable[[Record], bool]
+"""Tells whether a keyed data record is a tombstone."""
+
+
+def null_value(record: Record) -> bool:
+    """A record without a value; Kafka's rule."""
+    return record.value is None
+
+
+def flag(record: Record) -> bool:
+    """A record with the tombstone attribute, whatever its value (KIP-87)."""
+    return record.flagged
+
+
+TOMBSTONE_MARKS: dict[str, TombstoneMark] = {
+    "null_value": null_value,
+    "flag": flag,
+    "explicit": flag,
+}
+"""Marks by rule value. In stories `explicit` means that the step says so; the driver sets the flag."""
+
+
+class Circumstances(NamedTuple):
+    """What a removal rule may look at when a pass meets a winning tombstone.
+
+    Attributes:
+        offset: Offset of the tombstone.
+        horizon_ms: Delete horizon of its batch in ms; None when no earlier pass set one.
+        now_ms: The cleaning replica's clock in ms, taken once at the start of the pass.
+        removal_limit: With gated rules: only tombstones below this offset may go (exclusive).
+        segment_last_modified_ms: Modification time of its segment in ms; None = unknown.
+        legacy_horizon_ms: One horizon for the pass in ms (before KIP-534); None = none.
+    """
+
+    offset: int
+    horizon_ms: int | None
+    now_ms: int
+    removal_limit: int
+    segment_last_modified_ms: int | None
+    legacy_horizon_ms: int | None
+
+    @property
+    def past_horizon(self) -> bool:
+        """An earlier pass set a horizon and it is reached; equality counts as reached."""
+        return self.horizon_ms is not None and self.now_ms >= self.horizon_ms
+
+
+@dataclass(frozen=True, slots=True)
+class TombstoneRemoval:
+    """A rule for removing winning tombstones.
+
+    Attributes:
+        name: Value of the `tombstone_removal` rule.
+        source: Who asks for it.
+        decides: One sentence for people.
+        may_remove: The condition.
+        stamps: True when a retained tombstone gets a delete horizon.
+        gates_markers: True when the removal limit holds for transaction markers, too.
+    """
+
+    name: str
+    source: str
+    decides: str
+    may_remove: Callable[[Circumstances], bool]
+    stamps: bool = True
+    gates_markers: bool = False
+
+
+def _last_modified(c: Circumstances) -> bool:
+    return (
+        c.segment_last_modified_ms is not None
+        and c.legacy_horizon_ms is not None
+        and c.segment_last_modified_ms <= c.legacy_horizon_ms
+    )
+
+
+TOMBSTONE_REMOVALS: dict[str, TombstoneRemoval] = {
+    rule.name: rule
+    for rule in (
+        TombstoneRemoval(
+            "horizon",
+            "KIP-534; Cleaner.shouldRetainRecord",
+            "the first pass stamps now + delete.retention.ms, a later pass at or past it removes",
+            lambda c: c.past_horizon,
+        ),
+        TombstoneRemoval(
+            "immediate",
+            "KIP-534, Motivation: what delete.retention.ms protects from",
+            "the pass that meets it removes it",
+            lambda c: True,
+            stamps=False,
+        ),
+        TombstoneRemoval(
+            "last_modified",
+            "Kafka before 3.1 (KAFKA-4545, KAFKA-8522)",
+            "removed when its segment's modification time is at or below the pass's horizon",
+            _last_modified,
+            stamps=False,
+        ),
+        TombstoneRemoval(
+            "leo_gated",
+            "KIP-630, Tombstone and Delete Operations",
+            "horizon, and every replica's log end offset is above it",
+            lambda c: c.past_horizon and c.offset < c.removal_limit,
+        ),
+        TombstoneRemoval(
+            "coordinated",
+            "Redpanda compaction_coordinator, PR 28087 and 29043",
+            "horizon, and every replica has cleanly compacted past it",
+            lambda c: c.past_horizon and c.offset < c.removal_limit,
+            gates_markers=True,
+        ),
+        TombstoneRemoval(
+            "never",
+            "the upper bound of what retention can cost",
+            "a winning tombstone stays for ever",
+            lambda c: False,
+        ),
+    )
+}
+"""The registered removal rules by name."""

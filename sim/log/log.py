@@ -1,0 +1,200 @@
+"""The log of one replica: segments, its offsets and its leader epochs.
+
+The log end offset is a counter of its own: appends, truncation and loading move it, cleaning does
+not (LocalLog.nextOffsetMetadata). That is what KIP-280's hazard is about.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from operator import attrgetter
+
+from sim.log.epochs import EpochEntry, LeaderEpochCache
+from sim.log.record import Batch
+from sim.log.segment import Segment
+
+_last_offset = attrgetter("last_offset")
+_base_offset = attrgetter("base_offset")
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """When a log rolls to a new segment (UnifiedLog.maybeRoll).
+
+    Attributes:
+        segment_bytes: `segment.bytes`; None = never by size.
+        segment_ms: `segment.ms`, and for compacted topics at most `max.compaction.lag.ms`;
+            None = never by time.
+    """
+
+    segment_bytes: int | None = None
+    segment_ms: int | None = None
+
+
+class Log:
+    """An append-only sequence of batches with gaps, cut into segments.
+
+    Promise: log_start_offset <= log_end_offset; batches ascend and do not overlap; there is always
+    an active segment.
+
+    Attributes:
+        segments: All segments in order; the last one is active.
+        log_start_offset: First offset the log answers for (inclusive).
+        log_end_offset: Next offset to be given (exclusive end).
+        high_watermark: Everything below is committed as far as this replica knows (exclusive).
+        epochs: The leader epoch cache.
+        config: When to roll.
+    """
+
+    __slots__ = (
+        "config",
+        "epochs",
+        "high_watermark",
+        "log_end_offset",
+        "log_start_offset",
+        "segments",
+    )
+
+    def __init__(self, config: LogConfig | None = None) -> None:
+        """An empty log that starts at offset 0."""
+        self.config = config or LogConfig()
+        self.segments = [Segment(0)]
+        self.log_start_offset = 0
+        self.log_end_offset = 0
+        self.high_watermark = 0
+        self.epochs = LeaderEpochCache()
+
+    @property
+    def active(self) -> Segment:
+        """The segment that is appended to; the cleaner never touches it in simulated time."""
+        return self.segments[-1]
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all segments."""
+        return sum([segment.size_bytes for segment in self.segments])
+
+    def batches(self) -> Iterator[Batch]:
+        """All batches in offset order."""
+        for segment in self.segments:
+            yield from segment.batches
+
+    def last_batch(self) -> Batch | None:
+        """The batch with the highest offsets, wherever it is; None for a log without batches."""
+        for segment in reversed(self.segments):
+            if segment.batches:
+                return segment.batches[-1]
+        return None
+
+    def append(self, batch: Batch, *, now_ms: int) -> None:
+        """Add a batch at or above the log end offset; a gap is accepted, going back is not.
+
+        Raises:
+            ValueError: The batch starts below the log end offset
+                (UnexpectedAppendOffsetException in UnifiedLog.append).
+        """
+        if batch.base_offset < self.log_end_offset:
+            raise ValueError(
+                f"batch at offset {batch.base_offset} is below the log end offset "
+                f"{self.log_end_offset}"
+            )
+        if self._must_roll(batch, now_ms):
+            self.roll(batch.base_offset, now_ms=now_ms)
+        self.segments[-1].append(batch, now_ms=now_ms)
+        self.epochs.assign(batch.epoch, batch.base_offset)
+        self.log_end_offset = batch.last_offset + 1
+
+    def _must_roll(self, batch: Batch, now_ms: int) -> bool:
+        segment, config = self.segments[-1], self.config
+        if not segment.batches:
+            return False
+        if (
+            config.segment_bytes is not None
+            and segment.size_bytes + batch.size_bytes > config.segment_bytes
+        ):
+            return True
+        if config.segment_ms is None:
+            return False
+        if segment.first_timestamp_ms >= 0 and batch.timestamp_ms >= 0:
+            return batch.timestamp_ms - segment.first_timestamp_ms > config.segment_ms
+        return now_ms - segment.last_modified_ms > config.segment_ms
+
+    def roll(self, base_offset: int | None = None, *, now_ms: int) -> None:
+        """Start a new active segment at `base_offset` or at the log end offset."""
+        base = self.log_end_offset if base_offset is None else base_offset
+        self.segments.append(Segment(base, last_modified_ms=now_ms))
+
+    def read(self, offset: int, *, max_batches: int | None = None) -> list[Batch]:
+        """Batches from the first one that ends at or above `offset`, at most `max_batches`."""
+        segments = self.segments
+        if offset >= self.log_end_offset:
+            return []
+        index = max(bisect_right(segments, offset, key=_base_offset) - 1, 0)
+        batches = segments[index].batches
+        found = batches[bisect_left(batches, offset, key=_last_offset) :]
+        for segment in segments[index + 1 :]:
+            if max_batches is not None and len(found) >= max_batches:
+                break
+            found = found + segment.batches
+        return found if max_batches is None else found[:max_batches]
+
+    def truncate_to(self, offset: int) -> None:
+        """Remove everything at or above `offset`; the log end offset becomes `offset`.
+
+        A batch that straddles `offset` goes whole (LogSegment.truncateTo). Epochs that start at or
+        above `offset` are forgotten even when nothing is removed (UnifiedLog.truncateTo).
+        """
+        self.epochs.truncate_from(offset)
+        if offset >= self.log_end_offset:
+            return
+        while len(self.segments) > 1 and self.segments[-1].base_offset >= offset:
+            self.segments.pop()
+        active = self.segments[-1]
+        keep = bisect_left(active.batches, offset, key=_last_offset)
+        if keep < len(active.batches):
+            del active.batches[keep:]
+            active.refresh()
+        self.log_end_offset = max(offset, self.log_start_offset)
+        self.high_watermark = min(self.high_watermark, self.log_end_offset)
+
+    def lose_tail(self, batches: int) -> None:
+        """Lose the last `batches` batches, as a crash before a flush does."""
+        surviving = list(self.batches())
+        if batches and surviving:
+            self.truncate_to(surviving[-min(batches, len(surviving))].base_offset)
+
+    def replace_segments(self, replaced: int, cleaned: list[Segment]) -> None:
+        """Swap the first `replaced` segments for `cleaned` ones (UnifiedLog.replaceSegments)."""
+        self.segments[:replaced] = cleaned
+        if not self.segments:
+            self.segments.append(Segment(self.log_end_offset))
+
+    def delete_prefix(self, offset: int) -> None:
+        """Move the log start offset up to `offset` (at most the log end); batches below it go."""
+        offset = min(offset, self.log_end_offset)
+        self.log_start_offset = max(self.log_start_offset, offset)
+        while len(self.segments) > 1 and self.segments[1].base_offset <= offset:
+            self.segments.pop(0)
+        first = self.segments[0]
+        drop = bisect_left(first.batches, offset, key=_last_offset)
+        if drop:
+            del first.batches[:drop]
+            first.refresh()
+
+    def reset_to(self, offset: int, epoch: int | None = None) -> None:
+        """Empty the log; start, end and high watermark become `offset`.
+
+        With an `epoch` the epoch cache holds just (epoch, offset), as after installing a snapshot
+        (KafkaMetadataLog.truncateToLatestSnapshot).
+        """
+        self.segments = [Segment(offset)]
+        self.log_start_offset = self.log_end_offset = self.high_watermark = offset
+        self.epochs = LeaderEpochCache([] if epoch is None else [EpochEntry(epoch, offset)])
+
+    def recompute_log_end_offset(self) -> None:
+        """Derive the log end offset from the last surviving batch (`leo_source: last_record`)."""
+        last = self.last_batch()
+        self.log_end_offset = self.log_start_offset if last is None else last.last_offset + 1
+        self.high_watermark = min(self.high_watermark, self.log_end_offset)

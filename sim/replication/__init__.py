@@ -1,0 +1,10 @@
+"""The replication protocol: replica state and its transitions, driven by whoever decides when.
+
+A transition is a function of state and input; it returns what happened (events) and what to send
+(messages). Pure: standard library only, no clock, no randomness, no input or output.
+"""
+
+from sim.replication.replica import Replica
+from sim.replication.rules import PRESETS, RULES, Preset, Rules, RuleSpec, rules_from
+
+__all__ = ["PRESETS", "RULES", "Preset", "Replica", "RuleSpec", "Rules", "rules_from"]

@@ -1,0 +1,151 @@
+"""What a follower does: ask, copy, truncate where it diverges, turn to a snapshot."""
+
+from __future__ import annotations
+
+from sim.replication.messages import Answer, FetchRequest, FetchResponse
+from sim.replication.replica import Replica, SnapshotDownload, truncate, wipe
+from sim.replication.rules import Rules
+from sim.replication.snapshots import drop_download
+from sim.trace import Copied, Event, HighWatermarkMoved, Pushed
+
+
+def fetch_request(follower: Replica, *, max_batches: int | None = None) -> FetchRequest:
+    """The next fetch of a follower: its log end offset and its newest epoch."""
+    log = follower.log
+    return FetchRequest(
+        follower.name, follower.epoch, log.log_end_offset, log.epochs.latest, max_batches
+    )
+
+
+def receive_fetch(
+    follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: int
+) -> list[Event]:
+    """Act on a leader's answer; a stale one changes nothing.
+
+    Stale is an answer from an epoch below the follower's, or to a fetch at another offset than the
+    follower's present log end.
+    """
+    if response.answer in (Answer.NOT_LEADER, Answer.STALE_LEADER):
+        return []
+    if rules.fencing:
+        if response.epoch < follower.epoch:
+            return []
+        follower.sees(response.epoch)
+    if response.fetch_offset != follower.log.log_end_offset:
+        return []
+    if response.answer is Answer.RECORDS:
+        return _copy(follower, response, rules=rules, now_ms=now_ms)
+    if response.answer is Answer.DIVERGING and response.diverging is not None:
+        epoch, end = response.diverging
+        log = follower.log
+        own = log.epochs.end_offset_for(epoch, log.log_end_offset)
+        return truncate(follower, min(own.end_offset, end, log.log_end_offset))
+    if response.answer is Answer.REBUILD:
+        return wipe(follower, reason="below a removed tombstone")
+    return _start_download(follower, response)
+
+
+def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: int) -> list[Event]:
+    """Append verbatim, then follow the leader's high watermark (FollowerState)."""
+    events: list[Event] = []
+    log = follower.log
+    if response.batches:
+        for batch in response.batches:
+            log.append(batch, now_ms=now_ms)
+        events.append(
+            Copied(
+                follower.name,
+                response.leader,
+                response.fetch_offset,
+                response.batches,
+                log.log_end_offset,
+            )
+        )
+    if rules.lag_guard == "reset_propagated":
+        follower.removed_tombstone_end = max(
+            follower.removed_tombstone_end, response.removed_tombstone_end
+        )
+    high_watermark = min(log.log_end_offset, response.high_watermark)
+    if high_watermark > log.high_watermark:
+        log.high_watermark = high_watermark
+        events.append(HighWatermarkMoved(follower.name, high_watermark, False))
+    return events
+
+
+def _start_download(follower: Replica, response: FetchResponse) -> list[Event]:
+    """Turn to FetchSnapshot; progress with the same snapshot in the same epoch is kept."""
+    id_, download = response.snapshot, follower.download
+    if id_ is None or (id_ in follower.snapshots and id_.end_offset == follower.log.log_end_offset):
+        return []
+    if download is not None:
+        if download.id == id_ and download.leader_epoch == response.epoch:
+            return []
+        events = drop_download(follower, reason="another snapshot was offered")
+    else:
+        events = []
+    follower.download = SnapshotDownload(id_, response.leader, response.epoch)
+    return events
+
+
+def become_follower(follower: Replica, leader: Replica, *, rules: Rules) -> list[Event]:
+    """Start to follow: drop a partly fetched snapshot, cut the tail if the truncation mode says so.
+
+    Source: KIP-101 (AbstractFetcherThread.truncateToEpochEndOffsets), KIP-279 for the repetition.
+    """
+    if rules.fencing:
+        if leader.epoch < follower.epoch:
+            return []
+        follower.sees(leader.epoch)
+    follower.leadership = None
+    events = drop_download(follower, reason="a new leader")
+    log = follower.log
+    if rules.truncation == "high_watermark":
+        return events + truncate(follower, log.high_watermark)
+    if rules.truncation == "epoch_kip101" and log.epochs.entries:
+        end = _end_offset_kip101(leader, log.epochs.latest)
+        return events + truncate(follower, min(end, log.log_end_offset))
+    if rules.truncation == "epoch_kip279":
+        return events + _truncate_kip279(follower, leader)
+    return events
+
+
+def _end_offset_kip101(leader: Replica, epoch: int) -> int:
+    """Start of the leader's first epoch above `epoch`, else its log end offset."""
+    starts = [e.start_offset for e in leader.log.epochs.entries if e.epoch > epoch]
+    return starts[0] if starts else leader.log.log_end_offset
+
+
+def _truncate_kip279(follower: Replica, leader: Replica) -> list[Event]:
+    """Ask for the end of the own newest epoch until the leader knows that epoch."""
+    events: list[Event] = []
+    log = follower.log
+    while log.epochs.entries:
+        asked = log.epochs.latest
+        answer = leader.log.epochs.end_offset_for(asked, leader.log.log_end_offset)
+        own = log.epochs.end_offset_for(answer.epoch, log.log_end_offset)
+        events += truncate(follower, min(own.end_offset, answer.end_offset, log.log_end_offset))
+        if answer.epoch == asked or log.epochs.latest in (asked, answer.epoch):
+            break
+    return events
+
+
+def push(follower: Replica, leader: Replica, uid: int, *, now_ms: int) -> list[Event]:
+    """Append a copy of the leader's batch that holds `uid` at the follower's own log end.
+
+    The naive design of KIP-280's drawing: followers number records themselves. It moves neither
+    high watermark nor recorded position; nothing happens when the leader holds no such record.
+    """
+    for batch in leader.log.batches():
+        if any(record.uid == uid for record in batch.records):
+            break
+    else:
+        return []
+    offset = follower.log.log_end_offset
+    shift = offset - batch.base_offset
+    moved = batch._replace(
+        base_offset=offset,
+        last_offset=batch.last_offset + shift,
+        records=tuple(r._replace(offset=r.offset + shift) for r in batch.records),
+    )
+    follower.log.append(moved, now_ms=now_ms)
+    return [Pushed(follower.name, leader.name, moved)]

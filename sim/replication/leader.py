@@ -1,0 +1,163 @@
+"""What a leader does: append, answer fetches, advance the high watermark, keep the in-sync set."""
+
+from __future__ import annotations
+
+from sim.log import Batch
+from sim.replication.messages import Answer, FetchRequest, FetchResponse
+from sim.replication.replica import Leadership, Replica
+from sim.replication.rules import Rules
+from sim.trace import (
+    Appended,
+    Event,
+    HighWatermarkMoved,
+    IsrChanged,
+    PositionRecorded,
+    SnapshotOffered,
+)
+
+
+def append(leader: Replica, batch: Batch, *, rules: Rules, now_ms: int) -> list[Event]:
+    """Append a batch at the log end and see whether that commits something.
+
+    Raises:
+        ValueError: The batch does not start at the log end offset.
+    """
+    leader.log.append(batch, now_ms=now_ms)
+    return [Appended(leader.name, batch), *advance_high_watermark(leader, rules=rules)]
+
+
+def advance_high_watermark(leader: Replica, *, rules: Rules) -> list[Event]:
+    """Raise the leader's high watermark as far as the commit rule allows; it never falls."""
+    leadership = leader.leadership
+    if leadership is None:
+        return []
+    if rules.commit == "isr":
+        candidate = _isr_candidate(leader, leadership, rules.min_isr)
+    else:
+        candidate = _majority_candidate(leader, leadership, rules.epoch_commit_rule)
+    candidate = min(candidate, leader.log.log_end_offset)
+    if candidate <= leader.log.high_watermark:
+        return []
+    leader.log.high_watermark = candidate
+    return [HighWatermarkMoved(leader.name, candidate, True)]
+
+
+def _isr_candidate(leader: Replica, leadership: Leadership, min_isr: int) -> int:
+    """Smallest position of the in-sync set; an unknown one blocks (maybeIncrementLeaderHW)."""
+    isr, positions = leadership.isr, leadership.positions
+    if len(isr) < min_isr:
+        return -1
+    candidate = leader.log.log_end_offset
+    for name in isr:
+        if name != leader.name:
+            position = positions.get(name, -1)
+            candidate = min(candidate, position)
+    return candidate
+
+
+def _majority_candidate(leader: Replica, leadership: Leadership, rule: str) -> int:
+    """Position that a majority of voters has reached (LeaderState.maybeUpdateHighWatermark)."""
+    ends = [
+        leader.log.log_end_offset if name == leader.name else leadership.positions.get(name, 0)
+        for name in leadership.voters
+    ]
+    ends.sort(reverse=True)
+    candidate = ends[len(ends) // 2]
+    start = leadership.epoch_start_offset
+    if rule == "strict" and candidate <= start:
+        return -1
+    if rule == "off_by_one" and candidate < start:
+        return -1
+    return candidate
+
+
+def answer_fetch(
+    leader: Replica, request: FetchRequest, *, rules: Rules
+) -> tuple[FetchResponse, list[Event]]:
+    """Answer a follower: fence, redirect to a snapshot, find divergence, else record and read."""
+    leadership, log = leader.leadership, leader.log
+    if leadership is None:
+        return FetchResponse(Answer.NOT_LEADER, leader.name, leader.epoch, request.offset), []
+    epoch, offset = leadership.epoch, request.offset
+    if rules.fencing and request.epoch > epoch:
+        return FetchResponse(Answer.STALE_LEADER, leader.name, epoch, offset), []
+    start = log.log_start_offset
+    if start > 0 and (offset < start or offset == 0):
+        return _offer_snapshot(leader, request, epoch)
+    if rules.truncation == "epoch_diverging" and request.last_epoch >= 0:
+        end = log.epochs.end_offset_for(request.last_epoch, log.log_end_offset)
+        if end.epoch < request.last_epoch or end.end_offset < offset:
+            response = FetchResponse(Answer.DIVERGING, leader.name, epoch, offset, diverging=end)
+            return response, []
+    if rules.lag_guard != "none" and 0 < offset < leader.removed_tombstone_end:
+        return FetchResponse(Answer.REBUILD, leader.name, epoch, offset), []
+    batches = log.read(offset)
+    believed = (
+        log.log_end_offset if not batches and rules.follower_position == "read_end" else offset
+    )
+    events = record_position(leader, request.follower, believed, rules=rules)
+    if request.max_batches is not None:
+        batches = batches[: request.max_batches]
+    response = FetchResponse(
+        Answer.RECORDS,
+        leader.name,
+        epoch,
+        offset,
+        tuple(batches),
+        log.high_watermark,
+        None,
+        None,
+        leader.removed_tombstone_end,
+    )
+    return response, events
+
+
+def _offer_snapshot(
+    leader: Replica, request: FetchRequest, epoch: int
+) -> tuple[FetchResponse, list[Event]]:
+    snapshot = leader.latest_snapshot()
+    id_ = None if snapshot is None else snapshot.id
+    response = FetchResponse(Answer.SNAPSHOT, leader.name, epoch, request.offset, snapshot=id_)
+    end, snapshot_epoch = (-1, -1) if id_ is None else id_
+    offered = SnapshotOffered(leader.name, request.follower, request.offset, end, snapshot_epoch)
+    return response, [offered]
+
+
+def record_position(leader: Replica, follower: str, position: int, *, rules: Rules) -> list[Event]:
+    """Believe that `follower` has everything below `position` (updateFollowerFetchState)."""
+    leadership = leader.leadership
+    if leadership is None or leadership.positions.get(follower) == position:
+        return []
+    leadership.positions[follower] = position
+    recorded = PositionRecorded(leader.name, follower, position)
+    return [recorded, *advance_high_watermark(leader, rules=rules)]
+
+
+def set_isr(leader: Replica, isr: tuple[str, ...], *, rules: Rules) -> list[Event]:
+    """Set the in-sync set whatever the positions are, as a controller does."""
+    if leader.leadership is None:
+        return []
+    leader.leadership.isr = isr
+    changed = IsrChanged(leader.name, isr, None)
+    return [changed, *advance_high_watermark(leader, rules=rules)]
+
+
+def may_join_isr(leader: Replica, follower: str, *, rules: Rules) -> bool:
+    """Whether the recorded position of `follower` is good enough (Partition.isFollowerInSync)."""
+    leadership = leader.leadership
+    position = None if leadership is None else leadership.positions.get(follower)
+    if leadership is None or position is None or position < leader.log.high_watermark:
+        return False
+    return rules.isr_join == "hw_only" or position >= leadership.epoch_start_offset
+
+
+def expand_isr(leader: Replica, follower: str, *, rules: Rules) -> list[Event]:
+    """Admit `follower` if its position allows; no event when it does not or is a member already."""
+    leadership = leader.leadership
+    if leadership is None or follower in leadership.isr:
+        return []
+    if not may_join_isr(leader, follower, rules=rules):
+        return []
+    leadership.isr = (*leadership.isr, follower)
+    joined = IsrChanged(leader.name, leadership.isr, follower)
+    return [joined, *advance_high_watermark(leader, rules=rules)]

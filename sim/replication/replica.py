@@ -1,0 +1,174 @@
+"""The state of one replica. Only the functions of this package change it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sim.log import Log, LogConfig, Record
+from sim.trace import (
+    Event,
+    ReplicaCrashed,
+    ReplicaRestarted,
+    ReplicaWiped,
+    Truncated,
+)
+
+
+class SnapshotId(NamedTuple):
+    """Name of a snapshot: end offset (exclusive) and epoch of the last included record (KIP-630)."""
+
+    end_offset: int
+    epoch: int
+
+
+class Snapshot(NamedTuple):
+    """The winning record of each key below the end offset, sorted by key; tombstones are gone."""
+
+    id: SnapshotId
+    records: tuple[Record, ...]
+
+
+@dataclass(slots=True)
+class SnapshotDownload:
+    """A partly fetched snapshot: which one, in which epoch it was offered, and what has arrived."""
+
+    id: SnapshotId
+    leader: str
+    leader_epoch: int
+    received: list[Record] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Leadership:
+    """What a replica knows while it leads.
+
+    Attributes:
+        epoch: The epoch it leads.
+        epoch_start_offset: Its log end offset when it was elected.
+        isr: The in-sync replicas, itself included.
+        voters: The replicas a majority is counted over.
+        positions: Follower name -> offset below which the leader believes it has everything.
+    """
+
+    epoch: int
+    epoch_start_offset: int
+    isr: tuple[str, ...]
+    voters: tuple[str, ...]
+    positions: dict[str, int] = field(default_factory=dict)
+
+
+class Replica:
+    """One replica: its disk (log, snapshots, checkpoint) and its role.
+
+    Attributes:
+        name: What it is called.
+        up: False while it is crashed; its disk still counts in the invariants.
+        log: Its log.
+        epoch: The highest leader epoch it has seen.
+        leadership: Set while it acts as leader.
+        first_dirty_offset: The cleaner checkpoint: everything below was cleaned (exclusive).
+        cleanly_compacted_offset: What it reports to the coordinator (MCCO, exclusive).
+        removal_bound: Coordinated removal: tombstones and markers below may go (MTRO, exclusive).
+        removed_tombstone_end: One above the highest tombstone it removed, or learnt was removed.
+        snapshots: Its snapshots by id, oldest first.
+        download: The snapshot it is fetching, if any.
+    """
+
+    __slots__ = (
+        "cleanly_compacted_offset",
+        "download",
+        "epoch",
+        "first_dirty_offset",
+        "leadership",
+        "log",
+        "name",
+        "removal_bound",
+        "removed_tombstone_end",
+        "snapshots",
+        "up",
+    )
+
+    def __init__(self, name: str, config: LogConfig | None = None) -> None:
+        """A live replica with an empty log."""
+        self.name = name
+        self.up = True
+        self.log = Log(config)
+        self.epoch = 0
+        self.leadership: Leadership | None = None
+        self.first_dirty_offset = 0
+        self.cleanly_compacted_offset = 0
+        self.removal_bound = 0
+        self.removed_tombstone_end = 0
+        self.snapshots: dict[SnapshotId, Snapshot] = {}
+        self.download: SnapshotDownload | None = None
+
+    def latest_snapshot(self) -> Snapshot | None:
+        """The snapshot with the highest end offset."""
+        return self.snapshots[max(self.snapshots)] if self.snapshots else None
+
+    def base_snapshot(self) -> Snapshot | None:
+        """The snapshot that ends where the log starts, which the log continues."""
+        start = self.log.log_start_offset
+        found = [snapshot for id_, snapshot in self.snapshots.items() if id_.end_offset == start]
+        return found[-1] if found and start > 0 else None
+
+    def sees(self, epoch: int) -> None:
+        """Remember the highest epoch; a leader that sees a higher one than its own stops leading."""
+        self.epoch = max(self.epoch, epoch)
+        if self.leadership is not None and self.leadership.epoch < epoch:
+            self.leadership = None
+
+
+def truncate(replica: Replica, target: int) -> list[Event]:
+    """Cut the log at `target` (exclusive end) and lower the cleaner's checkpoint with it.
+
+    Epochs that start at or above the target are forgotten even when no record goes.
+    """
+    log = replica.log
+    event = Truncated(
+        replica.name, target, log.log_end_offset, log.high_watermark, log.log_start_offset
+    )
+    cuts = target < log.log_end_offset
+    log.truncate_to(target)
+    _lower_checkpoints(replica)
+    return [event] if cuts else []
+
+
+def crash(replica: Replica, *, lost_batches: int = 0) -> list[Event]:
+    """Go down and lose the last `lost_batches` batches, which were not flushed.
+
+    Leadership does not end with a crash (the epoch is on disk), but recorded positions are gone.
+    """
+    replica.up = False
+    if replica.leadership is not None:
+        replica.leadership.positions.clear()
+    replica.log.lose_tail(lost_batches)
+    _lower_checkpoints(replica)
+    return [ReplicaCrashed(replica.name, replica.log.log_end_offset, replica.log.high_watermark)]
+
+
+def restart(replica: Replica, *, leo_from_last_record: bool = False) -> list[Event]:
+    """Come back; a partly fetched snapshot is lost (KafkaMetadataLog.recoverSnapshots)."""
+    replica.up = True
+    replica.download = None
+    if replica.leadership is not None:
+        replica.leadership.positions.clear()
+    if leo_from_last_record:
+        replica.log.recompute_log_end_offset()
+        _lower_checkpoints(replica)
+    return [ReplicaRestarted(replica.name, replica.log.log_end_offset, replica.log.high_watermark)]
+
+
+def wipe(replica: Replica, *, reason: str) -> list[Event]:
+    """Lose log, snapshots, checkpoints and epoch, as with a new disk; the replica is up after."""
+    config = replica.log.config
+    Replica.__init__(replica, replica.name, config)
+    return [ReplicaWiped(replica.name, reason)]
+
+
+def _lower_checkpoints(replica: Replica) -> None:
+    """LogCleanerManager.maybeTruncateCheckpoint."""
+    end = replica.log.log_end_offset
+    replica.first_dirty_offset = min(replica.first_dirty_offset, end)
+    replica.cleanly_compacted_offset = min(replica.cleanly_compacted_offset, end)

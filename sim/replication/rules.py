@@ -1,0 +1,355 @@
+"""Rules: every disputed behaviour of the protocol and of the cleaner as a named switch.
+
+A hidden choice makes a testbed report bugs that are not there, or miss those that are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+
+from sim.compaction import FIXES, STRATEGIES, TOMBSTONE_MARKS, TOMBSTONE_REMOVALS
+from sim.errors import BadInput
+
+RuleValue = str | int | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """One value for every rule; the defaults are those of a Raft log with Kafka's cleaner.
+
+    `delete_retention_ms` is in ms; `min_isr` counts replicas, the leader included.
+    `strategy_header` names the header that the `header` strategy reads.
+    """
+
+    strategy: str = "offset"
+    strategy_header: str = "version"
+    fix: str = "none"
+    map_range: str = "full"
+    cleaner_bound: str = "hw"
+    tombstone_removal: str = "horizon"
+    tombstone_mark: str = "null_value"
+    delete_retention_ms: int = 86_400_000
+    commit: str = "majority"
+    min_isr: int = 1
+    isr_join: str = "epoch_start"
+    epoch_commit_rule: str = "strict"
+    truncation: str = "epoch_diverging"
+    follower_position: str = "read_end"
+    leo_source: str = "stored"
+    offset_assignment: str = "leader_assigned"
+    leader_change_record: bool = False
+    lag_guard: str = "none"
+    fencing: bool = True
+
+    def with_values(self, values: Mapping[str, object], *, where: str = "rules") -> Rules:
+        """These rules with some values changed.
+
+        Raises:
+            BadInput: A rule or a value does not exist; the message lists what is allowed.
+        """
+        return replace(self, **{n: check_value(n, v, where=where) for n, v in values.items()})  # type: ignore[arg-type]
+
+    def as_dict(self) -> dict[str, RuleValue]:
+        """All rules with their values, in order of declaration."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def differing_from(self, other: Rules) -> dict[str, RuleValue]:
+        """The rules whose value here is not the one in `other`."""
+        theirs = other.as_dict()
+        return {name: value for name, value in self.as_dict().items() if theirs[name] != value}
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSpec:
+    """What one rule decides and where it comes from.
+
+    Attributes:
+        name: Its name in files and on the command line.
+        values: Allowed values, the default first; empty when any value of the type will do.
+        decides: What it decides, for people.
+        source: Who says so: a KIP, a class and method, a ticket.
+        minimum: Smallest allowed number, for rules that take one.
+    """
+
+    name: str
+    values: tuple[RuleValue, ...]
+    decides: str
+    source: str
+    minimum: int | None = None
+
+
+RULES: dict[str, RuleSpec] = {
+    spec.name: spec
+    for spec in (
+        RuleSpec(
+            "strategy",
+            tuple(STRATEGIES),
+            "which record of a key wins",
+            "KIP-280, compaction.strategy",
+        ),
+        RuleSpec(
+            "strategy_header",
+            (),
+            "name of the header that the header strategy reads",
+            "KIP-280, compaction.strategy.header",
+        ),
+        RuleSpec(
+            "fix",
+            tuple(FIXES),
+            "what stays of the last offset of a round, or of the log",
+            "KIP-280, Special case where we need to retain LEO; KAFKA-17076",
+        ),
+        RuleSpec(
+            "map_range",
+            ("full", "dirty"),
+            "winners over [log start, bound) or over the dirty section only",
+            "Cleaner.buildOffsetMap (dirty); what KIP-280 promises needs full",
+        ),
+        RuleSpec(
+            "cleaner_bound",
+            ("hw", "leo"),
+            "hw: never past the last stable offset; leo: up to the log end",
+            "KAFKA-13194; LogCleanerManager.cleanableOffsets",
+        ),
+        RuleSpec(
+            "tombstone_removal",
+            tuple(TOMBSTONE_REMOVALS),
+            "when a winning tombstone may go",
+            "KIP-534, KIP-630, Redpanda PR 28087",
+        ),
+        RuleSpec(
+            "tombstone_mark",
+            ("null_value", *(mark for mark in TOMBSTONE_MARKS if mark != "null_value")),
+            "what marks a tombstone (explicit: the story's step says so)",
+            "KIP-87; Record.hasValue",
+        ),
+        RuleSpec(
+            "delete_retention_ms",
+            (),
+            "ms from the first pass that keeps a tombstone to the first that may remove it",
+            "delete.retention.ms, KIP-534",
+            minimum=0,
+        ),
+        RuleSpec(
+            "commit",
+            ("majority", "isr"),
+            "what makes the high watermark: a majority of voters, or all in-sync replicas",
+            "LeaderState.maybeUpdateHighWatermark; Partition.maybeIncrementLeaderHW",
+        ),
+        RuleSpec(
+            "min_isr",
+            (),
+            "isr: smallest in-sync set with which the high watermark moves",
+            "min.insync.replicas, KIP-966",
+            minimum=1,
+        ),
+        RuleSpec(
+            "isr_join",
+            ("epoch_start", "hw_only"),
+            "who may join: position at or above the high watermark, and the epoch's start or not",
+            "Partition.isFollowerInSync; Kip320FirstTry",
+        ),
+        RuleSpec(
+            "epoch_commit_rule",
+            ("strict", "off_by_one", "none"),
+            "majority: the high watermark must be above the epoch's start, at or above, or any",
+            "Raft 5.4.2; KAFKA-12619",
+        ),
+        RuleSpec(
+            "truncation",
+            ("epoch_diverging", "epoch_kip279", "epoch_kip101", "high_watermark", "none"),
+            "what a follower does with a conflicting tail",
+            "KIP-101, KIP-279, KIP-320, KIP-595",
+        ),
+        RuleSpec(
+            "follower_position",
+            ("read_end", "request"),
+            "what the leader believes after an empty read: its own log end, or the fetch offset",
+            "LocalLog.read, Partition.fetchRecords (read_end)",
+        ),
+        RuleSpec(
+            "leo_source",
+            ("stored", "last_record"),
+            "whether the log end offset survives cleaning and restart",
+            "LocalLog.nextOffsetMetadata; etcd #17780",
+        ),
+        RuleSpec(
+            "offset_assignment",
+            ("leader_assigned", "follower_assigned"),
+            "who gives offsets; the second is KIP-280's own drawing",
+            "KIP-280, Special case where we need to retain LEO",
+        ),
+        RuleSpec(
+            "leader_change_record",
+            (False, True),
+            "a new leader first appends a control record",
+            "LeaderState.appendLeaderChangeMessage",
+        ),
+        RuleSpec(
+            "lag_guard",
+            ("none", "reset_local", "reset_propagated"),
+            "rebuild a follower that is below a removed tombstone",
+            "Redpanda PR 26562; KIP-630, Rejected Alternatives; Copycat #127",
+        ),
+        RuleSpec("fencing", (True, False), "stale epochs are refused", "KIP-320, KIP-595"),
+    )
+}
+"""Every rule by name, in order of declaration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A bundle of rules under the name of what it models."""
+
+    name: str
+    values: Mapping[str, RuleValue]
+    models: str
+    source: str
+
+
+_KAFKA: dict[str, RuleValue] = {
+    "commit": "isr",
+    "follower_position": "read_end",
+    "map_range": "dirty",
+    "truncation": "epoch_diverging",
+    "tombstone_removal": "horizon",
+}
+
+PRESETS: dict[str, Preset] = {
+    preset.name: preset
+    for preset in (
+        Preset(
+            "kafka-2.8",
+            {**_KAFKA, "tombstone_removal": "last_modified", "cleaner_bound": "leo"},
+            "Kafka before KIP-534 and before the cleaner was bounded by the high watermark",
+            "LogCleaner.scala at 2.8.2; KAFKA-13194 and KIP-534 came with 3.1.0",
+        ),
+        Preset(
+            "kafka-3.8",
+            dict(_KAFKA),
+            "Kafka with batch delete horizons, nothing kept at the end of a round",
+            "Cleaner.cleanInto before KAFKA-17076",
+        ),
+        Preset(
+            "kafka-4.0",
+            {**_KAFKA, "fix": "empty_batch"},
+            "Kafka that keeps the last batch of a round",
+            "Cleaner.cleanInto, KAFKA-17076",
+        ),
+        Preset(
+            "kip-280",
+            {**_KAFKA, "strategy": "header", "map_range": "full"},
+            "what KIP-280 promises; give `fix` to choose its answer for the log-end record",
+            "KIP-280",
+        ),
+        Preset(
+            "kip-280-pr8103",
+            {**_KAFKA, "strategy": "header", "tombstone_removal": "last_modified"},
+            "KIP-280 as it was coded upstream and closed unmerged: a map of dirty keys only",
+            "apache/kafka PR 8103",
+        ),
+        Preset(
+            "kip-280-azure",
+            {
+                **_KAFKA,
+                "strategy": "header",
+                "tombstone_removal": "last_modified",
+                "cleaner_bound": "leo",
+            },
+            "KIP-280 as it was merged into a fork of Kafka 2.4 and 2.6",
+            "microsoft/kafka PR 45",
+        ),
+        Preset(
+            "redpanda-25.3",
+            {
+                "commit": "majority",
+                "tombstone_removal": "coordinated",
+                "fix": "empty_batch",
+                "follower_position": "request",
+                "leader_change_record": True,
+            },
+            "coordinated compaction: removal below the minimum cleanly compacted offset",
+            "Redpanda PR 28087, 28333, 29043; the placeholder batch of e7a3d54a95",
+        ),
+        Preset(
+            "kraft",
+            {
+                "commit": "majority",
+                "tombstone_removal": "never",
+                "leader_change_record": True,
+            },
+            "the metadata quorum: majority commit, strict epoch rule, snapshots",
+            "KIP-595, KIP-630; KafkaRaftClient",
+        ),
+    )
+}
+"""Every preset by name."""
+
+
+def check_value(name: str, value: object, *, where: str = "rules") -> RuleValue:
+    """The value if rule `name` allows it; numbers and booleans may come as text.
+
+    Raises:
+        BadInput: Unknown rule, or a value it does not allow.
+    """
+    spec = RULES.get(name)
+    if spec is None:
+        raise BadInput(
+            f"{where}: unknown rule {name!r}{_hint(name, RULES)}; allowed: {_list(RULES)}"
+        )
+    default = getattr(Rules(), name)
+    parsed = _parse(value, type(default))
+    if parsed is None or (spec.values and parsed not in spec.values):
+        allowed = _list(spec.values) if spec.values else f"a {type(default).__name__}"
+        hint = _hint(str(value), [str(allowed_value) for allowed_value in spec.values])
+        raise BadInput(f"{where}.{name}: unknown value {value!r}{hint}; allowed: {allowed}")
+    if spec.minimum is not None and isinstance(parsed, int) and parsed < spec.minimum:
+        raise BadInput(f"{where}.{name}: {parsed} is below the smallest allowed, {spec.minimum}")
+    return parsed
+
+
+def rules_from(
+    values: Mapping[str, object], *, base: Rules | None = None, where: str = "rules"
+) -> Rules:
+    """Rules out of a mapping that may name a `preset`, over `base` (default: `Rules()`).
+
+    Raises:
+        BadInput: Unknown preset, rule or value.
+    """
+    rules = base or Rules()
+    rest = dict(values)
+    preset = rest.pop("preset", None)
+    if preset is not None:
+        if not isinstance(preset, str) or preset not in PRESETS:
+            hint = _hint(str(preset), PRESETS)
+            raise BadInput(
+                f"{where}.preset: unknown preset {preset!r}{hint}; allowed: {_list(PRESETS)}"
+            )
+        rules = rules.with_values(PRESETS[preset].values, where=where)
+    return rules.with_values(rest, where=where)
+
+
+def _parse(value: object, kind: type) -> RuleValue | None:
+    if kind is bool:
+        if isinstance(value, bool):
+            return value
+        return {"true": True, "false": False}.get(value) if isinstance(value, str) else None
+    if kind is int:
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        return int(value) if isinstance(value, str) and value.isdecimal() else None
+    return value if isinstance(value, str) and value else None
+
+
+def _list(values: object) -> str:
+    return ", ".join(
+        str(value).lower() if isinstance(value, bool) else str(value)
+        for value in values  # type: ignore[attr-defined]
+    )
+
+
+def _hint(given: str, known: object) -> str:
+    close = get_close_matches(given, list(known), n=1)  # type: ignore[call-overload]
+    return f" (did you mean {close[0]!r}?)" if close else ""

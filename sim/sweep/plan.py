@@ -1,0 +1,184 @@
+"""A sweep plan: what is drawn at random, which rule sets meet every case, and how runs are numbered.
+
+The design is paired: case `c` is one random scenario, and every rule set of the plan runs on that
+same scenario. Runs are numbered without gaps, `run_id = case_id * len(rule_sets) + rule_set`, so a
+number alone (with the plan beside it) says which scenario under which rules it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Annotated, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+
+from sim.errors import BadInput
+from sim.replication.rules import Rules, RuleValue, rules_from
+from sim.scenario.generate import Mix
+from sim.scenario.load import load_model
+
+PLAN_FORMAT = "replog-sweep/1"
+PRESET = "preset"
+SEED_LIMIT = 2**63
+"""Exclusive: every seed fits a signed 64-bit column."""
+COUNT_LIMIT = 10**12
+"""Exclusive: `run_id` stays far inside a signed 64-bit column whatever the number of rule sets."""
+
+Count = Annotated[int, Field(ge=1, lt=COUNT_LIMIT)]
+Seed = Annotated[int, Field(ge=0, lt=SEED_LIMIT)]
+
+
+class Plan(BaseModel):
+    """A sweep plan file, `format: replog-sweep/1`. Strict: unknown fields and wrong types are errors."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    format: Literal["replog-sweep/1"]
+    title: str = Field(min_length=1)
+    source: str = Field(min_length=1)
+    count: Count
+    """Number of random cases; every rule set runs on each of them."""
+    seed: Seed
+    generate: Mix
+    rules: dict[str, RuleValue] = Field(default_factory=dict)
+    """Common to every rule set; may name a `preset`."""
+    rule_sets: list[dict[str, RuleValue]] = Field(min_length=1)
+    """What differs: each entry is laid over `rules`. The keys that occur are the swept rules."""
+
+    @field_validator("rules")
+    @classmethod
+    def _known_rules(cls, values: dict[str, RuleValue]) -> dict[str, RuleValue]:
+        _resolve(values, Rules())
+        return values
+
+    @field_validator("rule_sets")
+    @classmethod
+    def _known_rule_sets(
+        cls, rule_sets: list[dict[str, RuleValue]], info: ValidationInfo
+    ) -> list[dict[str, RuleValue]]:
+        if "rules" not in info.data:  # already reported as wrong
+            return rule_sets
+        base = _resolve(info.data["rules"], Rules())
+        seen: dict[Rules, int] = {}
+        for index, values in enumerate(rule_sets):
+            try:
+                rules = _resolve(values, base)
+            except ValueError as error:
+                raise ValueError(f"entry {index}: {error}") from None
+            if rules in seen:
+                raise ValueError(f"entries {seen[rules]} and {index} are the same rules")
+            seen[rules] = index
+        return rule_sets
+
+
+def _resolve(values: Mapping[str, RuleValue], base: Rules) -> Rules:
+    """`values` over `base`; what is wrong with them as a ValueError, which pydantic reports in place."""
+    try:
+        return rules_from(values, base=base)
+    except BadInput as error:
+        raise ValueError(str(error)) from None
+
+
+def load_plan(path: Path) -> Plan:
+    """The plan in a YAML file.
+
+    Raises BadInput, `file:line: field: what is wrong, what is allowed`.
+    """
+    return load_model(path, Plan, (PLAN_FORMAT,))
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """One way to run every case."""
+
+    index: int
+    label: str
+    """The swept values: alone when one rule is swept, else `rule=value` joined by spaces."""
+    values: dict[str, RuleValue]
+    """One entry per swept rule of the plan, whether this rule set names it or not."""
+    rules: Rules
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A plan with its count and seed fixed: the complete description of a table of runs."""
+
+    plan: Plan
+    count: int
+    """Cases, not runs."""
+    seed: int
+    rule_sets: tuple[RuleSet, ...]
+
+    @property
+    def swept(self) -> tuple[str, ...]:
+        """The swept rules, in the order in which the plan first names them."""
+        return tuple(self.rule_sets[0].values)
+
+    @property
+    def runs(self) -> int:
+        return self.count * len(self.rule_sets)
+
+    def run_id(self, case_id: int, rule_set: int) -> int:
+        return case_id * len(self.rule_sets) + rule_set
+
+    def place_of(self, run_id: int) -> tuple[int, RuleSet]:
+        """The case and the rule set of a run. Raises BadInput when there is no such run."""
+        if not 0 <= run_id < self.runs:
+            raise BadInput(f"run {run_id}: no such run; this sweep has runs 0 to {self.runs - 1}")
+        case_id, rule_set = divmod(run_id, len(self.rule_sets))
+        return case_id, self.rule_sets[rule_set]
+
+    def case_seed(self, case_id: int) -> int:
+        """The seed of a case's scenario, in [0, 2**63): a hash of (plan seed, case), so that a case
+        is the same scenario however many others there are."""
+        digest = blake2b(f"{self.seed}/{case_id}".encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "big") >> 1
+
+
+def number_runs(plan: Plan, *, count: int | None = None, seed: int | None = None) -> Sweep:
+    """The runs of a plan; `count` (cases) and `seed` replace the plan's own when given.
+
+    Raises BadInput when either is out of range.
+    """
+    cases = plan.count if count is None else count
+    chosen_seed = plan.seed if seed is None else seed
+    if not 1 <= cases < COUNT_LIMIT:
+        raise BadInput(f"count {cases}: a sweep has between 1 and {COUNT_LIMIT - 1} cases")
+    if not 0 <= chosen_seed < SEED_LIMIT:
+        raise BadInput(f"seed {chosen_seed}: a seed is between 0 and {SEED_LIMIT - 1}")
+    return Sweep(plan=plan, count=cases, seed=chosen_seed, rule_sets=_rule_sets(plan))
+
+
+def _rule_sets(plan: Plan) -> tuple[RuleSet, ...]:
+    swept = list(dict.fromkeys(name for values in plan.rule_sets for name in values))
+    base = rules_from(plan.rules)
+    found = []
+    for index, given in enumerate(plan.rule_sets):
+        rules = rules_from(given, base=base)
+        values = {name: _value(plan, given, rules, name) for name in swept}
+        found.append(RuleSet(index=index, label=_label(values, index), values=values, rules=rules))
+    return tuple(found)
+
+
+def _value(plan: Plan, given: Mapping[str, RuleValue], rules: Rules, name: str) -> RuleValue:
+    if name == PRESET:
+        return given.get(PRESET, plan.rules.get(PRESET, ""))
+    return cast(RuleValue, getattr(rules, name))
+
+
+def _label(values: Mapping[str, RuleValue], index: int) -> str:
+    if not values:
+        return f"rules {index}"
+    shown = {name: str(value).lower() if isinstance(value, bool) else str(value)
+             for name, value in values.items()}
+    if len(shown) == 1:
+        return next(iter(shown.values()))
+    return " ".join(f"{name}={value}" for name, value in shown.items())
+
+
+def swept_type(name: str) -> type:
+    """The Python type of a swept rule's column: str, int or bool."""
+    return str if name == PRESET else type(getattr(Rules(), name))

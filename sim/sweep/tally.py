@@ -1,0 +1,185 @@
+"""What a sweep is summed up to: counts per rule set, pairs of rule sets, the shortest violating runs.
+
+Both engines produce the same `Counts`: Spark with its own aggregations (`spark_tally`), the process
+pool by reading the files once (`counting`). From them come `tallies.json`, which the report
+reads, and `summary.csv` for everybody else.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sim.check.counters import COUNTERS
+from sim.sweep.output import write_json, write_text
+from sim.sweep.plan import Sweep
+from sim.sweep.row import VERDICTS
+
+TALLIES_FORMAT = "replog-tallies/1"
+TALLIES_FILE = "tallies.json"
+SUMMARY_FILE = "summary.csv"
+COSTS = ("bytes_retained", "empty_batches", "stale_reads_last")
+"""Counters that say what a fix costs; their squares are summed too, for intervals of the mean."""
+SHORTEST = 3
+NAMES_PER_MEASURE_MAX = 100
+"""Most frequent names kept per rule set and measure: error texts can differ in every run."""
+
+MEASURES = ("verdict", "invariant", "first_invariant", "reached", "reason", "error")
+SUMMARY_COLUMNS = ("measure", "name", "runs", "value")
+
+
+class Count(NamedTuple):
+    """In how many runs of a rule set something with that name was seen."""
+
+    rule_set: int
+    measure: str
+    """verdict | invariant | first_invariant | reached | reason | error (last line of the traceback)."""
+    name: str
+    runs: int
+    first_run: int
+    """The lowest `run_id` among them."""
+
+
+class Sums(NamedTuple):
+    """Sums over the runs of a rule set that came to an end."""
+
+    rule_set: int
+    runs: int
+    totals: dict[str, int]
+    squares: dict[str, int]
+    """Of COSTS only."""
+
+
+class Pair(NamedTuple):
+    """Two rule sets on the same cases, `left` < `right`."""
+
+    left: int
+    right: int
+    verdicts: dict[str, int]
+    """Cases per "verdict left/verdict right"; combinations that do not occur are left out."""
+    other_weather: int
+    """Cases whose weather digests differ: 0, or the comparison is not paired."""
+    ended: int
+    """Cases in which both runs came to an end."""
+    differences: dict[str, int]
+    """Per cost: sum over those cases of (right - left)."""
+    squares: dict[str, int]
+    """Per cost: sum of its squares."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """All that is counted. Bounded by the plan, not by the number of runs."""
+
+    counts: list[Count]
+    sums: list[Sums]
+    pairs: list[Pair]
+    shortest: list[dict[str, Any]]
+    """Per rule set up to three violating runs with the earliest first violation (ties: fewest
+    events, lowest number): rule_set, run_id, case_id, seed, first_invariant, first_violation_ms,
+    events, violation_count, sentence."""
+
+
+SHORTEST_COLUMNS = (
+    "rule_set", "run_id", "case_id", "seed", "first_invariant", "first_violation_ms", "events",
+    "violation_count",
+)
+
+
+def shortness(run: dict[str, Any]) -> tuple[int, int, int]:
+    """The order of `shortest`: earliest first violation, then fewest events, then lowest number."""
+    return run["first_violation_ms"], run["events"], run["run_id"]
+
+
+def tallies(sweep: Sweep, counts: Counts) -> dict[str, Any]:
+    """The content of `tallies.json`: everything in a fixed order, whichever engine counted."""
+    sums = {entry.rule_set: entry for entry in counts.sums}
+    kept = _most_frequent(counts.counts)
+    return {
+        "format": TALLIES_FORMAT,
+        "cases": sweep.count,
+        "rule_sets": [
+            {
+                "index": rule_set.index,
+                "label": rule_set.label,
+                "runs": sweep.count,
+                "counts": {measure: _named(kept, rule_set.index, measure) for measure in MEASURES},
+                "ended": sums[rule_set.index].runs,
+                "totals": {name: sums[rule_set.index].totals.get(name, 0) for name in COUNTERS},
+                "squares": {cost: sums[rule_set.index].squares.get(cost, 0) for cost in COSTS},
+                "shortest": sorted(
+                    (run for run in counts.shortest if run["rule_set"] == rule_set.index),
+                    key=shortness,
+                ),
+            }
+            for rule_set in sweep.rule_sets
+        ],
+        "pairs": [_pair(pair) for pair in sorted(counts.pairs)],
+    }
+
+
+def _most_frequent(counts: list[Count]) -> list[Count]:
+    ordered = sorted(counts, key=lambda count: (count.rule_set, count.measure, -count.runs, count.name))
+    return [
+        count
+        for _key, group in groupby(ordered, key=lambda count: (count.rule_set, count.measure))
+        for count in list(group)[:NAMES_PER_MEASURE_MAX]
+    ]
+
+
+def _named(counts: list[Count], rule_set: int, measure: str) -> dict[str, dict[str, int | None]]:
+    found: dict[str, dict[str, int | None]] = {
+        count.name: {"runs": count.runs, "first_run": count.first_run}
+        for count in counts
+        if count.rule_set == rule_set and count.measure == measure
+    }
+    if measure != "verdict":
+        return found
+    never: dict[str, int | None] = {"runs": 0, "first_run": None}
+    return {verdict: found.get(verdict, never) for verdict in VERDICTS}
+
+
+def _pair(pair: Pair) -> dict[str, Any]:
+    return {
+        "left": pair.left,
+        "right": pair.right,
+        "verdicts": dict(sorted(pair.verdicts.items())),
+        "other_weather": pair.other_weather,
+        "ended": pair.ended,
+        "differences": {cost: pair.differences.get(cost, 0) for cost in COSTS},
+        "squares": {cost: pair.squares.get(cost, 0) for cost in COSTS},
+    }
+
+
+def write_tallies(out: Path, sweep: Sweep, counts: Counts) -> dict[str, Any]:
+    """Writes `tallies.json` and `summary.csv`; returns the tallies."""
+    content = tallies(sweep, counts)
+    write_json(out / TALLIES_FILE, content)
+    write_text(out / SUMMARY_FILE, summary_csv(sweep, content))
+    return content
+
+
+def summary_csv(sweep: Sweep, content: dict[str, Any]) -> str:
+    """The tidy summary: one line per rule set, measure and name.
+
+    Columns: `rule_set` (label), one per swept rule, `measure`, `name`, `runs` (of this rule set that
+    the value is out of) and `value`. Measures: `verdict`, `invariant` (runs that violated it),
+    `first_invariant` (runs in which it was the first), `reached` (runs in which it happened),
+    `reason` (inconclusive runs), `error` (runs, by the last line of the traceback): `value` is a
+    number of runs. `total`: `value` is the sum of that counter over the `runs` that came to an end.
+    """
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(["rule_set", *sweep.swept, *SUMMARY_COLUMNS])
+    for rule_set, entry in zip(sweep.rule_sets, content["rule_sets"], strict=True):
+        axes = [rule_set.label, *rule_set.values.values()]
+        for measure, names in entry["counts"].items():
+            for name, seen in names.items():
+                lines.writerow([*axes, measure, name, entry["runs"], seen["runs"]])
+        for name, total in entry["totals"].items():
+            lines.writerow([*axes, "total", name, entry["ended"], total])
+    return text.getvalue()

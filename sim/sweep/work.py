@@ -1,0 +1,128 @@
+"""What one worker does, whatever the engine: cases in, rows out, nothing escapes.
+
+A simulation that raises becomes a row with the traceback; one that does not end within the
+wall-clock bound becomes an inconclusive row. Neither costs the sweep its other runs.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from types import FrameType
+from typing import Any
+
+import pyarrow as pa
+
+from sim.replication.rules import Rules
+from sim.run import Run, run_scenario
+from sim.scenario.generate import generate
+from sim.sweep.plan import RuleSet, Sweep
+from sim.sweep.row import batch_of, run_row, unfinished_row, worker_schema
+
+WALL_BOUND_SECONDS = 60.0
+"""Real time one run may take. Runs end at their own bounds (simulated time, events) long before;
+this one is for what those do not see."""
+ROWS_PER_BATCH = 50
+ERROR_LENGTH_MAX = 8_000
+
+RunCase = Callable[[Rules], Run]
+OpenCase = Callable[[Sweep, int], RunCase]
+"""(sweep, case) -> a function that runs that case under given rules."""
+
+
+def open_case(sweep: Sweep, case_id: int) -> RunCase:
+    """The random scenario of a case, drawn once and run under each rule set."""
+    scenario = generate(sweep.case_seed(case_id), sweep.plan.generate)
+    return lambda rules: run_scenario(scenario.with_rules(rules))
+
+
+class WallClockBound(BaseException):
+    """A run took longer than its wall-clock bound. Not an Exception: no handler in the simulator
+    may swallow it."""
+
+
+@contextmanager
+def wall_clock_bound(seconds: float) -> Iterator[None]:
+    """Raises WallClockBound inside the block once `seconds` of real time have passed.
+
+    Works in the main thread of a process, which is where workers run; elsewhere signals cannot be
+    used and the block runs without a bound.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ring(_signal: int, _frame: FrameType | None) -> None:
+        raise WallClockBound
+
+    handler = signal.signal(signal.SIGALRM, ring)
+    timer = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, *timer)
+        signal.signal(signal.SIGALRM, handler)
+
+
+def rows_of_cases(
+    sweep: Sweep,
+    cases: range,
+    *,
+    open_case: OpenCase = open_case,
+    bound_seconds: float = WALL_BOUND_SECONDS,
+) -> Iterator[dict[str, Any]]:
+    """One row per run of `cases`, in order of `run_id`."""
+    for case_id in cases:
+        run_case: RunCase | None = None
+        for rule_set in sweep.rule_sets:
+            started = time.perf_counter()
+            try:
+                with wall_clock_bound(bound_seconds):
+                    run_case = run_case or open_case(sweep, case_id)
+                    run = run_case(rule_set.rules)
+                yield run_row(sweep, case_id, rule_set, run, _elapsed_ms(started))
+            except WallClockBound:
+                reason = f"wall clock: more than {bound_seconds:g} s"
+                yield unfinished_row(
+                    sweep, case_id, rule_set, _elapsed_ms(started), reason=reason
+                )
+            except Exception as error:  # any defect of a run is that run's result
+                yield unfinished_row(
+                    sweep, case_id, rule_set, _elapsed_ms(started), error=_traceback(error)
+                )
+
+
+def _elapsed_ms(started: float) -> float:
+    return round((time.perf_counter() - started) * 1000, 3)
+
+
+def _traceback(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error))[-ERROR_LENGTH_MAX:]
+
+
+def batches_of_cases(
+    sweep: Sweep, cases: range, *, open_case: OpenCase = open_case
+) -> Iterator[pa.RecordBatch]:
+    """The rows of `cases` in small batches, so that a worker's memory does not grow with its block."""
+    schema = worker_schema(sweep)
+    rows = rows_of_cases(sweep, cases, open_case=open_case)
+    while chunk := list(islice(rows, ROWS_PER_BATCH)):
+        yield batch_of(chunk, schema)
+
+
+def measure_rate(
+    sweep: Sweep, *, open_case: OpenCase = open_case, budget_seconds: float = 0.5
+) -> float:
+    """Runs per second of this process, from the first cases of the sweep. Only blocks depend on it."""
+    started = time.perf_counter()
+    runs = 0
+    for _row in rows_of_cases(sweep, range(sweep.count), open_case=open_case):
+        runs += 1
+        if time.perf_counter() - started > budget_seconds:
+            break
+    return runs / max(time.perf_counter() - started, 1e-6)
