@@ -44,7 +44,7 @@ demo: $(STAMP)  ## run the scenario suite, sweep both fixes on random scenarios,
 
 .PHONY: test
 test: $(STAMP)  ## all tests, those on Spark included
-	@$(HAVE_JAVA) || { echo "The tests on Spark are part of the suite: it $(NO_JAVA)" >&2; exit 2; }
+	@$(HAVE_JAVA) || { echo "Some of the tests run on Spark, which $(NO_JAVA)" >&2; exit 2; }
 	@$(BIN)/python -m pytest $(ARGS)
 
 .PHONY: lint
