@@ -4,6 +4,7 @@ The contracts themselves are in `pyproject.toml`, section `[tool.importlinter]`.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,7 +21,7 @@ def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", command, "--no-cache"],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder)},
+        env={**os.environ, "PYTHONPATH": str(folder), "COLUMNS": "200"},
         capture_output=True,
         text=True,
         check=False,
@@ -67,6 +68,4 @@ def test_an_import_against_the_design_is_found(
     result = lint_imports(copy)
 
     assert result.returncode == 1
-    assert any(
-        broken in text and text.rstrip().endswith("BROKEN") for text in result.stdout.splitlines()
-    ), result.stdout
+    assert re.search(rf"^{re.escape(broken)}.* BROKEN", result.stdout, re.MULTILINE), result.stdout
