@@ -152,7 +152,11 @@ class Consumer:
 
 
 class FaultKind(StrEnum):
-    """What the world can do to a cluster."""
+    """What the world can do to a cluster.
+
+    `roll` starts a new, empty active segment, as manual rolls and retention do; `one_way_partition`
+    cuts what the target receives and leaves what it sends.
+    """
 
     CRASH = "crash"
     WIPE = "wipe"
@@ -163,6 +167,7 @@ class FaultKind(StrEnum):
     MIGRATE = "migrate"
     UNCLEAN_MIGRATE = "unclean_migrate"
     ADD_REPLICA = "add_replica"
+    ROLL = "roll"
 
 
 @dataclass(frozen=True, slots=True)
