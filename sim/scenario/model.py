@@ -1,17 +1,29 @@
 """A scenario: everything a run of the timed world depends on, as immutable data.
 
 These are plain dataclasses so that generating thousands of them costs little; files are validated
-against the same classes (see `sim.scenario.load`). All times are integer ms of simulated time,
-all offsets and sizes integers. Workload and faults are fixed lists: they cannot depend on the
-rules, so that every rule set meets the same weather.
+with the bounds their annotations state (see `sim.scenario.load`). All times are integer ms of
+simulated time, all offsets and sizes integers. Workload and faults are fixed lists: they cannot
+depend on the rules, so that every rule set meets the same weather.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Annotated, NamedTuple
+
+from annotated_types import Ge, Gt, Le, Lt, MinLen
 
 from sim.replication import Rules
+
+Milliseconds = Annotated[int, Ge(0)]
+Period = Annotated[int, Ge(1)]
+"""A time in ms between repetitions; 0 would repeat for ever at one instant."""
+Count = Annotated[int, Ge(0)]
+Name = Annotated[str, MinLen(1)]
+Share = Annotated[float, Ge(0), Le(1)]
+Loss = Annotated[float, Ge(0), Lt(1)]
+"""Probability that a message is lost; a link that loses everything is a partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +33,11 @@ class Topic:
     `max_compaction_lag_ms` None = no bound; `segment_ms` None = never by time.
     """
 
-    segment_bytes: int = 2048
-    segment_ms: int | None = 1000
-    min_cleanable_dirty_ratio: float = 0.3
-    min_compaction_lag_ms: int = 0
-    max_compaction_lag_ms: int | None = None
+    segment_bytes: Annotated[int, Ge(1)] = 2048
+    segment_ms: Period | None = 1000
+    min_cleanable_dirty_ratio: Share = 0.3
+    min_compaction_lag_ms: Milliseconds = 0
+    max_compaction_lag_ms: Period | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,27 +49,27 @@ class ReplicaSpec:
     None = it never cleans by itself.
     """
 
-    name: str
+    name: Name
     clock_skew_ms: int = 0
-    cleaner_backoff_ms: int | None = 500
+    cleaner_backoff_ms: Period | None = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
     """An exception for one direction between two replicas."""
 
-    source: str
-    target: str
-    latency_ms: tuple[int, int]
-    loss: float = 0.0
+    source: Name
+    target: Name
+    latency_ms: tuple[Milliseconds, Milliseconds]
+    loss: Loss = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
     """Latency drawn uniformly from `latency_ms` (inclusive), and loss per message."""
 
-    latency_ms: tuple[int, int] = (1, 5)
-    loss: float = 0.0
+    latency_ms: tuple[Milliseconds, Milliseconds] = (1, 5)
+    loss: Loss = 0.0
     links: tuple[Link, ...] = ()
 
 
@@ -72,20 +84,20 @@ class Timers:
     `coordination_interval_ms`: how often the leader collects and hands out removal bounds.
     """
 
-    replica_lag_max_ms: int = 600
-    fetch_wait_ms: int = 500
-    fetch_retry_ms: int = 100
-    election_timeout_ms: tuple[int, int] = (300, 600)
-    snapshot_interval_ms: int | None = None
-    coordination_interval_ms: int = 500
+    replica_lag_max_ms: Period = 600
+    fetch_wait_ms: Period = 500
+    fetch_retry_ms: Period = 100
+    election_timeout_ms: tuple[Period, Period] = (300, 600)
+    snapshot_interval_ms: Period | None = None
+    coordination_interval_ms: Period = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(NamedTuple):
     """A producer decides to write one record; it arrives later, perhaps twice, perhaps never.
 
     `value` None = delete. `version` is the value of the version header, None = no header.
-    `transaction` numbers the producer's transactions from 1; 0 = not transactional.
+    `transaction` numbers the producer's transactions from 1; 0 = not transactional. (A tuple rather
+    than a dataclass: a third of the time to make, and there are many.)
     """
 
     at_ms: int
@@ -99,11 +111,11 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class EndTransaction:
-    """A producer asks to commit or abort its transaction."""
+    """A producer asks to commit or abort its transaction, after what it sent until `at_ms`."""
 
-    at_ms: int
-    producer: int
-    transaction: int
+    at_ms: Milliseconds
+    producer: Count
+    transaction: Annotated[int, Ge(1)]
     commit: bool
 
 
@@ -115,10 +127,10 @@ class TraceSource:
     one batch every `interval_ms`; `limit` stops after so many changes, None = all.
     """
 
-    path: str
-    batch_records: int = 100
-    interval_ms: int = 5
-    limit: int | None = None
+    path: Name
+    batch_records: Annotated[int, Ge(1)] = 100
+    interval_ms: Period = 5
+    limit: Annotated[int, Ge(1)] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +144,8 @@ class Workload:
     sends: tuple[Send, ...] = ()
     ends: tuple[EndTransaction, ...] = ()
     trace: TraceSource | None = None
-    retry_ms: int = 200
-    retries: int = 3
+    retry_ms: Period = 200
+    retries: Count = 3
     idempotent: bool = True
 
 
@@ -144,18 +156,23 @@ class Consumer:
     `replica` ties it to one replica instead. `pauses` are (from, to) ms in which it does not poll.
     """
 
-    name: str
-    poll_ms: int = 100
-    max_batches: int | None = None
-    replica: str | None = None
-    pauses: tuple[tuple[int, int], ...] = ()
+    name: Name
+    poll_ms: Period = 100
+    max_batches: Annotated[int, Ge(1)] | None = None
+    replica: Name | None = None
+    pauses: tuple[tuple[Milliseconds, Milliseconds], ...] = ()
 
 
 class FaultKind(StrEnum):
     """What the world can do to a cluster.
 
-    `roll` starts a new, empty active segment, as manual rolls and retention do; `one_way_partition`
-    cuts what the target receives and leaves what it sends.
+    `crash`: down for the duration. `wipe`: down for the duration, back with an empty log.
+    `partition`: the target and all others hear nothing of each other. `one_way_partition`: the
+    target hears nothing, what it sends arrives. `slow_fetcher`, `slow_cleaner`: the target fetches
+    or cleans far more slowly. `migrate`: leadership goes to the target if it may lead; with target
+    `leader`, away from the leader to such a follower. `unclean_migrate`: the same, in sync or not.
+    `add_replica`: a replica of that name, with an empty log, joins. `roll`: the target starts an
+    empty active segment, as manual rolls and retention do.
     """
 
     CRASH = "crash"
@@ -179,12 +196,12 @@ class Fault:
     many unflushed batches.
     """
 
-    at_ms: int
+    at_ms: Milliseconds
     kind: FaultKind
-    target: str
-    duration_ms: int = 0
-    pick: int = 0
-    lose_batches: int = 0
+    target: Name
+    duration_ms: Milliseconds = 0
+    pick: Count = 0
+    lose_batches: Count = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +221,7 @@ class Expect:
 class Limits:
     """Bounds of a run; reaching one makes it inconclusive."""
 
-    max_events: int = 200_000
+    max_events: Annotated[int, Gt(0)] = 200_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,196 @@
+"""Random scenarios: one seed and a mix give one scenario, the same everywhere.
+
+Nothing here looks at rules, so every rule set of a sweep meets the same weather. Scenarios are made
+of plain dataclasses without validation: making one must cost far less than running it.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from random import Random
+
+import msgspec
+
+from sim.scenario.faults import draw_faults
+from sim.scenario.mix import BUILT_IN_MIXES, Mix
+from sim.scenario.model import (
+    Consumer,
+    Link,
+    Network,
+    ReplicaSpec,
+    Scenario,
+    Timers,
+    Topic,
+)
+from sim.scenario.streams import between, log_between, share_between, stream
+from sim.scenario.workload import WorkloadShape, draw_workload
+
+__all__ = ["BUILT_IN_MIXES", "Mix", "generate", "weather_digest"]
+
+_CLEANER_BACKOFFS_MS = (100, 200, 500, 500, 1_000, 2_000)
+_NEVER_CLEANS = 0.05
+_SEGMENT_BYTES = (400, 800, 2_000, 4_000, 16_000)
+_SEGMENT_MS = (None, 200, 500, 1_000, 2_000)
+_DIRTY_RATIOS = (0.0, 0.1, 0.3, 0.5)
+_POLL_MS = (50, 100, 300)
+_LAG_MAX_MS = (200, 400, 600, 1_000)
+_BUSY_BEGINNING = 0.05
+"""Share of a run before which no idle phase begins: there has to be something to clean."""
+
+
+def generate(seed: int, mix: Mix) -> Scenario:
+    """The scenario of `seed`, in [0, 2**63), drawn from `mix`; its rules are the defaults.
+
+    Workload, faults, cluster and consumers have a random stream each.
+    """
+    cluster = stream(seed, "generate/cluster")
+    replicas = _replicas(mix, cluster)
+    names = [replica.name for replica in replicas]
+    writes = stream(seed, "generate/workload")
+    idle = _idle_phases(mix, writes)
+    shape = _shape(mix, idle, writes)
+    return Scenario(
+        id=f"{mix.mix}-{seed}",
+        seed=seed,
+        duration_ms=mix.duration_ms,
+        topic=_topic(mix, cluster),
+        replicas=replicas,
+        network=_network(mix, names, cluster),
+        timers=_timers(mix, cluster),
+        workload=draw_workload(shape, duration_ms=mix.duration_ms, rng=writes),
+        consumers=_consumers(mix, names, stream(seed, "generate/consumers")),
+        faults=draw_faults(mix, replicas=names, idle=idle, rng=stream(seed, "generate/faults")),
+    )
+
+
+def weather_digest(scenario: Scenario) -> str:
+    """Digest, 32 hex digits, of everything a scenario is made of except its rules and its names.
+
+    Two scenarios with the same digest meet the same workload, faults, network, clocks and settings.
+    """
+    weather = (
+        scenario.seed,
+        scenario.duration_ms,
+        scenario.topic,
+        scenario.replicas,
+        scenario.network,
+        scenario.timers,
+        scenario.workload,
+        scenario.consumers,
+        scenario.faults,
+    )
+    return blake2b(msgspec.msgpack.encode(weather), digest_size=16).hexdigest()
+
+
+def _idle_phases(mix: Mix, rng: Random) -> tuple[tuple[int, int], ...]:
+    """Phases without writes, in order, apart from each other."""
+    phases: list[tuple[int, int]] = []
+    duration_ms = mix.duration_ms
+    first_ms = int(duration_ms * _BUSY_BEGINNING) + 1
+    drawn = []
+    for _ in range(between(rng, mix.idle_phases)):
+        start = first_ms + int(rng.random() * (duration_ms - first_ms))
+        drawn.append((start, min(duration_ms, start + log_between(rng, mix.idle_ms))))
+    for start, end in sorted(drawn):
+        if phases and start <= phases[-1][1]:
+            phases[-1] = (phases[-1][0], max(end, phases[-1][1]))
+        else:
+            phases.append((start, end))
+    return tuple(phases)
+
+
+def _shape(mix: Mix, idle: tuple[tuple[int, int], ...], rng: Random) -> WorkloadShape:
+    random = rng.random
+    producers = between(rng, mix.producers)
+    transactional = 1 + int(random() * producers) if random() < mix.transactional else 0
+    return WorkloadShape(
+        sends=between(rng, mix.sends),
+        keys=between(rng, mix.keys),
+        producers=producers,
+        delete_share=share_between(rng, mix.delete_share),
+        late_share=share_between(rng, mix.late_share),
+        lateness_ms=log_between(rng, mix.lateness_ms),
+        unversioned_share=random() * 0.2 if random() < 0.3 else 0.0,
+        hot=random() < 0.3,
+        late_tail=random(),
+        deleted_tail=random() * 0.5,
+        idle=idle,
+        transactional=transactional,
+        transaction_sends=1 + int(random() * 6),
+        abort_share=random(),
+        idempotent=random() >= mix.not_idempotent,
+    )
+
+
+def _replicas(mix: Mix, rng: Random) -> tuple[ReplicaSpec, ...]:
+    random = rng.random
+    skew_ms = mix.clock_skew_ms if random() < mix.skewed_clocks else 0
+    return tuple(
+        [
+            ReplicaSpec(
+                f"r{number}",
+                int(skew_ms * (2.0 * random() - 1.0)),
+                None if random() < _NEVER_CLEANS else rng.choice(_CLEANER_BACKOFFS_MS),
+            )
+            for number in range(1, between(rng, mix.replicas) + 1)
+        ]
+    )
+
+
+def _topic(mix: Mix, rng: Random) -> Topic:
+    random = rng.random
+    least = log_between(rng, (10, 1_000)) if random() < mix.topic_lags else 0
+    most = least + log_between(rng, (200, 5_000)) if random() < mix.topic_lags else None
+    return Topic(
+        segment_bytes=rng.choice(_SEGMENT_BYTES),
+        segment_ms=rng.choice(_SEGMENT_MS),
+        min_cleanable_dirty_ratio=rng.choice(_DIRTY_RATIOS),
+        min_compaction_lag_ms=least,
+        max_compaction_lag_ms=most,
+    )
+
+
+def _network(mix: Mix, names: list[str], rng: Random) -> Network:
+    random = rng.random
+    low = 1 + int(random() * 4)
+    high = low + int(25 ** random())
+    links: tuple[Link, ...] = ()
+    if random() < mix.slow_link and len(names) > 1:
+        source, target = rng.sample(names, 2)
+        links = (Link(source, target, (high, high + log_between(rng, (20, 400)))),)
+    loss = share_between(rng, mix.loss) if random() < mix.lossy_network else 0.0
+    return Network((low, high), loss, links)
+
+
+def _timers(mix: Mix, rng: Random) -> Timers:
+    random = rng.random
+    return Timers(
+        replica_lag_max_ms=rng.choice(_LAG_MAX_MS),
+        fetch_wait_ms=rng.choice((100, 300, 500)),
+        fetch_retry_ms=rng.choice((50, 100, 300)),
+        snapshot_interval_ms=(log_between(rng, (500, 4_000)) if random() < mix.snapshots else None),
+        coordination_interval_ms=rng.choice((200, 500, 1_500)),
+    )
+
+
+def _consumers(mix: Mix, names: list[str], rng: Random) -> tuple[Consumer, ...]:
+    random = rng.random
+    consumers = []
+    for number in range(1, between(rng, mix.consumers) + 1):
+        pauses = []
+        start = 0
+        for _ in range(int(random() * 3)):
+            start += int(random() * mix.duration_ms / 2)
+            end = start + log_between(rng, (100, 4_000))
+            pauses.append((start, end))
+            start = end
+        consumers.append(
+            Consumer(
+                f"c{number}",
+                rng.choice(_POLL_MS),
+                1 + int(random() * 5) if random() < 0.3 else None,
+                rng.choice(names) if random() < 0.15 else None,
+                tuple(pauses),
+            )
+        )
+    return tuple(consumers)

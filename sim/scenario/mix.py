@@ -1,0 +1,159 @@
+"""Mixes: from which ranges random scenarios are drawn. A sweep plan's `generate` section is one.
+
+A mix says what may happen; each scenario then turns whole kinds of faults off and gives the others
+very different weights, because a run with a bit of everything finds less than many lopsided ones
+(swarm testing: Groce et al., ISSTA 2012).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from annotated_types import Ge
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from sim.scenario.model import Count, Milliseconds, Period, Share
+
+Weight = Annotated[float, Ge(0)]
+Counts = tuple[Count, Count]
+Shares = tuple[Share, Share]
+Times = tuple[Milliseconds, Milliseconds]
+
+_CONFIG = ConfigDict(
+    strict=True, frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False
+)
+
+
+class Weights(BaseModel):
+    """How often each kind of fault occurs, relative to the others; 0 = never."""
+
+    model_config = _CONFIG
+
+    crash: Weight = 3.0
+    wipe: Weight = 0.5
+    partition: Weight = 2.0
+    one_way_partition: Weight = 1.0
+    slow_fetcher: Weight = 2.0
+    slow_cleaner: Weight = 1.0
+    migrate: Weight = 3.0
+    unclean_migrate: Weight = 0.0
+    """0 unless asked for: it gives up committed records by design, whatever the cleaner does."""
+    add_replica: Weight = 1.0
+    roll: Weight = 2.0
+
+
+class Mix(BaseModel):
+    """Ranges, both ends included, and chances from which a scenario is drawn.
+
+    In a file: the name of a built-in mix, or fields that differ from the built-in one that `mix`
+    names (default `reference`).
+    """
+
+    model_config = _CONFIG
+
+    mix: str = "reference"
+    """The built-in mix that the other fields start from."""
+    duration_ms: Period = 10_000
+    replicas: tuple[Annotated[int, Ge(1)], Annotated[int, Ge(1)]] = (3, 3)
+    sends: Counts = (60, 200)
+    keys: tuple[Annotated[int, Ge(1)], Annotated[int, Ge(1)]] = (2, 12)
+    producers: tuple[Annotated[int, Ge(1)], Annotated[int, Ge(1)]] = (1, 3)
+    consumers: Counts = (1, 2)
+    faults: Counts = (0, 8)
+    """Drawn faults; a migration that follows up on one comes on top."""
+    weights: Weights = Weights()
+    kind_off: Share = 0.5
+    """Chance that a scenario does without a kind of fault altogether."""
+    outage_ms: Times = (100, 6_000)
+    """How long crashes, partitions and slowness last; short ones are as likely as long ones."""
+    delete_share: Shares = (0.0, 0.4)
+    late_share: Shares = (0.0, 0.5)
+    """Share of sends whose version and timestamp are not the newest of their key."""
+    lateness_ms: Times = (1, 4_000)
+    idle_phases: Counts = (0, 3)
+    """Phases in which nobody writes, so that the tail of the log can be cleaned."""
+    idle_ms: Times = (500, 5_000)
+    transactional: Share = 0.25
+    """Chance that a scenario has transactional producers."""
+    not_idempotent: Share = 0.1
+    """Chance that the leader of a scenario does not recognise a retry."""
+    skewed_clocks: Share = 0.5
+    """Chance that the replicas' clocks differ, by up to `clock_skew_ms`."""
+    clock_skew_ms: Milliseconds = 2_000
+    lossy_network: Share = 0.3
+    loss: Shares = (0.001, 0.05)
+    slow_link: Share = 0.2
+    """Chance that one link is far slower than the others."""
+    snapshots: Share = 0.0
+    """Chance that replicas take snapshots and drop the prefix of their logs (KIP-630)."""
+    topic_lags: Share = 0.3
+    """Chance of a minimum, and of a maximum, compaction lag (KIP-58, KIP-354)."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _start_from_built_in(cls, given: object) -> object:
+        if isinstance(given, Mix) or not BUILT_IN_MIXES:
+            return given
+        if isinstance(given, str):
+            return _built_in(given)
+        if not isinstance(given, Mapping):
+            return given
+        base = _built_in(given.get("mix", "reference"))
+        changed = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in given.items()
+        }
+        weights = changed.get("weights")
+        if isinstance(weights, Mapping):
+            changed["weights"] = {**base.weights.model_dump(), **weights}
+        return {**dict(base), **changed}
+
+    @model_validator(mode="after")
+    def _ranges_ascend(self) -> Mix:
+        for name, value in self:
+            if isinstance(value, tuple) and value[0] > value[1]:
+                raise ValueError(f"{name}: the first number is above the second")
+        if self.outage_ms[0] < 1 or self.idle_ms[0] < 1 or self.lateness_ms[0] < 1:
+            raise ValueError("outage_ms, idle_ms, lateness_ms: start at 1 or above")
+        return self
+
+
+def _built_in(name: Any) -> Mix:
+    if name not in BUILT_IN_MIXES:
+        raise ValueError(f"unknown mix {name!r}; allowed: {', '.join(BUILT_IN_MIXES)}")
+    return BUILT_IN_MIXES[name]
+
+
+BUILT_IN_MIXES: dict[str, Mix] = {}
+"""Every built-in mix by name."""
+
+BUILT_IN_MIXES.update(
+    {
+        mix.mix: mix
+        for mix in (
+            Mix(),
+            Mix(
+                mix="quiet",
+                sends=(20, 80),
+                faults=(0, 2),
+                idle_phases=(1, 3),
+                lossy_network=0.0,
+                slow_link=0.0,
+            ),
+            Mix(
+                mix="storm",
+                replicas=(3, 5),
+                sends=(150, 400),
+                faults=(6, 20),
+                kind_off=0.3,
+                lossy_network=0.7,
+                loss=(0.01, 0.2),
+                slow_link=0.5,
+                transactional=0.5,
+                weights=Weights(unclean_migrate=1.0, wipe=1.0),
+            ),
+            Mix(mix="kraft", snapshots=1.0, transactional=0.0, not_idempotent=0.0),
+        )
+    }
+)

@@ -1,0 +1,179 @@
+"""Random workloads: what producers write, and when nobody does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Annotated
+
+from annotated_types import Ge
+
+from sim.scenario.model import Count, EndTransaction, Milliseconds, Period, Send, Share, Workload
+
+Span = tuple[int, int]
+"""From (inclusive) and to (exclusive), in ms."""
+
+NEVER_ENDED = 0.1
+"""Share of transactional producers whose last transaction is left open: the stable offset stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadShape:
+    """What a random workload looks like; a scenario file's `workload: {random: ...}`.
+
+    Attributes:
+        sends: Number of records written.
+        keys: Number of keys, written to evenly, or (`hot`) mostly to a few.
+        producers: They number from 1.
+        delete_share: Share of sends that delete their key.
+        late_share: Share of sends whose version and timestamp are behind the newest of their key.
+        lateness_ms: How far behind at most.
+        unversioned_share: Share of sends without version header.
+        hot: Whether a few keys get most of the sends.
+        late_tail: Chance that the last send before an idle phase loses to an earlier record.
+        deleted_tail: Chance that it is a delete.
+        idle: Phases without sends, (from, to) in ms, in order.
+        transactional: How many of the producers are transactional.
+        transaction_sends: Sends per transaction, at most.
+        abort_share: Share of transactions that abort.
+        idempotent: Whether the leader recognises a retry.
+        retry_ms: Pause before a retry.
+        retries: How often an unanswered send is repeated.
+    """
+
+    sends: Count = 150
+    keys: Annotated[int, Ge(1)] = 8
+    producers: Annotated[int, Ge(1)] = 3
+    delete_share: Share = 0.15
+    late_share: Share = 0.2
+    lateness_ms: Period = 1_000
+    unversioned_share: Share = 0.05
+    hot: bool = False
+    late_tail: Share = 0.5
+    deleted_tail: Share = 0.25
+    idle: tuple[tuple[Milliseconds, Milliseconds], ...] = ()
+    transactional: Count = 0
+    transaction_sends: Annotated[int, Ge(1)] = 5
+    abort_share: Share = 0.3
+    idempotent: bool = True
+    retry_ms: Period = 200
+    retries: Count = 3
+
+
+def draw_workload(shape: WorkloadShape, *, duration_ms: int, rng: Random) -> Workload:
+    """A workload of that shape in [0, duration_ms)."""
+    times, tails = _times(shape, duration_ms, rng)
+    sends = _sends(shape, times, tails, rng)
+    ends: tuple[EndTransaction, ...] = ()
+    if shape.transactional:
+        sends, ends = _in_transactions(shape, sends, duration_ms, rng)
+    return Workload(
+        tuple(sends), ends, None, shape.retry_ms, shape.retries, idempotent=shape.idempotent
+    )
+
+
+def busy_spans(idle: Sequence[Span], duration_ms: int) -> list[Span]:
+    """What is left of [0, duration_ms) without the idle phases, which are in order."""
+    spans, start = [], 0
+    for begin, end in idle:
+        if start < begin:
+            spans.append((start, min(begin, duration_ms)))
+        start = max(start, end)
+    if start < duration_ms:
+        spans.append((start, duration_ms))
+    return spans
+
+
+def _times(shape: WorkloadShape, duration_ms: int, rng: Random) -> tuple[list[int], set[int]]:
+    """When to send, in order, and the indexes of the sends that a pause or the end follows."""
+    spans = busy_spans(shape.idle, duration_ms)
+    busy = sum(end - start for start, end in spans)
+    random = rng.random
+    times: list[int] = []
+    tails: set[int] = set()
+    done = 0
+    for start, end in spans:
+        done += end - start
+        count = shape.sends * done // busy - len(times)
+        length = end - start
+        times.extend(sorted([start + int(random() * length) for _ in range(count)]))
+        tails.add(len(times) - 1)
+    return times, tails
+
+
+def _sends(shape: WorkloadShape, times: list[int], tails: set[int], rng: Random) -> list[Send]:
+    """One send per time; versions and timestamps of a key ascend except where a send is late."""
+    random, count, producers = rng.random, shape.keys, shape.producers
+    delete_share, late_share, lateness = shape.delete_share, shape.late_share, shape.lateness_ms
+    versioned_share = 1.0 - shape.unversioned_share
+    names = [f"k{number}" for number in range(1, count + 1)]
+    versions, newest = [0] * count, [-1] * count
+    sends: list[Send] = []
+    for index, at_ms in enumerate(times):
+        position = random()
+        chosen = int((position * position if shape.hot else position) * count)
+        deletes, late = random() < delete_share, random() < late_share
+        if index in tails:
+            late = random() < shape.late_tail
+            deletes = random() < shape.deleted_tail
+            if late and sends:  # only a key that was written before can have a newer version
+                chosen = names.index(sends[-1].key)
+        version, timestamp_ms = versions[chosen], at_ms
+        if late and version:
+            timestamp_ms = max(0, newest[chosen] - 1 - int(random() * lateness))
+            version = max(0, version - int(random() * 3) - (index in tails))
+        else:
+            versions[chosen] = version = version + 1
+            newest[chosen] = max(newest[chosen], at_ms)
+        sends.append(
+            Send(
+                at_ms,
+                1 + int(random() * producers),
+                names[chosen],
+                None if deletes else f"v{index}",
+                timestamp_ms,
+                version if random() < versioned_share else None,
+            )
+        )
+    return sends
+
+
+def _in_transactions(
+    shape: WorkloadShape, sends: list[Send], duration_ms: int, rng: Random
+) -> tuple[list[Send], tuple[EndTransaction, ...]]:
+    """The sends with those of producers up to `transactional` put into transactions.
+
+    A transaction ends somewhere between its last send and its producer's next one, so markers come
+    late, land in idle phases, and interleave with other producers' records.
+    """
+    random = rng.random
+    number = dict.fromkeys(range(1, shape.transactional + 1), 0)
+    left = dict.fromkeys(number, 0)
+    last_ms = dict.fromkeys(number, -1)
+    result: list[Send] = []
+    ends: list[EndTransaction] = []
+
+    def end(producer: int, before_ms: int) -> None:
+        at_ms = last_ms[producer] + int(random() * (before_ms - last_ms[producer]))
+        commit = random() >= shape.abort_share
+        ends.append(EndTransaction(at_ms, producer, number[producer], commit))
+
+    for send in sends:
+        producer = send.producer
+        if producer not in number:
+            result.append(send)
+            continue
+        if left[producer] <= 0 and send.at_ms > last_ms[producer]:
+            if number[producer]:
+                end(producer, send.at_ms)
+            number[producer] += 1
+            left[producer] = 1 + int(random() * shape.transaction_sends)
+        left[producer] -= 1
+        last_ms[producer] = send.at_ms
+        result.append(send._replace(transaction=number[producer]))
+    for producer, transaction in number.items():
+        if transaction and random() >= NEVER_ENDED:
+            end(producer, duration_ms)
+    ends.sort(key=lambda one: (one.at_ms, one.producer, one.transaction))
+    return result, tuple(ends)
