@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from hashlib import blake2b
 from random import Random
+from struct import unpack
+
+WORD = 1 << 32
+"""One above the largest number `words` gives."""
 
 
 def stream(seed: int, purpose: str) -> Random:
@@ -28,3 +32,11 @@ def share_between(rng: Random, limits: tuple[float, float]) -> float:
     """A number in `limits`."""
     low, high = limits
     return low + rng.random() * (high - low)
+
+
+def words(rng: Random, count: int) -> tuple[int, ...]:
+    """`count` whole numbers in [0, WORD), in a tenth of the time that `random()` takes for them.
+
+    `word * n >> 32` is a whole number below n, `word < share * WORD` is true for that share.
+    """
+    return unpack(f"<{count}I", rng.randbytes(4 * count))
