@@ -41,11 +41,16 @@ class ReplicaWiped(NamedTuple):
 
 
 class LeaderElected(NamedTuple):
-    """A replica leads `epoch` from `epoch_start_offset`, its log end offset, on."""
+    """A replica leads `epoch` from `epoch_start_offset`, its log end offset, on.
+
+    `isr` is the in-sync set it starts with, `voters` those a majority is counted over.
+    """
 
     replica: str
     epoch: int
     epoch_start_offset: int
+    isr: tuple[str, ...]
+    voters: tuple[str, ...]
 
 
 class LeaderResigned(NamedTuple):
@@ -86,7 +91,7 @@ class Pushed(NamedTuple):
 class Truncated(NamedTuple):
     """A follower cut its log at `target`; `high_watermark` and `log_start_offset` are from before.
 
-    `log_end_offset` is the one from before, too.
+    `log_end_offset` is the one from before, too; `leading` must be false.
     """
 
     replica: str
@@ -94,6 +99,7 @@ class Truncated(NamedTuple):
     log_end_offset: int
     high_watermark: int
     log_start_offset: int
+    leading: bool
 
 
 class HighWatermarkMoved(NamedTuple):
@@ -151,7 +157,7 @@ class Cleaned(NamedTuple):
         horizons: (base offset, delete horizon in ms) of the batches that got one in this pass.
         protected_offset: The record the fix keeps whatever it is, or None.
         log_end_offset: After the pass.
-        high_watermark: After the pass.
+        high_watermark: Before the pass.
         size_bytes: (before, after) of the whole log.
     """
 

@@ -73,6 +73,7 @@ def clean_replica(
         segment_bytes=log.config.segment_bytes,
     )
     before, first_dirty = log.size_bytes, replica.first_dirty_offset
+    high_watermark = log.high_watermark
     result = clean(log.segments, plan)
     log.replace_segments(result.replaced, result.segments)
     replica.first_dirty_offset = max(first_dirty, upper_bound)
@@ -92,7 +93,7 @@ def clean_replica(
             tuple(result.horizons),
             result.protected_offset,
             log.log_end_offset,
-            log.high_watermark,
+            high_watermark,
             (before, log.size_bytes),
         )
     ]

@@ -21,11 +21,13 @@ def grants_vote(voter: Replica, candidate: tuple[int, int]) -> bool:
     return candidate >= last_entry(voter)
 
 
-def wins(candidate: Replica, voters: Iterable[Replica], *, voter_count: int) -> list[Replica]:
-    """The live voters that grant, when they and the candidate are a majority; else nobody."""
+def wins(
+    candidate: Replica, voters: Iterable[Replica], *, voter_count: int
+) -> list[Replica] | None:
+    """The live voters that grant, when they and the candidate are a majority; None = it loses."""
     entry = last_entry(candidate)
     granting = [v for v in voters if v.up and v is not candidate and grants_vote(v, entry)]
-    return granting if len(granting) + 1 >= voter_count // 2 + 1 else []
+    return granting if len(granting) + 1 >= voter_count // 2 + 1 else None
 
 
 def become_leader(
@@ -48,7 +50,7 @@ def become_leader(
     replica.download = None
     replica.leadership = Leadership(epoch, log.log_end_offset, isr, voters)
     log.epochs.assign(epoch, log.log_end_offset)
-    events: list[Event] = [LeaderElected(replica.name, epoch, log.log_end_offset)]
+    events: list[Event] = [LeaderElected(replica.name, epoch, log.log_end_offset, isr, voters)]
     if not rules.leader_change_record:
         return events + advance_high_watermark(replica, rules=rules)
     marker = control_batch(

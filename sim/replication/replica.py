@@ -127,7 +127,12 @@ def truncate(replica: Replica, target: int) -> list[Event]:
     """
     log = replica.log
     event = Truncated(
-        replica.name, target, log.log_end_offset, log.high_watermark, log.log_start_offset
+        replica.name,
+        target,
+        log.log_end_offset,
+        log.high_watermark,
+        log.log_start_offset,
+        replica.leadership is not None,
     )
     cuts = target < log.log_end_offset
     log.truncate_to(target)

@@ -1,0 +1,6 @@
+"""Invariants: what must hold, judged from events alone against a cluster-wide ledger."""
+
+from sim.check.checker import Checker
+from sim.check.registry import INVARIANTS, Kind, Violation
+
+__all__ = ["INVARIANTS", "Checker", "Kind", "Violation"]

@@ -1,0 +1,82 @@
+"""The checker: feeds every event to the ledger, then to the invariants that listen to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from sim.check.ledger import Ledger
+from sim.check.registry import INVARIANTS, Handler, Kind, Violation, discover
+from sim.replication import Rules
+from sim.trace import Event
+
+
+class Checker:
+    """Judges a run as it happens.
+
+    Attributes:
+        ledger: The oracle.
+        violations: Found so far, in order of detection.
+    """
+
+    def __init__(
+        self,
+        rules: Rules,
+        names: Iterable[str],
+        *,
+        label: Callable[[int], str | None] = lambda _: None,
+    ) -> None:
+        """A checker for the named invariants; `label` names records by uid in sentences."""
+        discover()
+        self.violations: list[Violation] = []
+        self._seen: set[tuple[str, str | None, int | None, str | None]] = set()
+        self._at = 0
+        self.ledger = Ledger(rules, label=label)
+        wanted = set(names)
+        self._invariants = [
+            cls(self.ledger, self._record) for name, cls in INVARIANTS.items() if name in wanted
+        ]
+        self._handlers: dict[type, tuple[Handler, ...]] = {}
+
+    def on(self, at: int, event: Event) -> None:
+        """Take one event that happened at `at`."""
+        self._at = at
+        self.ledger.apply(event)
+        kind = event.__class__
+        handlers = self._handlers.get(kind)
+        if handlers is None:
+            handlers = self._handlers[kind] = self._handlers_of(kind)
+        for handler in handlers:
+            handler(event)
+
+    def _handlers_of(self, kind: type) -> tuple[Handler, ...]:
+        method = "on_" + re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
+        found = (getattr(checker, method, None) for checker in self._invariants)
+        return tuple(handler for handler in found if handler is not None)
+
+    def _record(
+        self, name: str, replica: str | None, offset: int | None, key: str | None, sentence: str
+    ) -> None:
+        identity = (name, replica, offset, key)
+        if identity not in self._seen:
+            self._seen.add(identity)
+            self.violations.append(Violation(name, self._at, replica, offset, key, sentence))
+
+
+def story_invariants(*, liveness: bool) -> list[str]:
+    """The invariants of the story format, with or without the liveness ones."""
+    discover()
+    return [
+        name
+        for name, cls in INVARIANTS.items()
+        if cls.in_stories
+        and cls.kind is not Kind.FINDING
+        and (liveness or cls.kind is not Kind.LIVENESS)
+    ]
+
+
+def safety_invariants() -> list[str]:
+    """Every invariant whose violation breaks a promise of the protocol, liveness left out."""
+    discover()
+    wanted = (Kind.SAFETY, Kind.AT_REST)
+    return [name for name, cls in INVARIANTS.items() if cls.kind in wanted]

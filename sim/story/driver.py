@@ -1,0 +1,425 @@
+"""Tells a story: runs each step through the pure core and judges it with every invariant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sim.check import Checker, Violation
+from sim.check.checker import story_invariants
+from sim.compaction import TOMBSTONE_MARKS, fold, strategy_for
+from sim.compaction.strategies import encode_version
+from sim.log import Batch, Control, Record, control_batch, data_batch
+from sim.replication import Replica, elections, follower, leader, snapshots
+from sim.replication.cleaning import clean_replica, stable_offset
+from sim.replication.coordination import RemovalCoordinator, accept_removal_bound
+from sim.replication.replica import crash, restart, wipe
+from sim.story.format import Step, Story
+from sim.trace import Consumed, Event, Quiesced, ReplicaAdded, TombstoneProbed
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaView:
+    """How a replica looks at the end: log entries as `label@offset`, state as key -> label."""
+
+    log: list[str]
+    offsets: list[int]
+    leo: int
+    hw: int
+    start: int
+    state: dict[str, str]
+    up: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StoryRun:
+    """What came out of a story.
+
+    Attributes:
+        story: What was told.
+        violations: In order of detection; `at` is the number of the step.
+        replicas: By name, in order of creation.
+        leader: Who was elected last.
+        events: (step, event) of everything that happened.
+    """
+
+    story: Story
+    violations: tuple[Violation, ...]
+    replicas: dict[str, ReplicaView]
+    leader: str | None
+    events: tuple[tuple[int, Event], ...]
+
+    @property
+    def verdict(self) -> str:
+        """`holds` or `violated`."""
+        return "violated" if self.violations else "holds"
+
+    @property
+    def violated(self) -> list[str]:
+        """Violated invariants in order of first detection."""
+        return list(dict.fromkeys(violation.invariant for violation in self.violations))
+
+    def differences(self) -> list[str]:
+        """Where the run is not what the story expects; empty = expectation met."""
+        expect = self.story.expect
+        checked = (
+            set(story_invariants(liveness=False)) if expect.checked is None else set(expect.checked)
+        )
+        found = set(self.violated) & checked
+        wanted = set(expect.violated)
+        out = [f"{name} was violated, not expected" for name in sorted(found - wanted)]
+        out += [f"{name} was not violated, but expected" for name in sorted(wanted - found)]
+        if expect.leader is not None and expect.leader != self.leader:
+            out.append(f"leader is {self.leader}, expected {expect.leader}")
+        for name, claims in expect.replicas.items():
+            view = self.replicas.get(name)
+            for part, claim in claims.items():
+                have = None if view is None else getattr(view, part, None)
+                if part != "note" and have != claim:
+                    out.append(f"replica {name}: {part} is {have}, expected {claim}")
+        return out
+
+
+def tell(story: Story) -> StoryRun:
+    """Run all steps of a story."""
+    return _Teller(story).run()
+
+
+class _Teller:
+    """A cluster that only moves when a step says so."""
+
+    def __init__(self, story: Story) -> None:
+        self.story = story
+        self.rules = story.rules
+        self.labels: dict[int, str] = {}
+        names = [*story_invariants(liveness=True), *(story.expect.checked or ())]
+        self.checker = Checker(story.rules, names, label=self.labels.get)
+        self.events: list[tuple[int, Event]] = []
+        self.step = 0
+        self.now_ms = 0
+        self.isr = story.isr
+        self.leader: str | None = None
+        self.coordinator = RemovalCoordinator()
+        self.positions: dict[str, int] = {}
+        self.replicas: dict[str, Replica] = {}
+        for name in story.replicas:
+            self._add(name)
+
+    def run(self) -> StoryRun:
+        for step in self.story.steps:
+            self.step = step.number
+            getattr(self, f"_{step.op}")(step)
+        return StoryRun(
+            self.story,
+            tuple(self.checker.violations),
+            {name: self._view(replica) for name, replica in self.replicas.items()},
+            self.leader,
+            tuple(self.events),
+        )
+
+    def _emit(self, events: Sequence[Event]) -> None:
+        for event in events:
+            self.events.append((self.step, event))
+            self.checker.on(self.step, event)
+
+    def _add(self, name: str) -> None:
+        self.replicas[name] = Replica(name)
+        self._emit([ReplicaAdded(name)])
+
+    def _new_uid(self, label: str) -> int:
+        uid = len(self.labels) + 1
+        self.labels[uid] = label
+        return uid
+
+    def _acting_leader(self) -> Replica | None:
+        """The replica elected last, while it is up and leads."""
+        found = self.replicas[self.leader] if self.leader is not None else None
+        return found if found is not None and found.up and found.leadership else None
+
+    def _pair(self, step: Step) -> tuple[Replica, Replica] | None:
+        """Follower and leader of a step, if both are up and the leader leads."""
+        fetcher, source = self.replicas[step["follower"]], self.replicas[step["leader"]]
+        ready = fetcher.up and source.up and source.leadership is not None
+        return (fetcher, source) if ready and fetcher is not source else None
+
+    # Writing and leading.
+
+    def _append(self, step: Step) -> None:
+        writer = self.replicas[step["leader"]]
+        zombie = "epoch" in step.fields
+        if not writer.up or (writer.leadership is None and not zombie):
+            return
+        epoch = step["epoch"] if zombie else writer.leadership.epoch  # type: ignore[union-attr]
+        batch = self._marker(step, writer, epoch) if "marker" in step.fields else None
+        if batch is None:
+            batch = self._data(step, writer, epoch)
+        self._emit(leader.append(writer, batch, rules=self.rules, now_ms=self.now_ms))
+
+    def _marker(self, step: Step, writer: Replica, epoch: int) -> Batch:
+        control = Control.COMMIT if step["marker"] == "commit" else Control.ABORT
+        producer_id = step["pid"]
+        return control_batch(
+            writer.log.log_end_offset,
+            epoch=epoch,
+            control=control,
+            timestamp_ms=step.get("ts", self.now_ms),
+            producer_id=producer_id,
+            uid=self._new_uid(f"{control[0]}:{producer_id}"),
+        )
+
+    def _data(self, step: Step, writer: Replica, epoch: int) -> Batch:
+        mark = self.rules.tombstone_mark
+        field = {"explicit": "tombstone", "flag": "flag", "null_value": "null_value"}[mark]
+        deleted = step.get(field, False)
+        version = step.get("hdr")
+        header = self.rules.strategy_header
+        record = Record(
+            writer.log.log_end_offset,
+            step["key"],
+            None if deleted and mark != "flag" else step["label"],
+            step.get("ts", self.now_ms),
+            () if version is None else ((header, encode_version(version)),),
+            flagged=deleted and mark != "null_value",
+            uid=self._new_uid(step["label"]),
+        )
+        producer_id = step.get("pid", -1)
+        return data_batch(
+            (record,), epoch=epoch, producer_id=producer_id, transactional="pid" in step.fields
+        )
+
+    def _elect(self, step: Step) -> None:
+        candidate = self.replicas[step["leader"]]
+        if not candidate.up:
+            return
+        epoch, voters = step["epoch"], self.story.voters
+        if "votes" in step.fields:
+            asked = [self.replicas[name] for name in step["votes"] if name in voters]
+            granting = elections.wins(candidate, asked, voter_count=len(voters))
+            if granting is None:
+                return
+            for voter in granting:
+                voter.sees(epoch)
+        self.leader = candidate.name
+        self._emit(
+            elections.become_leader(
+                candidate,
+                epoch,
+                isr=self.isr,
+                voters=voters,
+                rules=self.rules,
+                now_ms=self.now_ms,
+                leader_change_uid=self._new_uid(f"LC{epoch}"),
+            )
+        )
+
+    def _elect_from_isr(self, step: Step) -> None:
+        if step["leader"] in self.isr:
+            self._elect(step)
+
+    def _isr(self, step: Step) -> None:
+        self.isr = step["isr"]
+        acting = self._acting_leader()
+        for replica in self.replicas.values():
+            if replica.leadership is not None and replica is not acting:
+                replica.leadership.isr = self.isr
+        if acting is not None:
+            self._emit(leader.set_isr(acting, self.isr, rules=self.rules))
+
+    def _expand_isr(self, step: Step) -> None:
+        acting = self._acting_leader()
+        if acting is not None and self.replicas[step["replica"]].up:
+            self._emit(leader.expand_isr(acting, step["replica"], rules=self.rules))
+            if acting.leadership is not None:
+                self.isr = acting.leadership.isr
+
+    # Following.
+
+    def _follow(self, step: Step) -> None:
+        pair = self._pair(step)
+        if pair is not None:
+            self._emit(follower.become_follower(*pair, rules=self.rules))
+
+    def _fetch(self, step: Step) -> None:
+        pair = self._pair(step)
+        if pair is not None:
+            self._round(*pair, step.get("max"), delivered=not step.get("drop_response", False))
+
+    def _round(
+        self, fetcher: Replica, source: Replica, limit: int | None = None, *, delivered: bool = True
+    ) -> None:
+        request = follower.fetch_request(fetcher, max_batches=limit)
+        response, events = leader.answer_fetch(source, request, rules=self.rules)
+        self._emit(events)
+        if delivered:
+            self._emit(
+                follower.receive_fetch(fetcher, response, rules=self.rules, now_ms=self.now_ms)
+            )
+
+    def _fetch_snapshot(self, step: Step) -> None:
+        pair = self._pair(step)
+        if pair is not None:
+            self._chunk(*pair, step.get("chunk"))
+
+    def _chunk(self, fetcher: Replica, source: Replica, chunk: int | None) -> None:
+        request = snapshots.snapshot_request(fetcher, max_entries=chunk)
+        if request is not None:
+            response = snapshots.answer_fetch_snapshot(source, request, rules=self.rules)
+            self._emit(snapshots.receive_snapshot_chunk(fetcher, response, rules=self.rules))
+
+    def _sync(self, step: Step) -> None:
+        pair = self._pair(step)
+        if pair is not None:
+            self._until_stable(*pair)
+
+    def _until_stable(self, fetcher: Replica, source: Replica) -> None:
+        """Rounds until nothing changes or a state comes back."""
+        seen = set()
+        while (state := _progress(fetcher, source)) not in seen:
+            seen.add(state)
+            if fetcher.download is not None:
+                self._chunk(fetcher, source, None)
+            else:
+                self._round(fetcher, source)
+
+    def _push(self, step: Step) -> None:
+        target, source = self.replicas[step["follower"]], self.replicas[step["leader"]]
+        held = {record.uid for batch in source.log.batches() for record in batch.records}
+        named = [uid for uid, label in self.labels.items() if label == step["label"]]
+        uid = next((uid for uid in reversed(named) if uid in held), None)
+        if target.up and source.up and uid is not None:
+            self._emit(follower.push(target, source, uid, now_ms=self.now_ms))
+
+    # Cleaning, coordination and snapshots.
+
+    def _compact(self, step: Step) -> None:
+        replica = self.replicas[step["replica"]]
+        if not replica.up:
+            return
+        bound = min(stable_offset(replica, rules=self.rules), step.get("upto", 1 << 62))
+        self._emit(
+            clean_replica(
+                replica,
+                rules=self.rules,
+                upper_bound=bound,
+                now_ms=self.now_ms,
+                removal_limit=min(r.log.log_end_offset for r in self.replicas.values()),
+                legacy_horizon_ms=step.get("legacy_horizon"),
+                legacy_last_modified=step.get("segments", ()),
+            )
+        )
+
+    def _coordinate(self, step: Step) -> None:
+        reachable = step.get("reachable")
+        if reachable is None:
+            reachable = [name for name, replica in self.replicas.items() if replica.up]
+        for name in reachable:
+            self.coordinator.report(name, self.replicas[name].cleanly_compacted_offset)
+        bound = self.coordinator.advance(list(self.replicas))
+        if bound is not None:
+            for name in reachable:
+                self._emit(accept_removal_bound(self.replicas[name], bound))
+
+    def _snapshot(self, step: Step) -> None:
+        replica = self.replicas[step["replica"]]
+        if replica.up:
+            self._emit(snapshots.take_snapshot(replica, step["end"], rules=self.rules))
+
+    def _delete_prefix(self, step: Step) -> None:
+        replica = self.replicas[step["replica"]]
+        if replica.up:
+            self._emit(snapshots.delete_prefix(replica, step["to"]))
+
+    # Time and faults.
+
+    def _advance(self, step: Step) -> None:
+        self.now_ms += step["ms"]
+
+    def _crash(self, step: Step) -> None:
+        self._emit(crash(self.replicas[step["replica"]], lost_batches=step.get("lose", 0)))
+
+    def _restart(self, step: Step) -> None:
+        from_records = self.rules.leo_source == "last_record"
+        replica = self.replicas[step["replica"]]
+        self._emit(restart(replica, leo_from_last_record=from_records))
+
+    def _wipe(self, step: Step) -> None:
+        self._emit(wipe(self.replicas[step["replica"]], reason="its disk was replaced"))
+
+    def _add_replica(self, step: Step) -> None:
+        self._add(step["replica"])
+
+    # Reading and judging.
+
+    def _consume(self, step: Step) -> None:
+        replica = self.replicas[step["replica"]]
+        if not replica.up:
+            return
+        log, consumer = replica.log, step["consumer"]
+        start = self.positions.get(consumer, 0)
+        end = max(start, min(step.get("upto", log.high_watermark), log.high_watermark))
+        records = [
+            record
+            for batch in log.read(start)
+            if batch.control is None
+            for record in batch.records
+            if start <= record.offset < end
+        ]
+        self.positions[consumer] = end
+        self._emit([Consumed(replica.name, consumer, start, end, tuple(records), self.now_ms)])
+
+    def _expect_tombstone_gone(self, step: Step) -> None:
+        self._emit([TombstoneProbed(self.leader or "", step["key"])])
+
+    def _quiesce(self, step: Step) -> None:
+        synced = not step.get("nosync", False)
+        source = self._acting_leader()
+        if synced and source is not None:
+            for _ in range(2):
+                for fetcher in self.replicas.values():
+                    if fetcher.up and fetcher is not source and source.leadership is not None:
+                        self._until_stable(fetcher, source)
+        self._emit([Quiesced(self.leader, synced)])
+
+    def _check(self, step: Step) -> None:
+        del step
+        self._emit([Quiesced(self.leader, synced=False)])
+
+    def _view(self, replica: Replica) -> ReplicaView:
+        log = replica.log
+        entries: list[tuple[str, int]] = []
+        for batch in log.batches():
+            entries += [(self.labels[record.uid], record.offset) for record in batch.records]
+            if not batch.records:
+                entries.append(("-", batch.last_offset))
+        base = replica.base_snapshot()
+        state = fold(
+            log.batches(),
+            below=log.high_watermark,
+            strategy=strategy_for(self.rules.strategy, header=self.rules.strategy_header),
+            is_tombstone=TOMBSTONE_MARKS[self.rules.tombstone_mark],
+            base=() if base is None else base.records,
+        )
+        return ReplicaView(
+            log=[f"{label}@{offset}" for label, offset in entries],
+            offsets=[offset for _, offset in entries],
+            leo=log.log_end_offset,
+            hw=log.high_watermark,
+            start=log.log_start_offset,
+            state={key: self.labels[state[key].uid] for key in sorted(state)},
+            up=replica.up,
+        )
+
+
+def _progress(fetcher: Replica, source: Replica) -> tuple[object, ...]:
+    """What `sync` watches: it stops when none of this changes any more."""
+    log, leadership = fetcher.log, source.leadership
+    return (
+        tuple((batch.base_offset, batch.epoch, len(batch.records)) for batch in log.batches()),
+        log.log_start_offset,
+        log.log_end_offset,
+        log.high_watermark,
+        tuple(log.epochs.entries),
+        source.log.high_watermark,
+        None if leadership is None else leadership.positions.get(fetcher.name),
+        None if fetcher.download is None else len(fetcher.download.received),
+    )
