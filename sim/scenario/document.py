@@ -7,8 +7,9 @@ plain word that YAML versions read differently (`no`, `012`, `1e3`) is an error,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
 
@@ -28,6 +29,8 @@ from sim.errors import BadInput
 Scalar = str | int | float | bool | None
 Data = Scalar | Mapping[str, "Data"] | Sequence["Data"]
 Location = Sequence[str | int]
+Report = Callable[[Location, str], None]
+"""Takes a place in the file and what is wrong there."""
 
 DEPTH_LIMIT = 64
 SIZE_LIMIT = 1_000_000
@@ -88,6 +91,16 @@ class Document:
                 node = found
         return line
 
+    def existing(self, location: Location) -> list[str | int]:
+        """The steps of `location` that name something in the file."""
+        node, steps = self.root, []
+        for step in location:
+            found = _child(node, step)
+            if found is not None:
+                steps.append(step)
+                node = found
+        return steps
+
     def name_of(self, location: Location) -> str:
         """`location` as people write it, `faults[2].for_ms`, without what is not in the file.
 
@@ -107,6 +120,12 @@ class Document:
         """One line for the user: `file:line: field: text`."""
         name = self.name_of(location)
         return f"{self.path}:{self.line_of(location)}: {name + ': ' if name else ''}{text}"
+
+
+def did_you_mean(given: object, known: Iterable[str]) -> str:
+    """` (did you mean 'x'?)` when one of `known` is close to what was given, else nothing."""
+    close = get_close_matches(str(given), list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def _child(node: Node, step: str | int) -> Node | None:

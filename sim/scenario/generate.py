@@ -6,7 +6,9 @@ of plain dataclasses without validation: making one must cost far less than runn
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import blake2b
+from pathlib import PurePath
 from random import Random
 
 import msgspec
@@ -67,7 +69,12 @@ def weather_digest(scenario: Scenario) -> str:
     """Digest, 32 hex digits, of everything a scenario is made of except its rules and its names.
 
     Two scenarios with the same digest meet the same workload, faults, network, clocks and settings.
+    Of a trace file the name counts, not the folder: the digest is the same on another machine.
     """
+    workload = scenario.workload
+    if workload.trace is not None:
+        trace = replace(workload.trace, path=PurePath(workload.trace.path).name)
+        workload = replace(workload, trace=trace)
     weather = (
         scenario.seed,
         scenario.duration_ms,
@@ -75,7 +82,7 @@ def weather_digest(scenario: Scenario) -> str:
         scenario.replicas,
         scenario.network,
         scenario.timers,
-        scenario.workload,
+        workload,
         scenario.consumers,
         scenario.faults,
     )

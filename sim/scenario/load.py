@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 
 from sim.errors import BadInput
-from sim.scenario.document import Document, Location, read_document
+from sim.scenario.build import build, check_expectations
+from sim.scenario.document import Document, Location, did_you_mean, read_document
+from sim.scenario.file import SCENARIO_FORMAT, ScenarioFile
+from sim.scenario.model import Scenario
 
 M = TypeVar("M")
 
@@ -34,6 +36,36 @@ def load_model(path: Path, model: type[M], formats: tuple[str, ...]) -> M:
     document = read_document(path)
     check_format(document, formats)
     return validate(document, model)
+
+
+def load_scenario(
+    path: Path,
+    *,
+    seed: int | None = None,
+    known_invariants: Collection[str] = (),
+    known_reached: Collection[str] = (),
+) -> Scenario:
+    """The scenario in a YAML or JSON file, `format: replog-scenario/1`.
+
+    `seed` replaces the file's own, also for a random workload. The names in `expect` are looked up
+    in `known_invariants` and `known_reached` unless those are empty.
+
+    Raises:
+        BadInput: One line per problem, `file:line: field: what is wrong, what is allowed`.
+    """
+    document = read_document(path)
+    check_format(document, (SCENARIO_FORMAT,))
+    file = validate(document, ScenarioFile)
+    found: list[tuple[int, str]] = []
+
+    def report(location: Location, text: str) -> None:
+        found.append((document.line_of(location), document.problem(location, text)))
+
+    scenario = build(file, path=path, seed=seed, report=report)
+    check_expectations(file, report, known_invariants=known_invariants, known_reached=known_reached)
+    if found:
+        raise BadInput("\n".join(dict.fromkeys(line for _number, line in sorted(found))))
+    return scenario
 
 
 def check_format(document: Document, formats: tuple[str, ...]) -> str:
@@ -73,12 +105,6 @@ def validate(document: Document, model: type[M]) -> M:
     return content
 
 
-def did_you_mean(given: object, known: Iterable[str]) -> str:
-    """` (did you mean 'x'?)` when one of `known` is close to what was given, else nothing."""
-    close = get_close_matches(str(given), list(known), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
-
-
 def _bad_input(
     document: Document, error: ValidationError, model: type[object], *, skip: int
 ) -> BadInput:
@@ -86,7 +112,9 @@ def _bad_input(
     found: dict[tuple[int, str], list[str]] = {}
     for item in error.errors(include_url=False):
         location = item["loc"][skip:]
-        text = _explain(item["type"], item, _fields_allowed(schema, location[:-1]), location)
+        parent = location if item["type"].endswith("_type") else location[:-1]
+        fields = _fields_allowed(schema, document.existing(parent))
+        text = _explain(item["type"], item, fields, location)
         place = (document.line_of(location), document.problem(location, ""))
         found.setdefault(place, []).append(text)
     lines = [start + _either(texts) for (_line, start), texts in sorted(found.items())]
@@ -118,8 +146,8 @@ def _explain(kind: str, item: Any, fields: list[str], location: Location) -> str
     if kind == "value_error":
         return str(item["ctx"]["error"])
     if kind in {"model_type", "model_attributes_type", "dataclass_type", "dict_type"}:
-        allowed_fields = f" ({', '.join(fields)})" if fields else ""
-        return f"should be fields with values{allowed_fields}, not {_show(given)}"
+        names = f": {', '.join(fields)}" if fields else ""
+        return f"expected fields, not {_show(given)}{names}"
     text: str = item["msg"].replace("Input should be", "should be")
     return f"{text[0].lower()}{text[1:]}, not {_show(given)}"
 

@@ -123,8 +123,9 @@ class EndTransaction:
 class TraceSource:
     """A workload from a file of real changes (see `replog trace`).
 
-    `path` is relative to the scenario file; `batch_records` changes go into one batch,
-    one batch every `interval_ms`; `limit` stops after so many changes, None = all.
+    `path` is opened as it is; in a scenario file it is relative to that file. `batch_records`
+    changes go into one batch, one batch every `interval_ms`; `limit` stops after so many changes,
+    None = all.
     """
 
     path: Name

@@ -1,0 +1,241 @@
+"""What may stand in a scenario file, `format: replog-scenario/1`.
+
+The face of `sim.scenario.model` for people: Kafka's names for settings, one line per send and per
+fault. Editors get a JSON Schema of these classes (`sim.scenario.schema`).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge, Lt
+from pydantic import BaseModel, Discriminator, Field, Tag
+
+from sim.scenario.model import (
+    Consumer,
+    Count,
+    Expect,
+    FaultKind,
+    Limits,
+    Milliseconds,
+    Name,
+    Network,
+    Period,
+    Timers,
+)
+from sim.scenario.topic import FILE_CONFIG, BrokerSettings, TopicSettings
+from sim.scenario.workload import WorkloadShape
+
+SCENARIO_FORMAT = "replog-scenario/1"
+Version = Annotated[int, Ge(-(2**63)), Lt(2**63)]
+Producer = Annotated[int, Ge(1)]
+TransactionNumber = Annotated[int, Ge(1)]
+
+
+class SendLine(BaseModel):
+    """One record a producer writes: `{at: 100, key: k1, value: a, version: 5}`."""
+
+    model_config = FILE_CONFIG
+
+    at: Milliseconds
+    """When the producer sends it, in ms; it arrives later."""
+    key: Name
+    value: str | None
+    """null deletes the key."""
+    version: Version | None = None
+    """Value of the version header; without it the record has no such header."""
+    timestamp: Milliseconds | None = None
+    """Create time in ms; `at` when not given."""
+    producer: Producer = 1
+    transaction: Annotated[
+        int, Ge(0), Field(description="Number of the producer's transaction, from 1; 0 = none.")
+    ] = 0
+
+
+class EndLine(BaseModel):
+    """The end of a producer's transaction: `{at: 300, commit: 1}` or `{at: 300, abort: 1}`."""
+
+    model_config = FILE_CONFIG
+
+    at: Milliseconds
+    commit: TransactionNumber | None = None
+    """Number of the transaction to commit."""
+    abort: TransactionNumber | None = None
+    """Number of the transaction to abort."""
+    producer: Producer = 1
+
+
+def _line_kind(line: Any) -> str:
+    return "end" if isinstance(line, dict) and ("commit" in line or "abort" in line) else "send"
+
+
+WorkloadLine = Annotated[
+    Annotated[SendLine, Tag("send")] | Annotated[EndLine, Tag("end")], Discriminator(_line_kind)
+]
+
+
+class SendsWorkload(BaseModel):
+    """Sends line by line, with settings of the producers."""
+
+    model_config = FILE_CONFIG
+
+    sends: tuple[WorkloadLine, ...]
+    retry_ms: Period = 200
+    """A producer without an answer sends again after so many ms."""
+    retries: Count = 3
+    idempotent: bool = True
+    """Whether the leader recognises a retry."""
+
+
+class TraceWorkload(BaseModel):
+    """Real changes out of a file, see `replog trace`."""
+
+    model_config = FILE_CONFIG
+
+    trace: Name
+    """Parquet or CSV file, relative to the scenario file."""
+    batch_records: Annotated[int, Ge(1)] = 100
+    """So many changes go into one batch."""
+    interval_ms: Period = 5
+    """One batch every so many ms."""
+    limit: Annotated[int, Ge(1)] | None = None
+    """Only the first so many changes."""
+
+
+class RandomWorkload(BaseModel):
+    """Sends drawn from the scenario's seed."""
+
+    model_config = FILE_CONFIG
+
+    random: WorkloadShape
+
+
+def _workload_kind(workload: Any) -> str:
+    if isinstance(workload, list):
+        return "lines"
+    if isinstance(workload, dict):
+        for kind in ("trace", "random"):
+            if kind in workload:
+                return kind
+    return "sends"
+
+
+AnyWorkload = Annotated[
+    Annotated[tuple[WorkloadLine, ...], Tag("lines")]
+    | Annotated[SendsWorkload, Tag("sends")]
+    | Annotated[TraceWorkload, Tag("trace")]
+    | Annotated[RandomWorkload, Tag("random")],
+    Discriminator(_workload_kind),
+]
+
+
+class ReplicaSettings(BaseModel):
+    """One replica."""
+
+    model_config = FILE_CONFIG
+
+    name: Name
+    clock_skew_ms: int = 0
+    """Added to the time to give this replica's own clock."""
+    cleaner_backoff_ms: Period | None = None
+    """Pause of its cleaner in ms; null = it never cleans; default `log.cleaner.backoff.ms`."""
+
+
+def _named_kind(item: Any) -> str:
+    return "name" if isinstance(item, str) else "fields"
+
+
+def _list_kind(items: Any) -> str:
+    return "count" if isinstance(items, int) else "list"
+
+
+NamedReplica = Annotated[
+    Annotated[Name, Tag("name")] | Annotated[ReplicaSettings, Tag("fields")],
+    Discriminator(_named_kind),
+]
+AnyReplicas = Annotated[
+    Annotated[Annotated[int, Ge(1)], Tag("count")]
+    | Annotated[Annotated[tuple[NamedReplica, ...], Field(min_length=1)], Tag("list")],
+    Discriminator(_list_kind),
+]
+NamedConsumer = Annotated[
+    Annotated[Name, Tag("name")] | Annotated[Consumer, Tag("fields")], Discriminator(_named_kind)
+]
+AnyConsumers = Annotated[
+    Annotated[Count, Tag("count")] | Annotated[tuple[NamedConsumer, ...], Tag("list")],
+    Discriminator(_list_kind),
+]
+
+
+class FaultLine(BaseModel):
+    """One fault: `{at: 2000, crash: r2, for_ms: 1500}`. Exactly one kind, with its target.
+
+    A target is a replica, or `leader` or `follower`: whoever is that at the time.
+    """
+
+    model_config = FILE_CONFIG
+
+    at: Milliseconds
+    crash: Name | None = None
+    """Down for `for_ms`; `lose_batches` unflushed batches are lost."""
+    wipe: Name | None = None
+    """Down for `for_ms`, back with an empty log."""
+    partition: Name | None = None
+    """Cut off from all others for `for_ms`."""
+    one_way_partition: Name | None = None
+    """Hears nothing for `for_ms`; what it sends arrives."""
+    slow_fetcher: Name | None = None
+    """Fetches far more slowly for `for_ms`."""
+    slow_cleaner: Name | None = None
+    """Cleans far more slowly for `for_ms`."""
+    migrate: Name | None = None
+    """Leadership goes there if it may lead; `leader`: away from the leader."""
+    unclean_migrate: Name | None = None
+    """Leadership goes there, in sync or not: committed records may be lost."""
+    add_replica: Name | None = None
+    """A new replica of that name joins with an empty log."""
+    roll: Name | None = None
+    """Starts a new, empty active segment."""
+    for_ms: Period | None = None
+    """How long it lasts."""
+    pick: Count = 0
+    """With target `follower`, or a migration from `leader`: which one, by name order."""
+    lose_batches: Count = 0
+    """A crash loses so many unflushed batches."""
+
+    def named(self) -> list[tuple[FaultKind, str]]:
+        """The kinds that are given, with their targets."""
+        pairs = [(kind, getattr(self, kind.value)) for kind in FaultKind]
+        return [(kind, target) for kind, target in pairs if target is not None]
+
+
+class ScenarioFile(BaseModel):
+    """A scenario for `replog run` and `replog suite`."""
+
+    model_config = FILE_CONFIG
+
+    format: Literal["replog-scenario/1"]
+    id: Name | None = None
+    """Default: the name of the file."""
+    title: str = ""
+    source: str = ""
+    """The document, ticket or discussion it comes from."""
+    seed: Annotated[int, Ge(0), Lt(2**63)] = 0
+    """Seed of latencies, losses and timeouts, and of a random workload."""
+    duration_ms: Period = 10_000
+    """Simulated time before faults are healed and the end is judged."""
+    rules: dict[str, str | int | bool] = Field(default_factory=dict)
+    """Disputed behaviour; `preset` names a bundle. See `replog list rules`."""
+    topic: TopicSettings = TopicSettings()
+    broker: BrokerSettings = BrokerSettings()
+    replicas: AnyReplicas = 3
+    """How many, or their names, or their settings."""
+    network: Network = Network()
+    timers: Timers = Timers()
+    workload: AnyWorkload = ()
+    consumers: AnyConsumers = 1
+    """How many, or their names, or their settings."""
+    faults: tuple[FaultLine, ...] = ()
+    expect: Expect = Expect()
+    """Without it, every safety invariant is expected to hold."""
+    limits: Limits = Limits()

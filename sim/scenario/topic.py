@@ -1,0 +1,121 @@
+"""Topic and broker settings under Kafka's own names, as in `kafka-configs --describe`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from annotated_types import Ge
+from pydantic import BaseModel, ConfigDict, Field
+
+from sim.scenario.model import Milliseconds, Name, Period, Share, Topic
+
+FILE_CONFIG = ConfigDict(
+    strict=True,
+    frozen=True,
+    extra="forbid",
+    use_attribute_docstrings=True,
+    allow_inf_nan=False,
+)
+"""How every part of a scenario file is validated."""
+
+StrategyName = Literal["offset", "timestamp", "header"]
+
+
+class TopicSettings(BaseModel):
+    """A scenario file's `topic`. What is not given comes from `broker`, then from the defaults."""
+
+    model_config = FILE_CONFIG
+
+    cleanup_policy: Literal["compact"] = Field("compact", alias="cleanup.policy")
+    """Only compacted topics are simulated."""
+    compaction_strategy: StrategyName | None = Field(None, alias="compaction.strategy")
+    """KIP-280; `rules.strategy` is its short form."""
+    compaction_strategy_header: Name | None = Field(None, alias="compaction.strategy.header")
+    """KIP-280: the header that the header strategy reads."""
+    delete_retention_ms: Milliseconds | None = Field(None, alias="delete.retention.ms")
+    """How long a tombstone stays at least, in ms; `rules.delete_retention_ms` is its short form."""
+    max_compaction_lag_ms: Period | None = Field(None, alias="max.compaction.lag.ms")
+    """KIP-354: a closed segment is cleaned at the latest so many ms after its first record."""
+    min_cleanable_dirty_ratio: Share | None = Field(None, alias="min.cleanable.dirty.ratio")
+    """Share of dirty bytes above which a log is cleaned."""
+    min_compaction_lag_ms: Milliseconds | None = Field(None, alias="min.compaction.lag.ms")
+    """KIP-58: a record stays uncompacted for so many ms at least."""
+    min_insync_replicas: Annotated[int, Ge(1)] | None = Field(None, alias="min.insync.replicas")
+    """Smallest in-sync set that commits; `rules.min_isr` is its short form."""
+    segment_bytes: Annotated[int, Ge(1)] | None = Field(None, alias="segment.bytes")
+    """A segment is closed before it grows beyond so many bytes."""
+    segment_ms: Period | None = Field(None, alias="segment.ms")
+    """A segment is closed by the first append so many ms after its first record."""
+
+
+class BrokerSettings(BaseModel):
+    """A scenario file's `broker`: defaults for what `topic` does not say."""
+
+    model_config = FILE_CONFIG
+
+    backoff_ms: Period | None = Field(None, alias="log.cleaner.backoff.ms")
+    """Pause of a cleaner that found nothing to do, in ms, for replicas without one of their own."""
+    compaction_strategy: StrategyName | None = Field(None, alias="log.cleaner.compaction.strategy")
+    compaction_strategy_header: Name | None = Field(
+        None, alias="log.cleaner.compaction.strategy.header"
+    )
+    delete_retention_ms: Milliseconds | None = Field(None, alias="log.cleaner.delete.retention.ms")
+    max_compaction_lag_ms: Period | None = Field(None, alias="log.cleaner.max.compaction.lag.ms")
+    min_cleanable_dirty_ratio: Share | None = Field(None, alias="log.cleaner.min.cleanable.ratio")
+    min_compaction_lag_ms: Milliseconds | None = Field(
+        None, alias="log.cleaner.min.compaction.lag.ms"
+    )
+
+
+_AS_RULES = {
+    "compaction_strategy": "strategy",
+    "compaction_strategy_header": "strategy_header",
+    "delete_retention_ms": "delete_retention_ms",
+    "min_insync_replicas": "min_isr",
+}
+"""Settings that are rules, too: field of the settings -> name of the rule."""
+
+_AS_TOPIC = (
+    "max_compaction_lag_ms",
+    "min_cleanable_dirty_ratio",
+    "min_compaction_lag_ms",
+    "segment_bytes",
+    "segment_ms",
+)
+
+
+def settings_as_rules(settings: TopicSettings | BrokerSettings) -> dict[str, str | int]:
+    """The rules that the settings give, by name of the rule."""
+    found = {rule: getattr(settings, name, None) for name, rule in _AS_RULES.items()}
+    return {rule: value for rule, value in found.items() if value is not None}
+
+
+def setting_of_rule(rule: str) -> str:
+    """Kafka's name of the topic setting that says the same as `rule`."""
+    name = next(name for name, other in _AS_RULES.items() if other == rule)
+    return TopicSettings.model_fields[name].alias or name
+
+
+def topic_of(topic: TopicSettings, broker: BrokerSettings) -> Topic:
+    """What the topic says, else the broker, else the defaults.
+
+    A setting that `topic` gives as null means no bound, whatever the broker says.
+    """
+    values = {}
+    for name in _AS_TOPIC:
+        for settings in (topic, broker):
+            if name in settings.model_fields_set:
+                values[name] = getattr(settings, name)
+                break
+    return Topic(**values)
+
+
+def conflicts(rules: Mapping[str, object], topic: TopicSettings) -> list[tuple[str, str]]:
+    """(setting, what is wrong) for each thing given in `rules` and in `topic` with two values."""
+    found = []
+    for rule, value in settings_as_rules(topic).items():
+        if rule in rules and str(rules[rule]) != str(value):
+            setting = setting_of_rule(rule)
+            found.append((setting, f"{value} here, but rules.{rule} is {rules[rule]}"))
+    return found
