@@ -80,3 +80,9 @@ def safety_invariants() -> list[str]:
     discover()
     wanted = (Kind.SAFETY, Kind.AT_REST)
     return [name for name, cls in INVARIANTS.items() if cls.kind in wanted]
+
+
+def known_invariants() -> list[str]:
+    """The name of every invariant."""
+    discover()
+    return list(INVARIANTS)

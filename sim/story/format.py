@@ -13,11 +13,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from sim.check.registry import INVARIANTS, discover
 from sim.errors import BadInput
 from sim.replication import Rules, rules_from
+from sim.scenario.document import read_document
 
 STORY_FORMAT = "replog-story/1"
 
@@ -211,7 +210,19 @@ OPS: dict[str, OpSpec] = {
 }
 """Every op by name."""
 
-_TOP = ["format", "id", "title", "source", "rules", "replicas", "isr", "voters", "steps", "expect", "note"]
+_TOP = [
+    "format",
+    "id",
+    "title",
+    "source",
+    "rules",
+    "replicas",
+    "isr",
+    "voters",
+    "steps",
+    "expect",
+    "note",
+]
 _EXPECT = ("violated", "checked", "leader", "replicas", "note")
 _REPLICA_CLAIMS = ("log", "offsets", "leo", "hw", "start", "state", "up", "note")
 
@@ -223,20 +234,7 @@ def load_story(path: Path) -> Story:
         BadInput: The file cannot be read, or says something that the format does not allow; the
             message names the file, the step and the field.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise BadInput(f"{path}: cannot be read: {reason}") from None
-    try:
-        document = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
-    except json.JSONDecodeError as error:
-        raise BadInput(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark else ""
-        raise BadInput(f"{path}{line}: not YAML: {getattr(error, 'problem', error)}") from None
-    return story_from(document, where=str(path), default_id=path.stem)
+    return story_from(read_document(path).root.data(), where=str(path), default_id=path.stem)
 
 
 def story_from(document: object, *, where: str, default_id: str = "story") -> Story:

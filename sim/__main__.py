@@ -1,0 +1,5 @@
+"""`python -m sim` is `replog`."""
+
+from sim.cli import main
+
+main()

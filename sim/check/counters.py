@@ -1,0 +1,179 @@
+"""Counters of a run: what happened how often, and what it cost."""
+
+from __future__ import annotations
+
+from sim.check.ledger import EMPTY, Disk, Ledger
+from sim.log.record import BATCH_HEADER_BYTES, RECORD_OVERHEAD_BYTES
+from sim.trace import (
+    Appended,
+    Cleaned,
+    Consumed,
+    Copied,
+    Event,
+    FaultInjected,
+    IsrChanged,
+    LeaderElected,
+    SnapshotChunkFetched,
+    SnapshotInstalled,
+    Truncated,
+)
+
+COUNTERS: tuple[str, ...] = (
+    "records",
+    "committed",
+    "events",
+    "elections",
+    "isr_changes",
+    "truncations",
+    "cleanings",
+    "records_removed",
+    "tombstones_removed",
+    "snapshots_fetched",
+    "faults",
+    "reads",
+    "bytes_appended",
+    "bytes_replicated",
+    "bytes_retained",
+    "records_retained",
+    "empty_batches",
+    "tombstones_left",
+    "keys",
+    "keys_won_earlier",
+    "stale_reads_last",
+)
+"""Names of the counters, in the order of every table. All are integers.
+
+records: appended by leaders; committed: offsets committed; events: events of the core;
+bytes_replicated: batches copied and snapshot chunks; bytes_retained, records_retained,
+empty_batches, tombstones_left: on all disks at the end, in the model's bytes (one batch header for
+each record or empty batch); keys: with a committed, decided record; keys_won_earlier: of those,
+the ones whose winner is not the last of their committed records; stale_reads_last: keys for which a reader of the leader's whole log in
+offset order ends on a record that the committed winner beats.
+"""
+
+
+class Tally:
+    """Counts events as they come; the rest is read off the ledger at the end."""
+
+    def __init__(self) -> None:
+        """All zero."""
+        self._kinds: dict[type, int] = {}
+        self._records = 0
+        self._removed = 0
+        self._tombstones = 0
+        self._reads = 0
+        self._bytes_appended = 0
+        self._bytes_replicated = 0
+
+    def on(self, event: Event) -> None:
+        """Count one event."""
+        kind = event.__class__
+        self._kinds[kind] = self._kinds.get(kind, 0) + 1
+        if kind is Appended:
+            self._records += len(event.batch.records)  # type: ignore[union-attr]
+            self._bytes_appended += event.batch.size_bytes  # type: ignore[union-attr]
+        elif kind is Copied:
+            for batch in event.batches:  # type: ignore[union-attr]
+                self._bytes_replicated += batch.size_bytes
+        elif kind is Consumed:
+            self._reads += len(event.records)  # type: ignore[union-attr]
+        elif isinstance(event, Cleaned):
+            self._removed += len(event.removals)
+            self._tombstones += sum(1 for r in event.removals if r.reason == "tombstone")
+        elif isinstance(event, SnapshotChunkFetched):
+            self._bytes_replicated += event.size_bytes
+
+    def counters(self, ledger: Ledger) -> dict[str, int]:
+        """All counters, given how the run ended."""
+        kinds = self._kinds
+        values = {
+            "records": self._records,
+            "committed": len(ledger.committed),
+            "events": sum(kinds.values()),
+            "elections": kinds.get(LeaderElected, 0),
+            "isr_changes": kinds.get(IsrChanged, 0),
+            "truncations": kinds.get(Truncated, 0),
+            "cleanings": kinds.get(Cleaned, 0),
+            "records_removed": self._removed,
+            "tombstones_removed": self._tombstones,
+            "snapshots_fetched": kinds.get(SnapshotInstalled, 0),
+            "faults": kinds.get(FaultInjected, 0),
+            "reads": self._reads,
+            "bytes_appended": self._bytes_appended,
+            "bytes_replicated": self._bytes_replicated,
+            "keys": len(ledger.winners),
+            "keys_won_earlier": keys_won_earlier(ledger),
+            "stale_reads_last": stale_keys(ledger),
+        }
+        for disk in ledger.disks.values():
+            for name, value in retained(ledger, disk).items():
+                values[name] = values.get(name, 0) + value
+        return {name: values.get(name, 0) for name in COUNTERS}
+
+
+def retained(ledger: Ledger, disk: Disk) -> dict[str, int]:
+    """What a disk still holds."""
+    size = records = empty = tombstones = 0
+    written = ledger.written
+    for slot in disk.slots:
+        if slot > 0:
+            known = written[slot]
+            record = known.record
+            records += 1
+            size += BATCH_HEADER_BYTES + RECORD_OVERHEAD_BYTES
+            size += len(record.key or "") + len(record.value or "")
+            for name, value in record.headers:
+                size += 2 + len(name) + len(value)
+            tombstones += known.tombstone
+        elif slot == EMPTY:
+            empty += 1
+            size += BATCH_HEADER_BYTES
+    return {
+        "bytes_retained": size,
+        "records_retained": records,
+        "empty_batches": empty,
+        "tombstones_left": tombstones,
+    }
+
+
+def keys_won_earlier(ledger: Ledger) -> int:
+    """Keys whose winner would be another record under the offset strategy."""
+    count = 0
+    for key, winner in ledger.winners.items():
+        uids = ledger.uids_of_key[key]
+        if uids[-1] != winner:
+            offset = ledger.written[winner].record.offset
+            count += any(
+                ledger.written[uid].record.offset > offset and _committed(ledger, uid)
+                for uid in uids
+            )
+    return count
+
+
+def _committed(ledger: Ledger, uid: int) -> bool:
+    offset = ledger.written[uid].record.offset
+    known = ledger.written[uid]
+    decided = not known.transactional or ledger.status.get(uid) is True
+    return offset < len(ledger.committed) and ledger.committed[offset] == uid and decided
+
+
+def stale_keys(ledger: Ledger) -> int:
+    """Keys whose last record in the leader's log, in offset order, is not the winner.
+
+    Only committed data counts. A reader that takes the last record it sees of each key, as every
+    consumer of an offset-compacted topic does, ends with a wrong value for these.
+    """
+    if ledger.leader is None:
+        return 0
+    disk = ledger.disks[ledger.leader]
+    last: dict[str, int] = {}
+    for slot in disk.slots[: disk.hw]:
+        if slot > 0:
+            key = ledger.written[slot].record.key
+            if key is not None and slot not in ledger.aborted:
+                last[key] = slot
+    return sum(
+        1
+        for key, uid in last.items()
+        if (winner := ledger.winners.get(key)) is not None and ledger.beats(winner, uid)
+    )

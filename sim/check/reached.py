@@ -1,0 +1,120 @@
+"""Situations a suite has to reach: where they never occur, a green result proves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sim.check.ledger import Ledger
+from sim.log import Control
+from sim.trace import (
+    Appended,
+    Cleaned,
+    Event,
+    FaultInjected,
+    IsrChanged,
+    LeaderElected,
+    PositionRecorded,
+    ReplicaWiped,
+    SnapshotInstalled,
+    Truncated,
+)
+
+REACHED: dict[str, str] = {
+    "record-removed": "a cleaning pass removed a record",
+    "earlier-record-won": "a record was superseded by one at a lower offset",
+    "tail-removed": "the last record below the log end was removed",
+    "tail-emptied": "the last batch below the log end was kept without records",
+    "tail-missing-at-fetch": "a leader recorded a position above what it sent",
+    "tombstone-removed": "a tombstone was removed past its horizon",
+    "tombstone-removed-while-follower-lagged": "a tombstone was removed that a replica had not got",
+    "marker-removed": "a transaction marker was removed",
+    "aborted-data-removed": "data of an aborted transaction was removed",
+    "transaction-aborted": "an ABORT marker was appended",
+    "leader-migrated": "another replica than the last leader was elected",
+    "migrated-after-tail-removed": "leadership moved while a leader's last record was gone",
+    "isr-shrunk": "a replica left the in-sync set",
+    "isr-expanded": "a replica joined the in-sync set",
+    "follower-truncated": "a follower cut a conflicting tail",
+    "replica-rebuilt": "a replica lost its log and started over",
+    "snapshot-installed": "a follower replaced its log by a snapshot",
+    "fault-injected": "the world did something to the cluster",
+}
+"""Every claim by name, with what it means."""
+
+
+class Reached:
+    """Listens to a run and notes which situations occurred."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        """Nothing reached yet."""
+        self._ledger = ledger
+        self._names: set[str] = set()
+        self._isr: tuple[str, ...] = ()
+        self._leader: str | None = None
+        self._tail_gone: set[str] = set()
+        self._handlers: dict[type, Callable[..., None]] = {
+            Appended: self._appended,
+            Cleaned: self._cleaned,
+            LeaderElected: self._elected,
+            IsrChanged: self._isr_changed,
+            PositionRecorded: self._position,
+            Truncated: lambda _: self._names.add("follower-truncated"),
+            ReplicaWiped: lambda _: self._names.add("replica-rebuilt"),
+            SnapshotInstalled: lambda _: self._names.add("snapshot-installed"),
+            FaultInjected: lambda _: self._names.add("fault-injected"),
+        }
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The situations that occurred, in the order of `REACHED`."""
+        return tuple(name for name in REACHED if name in self._names)
+
+    def on(self, event: Event) -> None:
+        """Look at one event, after the ledger has taken it."""
+        handler = self._handlers.get(event.__class__)
+        if handler is not None:
+            handler(event)
+
+    def _appended(self, event: Appended) -> None:
+        self._tail_gone.discard(event.replica)
+        if event.batch.control is Control.ABORT:
+            self._names.add("transaction-aborted")
+
+    def _cleaned(self, event: Cleaned) -> None:
+        names = self._names
+        last = event.log_end_offset - 1
+        for removal in event.removals:
+            names.add("record-removed")
+            if removal.winner_offset is not None and removal.winner_offset < removal.offset:
+                names.add("earlier-record-won")
+            if removal.offset == last and last not in event.emptied:
+                names.add("tail-removed")
+                self._tail_gone.add(event.replica)
+            if removal.reason == "tombstone":
+                names.add("tombstone-removed")
+                if any(d.leo <= removal.offset for d in self._ledger.disks.values()):
+                    names.add("tombstone-removed-while-follower-lagged")
+            elif removal.reason == "marker":
+                names.add("marker-removed")
+            elif removal.reason == "aborted":
+                names.add("aborted-data-removed")
+        if last in event.emptied:
+            names.add("tail-emptied")
+
+    def _elected(self, event: LeaderElected) -> None:
+        if self._leader not in (None, event.replica):
+            self._names.add("leader-migrated")
+            if self._leader in self._tail_gone:
+                self._names.add("migrated-after-tail-removed")
+        self._leader, self._isr = event.replica, event.isr
+
+    def _isr_changed(self, event: IsrChanged) -> None:
+        if set(self._isr) - set(event.isr):
+            self._names.add("isr-shrunk")
+        if set(event.isr) - set(self._isr):
+            self._names.add("isr-expanded")
+        self._isr = event.isr
+
+    def _position(self, event: PositionRecorded) -> None:
+        if event.position > self._ledger.disks[event.follower].leo:
+            self._names.add("tail-missing-at-fetch")

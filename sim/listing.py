@@ -1,0 +1,107 @@
+"""Tables for `replog list` and `replog doctor`, read from the code so that they cannot drift."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from sim.check.checker import known_invariants
+from sim.check.registry import INVARIANTS
+from sim.errors import BadInput
+from sim.replication import PRESETS, RULES, Rules
+from sim.suite import format_of, scenario_files
+
+Rows = list[dict[str, str]]
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def rules() -> Rows:
+    """Every rule with its values, the default first."""
+    defaults = Rules().as_dict()
+    return [
+        {
+            "rule": spec.name,
+            "values": ", ".join(map(_text, spec.values)) or f"default {_text(defaults[spec.name])}",
+            "decides": spec.decides,
+            "source": spec.source,
+        }
+        for spec in RULES.values()
+    ]
+
+
+def presets() -> Rows:
+    """Every preset with the rules it sets."""
+    return [
+        {
+            "preset": preset.name,
+            "models": preset.models,
+            "sets": ", ".join(f"{name}={_text(value)}" for name, value in preset.values.items()),
+            "source": preset.source,
+        }
+        for preset in PRESETS.values()
+    ]
+
+
+def invariants() -> Rows:
+    """Every invariant with what it says."""
+    known_invariants()
+    return [
+        {
+            "invariant": cls.name,
+            "kind": cls.kind.value,
+            "says": (cls.__doc__ or "").split("\n\n")[0].replace("\n    ", " "),
+            "source": cls.source,
+        }
+        for cls in INVARIANTS.values()
+    ]
+
+
+def scenarios(folder: Path) -> Rows:
+    """Every scenario file below `folder` with its title and source.
+
+    Raises:
+        BadInput: No such folder, or no scenario in it.
+    """
+    from sim.scenario.document import read_document
+
+    rows = []
+    for path in scenario_files(folder):
+        top = read_document(path).root.data()
+        if not isinstance(top, dict):
+            raise BadInput(f"{path}: expected a mapping")
+        rows.append(
+            {
+                "file": str(path),
+                "kind": "story" if "story" in str(format_of(path)) else "timed",
+                "title": str(top.get("title", "")),
+                "source": str(top.get("source", "")),
+            }
+        )
+    return rows
+
+
+def capabilities() -> list[tuple[str, bool, str]]:
+    """What this machine can do: (name, ready, version or advice)."""
+    found = [("Python", sys.version_info >= (3, 11), platform.python_version())]
+    for name, modules, extra in (
+        ("sweeps on processes", ("pyarrow",), "sweep"),
+        ("sweeps on Spark", ("pyspark", "pyarrow"), "sweep"),
+        ("reports", ("matplotlib", "scipy", "jinja2", "pandas"), "report"),
+        ("traces", ("pyarrow",), "trace"),
+    ):
+        missing = [module for module in modules if find_spec(module) is None]
+        advice = f"pip install 'replog[{extra}]'" if missing else "installed"
+        found.append((name, not missing, advice))
+    if find_spec("pyarrow") is not None:
+        from sim.sweep.session import find_java
+
+        try:
+            found.append(("Java", True, str(find_java())))
+        except BadInput as error:
+            found.append(("Java", False, str(error)))
+    return found

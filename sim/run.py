@@ -1,0 +1,165 @@
+"""Run a scenario: scenario + seed -> a value with verdict, violations, counters and digest.
+
+The same scenario gives the same value on any machine. Nothing here imports Spark, pandas or
+matplotlib.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sim.check import Checker, Violation
+from sim.check.checker import safety_invariants
+from sim.check.counters import Tally
+from sim.check.reached import Reached
+from sim.replication import Rules
+from sim.scenario.generate import weather_digest
+from sim.scenario.model import Scenario
+from sim.trace import Event
+from sim.world.cluster import simulate
+
+DIGEST_BYTES = 16
+_FLUSH_AT = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What came out of a run.
+
+    Attributes:
+        id: The scenario's.
+        seed: The scenario's.
+        rules: Under which rules.
+        verdict: `holds`, `violated` or `inconclusive` (a bound was hit).
+        reason: Why it is inconclusive, else None.
+        violations: In order of detection; `at` is in ms.
+        counters: See `sim.check.counters.COUNTERS`.
+        reached: Situations that occurred.
+        digest: Of every event with its time; 32 hex digits.
+        weather: Of workload, faults, network and clocks; equal for all rule sets of a case.
+    """
+
+    id: str
+    seed: int
+    rules: Rules
+    verdict: str
+    reason: str | None
+    violations: tuple[Violation, ...]
+    counters: dict[str, int]
+    reached: tuple[str, ...]
+    digest: str
+    weather: str
+
+    @property
+    def violated(self) -> list[str]:
+        """Violated invariants in order of first detection."""
+        return list(dict.fromkeys(violation.invariant for violation in self.violations))
+
+    def __repr__(self) -> str:
+        """One line for people."""
+        first = f", first: {self.violations[0].sentence}" if self.violations else ""
+        return f"Run({self.id}, seed {self.seed}: {self.verdict}{first})"
+
+
+@lru_cache(maxsize=1)
+def default_invariants() -> tuple[str, ...]:
+    """What a scenario that names nothing is checked for: every safety invariant."""
+    return tuple(safety_invariants())
+
+
+def run_scenario(
+    scenario: Scenario,
+    *,
+    trace: list[tuple[int, Event]] | None = None,
+    also_check: Iterable[str] = (),
+) -> Run:
+    """Simulate and judge a scenario.
+
+    Args:
+        scenario: What to simulate.
+        trace: A list that takes (ms, event) of everything that happened; None = not wanted.
+        also_check: Invariants beyond the safety ones, such as liveness ones or findings.
+    """
+    names = default_invariants()
+    extra = [*also_check, *(scenario.expect.checked or ())]
+    recorder = _Recorder(Checker(scenario.rules, [*names, *extra]), trace)
+    outcome = simulate(scenario, recorder.take)
+    checker = recorder.checker
+    if checker.violations:
+        verdict = "violated"
+    else:
+        verdict = "holds" if outcome.inconclusive is None else "inconclusive"
+    return Run(
+        id=scenario.id,
+        seed=scenario.seed,
+        rules=scenario.rules,
+        verdict=verdict,
+        reason=outcome.inconclusive,
+        violations=tuple(checker.violations),
+        counters=recorder.tally.counters(checker.ledger),
+        reached=recorder.reached.names,
+        digest=recorder.digest(),
+        weather=weather_digest(scenario),
+    )
+
+
+class _Recorder:
+    """Takes every event once: to the checks, the counters, the claims, the digest, the trace."""
+
+    def __init__(self, checker: Checker, trace: list[tuple[int, Event]] | None) -> None:
+        self.checker = checker
+        self.tally = Tally()
+        self.reached = Reached(checker.ledger)
+        self._trace = trace
+        self._pending: list[tuple[int, str, Event]] = []
+        self._hash = hashlib.blake2b(digest_size=DIGEST_BYTES)
+
+    def take(self, at_ms: int, event: Event) -> None:
+        self.checker.on(at_ms, event)
+        self.tally.on(event)
+        self.reached.on(event)
+        pending = self._pending
+        pending.append((at_ms, event.__class__.__name__, event))
+        if len(pending) >= _FLUSH_AT:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._hash.update(msgspec.msgpack.encode(self._pending))
+        if self._trace is not None:
+            self._trace.extend((at, event) for at, _, event in self._pending)
+        self._pending.clear()
+
+    def digest(self) -> str:
+        self._flush()
+        return self._hash.hexdigest()
+
+
+def differences(scenario: Scenario, run: Run) -> list[str]:
+    """Where a run is not what the scenario expects; empty = expectation met."""
+    expect = scenario.expect
+    checked = set(default_invariants() if expect.checked is None else expect.checked)
+    found, wanted = set(run.violated) & checked, set(expect.violated)
+    out = [f"{name} was violated, not expected" for name in sorted(found - wanted)]
+    out += [f"{name} was not violated, but expected" for name in sorted(wanted - found)]
+    out += [f"{name} was not reached" for name in expect.reached if name not in run.reached]
+    return out
+
+
+def write_trace(path: Path, events: Iterable[tuple[int, Event]]) -> None:
+    """Write events as NDJSON: one object a line with `at`, `event` and the event's fields."""
+    encoder = msgspec.json.Encoder()
+    with path.open("wb") as file:
+        for at, event in events:
+            file.write(encoder.encode(as_row(at, event)) + b"\n")
+
+
+def as_row(at: int, event: Event) -> dict[str, Any]:
+    """An event as a flat mapping."""
+    return {"at": at, "event": event.__class__.__name__, **event._asdict()}
