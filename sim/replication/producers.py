@@ -55,6 +55,6 @@ class ProducerStates:
             self.note(batch)
 
     def repeated(self, producer_id: int, base_sequence: int) -> LastBatch | None:
-        """The newest batch of a producer if it, or a later one, has this sequence number already."""
+        """The newest batch of a producer, if that or an older one has this sequence number."""
         last = self.last.get(producer_id)
         return last if last is not None and base_sequence <= last.sequence else None

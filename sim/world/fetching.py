@@ -1,0 +1,174 @@
+"""What a follower does in time: greet its leader, fetch in a loop, try again without an answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sim.replication.follower import become_follower, fetch_request, receive_fetch
+from sim.replication.messages import Answer, FetchResponse, FetchSnapshotResponse
+from sim.replication.snapshots import receive_snapshot_chunk, snapshot_request
+from sim.trace import Copied
+
+if TYPE_CHECKING:
+    from sim.world.node import Node
+
+SNAPSHOT_CHUNK_ENTRIES = 32
+"""Entries per FetchSnapshot answer; small, so that leaders change in the middle of a transfer."""
+
+
+class Fetcher:
+    """The fetch loop of one replica; it has at most one request on its way.
+
+    Attributes:
+        leader: Whom it follows; None = nobody.
+        epoch: The epoch in which it follows.
+        slow_ms: While a fault slows it down: pause between two fetches in ms; 0 = none.
+        acknowledged: The offset of its last fetch: acknowledged, so flushed before
+            (KafkaRaftClient.appendAsFollower).
+    """
+
+    __slots__ = (
+        "_deadline_ms",
+        "_greeted",
+        "_node",
+        "_number",
+        "_timeout_ms",
+        "_watching",
+        "acknowledged",
+        "epoch",
+        "leader",
+        "slow_ms",
+    )
+
+    def __init__(self, node: Node) -> None:
+        """A follower of nobody."""
+        self._node = node
+        self.leader: str | None = None
+        self.epoch = 0
+        self.slow_ms = 0
+        self.acknowledged = 0
+        self._greeted = False
+        self._number = 0
+        self._deadline_ms = 0
+        self._watching = False
+        timers = node.world.scenario.timers
+        self._timeout_ms = (
+            timers.fetch_wait_ms + timers.fetch_retry_ms + 2 * node.world.network.slowest_ms
+        )
+
+    def follow(self, leader: str, epoch: int) -> None:
+        """Follow another leader, or the same one in a new epoch."""
+        self.leader = leader
+        self.epoch = epoch
+        self._greeted = False
+        self.ask()
+
+    def stop(self) -> None:
+        """Follow nobody; an answer on its way is ignored."""
+        self.leader = None
+        self._number += 1
+
+    def interrupt(self) -> None:
+        """Forget the request on its way, as a crash does; `ask` goes on."""
+        self._number += 1
+        self._greeted = False
+
+    def ask(self) -> None:
+        """Send the next request: a greeting first, then fetches, or chunks of a snapshot.
+
+        The greeting stands for what followers ask on becoming one (OffsetsForLeaderEpoch in
+        KIP-101); what it leads to is decided by `sim.replication.follower.become_follower`.
+        """
+        node = self._node
+        replica, leader = node.replica, self.leader
+        if leader is None or not replica.up:
+            return
+        world = node.world
+        self._number = number = self._number + 1
+        self._deadline_ms = world.clock.now_ms + self._timeout_ms
+        if not self._watching:
+            self._watching = True
+            world.clock.after(self._timeout_ms, self._watch)
+        target = world.nodes[leader]
+        send = world.network.send
+        if not self._greeted:
+            send(node.name, leader, target.answer_greeting, node, number, self.epoch)
+        elif replica.download is not None:
+            chunk = snapshot_request(replica, max_entries=SNAPSHOT_CHUNK_ENTRIES)
+            send(node.name, leader, target.answer_chunk, node, number, chunk)
+        else:
+            request = fetch_request(replica, max_batches=1 if self.slow_ms else None)
+            self.acknowledged = request.offset
+            send(node.name, leader, target.answer_fetch, node, number, request)
+
+    def _watch(self) -> None:
+        """Ask again when the deadline of the last request has passed without an answer."""
+        self._watching = False
+        node = self._node
+        if self.leader is None or not node.replica.up:
+            return
+        clock = node.world.clock
+        if clock.now_ms >= self._deadline_ms:
+            self.ask()
+        else:
+            self._watching = True
+            clock.after(self._deadline_ms - clock.now_ms, self._watch)
+
+    def _again(self, number: int) -> None:
+        if number == self._number:
+            self.ask()
+
+    def _later(self, delay_ms: int) -> None:
+        self._node.world.clock.after(delay_ms, self._again, self._number)
+
+    def greeted(self, number: int, leader: Node, epoch: int) -> None:
+        """The leader of `epoch` says hello."""
+        node = self._node
+        if number != self._number or not node.replica.up:
+            return
+        if leader.replica.epoch < epoch:
+            self._later(node.world.scenario.timers.fetch_retry_ms)
+            return
+        self._greeted = True
+        node.changed(become_follower(node.replica, leader.replica, rules=node.world.rules))
+        self.ask()
+
+    def receive(self, number: int, response: FetchResponse) -> None:
+        """A fetch was answered."""
+        node = self._node
+        replica = node.replica
+        if number != self._number or not replica.up:
+            return
+        world = node.world
+        events = receive_fetch(replica, response, rules=world.rules, now_ms=node.now_ms)
+        if response.answer is Answer.RECORDS:
+            node.heard_ms = world.clock.now_ms
+            if events:
+                if type(events[0]) is Copied:
+                    for batch in response.batches:
+                        node.producers.note(batch)
+                world.tell(events)
+        else:
+            node.changed(events)
+            if response.answer is Answer.REBUILD and events:
+                world.elections.wiped(node)
+            if not events and replica.download is None:
+                self._later(world.scenario.timers.fetch_retry_ms)
+                return
+        if self.slow_ms:
+            self._later(self.slow_ms)
+        else:
+            self.ask()
+
+    def receive_chunk(self, number: int, response: FetchSnapshotResponse) -> None:
+        """A chunk of a snapshot arrived, or the reason why there is none."""
+        node = self._node
+        if number != self._number or not node.replica.up:
+            return
+        node.heard_ms = node.world.clock.now_ms
+        events = receive_snapshot_chunk(node.replica, response, rules=node.world.rules)
+        node.changed(events)
+        if events:
+            self.ask()
+        else:
+            self._later(node.world.scenario.timers.fetch_retry_ms)

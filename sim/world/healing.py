@@ -1,0 +1,99 @@
+"""The end of a run: heal everything, let the cluster come to rest, clean what is left, look.
+
+Every loop here is bounded; what does not come to rest in time makes the run inconclusive.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sim.trace import Quiesced
+
+if TYPE_CHECKING:
+    from sim.world.consumers import Consumers
+    from sim.world.context import World
+    from sim.world.faults import Faults
+    from sim.world.node import Node
+    from sim.world.producers import Producers
+
+SLICE_MS = 50
+"""How often the cluster is looked at while it comes to rest."""
+
+PATIENCE_MS = 60_000
+"""How long a healed cluster may take to come to rest, in simulated ms."""
+
+MOST_PASSES = 20
+"""Most cleaning passes per replica until nothing changes any more."""
+
+
+class Healing:
+    """Brings one cluster to rest."""
+
+    def __init__(
+        self, world: World, *, producers: Producers, consumers: Consumers, faults: Faults
+    ) -> None:
+        """Everything that has to come to rest."""
+        self._world = world
+        self._producers = producers
+        self._consumers = consumers
+        self._faults = faults
+
+    def run(self) -> str | None:
+        """Heal, synchronise, clean, read to the end; why it did not work, or None."""
+        self._faults.end()
+        unfinished = self._wait_for_rest()
+        if unfinished is None:
+            self._producers.abort_open_transactions()
+            unfinished = self._wait_for_rest()
+        if unfinished is not None:
+            return unfinished
+        self._clean_to_a_fixpoint()
+        unfinished = self._wait_for_rest()
+        if unfinished is not None:
+            return unfinished
+        leader = self._world.leading()
+        assert leader is not None
+        self._consumers.read_to_the_end(leader)
+        self._world.tell([Quiesced(leader.name, synced=True)])
+        return None
+
+    def _wait_for_rest(self) -> str | None:
+        """Go on until nobody has anything to do; what is still open after too long, or None."""
+        clock = self._world.clock
+        end_ms = clock.now_ms + PATIENCE_MS
+        while (reason := self._unrest()) is not None:
+            if clock.now_ms >= end_ms:
+                return f"the healed cluster did not come to rest in {PATIENCE_MS} ms: {reason}"
+            clock.run(until=clock.now_ms + SLICE_MS)
+        return None
+
+    def _unrest(self) -> str | None:
+        """What is still going on; None when the cluster is at rest."""
+        world = self._world
+        leader = world.leading()
+        if leader is None:
+            return "there is no leader"
+        if not self._producers.finished:
+            return "a producer still waits for an answer"
+        for node in world.nodes.values():
+            if node is not leader and not self._is_synced(leader, node):
+                return f"{node.name} has not fetched to the end of {leader.name}"
+        return None
+
+    @staticmethod
+    def _is_synced(leader: Node, node: Node) -> bool:
+        """Its fetch at its own log end waits at the leader, and it knows the high watermark."""
+        assert leader.desk is not None
+        fetch = leader.desk.parked.get(node.name)
+        log = node.replica.log
+        if fetch is None or fetch.request.offset != log.log_end_offset:
+            return False
+        high_watermark = leader.replica.log.high_watermark
+        return log.high_watermark >= min(high_watermark, log.log_end_offset)
+
+    def _clean_to_a_fixpoint(self) -> None:
+        """Every replica cleans on its own, until a pass changes nothing."""
+        for node in self._world.nodes.values():
+            for _ in range(MOST_PASSES):
+                if not node.housekeeper.clean_what_is_left():
+                    break

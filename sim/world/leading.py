@@ -1,0 +1,219 @@
+"""What a leader does in time: take writes, answer fetches, let them wait, acknowledge commits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from sim.log import Batch
+from sim.replication.leader import answer_fetch, append
+from sim.replication.messages import Answer, FetchRequest
+from sim.trace import Event, HighWatermarkMoved
+
+if TYPE_CHECKING:
+    from sim.world.node import Node
+
+
+class Parked(NamedTuple):
+    """A fetch that waits: who asked what, and when it is answered at the latest."""
+
+    follower: Node
+    number: int
+    request: FetchRequest
+    deadline_ms: int
+
+
+class Progress:
+    """How far behind a follower is, as Replica.updateFetchStateOrThrow keeps it.
+
+    Attributes:
+        contact_ms: When it last asked for something.
+        caught_up_ms: When it last had everything the leader had.
+        fetch_ms: When it last fetched.
+        leader_end: The leader's log end offset at that time.
+    """
+
+    __slots__ = ("caught_up_ms", "contact_ms", "fetch_ms", "leader_end")
+
+    def __init__(self, now_ms: int) -> None:
+        """A follower that is given the benefit of the doubt."""
+        self.contact_ms = now_ms
+        self.caught_up_ms = now_ms
+        self.fetch_ms = now_ms
+        self.leader_end = 0
+
+
+class Desk:
+    """A leader's working memory for one epoch; it is gone when the leadership ends.
+
+    A fetch that finds nothing new waits until something is appended or `fetch_wait_ms` is over. In
+    majority mode a moved high watermark ends the wait, too (KafkaRaftClient); in ISR mode followers
+    learn it with their next answer (KAFKA-9731).
+
+    Attributes:
+        epoch: The epoch.
+        progress: Follower name -> how far behind it is.
+        parked: Follower name -> its waiting fetch.
+        state_version: ISR mode: version of the controller's state it acts on.
+        asked_ms: ISR mode: when it asked the controller for another in-sync set; None = not now.
+        eligible: ISR mode: replicas the controller allows in the set.
+    """
+
+    __slots__ = (
+        "_acknowledgements",
+        "_node",
+        "_told",
+        "_waiting",
+        "_wakes_on_commit",
+        "asked_ms",
+        "eligible",
+        "epoch",
+        "parked",
+        "progress",
+        "state_version",
+    )
+
+    def __init__(self, node: Node, epoch: int) -> None:
+        """The desk of a leader that was elected just now."""
+        self._node = node
+        self.epoch = epoch
+        now_ms = node.world.clock.now_ms
+        self.progress = {name: Progress(now_ms) for name in node.world.nodes if name != node.name}
+        self.parked: dict[str, Parked] = {}
+        self.state_version = 0
+        self.asked_ms: int | None = None
+        self.eligible: tuple[str, ...] = ()
+        self._told: dict[str, int] = {}
+        self._waiting = False
+        self._wakes_on_commit = node.world.rules.commit == "majority"
+        self._acknowledgements: list[tuple[int, Callable[[], None]]] = []
+
+    def react(self, events: Sequence[Event]) -> None:
+        """Tell of events; when the high watermark moved, answer those who wait for that."""
+        if not events:
+            return
+        node = self._node
+        world = node.world
+        world.tell(events)
+        for event in events:
+            if type(event) is HighWatermarkMoved:
+                break
+        else:
+            return
+        committed = node.replica.log.high_watermark
+        world.committed = max(world.committed, committed)
+        if self._acknowledgements:
+            waiting = self._acknowledgements
+            self._acknowledgements = [entry for entry in waiting if entry[0] >= committed]
+            for last_offset, acknowledge in waiting:
+                if last_offset < committed:
+                    acknowledge()
+        if self._wakes_on_commit:
+            self.wake()
+
+    def append(self, batch: Batch, acknowledge: Callable[[], None] | None = None) -> None:
+        """Append a batch; `acknowledge` is called when it is committed, if this leader sees it."""
+        node = self._node
+        node.producers.note(batch)
+        if acknowledge is not None:
+            self._acknowledgements.append((batch.last_offset, acknowledge))
+        self.react(append(node.replica, batch, rules=node.world.rules, now_ms=node.now_ms))
+        self.wake()
+
+    def when_committed(self, last_offset: int, acknowledge: Callable[[], None]) -> None:
+        """Call `acknowledge` when everything up to `last_offset` (inclusive) is committed."""
+        if last_offset < self._node.replica.log.high_watermark:
+            acknowledge()
+        else:
+            self._acknowledgements.append((last_offset, acknowledge))
+
+    def fetch(self, follower: Node, number: int, request: FetchRequest) -> None:
+        """A fetch arrived."""
+        node = self._node
+        world = node.world
+        if request.epoch > self.epoch and world.rules.fencing:
+            world.elections.heard_epoch(node, request.epoch)
+        name = follower.name
+        response, events = answer_fetch(node.replica, request, rules=world.rules)
+        if response.answer is Answer.RECORDS:
+            self._note_fetch(name, request.offset)
+            self.react(events)
+            world.elections.fetched(node, name)
+            if node.desk is not self:
+                return
+            if not response.batches and not (
+                self._wakes_on_commit
+                and self._told.get(name, -1) != node.replica.log.high_watermark
+            ):
+                self._park(follower, number, request)
+                return
+            self._told[name] = response.high_watermark
+        else:
+            self.react(events)
+        world.network.send(node.name, name, follower.fetcher.receive, number, response)
+
+    def note_contact(self, follower: str) -> None:
+        """A follower asked for something that says nothing about its position."""
+        progress = self.progress.get(follower)
+        if progress is not None:
+            progress.contact_ms = self._node.world.clock.now_ms
+
+    def _note_fetch(self, follower: str, offset: int) -> None:
+        """Replica.updateFetchStateOrThrow: caught up now, or at the time of the last fetch."""
+        now_ms = self._node.world.clock.now_ms
+        progress = self.progress.get(follower)
+        if progress is None:
+            progress = self.progress[follower] = Progress(now_ms)
+        end = self._node.replica.log.log_end_offset
+        if offset >= end:
+            progress.caught_up_ms = now_ms
+        elif offset >= progress.leader_end:
+            progress.caught_up_ms = max(progress.caught_up_ms, progress.fetch_ms)
+        progress.leader_end = end
+        progress.fetch_ms = progress.contact_ms = now_ms
+
+    def _park(self, follower: Node, number: int, request: FetchRequest) -> None:
+        clock = self._node.world.clock
+        wait_ms = self._node.world.scenario.timers.fetch_wait_ms
+        self.parked[follower.name] = Parked(follower, number, request, clock.now_ms + wait_ms)
+        if not self._waiting:
+            self._waiting = True
+            clock.after(wait_ms, self._end_waits)
+
+    def wake(self) -> None:
+        """Answer every waiting fetch."""
+        if self.parked:
+            parked, self.parked = self.parked, {}
+            for fetch in parked.values():
+                self._answer(fetch)
+
+    def _answer(self, fetch: Parked) -> None:
+        """Answer a fetch that has waited, whatever there is to say."""
+        node = self._node
+        if node.desk is not self:
+            return
+        world, follower = node.world, fetch.follower
+        response, events = answer_fetch(node.replica, fetch.request, rules=world.rules)
+        self.react(events)
+        if response.answer is Answer.RECORDS:
+            self._told[follower.name] = response.high_watermark
+        world.network.send(
+            node.name, follower.name, follower.fetcher.receive, fetch.number, response
+        )
+
+    def _end_waits(self) -> None:
+        """Answer the fetches that have waited long enough; come back for the others."""
+        self._waiting = False
+        node = self._node
+        if node.desk is not self or not self.parked:
+            return
+        clock = node.world.clock
+        due = [name for name, fetch in self.parked.items() if fetch.deadline_ms <= clock.now_ms]
+        for name in due:
+            fetch = self.parked.pop(name, None)
+            if fetch is not None:
+                self._answer(fetch)
+        if self.parked and not self._waiting:
+            self._waiting = True
+            first_ms = min(fetch.deadline_ms for fetch in self.parked.values())
+            clock.after(max(1, first_ms - clock.now_ms), self._end_waits)

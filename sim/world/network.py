@@ -1,0 +1,135 @@
+"""The network: links with latency and loss, and what partitions do to them.
+
+A message is one event of the simulator. It is lost when the link drops it, or when the link is cut
+at the moment of sending or of arrival; a cut that begins and ends while it travels does not touch
+it. Clients (producers and consumers) are outside: partitions never cut them off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import Any
+
+import networkx as nx
+
+from sim.scenario.model import Network as NetworkSettings
+from sim.world.clock import Clock
+
+CONTROLLER = "controller"
+"""The node of the controller (commit: isr). Its links are cut by partitions but lose nothing."""
+
+
+class Link:
+    """One direction between two nodes.
+
+    Attributes:
+        cuts: How many partitions cut it at present.
+        lowest_ms: Smallest latency in ms; never below 1.
+        span_ms: Number of different latencies.
+        loss: Chance that a message is lost.
+        draw: Its own stream of numbers in [0, 1).
+    """
+
+    __slots__ = ("cuts", "draw", "loss", "lowest_ms", "span_ms")
+
+    def __init__(self, latency_ms: tuple[int, int], loss: float, random: Random) -> None:
+        """A link that works; `latency_ms` is inclusive on both ends."""
+        self.cuts = 0
+        self.lowest_ms = max(1, latency_ms[0])
+        self.span_ms = max(1, latency_ms[1] - self.lowest_ms + 1)
+        self.loss = loss
+        self.draw = random.random
+
+
+class Network:
+    """Who can talk to whom, and how long it takes.
+
+    Attributes:
+        graph: The topology: an edge per direction.
+        links: Source -> target -> how the edge works.
+        slowest_ms: Largest latency of any link in ms.
+        sent: Messages handed to a link.
+        lost: Messages that did not arrive.
+    """
+
+    def __init__(
+        self, clock: Clock, settings: NetworkSettings, random: Callable[[str], Random]
+    ) -> None:
+        """A network without nodes; `random` gives the stream for a purpose."""
+        self._clock = clock
+        self._settings = settings
+        self._random = random
+        self._exceptions = {(link.source, link.target): link for link in settings.links}
+        self.graph: nx.DiGraph[str] = nx.DiGraph()
+        self.links: dict[str, dict[str, Link]] = {}
+        slowest = [settings.latency_ms[1], *(link.latency_ms[1] for link in settings.links)]
+        self.slowest_ms = max(1, *slowest)
+        self.sent = 0
+        self.lost = 0
+
+    def add(self, name: str) -> None:
+        """Connect a new node with every other one."""
+        others = list(self.links)
+        self.links[name] = {}
+        for other in others:
+            self._connect(name, other)
+            self._connect(other, name)
+
+    def _connect(self, source: str, target: str) -> None:
+        settings = self._exceptions.get((source, target), self._settings)
+        reliable = CONTROLLER in (source, target)
+        link = Link(
+            settings.latency_ms,
+            0.0 if reliable else settings.loss,
+            self._random(f"link {source} {target}"),
+        )
+        self.links[source][target] = link
+        self.graph.add_edge(source, target)
+
+    def send(self, source: str, target: str, handler: Callable[..., object], *message: Any) -> None:
+        """Call `handler(*message)` at the target after the link's latency, unless it is lost."""
+        link = self.links[source][target]
+        self.sent += 1
+        if link.cuts or (link.loss and link.draw() < link.loss):
+            self.lost += 1
+            return
+        delay_ms = link.lowest_ms + int(link.draw() * link.span_ms)
+        self._clock.after(delay_ms, self._arrive, link, handler, message)
+
+    def _arrive(self, link: Link, handler: Callable[..., object], message: tuple[Any, ...]) -> None:
+        if link.cuts:
+            self.lost += 1
+            return
+        handler(*message)
+
+    def outgoing(self, name: str) -> list[Link]:
+        """The links on which `name` sends."""
+        return [self.links[name][target] for target in self.graph.successors(name)]
+
+    def incoming(self, name: str) -> list[Link]:
+        """The links on which `name` receives."""
+        return [self.links[source][name] for source in self.graph.predecessors(name)]
+
+    def reaches(self, source: str, target: str) -> bool:
+        """Whether messages from `source` to `target` get through, loss aside."""
+        return self.links[source][target].cuts == 0
+
+    @staticmethod
+    def cut(links: Iterable[Link]) -> None:
+        """Cut links once more."""
+        for link in links:
+            link.cuts += 1
+
+    @staticmethod
+    def mend(links: Iterable[Link]) -> None:
+        """Undo one cut of each of the links."""
+        for link in links:
+            link.cuts -= 1
+
+    def heal(self) -> None:
+        """Undo every cut, and lose nothing any more."""
+        for targets in self.links.values():
+            for link in targets.values():
+                link.cuts = 0
+                link.loss = 0.0

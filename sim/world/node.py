@@ -1,0 +1,153 @@
+"""One replica in simulated time: the pure replica, its clock, and the parts that drive it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sim.replication.elections import become_leader
+from sim.replication.leader import answer_fetch
+from sim.replication.messages import FetchRequest, FetchSnapshotRequest
+from sim.replication.producers import ProducerStates
+from sim.replication.replica import Replica, crash, restart, wipe
+from sim.replication.snapshots import answer_fetch_snapshot
+from sim.scenario.model import ReplicaSpec
+from sim.trace import Event, LeaderResigned
+from sim.world.context import World
+from sim.world.fetching import Fetcher
+from sim.world.housekeeping import Housekeeper
+from sim.world.leading import Desk
+
+
+class Node:
+    """A replica and its processes.
+
+    Attributes:
+        world: The cluster it belongs to.
+        spec: Its settings.
+        name: What it is called.
+        replica: Its state; up or down, its disk is here.
+        incarnation: How often it was started; messages to an earlier life are dropped.
+        producers: What it knows of idempotent producers.
+        desk: What it does as a leader; None while it does not lead.
+        fetcher: What it does as a follower.
+        housekeeper: Its cleaner and its snapshots.
+        heard_ms: When it last heard from a leader, or let somebody else become one.
+    """
+
+    __slots__ = (
+        "desk",
+        "fetcher",
+        "heard_ms",
+        "housekeeper",
+        "incarnation",
+        "name",
+        "producers",
+        "replica",
+        "spec",
+        "world",
+    )
+
+    def __init__(self, world: World, spec: ReplicaSpec) -> None:
+        """A live replica with an empty disk that knows of no leader."""
+        self.world = world
+        self.spec = spec
+        self.name = spec.name
+        self.replica = Replica(spec.name, world.log_config)
+        self.incarnation = 1
+        self.producers = ProducerStates()
+        self.desk: Desk | None = None
+        self.fetcher = Fetcher(self)
+        self.housekeeper = Housekeeper(self)
+        self.heard_ms = 0
+
+    @property
+    def now_ms(self) -> int:
+        """The replica's own clock in ms."""
+        return self.world.clock.now_ms + self.spec.clock_skew_ms
+
+    def lead(self, epoch: int, *, isr: tuple[str, ...], voters: tuple[str, ...]) -> Desk:
+        """Become the leader of `epoch`."""
+        world = self.world
+        self.fetcher.stop()
+        self.resign()
+        if world.leader is None or world.leader[0] < epoch:
+            world.leader = (epoch, self.name)
+        events = become_leader(
+            self.replica,
+            epoch,
+            isr=isr,
+            voters=voters,
+            rules=world.rules,
+            now_ms=self.now_ms,
+            leader_change_uid=world.take_uid() if world.rules.leader_change_record else 0,
+        )
+        self.desk = Desk(self, epoch)
+        self.desk.react(events)
+        return self.desk
+
+    def resign(self) -> None:
+        """Stop leading, if it leads; whoever waits for an answer gets none."""
+        desk = self.desk
+        if desk is not None:
+            self.desk = None
+            self.replica.leadership = None
+            self.world.tell([LeaderResigned(self.name, desk.epoch)])
+
+    def sees(self, epoch: int) -> None:
+        """Learn of an epoch; a leader of an older one stops leading."""
+        if self.desk is not None and self.desk.epoch < epoch:
+            self.resign()
+        self.replica.sees(epoch)
+
+    def changed(self, events: Sequence[Event]) -> None:
+        """Tell of events after which the log is another one than the producers' state says."""
+        if events:
+            self.producers.rebuild(self.replica.log.batches())
+            self.world.tell(events)
+
+    def crash(self, *, lost_batches: int) -> None:
+        """Go down; the last batches are lost."""
+        self.resign()
+        self.fetcher.interrupt()
+        self.changed(crash(self.replica, lost_batches=lost_batches))
+
+    def restart(self) -> None:
+        """Come back with what is on disk."""
+        self.incarnation += 1
+        self.heard_ms = self.world.clock.now_ms
+        rules = self.world.rules
+        self.changed(restart(self.replica, leo_from_last_record=rules.leo_source == "last_record"))
+        self.fetcher.acknowledged = self.replica.log.log_end_offset
+
+    def wipe(self) -> None:
+        """Lose the disk; the replica is up after."""
+        self.fetcher.stop()
+        self.changed(wipe(self.replica, reason="a new disk"))
+        self.world.elections.wiped(self)
+
+    def answer_greeting(self, follower: Node, number: int, epoch: int) -> None:
+        """Say hello to a new follower, unless the election has not been heard of here yet."""
+        if self.replica.up and self.replica.epoch >= epoch:
+            answer = follower.fetcher.greeted
+            self.world.network.send(self.name, follower.name, answer, number, self, epoch)
+
+    def answer_fetch(self, follower: Node, number: int, request: FetchRequest) -> None:
+        """Answer a fetch, at once or when there is something to say."""
+        if not self.replica.up:
+            return
+        if self.desk is not None:
+            self.desk.fetch(follower, number, request)
+            return
+        response, _ = answer_fetch(self.replica, request, rules=self.world.rules)
+        answer = follower.fetcher.receive
+        self.world.network.send(self.name, follower.name, answer, number, response)
+
+    def answer_chunk(self, follower: Node, number: int, request: FetchSnapshotRequest) -> None:
+        """Answer with a chunk of a snapshot."""
+        if not self.replica.up:
+            return
+        response = answer_fetch_snapshot(self.replica, request, rules=self.world.rules)
+        if self.desk is not None:
+            self.desk.note_contact(follower.name)
+        answer = follower.fetcher.receive_chunk
+        self.world.network.send(self.name, follower.name, answer, number, response)

@@ -1,0 +1,294 @@
+"""One producer: what it sends, when it tries again, and what a leader does with it.
+
+An idempotent producer (so every transactional one) has one request in flight: what it decides
+meanwhile goes into its next batch. Others send at once, so their records overtake each other, and a
+retry is appended again. Producers ask for acks=all: the answer comes when the batch is committed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
+
+from sim.compaction.strategies import encode_version
+from sim.log import Control, Record, control_batch, data_batch
+from sim.scenario.model import EndTransaction, Send, Workload
+
+if TYPE_CHECKING:
+    from sim.world.context import World
+    from sim.world.node import Node
+
+MAX_BATCH_RECORDS = 16
+"""Most records that wait together for the answer to an earlier batch and go as one."""
+
+
+class Line(NamedTuple):
+    """Decisions that become one batch: records of one producer, or the end of a transaction."""
+
+    sends: tuple[Send, ...]
+    end: EndTransaction | None = None
+
+
+class Flight:
+    """A request of a producer until it is answered or given up.
+
+    Attributes:
+        line: What it carries.
+        sequence: Sequence number of its first record; -1 without idempotence.
+        tries: How often it was sent.
+        asked: Whom it was sent to last.
+        deadline_ms: When it is sent again, if nobody answers.
+        done_ms: When the answer reaches the producer; None = it is not on its way.
+    """
+
+    __slots__ = ("asked", "deadline_ms", "done_ms", "line", "sequence", "tries")
+
+    def __init__(self, line: Line, sequence: int) -> None:
+        """A request that was not sent yet."""
+        self.line = line
+        self.sequence = sequence
+        self.tries = 0
+        self.asked: str | None = None
+        self.deadline_ms = 0
+        self.done_ms: int | None = None
+
+
+class Producer:
+    """One producer.
+
+    Attributes:
+        number: Its number in the scenario, and its producer id.
+        idempotent: Whether leaders recognise its retries.
+        patient: Whether it tries again for ever.
+    """
+
+    __slots__ = (
+        "_draw",
+        "_failed",
+        "_flights",
+        "_leader",
+        "_queue",
+        "_sequence",
+        "_settings",
+        "_watching",
+        "_world",
+        "idempotent",
+        "number",
+        "patient",
+    )
+
+    def __init__(
+        self, world: World, number: int, *, idempotent: bool, patient: bool = False
+    ) -> None:
+        """A producer that has sent nothing and knows no leader."""
+        self._world = world
+        self._settings: Workload = world.scenario.workload
+        self.number = number
+        self.idempotent = idempotent
+        self.patient = patient
+        self._draw = world.random(f"producer {number}").random
+        self._queue: deque[Line] = deque()
+        self._flights: list[Flight] = []
+        self._leader: str | None = None
+        self._sequence = 0
+        self._failed = 0
+        self._watching = False
+
+    @property
+    def idle(self) -> bool:
+        """Nothing waits and nothing is on its way."""
+        self._drop_answered()
+        return not self._queue and not self._flights
+
+    def decide(self, line: Line) -> None:
+        """Send this, after what was decided before."""
+        self._queue.append(line)
+        self._pump()
+
+    def _latency_ms(self) -> int:
+        lowest_ms, highest_ms = self._world.scenario.network.latency_ms
+        lowest_ms = max(1, lowest_ms)
+        return lowest_ms + int(self._draw() * max(1, highest_ms - lowest_ms + 1))
+
+    def _is_lost(self) -> bool:
+        loss = self._world.scenario.network.loss
+        return loss > 0 and self._draw() < loss
+
+    def _drop_answered(self) -> None:
+        flights = self._flights
+        if flights:
+            now_ms = self._world.clock.now_ms
+            self._flights = [f for f in flights if f.done_ms is None or f.done_ms > now_ms]
+
+    def _pump(self) -> None:
+        """Send what may be sent now."""
+        self._drop_answered()
+        while self._queue and not (self.idempotent and self._flights):
+            line = self._next_line()
+            flight = Flight(line, self._sequence if self.idempotent else -1)
+            self._sequence += len(line.sends)
+            self._flights.append(flight)
+            self._transmit(flight)
+
+    def _next_line(self) -> Line:
+        """The next decision, with those that fit into the same batch."""
+        queue = self._queue
+        line = queue.popleft()
+        if not self.idempotent or line.end is not None:
+            return line
+        sends = line.sends
+        while queue and queue[0].end is None:
+            more = queue[0].sends
+            if more[0].transaction != sends[0].transaction:
+                break
+            if len(sends) + len(more) > MAX_BATCH_RECORDS:
+                break
+            sends += more
+            queue.popleft()
+        return Line(sends)
+
+    def _transmit(self, flight: Flight) -> None:
+        world = self._world
+        clock = world.clock
+        flight.tries += 1
+        flight.deadline_ms = clock.now_ms + self._settings.retry_ms
+        if self._leader is None and world.leader is not None:
+            self._leader = world.leader[1]
+        flight.asked = self._leader
+        if not self._watching:
+            self._watching = True
+            clock.after(max(1, self._settings.retry_ms), self._watch)
+        if self._leader is not None and not self._is_lost():
+            node = world.nodes[self._leader]
+            clock.after(self._latency_ms(), self._arrive, node, flight, flight.tries)
+
+    def _watch(self) -> None:
+        """Try again what was not answered in time, or give it up."""
+        self._watching = False
+        self._drop_answered()
+        clock = self._world.clock
+        for flight in self._flights:
+            if flight.done_ms is None and clock.now_ms >= flight.deadline_ms:
+                self._leader = None
+                self._try_again(flight)
+        self._pump()
+        if self._flights and not self._watching:
+            self._watching = True
+            first_ms = min(f.deadline_ms if f.done_ms is None else f.done_ms for f in self._flights)
+            clock.after(max(1, first_ms - clock.now_ms), self._watch)
+
+    def _try_again(self, flight: Flight) -> None:
+        """Markers are written by a coordinator that never gives up (KIP-98)."""
+        out_of_retries = flight.tries > self._settings.retries
+        if out_of_retries and flight.line.end is None and not self.patient:
+            flight.done_ms = self._world.clock.now_ms
+            self._world.counts.sends_given_up += 1
+            self._failed = flight.line.sends[0].transaction
+        else:
+            self._transmit(flight)
+
+    def _refused(self, flight: Flight, tries: int) -> None:
+        """The replica that was asked does not lead: ask who does, and send again at once."""
+        if flight.done_ms is not None or flight.tries != tries:
+            return
+        leader = self._world.leader
+        if leader is not None and leader[1] != flight.asked:
+            self._leader = leader[1]
+            self._try_again(flight)
+            if flight.done_ms is not None:
+                self._pump()
+
+    def _arrive(self, node: Node, flight: Flight, tries: int) -> None:
+        """At a replica: append if it leads, refuse if it does not, be silent if it is down."""
+        if not node.replica.up:
+            return
+        if node.desk is None:
+            self._world.clock.after(self._latency_ms(), self._refused, flight, tries)
+        elif flight.line.end is not None:
+            self._append_marker(node, flight, flight.line.end)
+        else:
+            self._append_data(node, flight)
+
+    def _append_data(self, node: Node, flight: Flight) -> None:
+        desk = node.desk
+        assert desk is not None
+
+        def acknowledge() -> None:
+            self._acknowledged(flight)
+
+        repeated = None
+        if self.idempotent:
+            repeated = node.producers.repeated(self.number, flight.sequence)
+        if repeated is not None:
+            self._world.counts.repeats_recognised += 1
+            desk.when_committed(repeated.offset, acknowledge)
+            return
+        world = self._world
+        header, offset = world.rules.strategy_header, node.replica.log.log_end_offset
+        flagged = world.rules.tombstone_mark != "null_value"
+        sends = flight.line.sends
+        records = tuple(
+            Record(
+                offset + index,
+                send.key,
+                send.value,
+                send.timestamp_ms,
+                () if send.version is None else ((header, encode_version(send.version)),),
+                flagged and send.value is None,
+                world.take_uid(),
+            )
+            for index, send in enumerate(sends)
+        )
+        leadership = node.replica.leadership
+        assert leadership is not None
+        batch = data_batch(
+            records,
+            epoch=leadership.epoch,
+            producer_id=self.number if self.idempotent else -1,
+            producer_epoch=0 if self.idempotent else -1,
+            base_sequence=flight.sequence,
+            transactional=sends[0].transaction > 0,
+        )
+        desk.append(batch, acknowledge)
+
+    def _append_marker(self, node: Node, flight: Flight, end: EndTransaction) -> None:
+        """Write COMMIT or ABORT if the transaction is open here; else it is decided already."""
+        desk, leadership = node.desk, node.replica.leadership
+        assert desk is not None
+        assert leadership is not None
+
+        def acknowledge() -> None:
+            self._acknowledged(flight)
+
+        offset = node.replica.log.log_end_offset
+        if self.number not in node.producers.open_since:
+            desk.when_committed(offset - 1, acknowledge)
+            return
+        commit = end.commit and self._failed != end.transaction
+        marker = control_batch(
+            offset,
+            epoch=leadership.epoch,
+            control=Control.COMMIT if commit else Control.ABORT,
+            timestamp_ms=node.now_ms,
+            producer_id=self.number,
+            producer_epoch=0,
+            uid=self._world.take_uid(),
+        )
+        desk.append(marker, acknowledge)
+
+    def _acknowledged(self, flight: Flight) -> None:
+        """At the leader: it is committed; the answer takes its time, or gets lost."""
+        if flight.done_ms is not None or self._is_lost():
+            return
+        clock = self._world.clock
+        self._world.counts.sends_acknowledged += 1
+        latency_ms = self._latency_ms()
+        flight.done_ms = clock.now_ms + latency_ms
+        if self._queue:
+            clock.after(latency_ms, self._pump)
+
+    def abort_open_transaction(self) -> None:
+        """What the coordinator does when a transaction takes too long (transaction.timeout.ms)."""
+        self.decide(
+            Line((), EndTransaction(self._world.clock.now_ms, self.number, 0, commit=False))
+        )
