@@ -17,7 +17,18 @@ from sim.check.counters import COUNTERS
 from sim.sweep.layout import wave_of_case, waves_of
 from sim.sweep.output import RUNS, VIOLATIONS
 from sim.sweep.plan import Sweep
-from sim.sweep.tally import COSTS, SHORTEST, SHORTEST_COLUMNS, Count, Counts, Pair, Sums, shortness
+from sim.sweep.tally import (
+    COSTS,
+    NAMES_MAX,
+    SHORTEST,
+    SHORTEST_COLUMNS,
+    Count,
+    Counts,
+    Pair,
+    Sums,
+    frequency,
+    shortness,
+)
 
 
 @dataclass(slots=True)
@@ -90,15 +101,24 @@ class Counting:
         entry[1] = min(entry[1], run_id)
 
     def counts(self) -> Counts:
+        """What was counted; the shortest runs still lack their sentences."""
+        seen = (Count(*key, *entry) for key, entry in self._seen.items())
         return Counts(
-            counts=[Count(*key, *entry) for key, entry in self._seen.items()],
+            counts=heapq.nsmallest(NAMES_MAX, seen, key=frequency),
             sums=[
-                Sums(index, self._ended[index], dict(self._totals[index]), dict(self._squares[index]))
-                for index in self._totals
+                Sums(index, self._ended[index], dict(totals), dict(self._squares[index]))
+                for index, totals in self._totals.items()
             ],
             pairs=[
-                Pair(left, right, dict(pair.verdicts), pair.other_weather, pair.ended,
-                     dict(pair.differences), dict(pair.squares))
+                Pair(
+                    left,
+                    right,
+                    dict(pair.verdicts),
+                    pair.other_weather,
+                    pair.ended,
+                    dict(pair.differences),
+                    dict(pair.squares),
+                )
                 for (left, right), pair in self._pairs.items()
             ],
             shortest=[run for runs in self._shortest.values() for run in runs],

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 from sim.sweep.plan import Sweep
 
@@ -31,10 +32,12 @@ class Wave:
 
     @property
     def file_name(self) -> str:
+        """Of its file under `runs/` and of the one under `violations/`."""
         return f"wave-{self.number:05d}.parquet"
 
     @property
     def cases(self) -> range:
+        """The numbers of its cases."""
         return range(self.first, self.end)
 
 
@@ -56,7 +59,8 @@ def blocks_of(
 ) -> tuple[range, ...]:
     """The blocks of a wave as ranges of cases, none empty.
 
-    `runs_per_second` is the rate of one process. `blocks` forces their number (at most one per case).
+    `runs_per_second` is the rate of one process. `blocks` forces their number; there is never
+    more than one per case.
     """
     if blocks is None:
         seconds = len(wave.cases) * len(sweep.rule_sets) / runs_per_second
@@ -69,4 +73,4 @@ def split(cases: range, parts: int) -> tuple[range, ...]:
     """`cases` in `parts` consecutive ranges whose lengths differ by at most one."""
     size = len(cases)
     bounds = [cases.start + size * part // parts for part in range(parts + 1)]
-    return tuple(range(first, end) for first, end in zip(bounds, bounds[1:], strict=False))
+    return tuple(range(first, end) for first, end in pairwise(bounds))

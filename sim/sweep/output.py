@@ -1,15 +1,14 @@
 """The folder of a sweep: who may write into it, and what says that a wave is there.
 
 `plan.json` (what the table is), `runs/` and `violations/` (Parquet, one file per wave),
-`summary.csv` and `tallies.json` (see `sim.sweep.tally`). A wave is there when its file under `runs/`
-is: files come into place by a rename, so a killed sweep leaves whole waves and nothing else.
+`summary.csv` and `tallies.json` (see `sim.sweep.tally`). A wave is there when its file under
+`runs/` is: files come into place by a rename, so a killed sweep leaves whole waves alone.
 """
 
 from __future__ import annotations
 
 import errno
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -78,7 +77,9 @@ def check_folder(out: Path, sweep: Sweep, *, resume: bool) -> None:
         return
     differences = _differences(_read_plan_file(out), describe(sweep))
     if differences:
-        raise BadInput(f"{out}: holds another sweep ({'; '.join(differences)}); name another folder")
+        raise BadInput(
+            f"{out}: holds another sweep ({'; '.join(differences)}); name another folder"
+        )
     if not resume:
         missing = len(missing_waves(out, sweep))
         state = f"{missing} of {len(waves_of(sweep))} waves missing" if missing else "complete"
@@ -86,23 +87,25 @@ def check_folder(out: Path, sweep: Sweep, *, resume: bool) -> None:
 
 
 def _differences(there: dict[str, Any], here: dict[str, Any]) -> list[str]:
-    """In what two `plan.json` differ, in a few words each. Where the plan came from is no difference."""
-    found = []
-    for name in ("format", "schema_version", "package_version", "count", "seed"):
-        if there.get(name) != here[name]:
-            found.append(f"{name} {there.get(name)} there, {here[name]} here")
-    plan_there = there.get("plan")
-    plan_here = json.loads(json.dumps(here["plan"]))
+    """In what two `plan.json` differ, in a few words each; titles and file names do not count."""
+    names = ("format", "schema_version", "package_version", "count", "seed")
+    found = [_difference(name, there, here) for name in names]
+    plan_there, plan_here = there.get("plan"), json.loads(json.dumps(here["plan"]))
     if not isinstance(plan_there, dict):
-        return [*found, "no plan there"]
-    texts = ("title", "source", "count", "seed")  # count and seed were compared as used
-    for name in sorted(plan_there.keys() | plan_here.keys()):
-        if name not in texts and plan_there.get(name) != plan_here.get(name):
-            found.append(f"plan.{name} {_short(plan_there.get(name))} there, "
-                         f"{_short(plan_here.get(name))} here")
-    if not found and there.get("rule_sets") != json.loads(json.dumps(here["rule_sets"])):
-        found.append("the plan's rules mean something else there")
-    return found
+        return ["no plan there"]
+    words = {"title", "source", "count", "seed"}  # count and seed were compared as used
+    fields = sorted((plan_there.keys() | plan_here.keys()) - words)
+    found += [_difference(name, plan_there, plan_here) for name in fields]
+    same_rules = there.get("rule_sets") == json.loads(json.dumps(here["rule_sets"]))
+    if not any(found) and not same_rules:
+        return ["the plan's rules mean something else there"]
+    return [one for one in found if one is not None]
+
+
+def _difference(name: str, there: dict[str, Any], here: dict[str, Any]) -> str | None:
+    if there.get(name) == here.get(name):
+        return None
+    return f"{name} {_short(there.get(name))} there, {_short(here.get(name))} here"
 
 
 def _short(value: object) -> str:
@@ -129,8 +132,8 @@ def missing_waves(out: Path, sweep: Sweep) -> tuple[Wave, ...]:
 
 def commit_wave(out: Path, wave: Wave, *, runs: Path, violations: Path) -> None:
     """Moves the finished files of a wave into place; from then on the wave is there."""
-    os.replace(violations, out / VIOLATIONS / wave.file_name)
-    os.replace(runs, out / RUNS / wave.file_name)
+    violations.replace(out / VIOLATIONS / wave.file_name)
+    runs.replace(out / RUNS / wave.file_name)
 
 
 def drop_stray_violations(out: Path, sweep: Sweep) -> None:
@@ -153,12 +156,12 @@ def write_text(path: Path, text: str) -> None:
     """A whole file or none."""
     draft = path.with_name(f".{path.name}")
     draft.write_text(text, encoding="utf-8")
-    os.replace(draft, path)
+    draft.replace(path)
 
 
 @contextmanager
 def clear_errors(out: Path) -> Iterator[None]:
-    """A folder that cannot be written (no space, no permission, no folder) as one line of BadInput."""
+    """Turns a folder that cannot be read or written into one line of BadInput."""
     try:
         yield
     except OSError as error:
@@ -189,8 +192,10 @@ def read_sweep(out: Path) -> Sweep:
         raise BadInput(f"{out}: no {PLAN_FILE} there; give the folder of a sweep (--out)")
     content = _read_plan_file(out)
     if content.get("schema_version") != SCHEMA_VERSION:
-        raise BadInput(f"{out}: written with schema version {content.get('schema_version')}; "
-                       f"this version of Replog reads {SCHEMA_VERSION}")
+        raise BadInput(
+            f"{out}: written with schema version {content.get('schema_version')}; "
+            f"this version of Replog reads {SCHEMA_VERSION}"
+        )
     try:
         plan = Plan.model_validate_json(json.dumps(content["plan"]))
         return number_runs(plan, count=content["count"], seed=content["seed"])

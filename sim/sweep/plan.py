@@ -1,4 +1,4 @@
-"""A sweep plan: what is drawn at random, which rule sets meet every case, and how runs are numbered.
+"""A sweep plan: what is drawn at random, which rule sets meet it, and how runs are numbered.
 
 The design is paired: case `c` is one random scenario, and every rule set of the plan runs on that
 same scenario. Runs are numbered without gaps, `run_id = case_id * len(rule_sets) + rule_set`, so a
@@ -13,12 +13,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from sim.errors import BadInput
 from sim.replication.rules import Rules, RuleValue, rules_from
-from sim.scenario.generate import Mix
 from sim.scenario.load import load_model
+from sim.scenario.mix import Mix
 
 PLAN_FORMAT = "replog-sweep/1"
 PRESET = "preset"
@@ -31,8 +31,21 @@ Count = Annotated[int, Field(ge=1, lt=COUNT_LIMIT)]
 Seed = Annotated[int, Field(ge=0, lt=SEED_LIMIT)]
 
 
+def _known(values: dict[str, RuleValue]) -> dict[str, RuleValue]:
+    """Unknown rules and values as a ValueError, which pydantic reports in its place."""
+    try:
+        rules_from(values)
+    except BadInput as error:
+        raise ValueError(str(error)) from None
+    return values
+
+
+RuleMap = Annotated[dict[str, RuleValue], AfterValidator(_known)]
+"""Rules by name, with an optional `preset`."""
+
+
 class Plan(BaseModel):
-    """A sweep plan file, `format: replog-sweep/1`. Strict: unknown fields and wrong types are errors."""
+    """A sweep plan file, `format: replog-sweep/1`; unknown fields and wrong types are errors."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
@@ -43,43 +56,21 @@ class Plan(BaseModel):
     """Number of random cases; every rule set runs on each of them."""
     seed: Seed
     generate: Mix
-    rules: dict[str, RuleValue] = Field(default_factory=dict)
+    rules: RuleMap = Field(default_factory=dict)
     """Common to every rule set; may name a `preset`."""
-    rule_sets: list[dict[str, RuleValue]] = Field(min_length=1)
+    rule_sets: list[RuleMap] = Field(min_length=1)
     """What differs: each entry is laid over `rules`. The keys that occur are the swept rules."""
-
-    @field_validator("rules")
-    @classmethod
-    def _known_rules(cls, values: dict[str, RuleValue]) -> dict[str, RuleValue]:
-        _resolve(values, Rules())
-        return values
 
     @field_validator("rule_sets")
     @classmethod
-    def _known_rule_sets(
-        cls, rule_sets: list[dict[str, RuleValue]], info: ValidationInfo
-    ) -> list[dict[str, RuleValue]]:
-        if "rules" not in info.data:  # already reported as wrong
-            return rule_sets
-        base = _resolve(info.data["rules"], Rules())
+    def _all_different(cls, rule_sets: list[RuleMap], info: ValidationInfo) -> list[RuleMap]:
+        base = rules_from(info.data.get("rules", {}))
         seen: dict[Rules, int] = {}
         for index, values in enumerate(rule_sets):
-            try:
-                rules = _resolve(values, base)
-            except ValueError as error:
-                raise ValueError(f"entry {index}: {error}") from None
-            if rules in seen:
-                raise ValueError(f"entries {seen[rules]} and {index} are the same rules")
-            seen[rules] = index
+            same = seen.setdefault(rules_from(values, base=base), index)
+            if same != index:
+                raise ValueError(f"entries {same} and {index} (from 0) are the same rules")
         return rule_sets
-
-
-def _resolve(values: Mapping[str, RuleValue], base: Rules) -> Rules:
-    """`values` over `base`; what is wrong with them as a ValueError, which pydantic reports in place."""
-    try:
-        return rules_from(values, base=base)
-    except BadInput as error:
-        raise ValueError(str(error)) from None
 
 
 def load_plan(path: Path) -> Plan:
@@ -119,9 +110,11 @@ class Sweep:
 
     @property
     def runs(self) -> int:
+        """How many runs there are."""
         return self.count * len(self.rule_sets)
 
     def run_id(self, case_id: int, rule_set: int) -> int:
+        """The number of a case's run under a rule set."""
         return case_id * len(self.rule_sets) + rule_set
 
     def place_of(self, run_id: int) -> tuple[int, RuleSet]:
@@ -132,8 +125,10 @@ class Sweep:
         return case_id, self.rule_sets[rule_set]
 
     def case_seed(self, case_id: int) -> int:
-        """The seed of a case's scenario, in [0, 2**63): a hash of (plan seed, case), so that a case
-        is the same scenario however many others there are."""
+        """The seed of a case's scenario, in [0, 2**63).
+
+        It is a hash of (plan seed, case): a case is the same however many others there are.
+        """
         digest = blake2b(f"{self.seed}/{case_id}".encode(), digest_size=8).digest()
         return int.from_bytes(digest, "big") >> 1
 
@@ -172,8 +167,10 @@ def _value(plan: Plan, given: Mapping[str, RuleValue], rules: Rules, name: str) 
 def _label(values: Mapping[str, RuleValue], index: int) -> str:
     if not values:
         return f"rules {index}"
-    shown = {name: str(value).lower() if isinstance(value, bool) else str(value)
-             for name, value in values.items()}
+    shown = {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in values.items()
+    }
     if len(shown) == 1:
         return next(iter(shown.values()))
     return " ".join(f"{name}={value}" for name, value in shown.items())

@@ -23,13 +23,13 @@ import pyarrow.parquet as pq
 
 from sim.errors import BadInput
 from sim.sweep.counting import count_files
-from sim.sweep.layout import Wave, blocks_of
+from sim.sweep.layout import Wave
 from sim.sweep.output import RUNS, STAGING, VIOLATIONS, clear_errors, commit_wave
 from sim.sweep.plan import Sweep
 from sim.sweep.progress import Reporter
 from sim.sweep.row import VIOLATIONS_SCHEMA, runs_schema, split_tables
 from sim.sweep.tally import Counts
-from sim.sweep.work import OpenCase, batches_of_cases
+from sim.sweep.work import OpenCase, Work, batches_of_cases
 
 BLOCKS_IN_FLIGHT_PER_CORE = 3
 ROW_GROUP_ROWS = 10_000
@@ -57,14 +57,11 @@ def _ignore_interrupts() -> None:
 class ProcessEngine:
     """Runs waves on one process per core and moves each into place when it is whole."""
 
-    sweep: Sweep
-    out: Path
-    open_case: OpenCase
-    runs_per_second: float
-    partitions: int | None
+    work: Work
 
     @property
     def cores(self) -> int:
+        """How many processes simulate."""
         return usable_cores()
 
     def warm_up(self) -> None:
@@ -72,7 +69,7 @@ class ProcessEngine:
 
     def count(self) -> Counts:
         """Sums up the finished tables."""
-        return count_files(self.out, self.sweep)
+        return count_files(self.work.out, self.work.sweep)
 
     def run(self, waves: tuple[Wave, ...], report: Reporter) -> None:
         """Runs `waves`. An exception or Ctrl-C drops what is under way; finished waves stay."""
@@ -82,11 +79,11 @@ class ProcessEngine:
             initializer=_ignore_interrupts,
         )
         try:
-            with clear_errors(self.out):
+            with clear_errors(self.work.out):
                 self._run(pool, waves, report)
         except BrokenProcessPool:
             raise BadInput(
-                f"{self.out}: a worker process died (out of memory?); "
+                f"{self.work.out}: a worker process died (out of memory?); "
                 "finished waves are kept, --resume continues"
             ) from None
         finally:
@@ -97,7 +94,7 @@ class ProcessEngine:
         pending: _Pending = deque()
         done = 0
         for wave in waves:
-            with _WaveWriter(self.sweep, self.out, wave) as writer:
+            with _WaveWriter(self.work.sweep, self.work.out, wave) as writer:
                 left = len(wave.cases)
                 while left:
                     self._fill(pool, blocks, pending)
@@ -105,21 +102,18 @@ class ProcessEngine:
                     for batch in future.result():
                         writer.add(batch)
                     left -= cases
-                    done += cases * len(self.sweep.rule_sets)
+                    done += cases * len(self.work.sweep.rule_sets)
                     report(done)
             writer.commit()
 
     def _blocks(self, waves: tuple[Wave, ...]) -> Iterator[range]:
         for wave in waves:
-            yield from blocks_of(
-                wave, self.sweep, runs_per_second=self.runs_per_second, cores=self.cores,
-                blocks=self.partitions,
-            )
+            yield from self.work.blocks_of(wave, cores=self.cores)
 
     def _fill(self, pool: ProcessPoolExecutor, blocks: Iterator[range], pending: _Pending) -> None:
         room = BLOCKS_IN_FLIGHT_PER_CORE * self.cores - len(pending)
         for cases in islice(blocks, room):
-            future = pool.submit(simulate_block, self.sweep, cases, self.open_case)
+            future = pool.submit(simulate_block, self.work.sweep, cases, self.work.open_case)
             pending.append((len(cases), future))
 
 
@@ -152,6 +146,7 @@ class _WaveWriter:
             self._files.close()
 
     def add(self, batch: pa.RecordBatch) -> None:
+        """Takes rows as a worker made them, in the order of their numbers."""
         for table, rows in zip(self._schemas, split_tables(batch), strict=True):
             self._waiting[table].append(rows)
             if sum(part.num_rows for part in self._waiting[table]) >= ROW_GROUP_ROWS:
@@ -163,5 +158,6 @@ class _WaveWriter:
             self._waiting[table] = []
 
     def commit(self) -> None:
+        """Moves the two closed files into place."""
         runs, violations = (self._paths[table] for table in (RUNS, VIOLATIONS))
         commit_wave(self._out, self._wave, runs=runs, violations=violations)

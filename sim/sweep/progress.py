@@ -1,4 +1,4 @@
-"""How far a sweep is: a bar with rate and time left on a terminal, a line now and then elsewhere."""
+"""How far a sweep is: a bar with rate and time left on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ LINE_EVERY_SECONDS = 10.0
 class Reporter(Protocol):
     """Takes the number of runs done so far; it never goes back."""
 
-    def __call__(self, done: int) -> None: ...
+    def __call__(self, done: int) -> None:
+        """Show that so many runs are done."""
 
 
 class _Rate(Column):

@@ -72,7 +72,9 @@ def worker_schema(sweep: Sweep) -> pa.Schema:
     return runs_schema(sweep).append(pa.field(NESTED, pa.list_(pa.struct(_VIOLATION_FIELDS))))
 
 
-def run_row(sweep: Sweep, case_id: int, rule_set: RuleSet, run: Run, wall_ms: float) -> dict[str, Any]:
+def run_row(
+    sweep: Sweep, case_id: int, rule_set: RuleSet, run: Run, wall_ms: float
+) -> dict[str, Any]:
     """The row of a run that came to an end."""
     assert tuple(run.counters) == COUNTERS, f"counters {tuple(run.counters)} are not {COUNTERS}"
     first = run.violations[0] if run.violations else None
@@ -88,19 +90,30 @@ def run_row(sweep: Sweep, case_id: int, rule_set: RuleSet, run: Run, wall_ms: fl
         "digest": run.digest,
         "weather": run.weather,
         NESTED: [
-            {"position": position, "invariant": found.invariant, "at_ms": found.at,
-             "replica": found.replica, "offset": found.offset, "key": found.key,
-             "sentence": found.sentence}
+            {
+                "position": position,
+                "invariant": found.invariant,
+                "at_ms": found.at,
+                "replica": found.replica,
+                "offset": found.offset,
+                "key": found.key,
+                "sentence": found.sentence,
+            }
             for position, found in reported(run.violations)
         ],
     }
 
 
 def unfinished_row(
-    sweep: Sweep, case_id: int, rule_set: RuleSet, wall_ms: float,
-    *, reason: str | None = None, error: str | None = None,
+    sweep: Sweep,
+    case_id: int,
+    rule_set: RuleSet,
+    wall_ms: float,
+    *,
+    reason: str | None = None,
+    error: str | None = None,
 ) -> dict[str, Any]:
-    """The row of a run without an end: `error` with its traceback, or inconclusive with its reason."""
+    """The row of a run without an end: an error with its traceback, or inconclusive and why."""
     return {
         **_identity(sweep, case_id, rule_set, wall_ms),
         "verdict": "inconclusive" if error is None else "error",

@@ -1,4 +1,4 @@
-"""From a plan to a finished folder, on either engine; and back from a row to its run."""
+"""From a plan to a finished folder, on either engine."""
 
 from __future__ import annotations
 
@@ -13,9 +13,6 @@ from typing import Literal, Protocol, get_args
 from rich.console import Console
 
 from sim.errors import BadInput
-from sim.run import Run, run_scenario
-from sim.scenario.generate import generate
-from sim.scenario.model import Scenario
 from sim.sweep.layout import Wave, waves_of
 from sim.sweep.output import (
     check_folder,
@@ -24,14 +21,12 @@ from sim.sweep.output import (
     drop_stray_violations,
     missing_waves,
     prepare_folder,
-    read_sweep,
 )
 from sim.sweep.plan import Plan, Sweep, number_runs
 from sim.sweep.process import ProcessEngine
 from sim.sweep.progress import Reporter, show_progress
 from sim.sweep.tally import Counts, write_tallies
-from sim.sweep.work import OpenCase, measure_rate, open_case
-from sim.trace import Event
+from sim.sweep.work import OpenCase, Work, measure_rate, open_case
 
 EngineName = Literal["spark", "process"]
 
@@ -40,10 +35,17 @@ class Engine(Protocol):
     """What runs waves and counts what came out."""
 
     @property
-    def cores(self) -> int: ...
-    def warm_up(self) -> None: ...
-    def run(self, waves: tuple[Wave, ...], report: Reporter) -> None: ...
-    def count(self) -> Counts: ...
+    def cores(self) -> int:
+        """How many runs go on at a time."""
+
+    def warm_up(self) -> None:
+        """Start what is needed before the first block."""
+
+    def run(self, waves: tuple[Wave, ...], report: Reporter) -> None:
+        """Run waves and move each into place when it is whole; interrupts leave whole waves."""
+
+    def count(self) -> Counts:
+        """Sum up the finished tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +118,11 @@ def run_sweep(
     check_folder(out, sweep, resume=resume)
     started = time.perf_counter()
     rate = measure_rate(sweep, open_case=open_case)
-    settings = _Settings(sweep, out, open_case, rate, partitions, master)
-    with _engine(engine, settings) as chosen:
+    work = Work(sweep, out, open_case, rate, partitions)
+    with _engine(engine, work, master=master) as chosen:
         prepare_folder(out, sweep, plan_file=plan_file)
         try:
-            return _run(chosen, settings, console, name=engine, started=started)
+            return _run(chosen, work, console, name=engine, started=started)
         except KeyboardInterrupt:
             _say_interrupted(console, out, sweep)
             raise
@@ -128,41 +130,29 @@ def run_sweep(
             close_folder(out)
 
 
-@dataclass(frozen=True, slots=True)
-class _Settings:
-    sweep: Sweep
-    out: Path
-    open_case: OpenCase
-    rate: float
-    partitions: int | None
-    master: str | None
-
-
 @contextmanager
-def _engine(name: EngineName, settings: _Settings) -> Iterator[Engine]:
-    common = {
-        "sweep": settings.sweep,
-        "out": settings.out,
-        "open_case": settings.open_case,
-        "runs_per_second": settings.rate,
-        "partitions": settings.partitions,
-    }
+def _engine(name: EngineName, work: Work, *, master: str | None) -> Iterator[Engine]:
     if name == "process":
-        yield ProcessEngine(**common)
+        yield ProcessEngine(work)
         return
     if find_spec("pyspark") is None:
         raise BadInput("sweeps on Spark need pyspark: pip install 'replog[sweep]'")
     from sim.sweep.session import spark_session  # half a second, and only this engine needs it
     from sim.sweep.spark import SparkEngine
 
-    with spark_session(master=settings.master) as session:
-        yield SparkEngine(session=session, **common)
+    with spark_session(master=master) as session:
+        yield SparkEngine(session, work)
 
 
 def _run(
-    engine: Engine, settings: _Settings, console: Console | None, *, name: EngineName, started: float
+    engine: Engine,
+    work: Work,
+    console: Console | None,
+    *,
+    name: EngineName,
+    started: float,
 ) -> SweepResult:
-    sweep, out = settings.sweep, settings.out
+    sweep, out = work.sweep, work.out
     drop_stray_violations(out, sweep)
     waves = missing_waves(out, sweep)
     before = sweep.runs - sum(len(wave.cases) for wave in waves) * len(sweep.rule_sets)
@@ -187,7 +177,7 @@ def _run(
         runs=sweep.runs,
         runs_before=before,
         verdicts=verdicts,
-        single_process_rate=settings.rate,
+        single_process_rate=work.runs_per_second,
         seconds=Seconds(ready - started, simulated - ready, counted - simulated),
     )
 
@@ -200,24 +190,6 @@ def _say_interrupted(console: Console | None, out: Path, sweep: Sweep) -> None:
     console.print(
         f"interrupted: {kept} of {total} waves are kept in {out}; "
         "the same command with --resume makes the others",
-        highlight=False, soft_wrap=True,
+        highlight=False,
+        soft_wrap=True,
     )
-
-
-def scenario_of_run(out: Path | str, run_id: int) -> Scenario:
-    """The scenario of a run, with its rules, made again from `plan.json` and the run's number.
-
-    Raises BadInput when the folder holds no sweep or the sweep no such run.
-    """
-    sweep = read_sweep(Path(out))
-    case_id, rule_set = sweep.place_of(run_id)
-    scenario = generate(sweep.case_seed(case_id), sweep.plan.generate)
-    return scenario.with_rules(rule_set.rules)
-
-
-def replay(out: Path | str, run_id: int, *, trace: list[Event] | None = None) -> Run:
-    """A run of a sweep once more, in full; its events are added to `trace`.
-
-    With the version that made the sweep its digest equals the row's (`find_run(out, run_id)`).
-    """
-    return run_scenario(scenario_of_run(out, run_id), trace=trace)

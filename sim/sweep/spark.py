@@ -17,18 +17,18 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark import InheritableThread, StorageLevel
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql.functions import explode
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from sim.errors import BadInput
-from sim.sweep.layout import Wave, blocks_of
+from sim.sweep.layout import Wave
 from sim.sweep.output import RUNS, STAGING, VIOLATIONS, commit_wave, disk_full
 from sim.sweep.plan import Sweep
 from sim.sweep.progress import Reporter
 from sim.sweep.row import NESTED, worker_schema
 from sim.sweep.spark_tally import count_in_spark
 from sim.sweep.tally import Counts
-from sim.sweep.work import OpenCase, batches_of_cases
+from sim.sweep.work import OpenCase, Work, batches_of_cases
 
 WAVES_IN_FLIGHT = 2
 POLL_SECONDS = 0.1
@@ -57,7 +57,7 @@ class _Job:
     blocks: tuple[range, ...]
     group: str
     runs: int
-    error: BaseException | None = None
+    error: Exception | None = None
     thread: InheritableThread | None = None
 
 
@@ -66,26 +66,22 @@ class SparkEngine:
     """Runs waves on a session and moves each into place when it is whole."""
 
     session: SparkSession
-    sweep: Sweep
-    out: Path
-    open_case: OpenCase
-    runs_per_second: float
-    partitions: int | None
+    work: Work
     _active: list[_Job] = field(default_factory=list)
 
     @property
     def cores(self) -> int:
+        """How many tasks Spark runs at a time."""
         return int(self.session.sparkContext.defaultParallelism)
 
     def warm_up(self) -> None:
         """Starts a Python worker per core and has it import the simulator."""
-        sweep, open_case = self.sweep, self.open_case
-        work = block_worker(sweep, (range(0),) * self.cores, open_case)
-        self._simulated(work, self.cores).count()
+        nothing = (range(0),) * self.cores
+        self._simulated(nothing).count()
 
     def count(self) -> Counts:
         """Sums up the finished tables."""
-        return count_in_spark(self.session, self.out, self.sweep)
+        return count_in_spark(self.session, self.work.out, self.work.sweep)
 
     def run(self, waves: tuple[Wave, ...], report: Reporter) -> None:
         """Runs `waves`. An exception or Ctrl-C cancels what is under way; finished waves stay."""
@@ -103,11 +99,8 @@ class SparkEngine:
             raise
 
     def _start(self, wave: Wave) -> None:
-        blocks = blocks_of(
-            wave, self.sweep, runs_per_second=self.runs_per_second, cores=self.cores,
-            blocks=self.partitions,
-        )
-        runs = len(wave.cases) * len(self.sweep.rule_sets)
+        blocks = self.work.blocks_of(wave, cores=self.cores)
+        runs = len(wave.cases) * len(self.work.sweep.rule_sets)
         job = _Job(wave, blocks, f"replog-{uuid.uuid4().hex}", runs)
         job.thread = InheritableThread(target=self._run_wave, args=(job,), daemon=True)
         self._active.append(job)
@@ -116,36 +109,37 @@ class SparkEngine:
     def _run_wave(self, job: _Job) -> None:
         try:
             self._write(job)
-        except BaseException as error:
+        except Exception as error:  # noqa: BLE001 - raised again by the thread that waits
             job.error = error
 
     def _write(self, job: _Job) -> None:
         context = self.session.sparkContext
-        description = f"wave {job.wave.number}: {self.sweep.plan.title}"
+        description = f"wave {job.wave.number}: {self.work.sweep.plan.title}"
         context.setJobGroup(job.group, description, interruptOnCancel=True)
         context.setLocalProperty("spark.scheduler.pool", "simulate")
-        work = block_worker(self.sweep, job.blocks, self.open_case)
-        rows = self._simulated(work, len(job.blocks)).persist(StorageLevel.MEMORY_AND_DISK)
+        rows = self._simulated(job.blocks).persist(StorageLevel.MEMORY_AND_DISK)
         try:
             rows.count()
             context.setJobGroup(f"{job.group}-write", description, interruptOnCancel=True)
             context.setLocalProperty("spark.scheduler.pool", "write")
             runs = self._one_file(rows.drop(NESTED), ["run_id"], job, RUNS)
-            found = rows.select("run_id", F.explode(NESTED).alias("found"))
+            found = rows.select("run_id", explode(NESTED).alias("found"))
             violations = self._one_file(
                 found.select("run_id", "found.*"), ["run_id", "position"], job, VIOLATIONS
             )
         finally:
             rows.unpersist()
-        commit_wave(self.out, job.wave, runs=runs, violations=violations)
+        commit_wave(self.work.out, job.wave, runs=runs, violations=violations)
 
-    def _simulated(self, work: Callable[[Batches], Batches], blocks: int) -> DataFrame:
-        schema = from_arrow_schema(worker_schema(self.sweep))
-        return self.session.range(0, blocks, 1, blocks).mapInArrow(work, schema)
+    def _simulated(self, blocks: tuple[range, ...]) -> DataFrame:
+        """The rows of some blocks, one task each."""
+        worker = block_worker(self.work.sweep, blocks, self.work.open_case)
+        schema = from_arrow_schema(worker_schema(self.work.sweep))
+        return self.session.range(0, len(blocks), 1, len(blocks)).mapInArrow(worker, schema)
 
     def _one_file(self, rows: DataFrame, order: list[str], job: _Job, table: str) -> Path:
         """Writes a table of a wave as one sorted Parquet file in the staging folder; its path."""
-        folder = self.out / STAGING / f"{table}-{job.wave.number}"
+        folder = self.work.out / STAGING / f"{table}-{job.wave.number}"
         ordered = rows.coalesce(1).sortWithinPartitions(*order)
         ordered.write.mode("overwrite").parquet(str(folder.absolute()))
         parts = sorted(folder.glob("part-*.parquet"))
@@ -161,7 +155,7 @@ class SparkEngine:
         ended = [job for job in self._active if job.thread and not job.thread.is_alive()]
         for job in ended:
             if job.error is not None:
-                raise _readable(job.error, self.out)
+                raise _readable(job.error, self.work.out)
             self._active.remove(job)
         return sum(job.runs for job in ended)
 
@@ -187,7 +181,7 @@ class SparkEngine:
                 job.thread.join(timeout=10)
 
 
-def _readable(error: BaseException, out: Path) -> BaseException:
+def _readable(error: Exception, out: Path) -> Exception:
     """What the person at the keyboard can do something about, as BadInput; the rest unchanged."""
     text = str(error)
     if "No space left on device" in text or "Disk quota exceeded" in text:

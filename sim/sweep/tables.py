@@ -68,4 +68,5 @@ def _frame(table: pa.Table) -> pd.DataFrame:
     frame = table.drop_columns(sorted(gaps)).to_pandas()
     for column in gaps:
         frame[column] = pd.array(table.column(column).to_pylist(), dtype="Int64")
-    return frame[table.column_names]
+    ordered: pd.DataFrame = frame[table.column_names]
+    return ordered

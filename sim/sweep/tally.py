@@ -1,4 +1,4 @@
-"""What a sweep is summed up to: counts per rule set, pairs of rule sets, the shortest violating runs.
+"""What a sweep is summed up to: counts per rule set, pairs of them, the shortest violating runs.
 
 Both engines produce the same `Counts`: Spark with its own aggregations (`spark_tally`), the process
 pool by reading the files once (`counting`). From them come `tallies.json`, which the report
@@ -25,8 +25,10 @@ SUMMARY_FILE = "summary.csv"
 COSTS = ("bytes_retained", "empty_batches", "stale_reads_last")
 """Counters that say what a fix costs; their squares are summed too, for intervals of the mean."""
 SHORTEST = 3
+NAMES_MAX = 10_000
+"""Most frequent names an engine counts in all: error texts can differ in every run."""
 NAMES_PER_MEASURE_MAX = 100
-"""Most frequent names kept per rule set and measure: error texts can differ in every run."""
+"""Of those, the most frequent kept per rule set and measure."""
 
 MEASURES = ("verdict", "invariant", "first_invariant", "reached", "reason", "error")
 SUMMARY_COLUMNS = ("measure", "name", "runs", "value")
@@ -37,7 +39,7 @@ class Count(NamedTuple):
 
     rule_set: int
     measure: str
-    """verdict | invariant | first_invariant | reached | reason | error (last line of the traceback)."""
+    """One of MEASURES; an error is named by the last line of its traceback."""
     name: str
     runs: int
     first_run: int
@@ -85,7 +87,13 @@ class Counts:
 
 
 SHORTEST_COLUMNS = (
-    "rule_set", "run_id", "case_id", "seed", "first_invariant", "first_violation_ms", "events",
+    "rule_set",
+    "run_id",
+    "case_id",
+    "seed",
+    "first_invariant",
+    "first_violation_ms",
+    "events",
     "violation_count",
 )
 
@@ -122,8 +130,15 @@ def tallies(sweep: Sweep, counts: Counts) -> dict[str, Any]:
     }
 
 
+def frequency(count: Count) -> tuple[int, int, str, str]:
+    """The order of counts: most runs first."""
+    return -count.runs, count.rule_set, count.measure, count.name
+
+
 def _most_frequent(counts: list[Count]) -> list[Count]:
-    ordered = sorted(counts, key=lambda count: (count.rule_set, count.measure, -count.runs, count.name))
+    ordered = sorted(
+        counts, key=lambda count: (count.rule_set, count.measure, -count.runs, count.name)
+    )
     return [
         count
         for _key, group in groupby(ordered, key=lambda count: (count.rule_set, count.measure))
@@ -166,11 +181,13 @@ def write_tallies(out: Path, sweep: Sweep, counts: Counts) -> dict[str, Any]:
 def summary_csv(sweep: Sweep, content: dict[str, Any]) -> str:
     """The tidy summary: one line per rule set, measure and name.
 
-    Columns: `rule_set` (label), one per swept rule, `measure`, `name`, `runs` (of this rule set that
-    the value is out of) and `value`. Measures: `verdict`, `invariant` (runs that violated it),
+    Columns: `rule_set` (label), one per swept rule, `measure`, `name`, `runs` (of this rule set,
+    which the value is out of) and `value`.
+
+    Measures whose value is a number of runs: `verdict`, `invariant` (runs that violated it),
     `first_invariant` (runs in which it was the first), `reached` (runs in which it happened),
-    `reason` (inconclusive runs), `error` (runs, by the last line of the traceback): `value` is a
-    number of runs. `total`: `value` is the sum of that counter over the `runs` that came to an end.
+    `reason` (inconclusive runs), `error` (runs, by last line of the traceback). And `total`, whose
+    value is the sum of that counter over the `runs` that came to an end.
     """
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")

@@ -12,7 +12,9 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -21,7 +23,8 @@ import pyarrow as pa
 from sim.replication.rules import Rules
 from sim.run import Run, run_scenario
 from sim.scenario.generate import generate
-from sim.sweep.plan import RuleSet, Sweep
+from sim.sweep.layout import Wave, blocks_of
+from sim.sweep.plan import Sweep
 from sim.sweep.row import batch_of, run_row, unfinished_row, worker_schema
 
 WALL_BOUND_SECONDS = 60.0
@@ -41,9 +44,35 @@ def open_case(sweep: Sweep, case_id: int) -> RunCase:
     return lambda rules: run_scenario(scenario.with_rules(rules))
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What an engine is given."""
+
+    sweep: Sweep
+    out: Path
+    """The folder, prepared."""
+    open_case: OpenCase
+    runs_per_second: float
+    """Of one process."""
+    partitions: int | None
+    """Blocks per wave; None = as many as make blocks of about two seconds."""
+
+    def blocks_of(self, wave: Wave, *, cores: int) -> tuple[range, ...]:
+        """The blocks of a wave as ranges of cases."""
+        return blocks_of(
+            wave,
+            self.sweep,
+            runs_per_second=self.runs_per_second,
+            cores=cores,
+            blocks=self.partitions,
+        )
+
+
 class WallClockBound(BaseException):
-    """A run took longer than its wall-clock bound. Not an Exception: no handler in the simulator
-    may swallow it."""
+    """A run took longer than its wall-clock bound.
+
+    Not an Exception: no handler in the simulator may swallow it.
+    """
 
 
 @contextmanager
@@ -88,10 +117,8 @@ def rows_of_cases(
                 yield run_row(sweep, case_id, rule_set, run, _elapsed_ms(started))
             except WallClockBound:
                 reason = f"wall clock: more than {bound_seconds:g} s"
-                yield unfinished_row(
-                    sweep, case_id, rule_set, _elapsed_ms(started), reason=reason
-                )
-            except Exception as error:  # any defect of a run is that run's result
+                yield unfinished_row(sweep, case_id, rule_set, _elapsed_ms(started), reason=reason)
+            except Exception as error:  # noqa: BLE001 - any defect of a run is that run's result
                 yield unfinished_row(
                     sweep, case_id, rule_set, _elapsed_ms(started), error=_traceback(error)
                 )
@@ -108,7 +135,7 @@ def _traceback(error: BaseException) -> str:
 def batches_of_cases(
     sweep: Sweep, cases: range, *, open_case: OpenCase = open_case
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of `cases` in small batches, so that a worker's memory does not grow with its block."""
+    """The rows of `cases` in small batches: a worker's memory does not grow with its block."""
     schema = worker_schema(sweep)
     rows = rows_of_cases(sweep, cases, open_case=open_case)
     while chunk := list(islice(rows, ROWS_PER_BATCH)):
@@ -118,7 +145,7 @@ def batches_of_cases(
 def measure_rate(
     sweep: Sweep, *, open_case: OpenCase = open_case, budget_seconds: float = 0.5
 ) -> float:
-    """Runs per second of this process, from the first cases of the sweep. Only blocks depend on it."""
+    """Runs per second of this process, from the sweep's first cases. Only blocks depend on it."""
     started = time.perf_counter()
     runs = 0
     for _row in rows_of_cases(sweep, range(sweep.count), open_case=open_case):

@@ -1,0 +1,90 @@
+"""What a sweep says: rates with intervals, paired differences, what each rule set costs.
+
+Everything that the page, the Markdown and the terminal show is computed once, from the tallies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sim.report import wording
+from sim.report.costs import Cost, CostOfRuleSet, costs_of
+from sim.report.pairs import PairComparison, pairs_of
+from sim.report.rates import Rate, rate_of
+from sim.report.reading import SweepFolder, read_folder
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All of it."""
+
+    headline: tuple[str, ...]
+    rates: tuple[Rate, ...]
+    pairs: tuple[PairComparison, ...]
+    costs: tuple[Cost, ...]
+
+
+def compare(folder: SweepFolder) -> Comparison:
+    """Computes the comparison of a sweep."""
+    rates = tuple(rate_of(entry) for entry in folder.tallies["rule_sets"])
+    pairs = pairs_of(folder)
+    return Comparison(_headline(folder, rates, pairs), rates, pairs, costs_of(folder))
+
+
+def _headline(
+    folder: SweepFolder, rates: Iterable[Rate], pairs: Iterable[PairComparison]
+) -> tuple[str, ...]:
+    """The result in one to three sentences."""
+    swept = list(folder.plan["rule_sets"][0]["swept"])
+    rule = f"{swept[0]} " if len(swept) == 1 else ""
+    parts = [f"{rule}{rate.label} in {rate.text}" for rate in rates]
+    sentences = [f"An invariant was violated under {'; '.join(parts)}; with 95 % confidence."]
+    sentences.extend(pair.text for pair in pairs if pair.headline)
+    return tuple(sentences)
+
+
+def comparison_table(out: Path) -> list[dict[str, str]]:
+    """One row of text cells per rule set of a finished sweep, in the order of the plan.
+
+    Columns: `rule set`, `runs`, `violated`, `rate` (with its exact 95 % interval, or the one-sided
+    bound when nothing violated), `not judged` (inconclusive and failed runs), and one per cost: the
+    mean per run and how many times the baseline's.
+
+    Raises:
+        BadInput: The folder holds no finished sweep.
+    """
+    comparison = compare(read_folder(out))
+    rows = []
+    for place, rate in enumerate(comparison.rates):
+        row = {
+            "rule set": rate.label,
+            "runs": wording.count(sum(rate.verdicts.values())),
+            "violated": wording.count(rate.violated),
+            "rate": _rate_cell(rate),
+            "not judged": wording.count(rate.verdicts["inconclusive"] + rate.verdicts["error"]),
+        }
+        row |= {cost.title: _cost_cell(cost.rule_sets[place]) for cost in comparison.costs}
+        rows.append(row)
+    return rows
+
+
+def headline(out: Path) -> tuple[str, ...]:
+    """The result of a finished sweep in one to three sentences. Raises BadInput."""
+    return compare(read_folder(out)).headline
+
+
+def _rate_cell(rate: Rate) -> str:
+    if rate.rate is None or rate.exact is None:
+        return "-"
+    if rate.upper_bound is not None:
+        return f"below {wording.share(rate.upper_bound)}"
+    return f"{wording.share(rate.rate)} ({wording.shares(rate.exact)})"
+
+
+def _cost_cell(cost: CostOfRuleSet) -> str:
+    if cost.mean is None:
+        return "-"
+    mean = wording.number(cost.mean)
+    return mean if cost.ratio is None else f"{mean} (x{cost.ratio:.3g})"

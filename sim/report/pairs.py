@@ -1,0 +1,130 @@
+"""Two rule sets on the same cases: in how many cases do they disagree, and what follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sim.report import stats, wording
+from sim.report.reading import SweepFolder
+from sim.report.stats import Interval
+
+HEADLINE = ("leo_retention", "empty_batch")
+"""The comparison that is asked for in advance; all other pairs are corrected for being many."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairComparison:
+    """Two rule sets on the same cases; the difference is rate(left) - rate(right)."""
+
+    left: str
+    right: str
+    headline: bool
+    both: int
+    only_left: int
+    only_right: int
+    neither: int
+    left_out: int
+    """Cases in which one of the two runs was inconclusive or failed."""
+    difference: float | None
+    interval: Interval | None
+    p: float
+    adjusted_p: float
+    """Holm's, over all pairs that are not the headline; the headline pair keeps its own."""
+    other_weather: int
+
+    @property
+    def text(self) -> str:
+        """The comparison as a sentence."""
+        if self.difference is None or self.interval is None:
+            return f"{self.left} and {self.right} share no case in which both runs were judged."
+        cases = self.both + self.only_left + self.only_right + self.neither
+        start = (
+            f"On the same {wording.count(cases)} cases, {self.left} violated alone in "
+            f"{wording.count(self.only_left)}, {self.right} alone in "
+            f"{wording.count(self.only_right)}, both in {wording.count(self.both)}"
+        )
+        interval = f"95 % interval {wording.interval_points(self.interval)}"
+        if self.only_left == self.only_right == 0:
+            return f"{start}: no difference seen ({interval})."
+        return (
+            f"{start}: a difference of {wording.points(self.difference)} ({interval}; "
+            f"{wording.p_value(self.adjusted_p)})."
+        )
+
+
+def pairs_of(folder: SweepFolder) -> tuple[PairComparison, ...]:
+    """Every pair, the headline pair first, then those that differ in one rule alone."""
+    rule_sets = folder.plan["rule_sets"]
+    places = []
+    for counted in folder.tallies["pairs"]:
+        turned = _fixes(rule_sets, counted["left"], counted["right"]) == HEADLINE[::-1]
+        pair = _turned(counted) if turned else counted
+        left, right = pair["left"], pair["right"]
+        differing = _differing(rule_sets[left]["rules"], rule_sets[right]["rules"])
+        headline = differing == {"fix"} and _fixes(rule_sets, left, right) == HEADLINE
+        places.append((not headline, len(differing), left, right, pair))
+    places.sort(key=lambda place: place[:4])
+    values = [_p(pair) for *_place, pair in places]
+    others = [p for place, p in zip(places, values, strict=True) if place[0]]
+    adjusted = iter(stats.holm(others))
+    return tuple(
+        _pair(
+            pair,
+            labels=(rule_sets[left]["label"], rule_sets[right]["label"]),
+            headline=not other,
+            p=p,
+            adjusted_p=next(adjusted) if other else p,
+        )
+        for (other, _rules, left, right, pair), p in zip(places, values, strict=True)
+    )
+
+
+def _fixes(rule_sets: list[dict[str, Any]], left: int, right: int) -> tuple[str, str]:
+    return rule_sets[left]["rules"]["fix"], rule_sets[right]["rules"]["fix"]
+
+
+def _differing(left: dict[str, Any], right: dict[str, Any]) -> set[str]:
+    return {name for name in left if left[name] != right[name]}
+
+
+def _turned(pair: dict[str, Any]) -> dict[str, Any]:
+    verdicts = {
+        "/".join(reversed(name.split("/"))): cases for name, cases in pair["verdicts"].items()
+    }
+    return {**pair, "left": pair["right"], "right": pair["left"], "verdicts": verdicts}
+
+
+def _cells(pair: dict[str, Any]) -> tuple[int, int, int, int]:
+    """Judged cases: both violated, only left, only right, neither."""
+    names = ("violated/violated", "violated/holds", "holds/violated", "holds/holds")
+    both, only_left, only_right, neither = (pair["verdicts"].get(name, 0) for name in names)
+    return both, only_left, only_right, neither
+
+
+def _p(pair: dict[str, Any]) -> float:
+    _both, only_left, only_right, _neither = _cells(pair)
+    return stats.mcnemar_exact(only_left, only_right)
+
+
+def _pair(
+    pair: dict[str, Any], *, labels: tuple[str, str], headline: bool, p: float, adjusted_p: float
+) -> PairComparison:
+    cells = _cells(pair)
+    both, only_left, only_right, neither = cells
+    judged = sum(cells)
+    return PairComparison(
+        left=labels[0],
+        right=labels[1],
+        headline=headline,
+        both=both,
+        only_left=only_left,
+        only_right=only_right,
+        neither=neither,
+        left_out=sum(pair["verdicts"].values()) - judged,
+        difference=(only_left - only_right) / judged if judged else None,
+        interval=stats.newcombe_paired(*cells) if judged else None,
+        p=p,
+        adjusted_p=adjusted_p,
+        other_weather=pair["other_weather"],
+    )

@@ -1,0 +1,62 @@
+"""Numbers as people read them: one way to write a count, a share, an interval, a p value."""
+
+from __future__ import annotations
+
+import math
+
+from sim.report.stats import Interval
+
+MINUS = "\u2212"
+
+
+def count(number: int) -> str:
+    """12,345."""
+    return f"{number:,}".replace("-", MINUS)
+
+
+def share(value: float) -> str:
+    """A proportion in per cent: 12.7 %, 0.035 %, 0 %."""
+    return f"{_digits(100 * value)} %"
+
+
+def points(value: float) -> str:
+    """A difference of two proportions, with its sign: +0.35 points."""
+    sign = "+" if value > 0 else ""
+    return f"{sign}{_digits(100 * value)} points"
+
+
+def shares(interval: Interval) -> str:
+    """10.7 to 13.6 %."""
+    return f"{_digits(100 * interval.low)} to {share(interval.high)}"
+
+
+def interval_points(interval: Interval) -> str:
+    """+0.11 to +0.72 points."""
+    low = f"{'+' if interval.low > 0 else ''}{_digits(100 * interval.low)}"
+    return f"{low} to {points(interval.high)}"
+
+
+def number(value: float) -> str:
+    """A mean: whole from 1,000 on."""
+    if abs(value) >= 1000:
+        return count(round(value))
+    return _digits(value)
+
+
+def signed(value: float) -> str:
+    """A mean difference with its sign."""
+    return f"{'+' if value > 0 else ''}{number(value)}"
+
+
+def p_value(value: float) -> str:
+    """As in "p < 0.0001" and "p = 0.016"."""
+    return "p < 0.0001" if value < 1e-4 else f"p = {_digits(value)}"
+
+
+def _digits(value: float) -> str:
+    """Three significant digits from 1 on, two below; no exponent, no more than 12 decimals."""
+    if value == 0:
+        return "0"
+    size = math.floor(math.log10(abs(value)))
+    decimals = max(0, 2 - size) if size >= 0 else 1 - size
+    return f"{value:.{min(decimals, 12)}f}".replace("-", MINUS)
