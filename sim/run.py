@@ -103,7 +103,14 @@ def run_scenario(
         verdict=verdict,
         reason=outcome.inconclusive,
         violations=tuple(checker.violations),
-        counters=recorder.tally.counters(checker.ledger),
+        counters=recorder.tally.counters(
+            checker.ledger,
+            {
+                "simulator_events": outcome.simulator_events,
+                "messages": outcome.messages_sent,
+                "messages_lost": outcome.messages_lost,
+            },
+        ),
         reached=recorder.reached.names,
         digest=recorder.digest(),
         weather=weather_digest(scenario),

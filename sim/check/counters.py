@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sim.check.ledger import EMPTY, Disk, Ledger
 from sim.log.record import BATCH_HEADER_BYTES, RECORD_OVERHEAD_BYTES
 from sim.trace import (
@@ -40,6 +42,9 @@ COUNTERS: tuple[str, ...] = (
     "keys",
     "keys_won_earlier",
     "stale_reads_last",
+    "simulator_events",
+    "messages",
+    "messages_lost",
 )
 """Names of the counters, in the order of every table. All are integers.
 
@@ -48,7 +53,8 @@ bytes_replicated: batches copied and snapshot chunks; bytes_retained, records_re
 empty_batches, tombstones_left: on all disks at the end, in the model's bytes (one batch header for
 each record or empty batch); keys: with a committed, decided record; keys_won_earlier: of those,
 the ones whose winner is not the last of their committed records; stale_reads_last: keys for which a reader of the leader's whole log in
-offset order ends on a record that the committed winner beats.
+offset order ends on a record that the committed winner beats; simulator_events, messages,
+messages_lost: of the world, not of the core.
 """
 
 
@@ -83,10 +89,11 @@ class Tally:
         elif isinstance(event, SnapshotChunkFetched):
             self._bytes_replicated += event.size_bytes
 
-    def counters(self, ledger: Ledger) -> dict[str, int]:
-        """All counters, given how the run ended."""
+    def counters(self, ledger: Ledger, world: Mapping[str, int]) -> dict[str, int]:
+        """All counters, given how the run ended; `world` has those that no event tells."""
         kinds = self._kinds
         values = {
+            **world,
             "records": self._records,
             "committed": len(ledger.committed),
             "events": sum(kinds.values()),

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from sim.compaction.fixes import Fix, Kept, Tail
-from sim.compaction.strategies import Strategy, Version
+from sim.compaction.strategies import Strategy
 from sim.compaction.tombstones import Circumstances, TombstoneMark, TombstoneRemoval
 from sim.compaction.transactions import AbortedRanges, MarkerWatch, transactions_in
 from sim.log import Batch, Record, Segment
 from sim.trace import Removal
+
+
+REASONS = ("superseded", "tombstone", "aborted", "marker", "no key")
+"""Why a pass takes a record away."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,26 +63,43 @@ class CleaningPass:
 
 @dataclass(slots=True)
 class Cleaning:
-    """What a pass did: the new segments for the `replaced` first ones, and why each record went."""
+    """What a pass did: the new segments for the `replaced` first ones, and why each record went.
+
+    Attributes:
+        segments: What takes the place of the covered segments.
+        replaced: How many segments were covered.
+        protected_offset: The record that the fix keeps whatever it is; None = none below the bound.
+        removed: Reason -> the records that went for it, in offset order.
+        winners: The offset map of the pass: key -> the record that beat the superseded ones.
+        emptied: Last offsets of batches whose header was kept without records.
+        dropped: Last offsets of batches that were already empty and are gone now.
+        horizons: (base offset, delete horizon in ms) of the batches that got one in this pass.
+    """
 
     segments: list[Segment]
     replaced: int
     protected_offset: int | None
-    removals: list[Removal] = field(default_factory=list)
+    removed: dict[str, list[Record]] = field(
+        default_factory=lambda: {reason: [] for reason in REASONS}
+    )
+    winners: dict[str, Record] = field(default_factory=dict)
     emptied: list[int] = field(default_factory=list)
     dropped: list[int] = field(default_factory=list)
     horizons: list[tuple[int, int]] = field(default_factory=list)
 
+    @property
+    def removals(self) -> tuple[Removal, ...]:
+        """Every removal with its reason, in offset order."""
+        found = [
+            Removal(record.offset, record.uid, record.key, reason, self._winner(reason, record))
+            for reason, records in self.removed.items()
+            for record in records
+        ]
+        return tuple(sorted(found))
 
-class _Reason(NamedTuple):
-    """Why a record goes, and the offset of its winner when it was superseded."""
-
-    text: str
-    winner_offset: int | None = None
-
-
-_TOMBSTONE = _Reason("tombstone")
-_NO_KEY = _Reason("no key")
+    def _winner(self, reason: str, record: Record) -> int | None:
+        superseded = reason == "superseded" and record.key is not None
+        return self.winners[record.key or ""].offset if superseded else None
 
 
 def clean(segments: Sequence[Segment], plan: CleaningPass) -> Cleaning:
@@ -107,7 +127,8 @@ class _Cleaner:
             if transactional
             else None
         )
-        self.winners: dict[str, Version] = {}
+        self.mapped_from = 0 if plan.full_map else plan.first_dirty_offset
+        self.winners = self.result.winners
         self.last_modified_ms: int | None = None
 
     def run(self) -> Cleaning:
@@ -130,10 +151,10 @@ class _Cleaner:
         return self.result
 
     def _build_map(self) -> None:
-        """Note the highest version of every key in the mapped range."""
-        plan, winners, version_of = self.plan, self.winners, self.plan.strategy.version
-        start = 0 if plan.full_map else plan.first_dirty_offset
+        """Note the winning record of every key in the mapped range."""
+        plan, winners, start = self.plan, self.winners, self.mapped_from
         upper_bound, aborted = plan.upper_bound, self.aborted
+        latest_wins, version_of = plan.strategy.latest_wins, plan.strategy.version
         for segment in self.covered:
             for batch in segment.batches:
                 if batch.last_offset >= upper_bound:
@@ -144,11 +165,14 @@ class _Cleaner:
                     continue
                 for record in batch.records:
                     key = record.key
-                    if key is not None and record.offset >= start:
-                        version = version_of(record)
+                    if key is None or record.offset < start:
+                        continue
+                    if latest_wins:
+                        winners[key] = record
+                    else:
                         known = winners.get(key)
-                        if known is None or version > known:
-                            winners[key] = version
+                        if known is None or version_of(record) > version_of(known):
+                            winners[key] = record
 
     def _copy(self, batches: Iterable[Batch]) -> list[Batch]:
         """The batches of one source segment that stay, rebuilt where records went."""
@@ -163,7 +187,7 @@ class _Cleaner:
             if batch.control is not None:
                 kept = self._copy_control(batch, discardable)
             elif aborted is not None and batch in aborted:
-                kept = self._rebuild(batch, self._drop_all(batch, _Reason("aborted")))
+                kept = self._rebuild(batch, self._drop_all(batch, "aborted"))
             else:
                 kept = self._copy_data(batch)
             if kept.records:
@@ -187,35 +211,46 @@ class _Cleaner:
         gated = plan.removal.gates_markers and batch.base_offset >= plan.removal_limit
         if plan.now_ms < horizon or gated:
             return batch
-        return self._rebuild(batch, self._drop_all(batch, _Reason("marker")))
+        return self._rebuild(batch, self._drop_all(batch, "marker"))
 
     def _copy_data(self, batch: Batch) -> Batch:
-        """Decide record by record."""
-        winners, version_of = self.winners, self.plan.strategy.version
+        """Decide record by record: superseded, unkeyed, an expired tombstone, or kept."""
+        winner_of, mapped_from = self.winners.get, self.mapped_from
         is_tombstone, protected = self.plan.is_tombstone, self.result.protected_offset
+        supersede = self.result.removed["superseded"].append
         kept: list[Record] = []
         stamp = False
         for record in batch.records:
-            key, offset = record.key, record.offset
-            winner = winners.get(key) if key is not None else None
-            reason: _Reason | None = None
-            if key is None:
-                reason = _NO_KEY
-            elif winner is not None and winner[-1] != offset and version_of(record) < winner:
-                reason = _Reason("superseded", winner[-1])
-            elif is_tombstone(record):
-                if self._tombstone_may_go(record, batch):
-                    reason = _TOMBSTONE
-                else:
-                    stamp = True
-            if reason is None or offset == protected:
+            # Unpacking costs less than reading two fields, and this loop is what a pass consists of.
+            offset, key, _, _, _, _, _ = record
+            winner = winner_of(key) if key is not None else None
+            if offset == protected:
+                stamp = stamp or (key is not None and is_tombstone(record))
                 kept.append(record)
+            elif (
+                winner is not None
+                and winner is not record
+                and (offset >= mapped_from or self._loses(record, winner))
+            ):
+                supersede(record)
+            elif key is None:
+                self.result.removed["no key"].append(record)
+            elif not is_tombstone(record):
+                kept.append(record)
+            elif self._tombstone_may_go(record, batch):
+                self.result.removed["tombstone"].append(record)
             else:
-                self._remove(record, reason)
+                stamp = True
+                kept.append(record)
         records = batch.records if len(kept) == len(batch.records) else tuple(kept)
         if stamp and self.plan.removal.stamps and batch.delete_horizon_ms is None:
             return self._stamped(batch, records)
         return self._rebuild(batch, records)
+
+    def _loses(self, record: Record, winner: Record) -> bool:
+        """Below the mapped range versions decide; inside it the winner beats all others."""
+        version_of = self.plan.strategy.version
+        return version_of(record) < version_of(winner)
 
     def _tombstone_may_go(self, record: Record, batch: Batch) -> bool:
         plan = self.plan
@@ -236,19 +271,11 @@ class _Cleaner:
             return self.last_modified_ms
         return next((time for base, end, time in ranges if base <= offset < end), None)
 
-    def _drop_all(self, batch: Batch, reason: _Reason) -> tuple[Record, ...]:
+    def _drop_all(self, batch: Batch, reason: str) -> tuple[Record, ...]:
         """Remove every record of a batch but the protected one."""
         protected = self.result.protected_offset
-        kept = tuple(record for record in batch.records if record.offset == protected)
-        for record in batch.records:
-            if record.offset != protected:
-                self._remove(record, reason)
-        return kept
-
-    def _remove(self, record: Record, reason: _Reason) -> None:
-        self.result.removals.append(
-            Removal(record.offset, record.uid, record.key, reason.text, reason.winner_offset)
-        )
+        self.result.removed[reason] += [r for r in batch.records if r.offset != protected]
+        return tuple(record for record in batch.records if record.offset == protected)
 
     def _stamped(self, batch: Batch, records: tuple[Record, ...]) -> Batch:
         horizon = self.plan.now_ms + self.plan.delete_retention_ms

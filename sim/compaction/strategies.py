@@ -28,6 +28,10 @@ class Strategy(Protocol):
     def source(self) -> str:
         """The document that defines it."""
 
+    @property
+    def latest_wins(self) -> bool:
+        """True when the highest offset always wins, so that versions need not be compared."""
+
     def version(self, record: Record) -> Version:
         """The version of a keyed data record; of one key, the highest wins."""
 
@@ -38,6 +42,7 @@ class OffsetStrategy:
 
     name: str = "offset"
     source: str = "KIP-280, Proposed Changes; Cleaner.shouldRetainRecord"
+    latest_wins: bool = True
 
     def version(self, record: Record) -> Version:
         """The offset alone."""
@@ -50,6 +55,7 @@ class TimestampStrategy:
 
     name: str = "timestamp"
     source: str = "KIP-280, Proposed Changes"
+    latest_wins: bool = False
 
     def version(self, record: Record) -> Version:
         """Timestamp in ms (-1 = none, loses to any), then offset."""
@@ -67,6 +73,7 @@ class HeaderStrategy:
     header: str = "version"
     name: str = "header"
     source: str = "KIP-280, Proposed Changes"
+    latest_wins: bool = False
 
     def version(self, record: Record) -> Version:
         """(1, value, offset) with a version, (0, 0, offset) without."""

@@ -87,7 +87,7 @@ def clean_replica(
             replica.name,
             first_dirty,
             upper_bound,
-            tuple(result.removals),
+            result.removals,
             tuple(result.emptied),
             tuple(result.dropped),
             tuple(result.horizons),
@@ -100,7 +100,5 @@ def clean_replica(
 
 
 def _note_removed_tombstones(replica: Replica, result: Cleaning) -> None:
-    for removal in result.removals:
-        if removal.reason == "tombstone":
-            end = removal.offset + 1
-            replica.removed_tombstone_end = max(replica.removed_tombstone_end, end)
+    for record in result.removed["tombstone"]:
+        replica.removed_tombstone_end = max(replica.removed_tombstone_end, record.offset + 1)

@@ -1,0 +1,184 @@
+"""`make bench`: measures the budgets and writes `reports/bench.json`.
+
+Every claim about speed is a ratio against a baseline of the same run, because machines differ and
+are shared; absolute figures stand beside it for the reader.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import platform
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import simpy
+
+from sim.compaction import (
+    FIXES,
+    TOMBSTONE_MARKS,
+    TOMBSTONE_REMOVALS,
+    CleaningPass,
+    clean,
+    strategy_for,
+)
+from sim.log import Record, Segment, data_batch
+from sim.run import run_scenario
+from sim.scenario.generate import generate
+from sim.scenario.mix import BUILT_IN_MIXES
+
+PLAN = Path("scenarios/sweeps/leo_fixes.yaml")
+BARE_EVENTS = 300_000
+SCENARIOS = 300
+CLEANER_SIZES = (10_000, 100_000, 1_000_000)
+RECORDS_PER_BATCH = 100
+RECORDS_PER_KEY = 10
+REPEATS = 3
+
+
+def bare_simpy_rate() -> float:
+    """Timeout events per second of SimPy alone: one process that waits again and again."""
+
+    def waits(env: simpy.Environment) -> Any:  # noqa: ANN401 - a SimPy process
+        for _ in range(BARE_EVENTS):
+            yield env.timeout(1)
+
+    def once() -> float:
+        env = simpy.Environment()
+        env.process(waits(env))
+        started = time.perf_counter()
+        env.run()
+        return BARE_EVENTS / (time.perf_counter() - started)
+
+    return _best(once)
+
+
+def scenario_rates(count: int) -> dict[str, float]:
+    """Scenarios and simulator events per second of one process, all invariants on."""
+    mix = BUILT_IN_MIXES["reference"]
+    for seed in range(20):
+        run_scenario(generate(seed, mix))
+    events = core_events = 0
+    started = time.perf_counter()
+    for seed in range(count):
+        run = run_scenario(generate(seed, mix))
+        events += run.counters["simulator_events"]
+        core_events += run.counters["events"]
+    seconds = time.perf_counter() - started
+    return {
+        "scenarios_per_second": count / seconds,
+        "simulator_events_per_scenario": events / count,
+        "core_events_per_scenario": core_events / count,
+        "simulator_events_per_second": events / seconds,
+    }
+
+
+def cleaner_rate(size: int) -> float:
+    """Records per second of one cleaning pass over `size` records, a tenth as many keys."""
+    segments = _log(size)
+    plan = CleaningPass(
+        strategy=strategy_for("offset"),
+        fix=FIXES["empty_batch"],
+        removal=TOMBSTONE_REMOVALS["horizon"],
+        is_tombstone=TOMBSTONE_MARKS["null_value"],
+        full_map=True,
+        first_dirty_offset=0,
+        upper_bound=size,
+        decided_below=size,
+        now_ms=1,
+        delete_retention_ms=1_000,
+    )
+
+    def once() -> float:
+        started = time.perf_counter()
+        cleaning = clean(segments, plan)
+        seconds = time.perf_counter() - started
+        if len(cleaning.removed["superseded"]) < size // 2:
+            raise AssertionError("the pass removed too little to be worth timing")
+        return size / seconds
+
+    return _best(once)
+
+
+def _log(size: int) -> list[Segment]:
+    rng = Random(size)
+    keys = [f"key-{number}" for number in range(max(1, size // RECORDS_PER_KEY))]
+    segment = Segment(0)
+    for base in range(0, size, RECORDS_PER_BATCH):
+        records = tuple(
+            Record(offset, rng.choice(keys), "value", offset, (), uid=offset + 1)
+            for offset in range(base, min(base + RECORDS_PER_BATCH, size))
+        )
+        segment.append(data_batch(records, epoch=1), now_ms=0)
+    return [segment, Segment(size)]
+
+
+def _best(once: Callable[[], float]) -> float:
+    """The best of a few repeats: the one the machine disturbed least."""
+    rates = []
+    for _ in range(REPEATS):
+        gc.collect()
+        rates.append(once())
+    return max(rates)
+
+
+def sweep_figures(count: int, engine: str) -> dict[str, float]:
+    """A whole sweep through the real engine: wall time, rate and efficiency."""
+    from sim.sweep import load_plan, run_sweep
+
+    plan = load_plan(PLAN)
+    cases = max(1, count // len(plan.rule_sets))
+    with tempfile.TemporaryDirectory() as folder:
+        started = time.perf_counter()
+        result = run_sweep(plan, out=Path(folder) / "sweep", count=cases, engine=engine)  # type: ignore[arg-type]
+        seconds = time.perf_counter() - started
+    return {
+        "runs": result.runs,
+        "seconds": seconds,
+        "cores": result.cores,
+        "runs_per_second": result.rate,
+        "single_process_runs_per_second": result.single_process_rate,
+        "efficiency": result.rate / (result.cores * result.single_process_rate),
+    }
+
+
+def main() -> None:
+    """Measure and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("reports/bench.json"))
+    parser.add_argument("--scenarios", type=int, default=SCENARIOS)
+    parser.add_argument("--sweep-runs", type=int, default=10_000)
+    arguments = parser.parse_args()
+
+    bare = statistics.median(bare_simpy_rate() for _ in range(3))
+    rates = scenario_rates(arguments.scenarios)
+    figures: dict[str, Any] = {
+        "machine": {"python": platform.python_version(), "cores": os.cpu_count()},
+        "bare_simpy_events_per_second": round(bare),
+        "reference_mix": {name: round(value, 1) for name, value in rates.items()},
+        "event_rate_over_bare_simpy": round(rates["simulator_events_per_second"] / bare, 3),
+        "cleaner_records_per_second": {
+            str(size): round(cleaner_rate(size)) for size in CLEANER_SIZES
+        },
+        "sweeps": {
+            engine: {
+                name: round(value, 3)
+                for name, value in sweep_figures(arguments.sweep_runs, engine).items()
+            }
+            for engine in ("spark", "process")
+        },
+    }
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(figures, indent=1))
+
+
+if __name__ == "__main__":
+    main()
