@@ -93,11 +93,9 @@ class Mix(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _start_from_built_in(cls, given: object) -> object:
-        if isinstance(given, Mix) or not BUILT_IN_MIXES:
-            return given
         if isinstance(given, str):
-            return _built_in(given)
-        if not isinstance(given, Mapping):
+            given = {"mix": given}
+        if not isinstance(given, Mapping) or not BUILT_IN_MIXES:
             return given
         base = _built_in(given.get("mix", "reference"))
         changed = {
@@ -107,7 +105,7 @@ class Mix(BaseModel):
         weights = changed.get("weights")
         if isinstance(weights, Mapping):
             changed["weights"] = {**base.weights.model_dump(), **weights}
-        return {**dict(base), **changed}
+        return {**{name: getattr(base, name) for name in cls.model_fields}, **changed}
 
     @model_validator(mode="after")
     def _ranges_ascend(self) -> Mix:

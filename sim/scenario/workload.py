@@ -80,12 +80,11 @@ def draw_workload(shape: WorkloadShape, *, duration_ms: int, rng: Random) -> Wor
 def busy_spans(idle: Sequence[Span], duration_ms: int) -> list[Span]:
     """What is left of [0, duration_ms) without the idle phases, which are in order."""
     spans, start = [], 0
-    for begin, end in idle:
-        if start < begin:
-            spans.append((start, min(begin, duration_ms)))
+    for begin, end in (*idle, (duration_ms, duration_ms)):
+        stop = min(begin, duration_ms)
+        if start < stop:
+            spans.append((start, stop))
         start = max(start, end)
-    if start < duration_ms:
-        spans.append((start, duration_ms))
     return spans
 
 

@@ -1,0 +1,227 @@
+"""Random scenarios: valid, varied, cheap in what they assume, the same everywhere."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from sim.replication import Rules, rules_from
+from sim.scenario.generate import generate, weather_digest
+from sim.scenario.mix import BUILT_IN_MIXES, Mix, Weights
+from sim.scenario.model import FaultKind, Scenario, TraceSource, Workload
+from sim.scenario.streams import between, log_between, stream, words
+from sim.scenario.workload import WorkloadShape, draw_workload
+
+REFERENCE = BUILT_IN_MIXES["reference"]
+
+
+@pytest.fixture(scope="module")
+def cases() -> list[Scenario]:
+    return [generate(seed, REFERENCE) for seed in range(1000)]
+
+
+def losing_tail(scenario: Scenario) -> bool:
+    """Whether the last send before some pause of a second has an older version than its key."""
+    sends = scenario.workload.sends
+    newest: dict[str, int] = {}
+    for send, following in pairwise(sends):
+        version = -1 if send.version is None else send.version
+        if following.at_ms - send.at_ms > 1000 and version < newest.get(send.key, -1):
+            return True
+        newest[send.key] = max(newest.get(send.key, -1), version)
+    return False
+
+
+@pytest.mark.parametrize("mix", BUILT_IN_MIXES.values(), ids=list(BUILT_IN_MIXES))
+def test_every_seed_gives_a_valid_scenario(mix: Mix) -> None:
+    """Valid: what the model's annotations demand, and names and times that exist."""
+    adapter = TypeAdapter(Scenario)
+    for seed in range(200):
+        scenario = generate(seed, mix)
+        adapter.validate_python(adapter.dump_python(scenario))
+        names = {replica.name for replica in scenario.replicas}
+        joined = {f.target for f in scenario.faults if f.kind is FaultKind.ADD_REPLICA}
+        assert not names & joined
+        for fault in scenario.faults:
+            assert 0 <= fault.at_ms < scenario.duration_ms
+            assert fault.target in names | joined | {"leader", "follower"}
+        for send in scenario.workload.sends:
+            assert 0 <= send.at_ms < scenario.duration_ms
+            assert send.timestamp_ms >= 0
+        times = [send.at_ms for send in scenario.workload.sends]
+        assert times == sorted(times)
+        assert mix.sends[0] <= len(times) <= mix.sends[1]
+
+
+def test_a_newcomer_is_a_target_only_after_it_joined(cases: list[Scenario]) -> None:
+    for scenario in cases:
+        names = {replica.name for replica in scenario.replicas} | {"leader", "follower"}
+        for fault in scenario.faults:
+            if fault.kind is FaultKind.ADD_REPLICA:
+                names.add(fault.target)
+            assert fault.target in names
+
+
+def test_every_kind_of_fault_of_the_mix_occurs(cases: list[Scenario]) -> None:
+    seen = {fault.kind for scenario in cases for fault in scenario.faults}
+    storms = [generate(seed, BUILT_IN_MIXES["storm"]) for seed in range(1000)]
+
+    assert seen == set(FaultKind) - {FaultKind.UNCLEAN_MIGRATE}
+    assert {fault.kind for scenario in storms for fault in scenario.faults} == set(FaultKind)
+
+
+def test_whole_kinds_of_faults_are_off_in_many_cases(cases: list[Scenario]) -> None:
+    having = Counter(kind for case in cases for kind in {fault.kind for fault in case.faults})
+
+    assert max(having.values()) < 700
+    assert any(not case.faults for case in cases)
+
+
+def test_the_hazards_of_the_field_are_reachable(cases: list[Scenario]) -> None:
+    """Each of these is the first half of a known loss; none may be generated away."""
+    retention_ms = 1000
+    outages = [f for case in cases for f in case.faults if f.kind is FaultKind.CRASH]
+
+    assert sum(losing_tail(case) for case in cases) > 50
+    assert sum(any(s.value is None for s in case.workload.sends) for case in cases) > 500
+    assert sum(outage.duration_ms > 2 * retention_ms for outage in outages) > 50
+    assert sum(bool(case.workload.ends) for case in cases) > 100
+    assert sum(not end.commit for case in cases for end in case.workload.ends) > 100
+    assert sum(any(r.clock_skew_ms for r in case.replicas) for case in cases) > 200
+    assert sum(bool(c.pauses) for case in cases for c in case.consumers) > 500
+
+
+def test_leadership_comes_to_replicas_that_were_just_away(cases: list[Scenario]) -> None:
+    found = 0
+    for case in cases:
+        for outage in case.faults:
+            back_ms = outage.at_ms + outage.duration_ms
+            found += outage.duration_ms > 0 and any(
+                fault.kind is FaultKind.MIGRATE
+                and fault.target == outage.target
+                and back_ms <= fault.at_ms <= back_ms + 1500
+                for fault in case.faults
+            )
+
+    assert found > 200
+
+
+def test_transactions_end_after_their_sends_and_before_the_next_ones(
+    cases: list[Scenario],
+) -> None:
+    for case in cases:
+        ends = {(end.producer, end.transaction): end.at_ms for end in case.workload.ends}
+        assert len(ends) == len(case.workload.ends)
+        for send in case.workload.sends:
+            if send.transaction:
+                this = (send.producer, send.transaction)
+                before = (send.producer, send.transaction - 1)
+                assert send.at_ms <= ends.get(this, send.at_ms)
+                assert send.transaction == 1 or ends[before] < send.at_ms
+
+
+def test_the_same_seed_gives_the_same_scenario_in_every_process() -> None:
+    code = (
+        "from sim.scenario.generate import *\n"
+        "from sim.scenario.mix import BUILT_IN_MIXES\n"
+        "for mix in BUILT_IN_MIXES.values():\n"
+        "    for seed in (0, 1, 2**63 - 1):\n"
+        "        print(weather_digest(generate(seed, mix)))"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("0", "1", "77")
+    }
+
+    assert len(outputs) == 1
+    assert len(set(next(iter(outputs)).split())) == 12
+
+
+def test_the_weather_does_not_depend_on_the_rules() -> None:
+    scenario = generate(7, REFERENCE)
+    other = scenario.with_rules(rules_from({"preset": "kip-280", "fix": "empty_batch"}))
+
+    assert scenario.rules == Rules()
+    assert other.rules != scenario.rules
+    assert weather_digest(other) == weather_digest(scenario)
+    assert weather_digest(generate(8, REFERENCE)) != weather_digest(scenario)
+
+
+def test_the_weather_of_a_trace_does_not_depend_on_its_folder() -> None:
+    here = Scenario("x", workload=Workload(trace=TraceSource("here/t.parquet")))
+    there = Scenario("y", workload=Workload(trace=TraceSource("there/t.parquet")))
+    other = Scenario("y", workload=Workload(trace=TraceSource("there/u.parquet")))
+
+    assert weather_digest(here) == weather_digest(there) != weather_digest(other)
+
+
+def test_a_mix_is_a_name_or_changes_to_a_built_in_one() -> None:
+    storm = BUILT_IN_MIXES["storm"]
+
+    assert Mix.model_validate("storm") == storm
+    changed = Mix.model_validate_json('{"mix": "storm", "sends": [1, 2], "weights": {"roll": 9}}')
+    assert changed.sends == (1, 2)
+    assert changed.replicas == storm.replicas
+    assert changed.weights == storm.weights.model_copy(update={"roll": 9})
+    assert Mix.model_validate_json('{"keys": [1, 1]}') == REFERENCE.model_copy(
+        update={"keys": (1, 1)}
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ('"sotrm"', "unknown mix 'sotrm'; allowed: reference, quiet, storm, kraft"),
+        ('{"sends": [5, 1]}', "sends: the first number is above the second"),
+        ('{"sends": [1]}', "Field required"),
+        ('{"sneds": [1, 2]}', "Extra inputs are not permitted"),
+        ('{"weights": {"crash": -1}}', "greater than or equal to 0"),
+        ('{"outage_ms": [0, 5]}', "start at 1 or above"),
+        ("3", "should be"),
+    ],
+)
+def test_a_mix_that_cannot_be_drawn_from_is_refused(given: str, complaint: str) -> None:
+    with pytest.raises(ValidationError, match=complaint):
+        Mix.model_validate_json(given)
+
+
+def test_every_kind_of_fault_has_a_weight() -> None:
+    assert list(Weights.model_fields) == [kind.value for kind in FaultKind]
+
+
+def test_a_mix_without_faults_gives_none() -> None:
+    none = Mix(weights=Weights(**dict.fromkeys(Weights.model_fields, 0.0)))
+
+    assert all(not generate(seed, none).faults for seed in range(50))
+
+
+def test_a_workload_has_as_many_sends_as_its_shape_says() -> None:
+    shape = WorkloadShape(sends=77, idle=((0, 400), (600, 1000)))
+    workload = draw_workload(shape, duration_ms=1000, rng=stream(1, "test"))
+
+    assert len(workload.sends) == 77
+    assert all(400 <= send.at_ms < 600 for send in workload.sends)
+    assert draw_workload(shape, duration_ms=400, rng=stream(1, "test")).sends == ()
+
+
+def test_draws_stay_within_their_limits() -> None:
+    rng = stream(5, "test")
+
+    assert {between(rng, (3, 5)) for _ in range(200)} == {3, 4, 5}
+    assert {log_between(rng, (1, 4)) for _ in range(500)} == {1, 2, 3, 4}
+    assert log_between(rng, (7, 7)) == 7
+    assert all(0 <= word < 2**32 for word in words(rng, 100))
+
+
+def test_streams_of_different_purposes_are_different() -> None:
+    assert stream(5, "a").random() == stream(5, "a").random() != stream(5, "b").random()

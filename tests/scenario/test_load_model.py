@@ -1,0 +1,132 @@
+"""Any model, a dataclass or a pydantic one, is loaded with every problem at its line."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pytest
+from annotated_types import Ge
+from pydantic import BaseModel, ConfigDict, Field
+
+from sim.errors import BadInput
+from sim.scenario.load import load_model
+
+Write = Callable[[str], Path]
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """A part."""
+
+    size: Annotated[int, Ge(0)] = 1
+    span: tuple[int, int] = (0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A model without a field `format`."""
+
+    name: str
+    inner: Inner = Inner()
+    kind: Literal["red", "green"] = "red"
+
+
+class Checked(BaseModel):
+    """A model with a field `format`."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    format: Literal["thing/1"]
+    rules: dict[str, str | int | bool] = Field(default_factory=dict)
+    parts: list[Inner] = []
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Writes `x.yaml` into the current folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def to_file(text: str) -> Path:
+        path = Path("x.yaml")
+        path.write_text(text)
+        return path
+
+    return to_file
+
+
+def complaints(path: Path, model: type[object]) -> list[str]:
+    with pytest.raises(BadInput) as caught:
+        load_model(path, model, ("thing/1", "thing/2"))
+    return str(caught.value).splitlines()
+
+
+def test_a_dataclass_is_loaded(write: Write) -> None:
+    path = write("format: thing/1\nname: a\ninner: {span: [3, 4]}\n")
+
+    assert load_model(path, Plain, ("thing/1",)) == Plain("a", Inner(1, (3, 4)))
+
+
+def test_a_pydantic_model_is_loaded_with_its_format(write: Write) -> None:
+    path = write("format: thing/1\nrules: {a: true, b: 1, c: x}\nparts: [{size: 2}]\n")
+
+    loaded = load_model(path, Checked, formats=("thing/1",))
+
+    assert loaded.rules == {"a": True, "b": 1, "c": "x"}
+    assert loaded.parts == [Inner(2)]
+
+
+def test_all_problems_are_told_at_once_in_order_of_lines(write: Write) -> None:
+    path = write(
+        "format: thing/1\ninner:\n  size: -1\n  spam: 3\n  span: [1]\nkind: grene\nwhat: 3\n"
+    )
+
+    assert complaints(path, Plain) == [
+        "x.yaml:1: name: missing",
+        "x.yaml:3: inner.size: should be greater than or equal to 0, not -1",
+        "x.yaml:4: inner.spam: unknown field (did you mean 'span'?); allowed: size, span",
+        "x.yaml:5: inner.span[1]: missing",
+        "x.yaml:6: kind: unknown value \"grene\" (did you mean 'green'?); allowed: red, green",
+        "x.yaml:7: what: unknown field; allowed: name, inner, kind",
+    ]
+
+
+def test_numbers_are_not_made_of_text_nor_text_of_numbers(write: Write) -> None:
+    path = write("format: thing/1\nname: 3\ninner: {size: '3'}\n")
+
+    assert complaints(path, Plain) == [
+        "x.yaml:2: name: should be a valid string, not 3",
+        'x.yaml:3: inner.size: should be a valid integer, not "3"',
+    ]
+
+
+def test_a_value_of_several_possible_kinds_gets_one_complaint(write: Write) -> None:
+    path = write("format: thing/1\nrules: {fix: null}\nparts: 3\n")
+
+    assert complaints(path, Checked) == [
+        (
+            "x.yaml:2: rules.fix: should be a valid string or a valid integer or a valid boolean, "
+            "not null"
+        ),
+        "x.yaml:3: parts: should be a valid array, not 3",
+    ]
+
+
+def test_a_value_where_fields_belong_is_told_which_fields(write: Write) -> None:
+    path = write("format: thing/1\nname: a\ninner: 3\n")
+
+    assert complaints(path, Plain) == ["x.yaml:3: inner: expected fields, not 3: size, span"]
+
+
+@pytest.mark.parametrize("model", [Plain, Checked])
+def test_only_the_named_formats_are_accepted(write: Write, model: type[object]) -> None:
+    assert complaints(write("name: a\n"), model) == [
+        "x.yaml:1: format: missing; allowed: thing/1, thing/2"
+    ]
+    assert complaints(write("name: a\nformat: thng/1\n"), model) == [
+        (
+            "x.yaml:2: format: unknown format \"thng/1\" (did you mean 'thing/1'?); "
+            "allowed: thing/1, thing/2"
+        )
+    ]
+    assert complaints(write("format: {a: 1}\n"), model)[0].startswith("x.yaml:1: format: unknown")

@@ -1,0 +1,303 @@
+"""Scenario files: what they may say, what it becomes, and how mistakes are told."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sim.errors import BadInput
+from sim.replication import rules_from
+from sim.scenario.file import FaultLine
+from sim.scenario.load import load_scenario
+from sim.scenario.model import (
+    Consumer,
+    EndTransaction,
+    Expect,
+    Fault,
+    FaultKind,
+    ReplicaSpec,
+    Scenario,
+    Send,
+    TraceSource,
+    Workload,
+)
+
+Load = Callable[..., Scenario]
+
+
+@pytest.fixture
+def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
+    """Loads a scenario from text, as `x.yaml` in the current folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def from_text(text: str, **options: object) -> Scenario:
+        path = Path("x.yaml")
+        path.write_text("format: replog-scenario/1\n" + text)
+        return load_scenario(path, **options)  # type: ignore[arg-type]
+
+    return from_text
+
+
+def complaints(load: Load, text: str, **options: object) -> list[str]:
+    with pytest.raises(BadInput) as caught:
+        load(text, **options)
+    return str(caught.value).splitlines()
+
+
+def test_a_file_that_says_nothing_gives_the_defaults(load: Load) -> None:
+    assert load("") == Scenario("x")
+
+
+def test_a_preset_is_laid_under_named_rules(load: Load) -> None:
+    scenario = load("rules: {preset: kafka-4.0, strategy: header, delete_retention_ms: 5}\n")
+
+    expected = {"preset": "kafka-4.0", "strategy": "header", "delete_retention_ms": 5}
+    assert scenario.rules == rules_from(expected)
+
+
+def test_settings_under_kafkas_names_become_topic_and_rules(load: Load) -> None:
+    scenario = load(
+        """
+topic:
+  cleanup.policy: compact
+  compaction.strategy: header
+  compaction.strategy.header: seq
+  delete.retention.ms: 1000
+  max.compaction.lag.ms: 900
+  min.cleanable.dirty.ratio: 0.25
+  min.compaction.lag.ms: 10
+  min.insync.replicas: 2
+  segment.bytes: 500
+  segment.ms: 250
+"""
+    )
+
+    assert scenario.rules == rules_from(
+        {
+            "strategy": "header",
+            "strategy_header": "seq",
+            "delete_retention_ms": 1000,
+            "min_isr": 2,
+        }
+    )
+    topic = scenario.topic
+    assert (topic.max_compaction_lag_ms, topic.min_compaction_lag_ms) == (900, 10)
+    assert (topic.min_cleanable_dirty_ratio, topic.segment_bytes) == (0.25, 500)
+    assert topic.segment_ms == 250
+
+
+def test_the_topic_overrides_the_broker_and_the_broker_the_preset(load: Load) -> None:
+    scenario = load(
+        """
+rules: {preset: kip-280}
+broker:
+  log.cleaner.compaction.strategy: timestamp
+  log.cleaner.delete.retention.ms: 7
+  log.cleaner.min.cleanable.ratio: 0.9
+  log.cleaner.max.compaction.lag.ms: 80
+  log.cleaner.backoff.ms: 40
+topic: {delete.retention.ms: 8, max.compaction.lag.ms: null}
+"""
+    )
+
+    assert scenario.rules.strategy == "timestamp"
+    assert scenario.rules.delete_retention_ms == 8
+    assert scenario.topic.min_cleanable_dirty_ratio == 0.9
+    assert scenario.topic.max_compaction_lag_ms is None
+    assert [replica.cleaner_backoff_ms for replica in scenario.replicas] == [40, 40, 40]
+
+
+def test_the_same_setting_twice_must_have_the_same_value(load: Load) -> None:
+    same = "rules: {strategy: header}\ntopic:\n  compaction.strategy: header\n"
+    other = "rules: {strategy: header}\ntopic:\n  compaction.strategy: offset\n"
+
+    assert load(same).rules.strategy == "header"
+    assert complaints(load, other) == [
+        "x.yaml:4: topic.compaction.strategy: offset here, but rules.strategy is header"
+    ]
+
+
+def test_replicas_are_a_number_or_names_or_settings(load: Load) -> None:
+    assert [replica.name for replica in load("replicas: 2").replicas] == ["r1", "r2"]
+    assert load(
+        "replicas: [a, {name: b, clock_skew_ms: -5}, {name: c, cleaner_backoff_ms: null}]\n"
+        "broker: {log.cleaner.backoff.ms: 70}\n"
+    ).replicas == (ReplicaSpec("a", 0, 70), ReplicaSpec("b", -5, 70), ReplicaSpec("c", 0, None))
+
+
+def test_consumers_are_a_number_or_names_or_settings(load: Load) -> None:
+    assert load("consumers: 0").consumers == ()
+    assert load("consumers: [a, {name: b, pauses: [[3, 9]]}]").consumers == (
+        Consumer("a"),
+        Consumer("b", pauses=((3, 9),)),
+    )
+
+
+def test_sends_are_written_line_by_line(load: Load) -> None:
+    scenario = load(
+        """
+workload:
+  - {at: 9, key: k, value: b, producer: 2, timestamp: 4, transaction: 1}
+  - {at: 1, key: k, value: null, version: 5}
+  - {at: 20, commit: 1, producer: 2}
+"""
+    )
+
+    assert scenario.workload == Workload(
+        (Send(1, 1, "k", None, 1, 5), Send(9, 2, "k", "b", 4, None, 1)),
+        (EndTransaction(20, 2, 1, commit=True),),
+    )
+
+
+def test_producers_have_settings_beside_their_sends(load: Load) -> None:
+    workload = load(
+        "workload: {sends: [{at: 1, key: k, value: a}], retries: 0, idempotent: false}"
+    ).workload
+
+    assert workload == Workload((Send(1, 1, "k", "a", 1),), retries=0, idempotent=False)
+
+
+def test_a_trace_is_found_beside_its_scenario(tmp_path: Path, load: Load) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "changes.csv").write_text("key,value,timestamp_ms\n")
+    (tmp_path / "sub" / "t.yaml").write_text(
+        "format: replog-scenario/1\nworkload: {trace: changes.csv, limit: 5}\n"
+    )
+
+    workload = load_scenario(Path("sub/t.yaml")).workload
+
+    assert workload.trace == TraceSource("sub/changes.csv", limit=5)
+    assert complaints(load, "workload: {trace: nowhere.csv}") == [
+        "x.yaml:2: workload.trace: there is no file nowhere.csv"
+    ]
+
+
+def test_a_random_workload_comes_from_the_seed(load: Load) -> None:
+    text = "seed: 3\nworkload: {random: {sends: 40, keys: 2, idle: [[1000, 3000]]}}\n"
+    workload = load(text).workload
+
+    assert len(workload.sends) == 40
+    assert {send.key for send in workload.sends} == {"k1", "k2"}
+    assert not [send for send in workload.sends if 1000 <= send.at_ms < 3000]
+    assert load(text).workload == workload
+    assert load(text, seed=4).workload != workload
+    assert load(text, seed=4).seed == 4
+
+
+def test_faults_are_written_line_by_line(load: Load) -> None:
+    scenario = load(
+        """
+faults:
+  - {at: 3000, migrate: leader, pick: 1}
+  - {at: 2000, crash: r2, for_ms: 1500, lose_batches: 1}
+  - {at: 100, add_replica: r4}
+  - {at: 200, roll: r4}
+"""
+    )
+
+    assert scenario.faults == (
+        Fault(100, FaultKind.ADD_REPLICA, "r4"),
+        Fault(200, FaultKind.ROLL, "r4"),
+        Fault(2000, FaultKind.CRASH, "r2", 1500, 0, 1),
+        Fault(3000, FaultKind.MIGRATE, "leader", 0, 1),
+    )
+
+
+def test_every_kind_of_fault_has_its_place_in_a_line() -> None:
+    assert {kind.value for kind in FaultKind} <= set(FaultLine.model_fields)
+
+
+def test_expectations_are_compared_with_what_is_known(load: Load) -> None:
+    text = "expect: {violated: [a], checked: [a, b], reached: [r]}\n"
+    known = {"known_invariants": ("a", "b"), "known_reached": ("r",)}
+
+    assert load(text, **known).expect == Expect(("a",), ("a", "b"), ("r",))
+    assert complaints(load, "expect: {violated: [c], checked: [a], reached: [s]}", **known) == [
+        "x.yaml:2: expect.reached[0]: unknown name 's'; allowed: r",
+        "x.yaml:2: expect.violated[0]: c is not among `checked`",
+        "x.yaml:2: expect.violated[0]: unknown name 'c'; allowed: a, b",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("rules: {fx: none}", "rules.fx: unknown rule 'fx' (did you mean 'fix'?); allowed: "),
+        ("rules: {fix: leo}", "rules.fix: unknown value 'leo'; allowed: none, leo_retention"),
+        ("rules: {preset: kafka}", "rules.preset: unknown name 'kafka' (did you mean"),
+        ("topic: {cleanup.policy: delete}", 'topic.cleanup.policy: unknown value "delete"'),
+        ("topic: {segment.m: 3}", "topic.segment.m: unknown field (did you mean 'segment.ms'?)"),
+        (
+            "topic: {min.compaction.lag.ms: 9, max.compaction.lag.ms: 5}",
+            "topic.max.compaction.lag.ms: 5 is below min.compaction.lag.ms, 9",
+        ),
+        ("topic: {max.compaction.lag.ms: 0}", "topic.max.compaction.lag.ms: should be greater"),
+        (
+            "rules: {commit: isr, min_isr: 4}",
+            "rules.min_isr: 4 replicas must be in sync, but there are 3",
+        ),
+        ("replicas: [a, a]", "replicas[1]: 'a' is given twice"),
+        ("replicas: [leader]", "replicas[0]: 'leader' is a role, not a name for a replica"),
+        ("replicas: 0", "replicas: should be greater than or equal to 1, not 0"),
+        ("consumers: [{name: c, replica: r9}]", "consumers[0].replica: there is no replica 'r9'"),
+        ("consumers: [{name: c, pauses: [[5, 5]]}]", "consumers[0].pauses[0]: a pause ends after"),
+        ("network: {latency_ms: [5, 1]}", "network.latency_ms: the first number is above"),
+        (
+            "network: {links: [{source: r1, target: r9, latency_ms: [1, 2]}]}",
+            "network.links[0].target: there is no replica 'r9'; there are r1, r2, r3",
+        ),
+        ("workload: [{at: -1, key: k, value: v}]", "workload[0].at: should be greater than or"),
+        ("workload: [{at: 1, key: k}]", "workload[0].value: missing"),
+        ("workload: [{at: 10000, key: k, value: v}]", "workload[0].at: 10000 is not before the"),
+        ("workload: [{at: 1, commit: 2}]", "workload[0]: transaction 2 of producer 1: nothing is"),
+        ("workload: [{at: 1, commit: 2, abort: 2}]", "workload[0]: give the number of a trans"),
+        (
+            "workload: [{at: 5, key: k, value: v, transaction: 1}, {at: 3, abort: 1}]",
+            "workload[1]: transaction 1 of producer 1 ends at 3, before its send at 5",
+        ),
+        (
+            "workload: {random: {idle: [[5, 9], [8, 10]]}}",
+            "workload.random.idle[1]: idle phases are (from, to) in order",
+        ),
+        (
+            "workload: {random: {idle: [[5, 90000]]}}",
+            "workload.random.idle: ends after the run, 10000 ms",
+        ),
+        ("workload: {random: {keyes: 3}}", "workload.random.keyes: unknown field (did you mean"),
+        ("faults: [{at: 1}]", "faults[0]: give exactly one kind of fault with its target"),
+        (
+            "faults: [{at: 1, crash: r1, wipe: r1, for_ms: 3}]",
+            "faults[0]: give exactly one kind of fault with its target; allowed: crash, wipe",
+        ),
+        ("faults: [{at: 1, crsh: r1}]", "faults[0].crsh: unknown field (did you mean 'crash'?)"),
+        ("faults: [{at: 1, crash: r9, for_ms: 3}]", "faults[0].crash: there is no replica 'r9'"),
+        ("faults: [{at: 1, crash: r1}]", "faults[0].for_ms: missing; how long does crash last?"),
+        ("faults: [{at: 1, roll: r1, for_ms: 3}]", "faults[0].for_ms: roll happens at a moment"),
+        (
+            "faults: [{at: 1, wipe: r1, for_ms: 3, lose_batches: 1}]",
+            "faults[0].lose_batches: only a crash loses batches",
+        ),
+        ("faults: [{at: 10000, roll: r1}]", "faults[0].at: 10000 is not before the end, 10000"),
+        ("faults: [{at: 1, add_replica: r2}]", "faults[0].add_replica: 'r2' is taken"),
+        (
+            "faults: [{at: 1, migrate: r4}, {at: 2, add_replica: r4}]",
+            "faults[0].at: r4 joins later, at 2",
+        ),
+    ],
+)
+def test_a_mistake_is_told_with_its_place(load: Load, text: str, complaint: str) -> None:
+    assert [line[: len(complaint) + 10] for line in complaints(load, text)] == [
+        f"x.yaml:2: {complaint}"
+    ]
+
+
+def test_loading_scenarios_needs_no_tables() -> None:
+    code = (
+        "import sys, sim.scenario.load, sim.scenario.generate, sim.changelog\n"
+        "found = {'pandas', 'pyarrow', 'pyspark', 'matplotlib', 'simpy'} & set(sys.modules)\n"
+        "sys.exit(repr(found) if found else 0)"
+    )
+
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,37 @@
+"""The schema that editors use says what the loader says."""
+
+import json
+from pathlib import Path
+
+from sim.replication import PRESETS, RULES
+from sim.scenario.file import ScenarioFile
+from sim.scenario.schema import SCHEMA_FILE, scenario_schema, schema_text
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def test_the_committed_schema_is_current() -> None:
+    """When it is not: `python -m sim.scenario.schema`."""
+    assert (ROOT / SCHEMA_FILE).read_text(encoding="utf-8") == schema_text()
+
+
+def test_it_names_every_field_every_rule_and_every_preset() -> None:
+    schema = scenario_schema()
+    rules = schema["properties"]["rules"]["properties"]
+
+    assert list(schema["properties"]) == list(ScenarioFile.model_fields)
+    assert list(rules) == ["preset", *RULES]
+    assert rules["preset"]["enum"] == list(PRESETS)
+    assert rules["fencing"]["enum"] == [True, False]
+    assert rules["min_isr"]["minimum"] == 1
+
+
+def test_it_allows_no_unknown_fields_anywhere() -> None:
+    schema = scenario_schema()
+    parts = [schema, *schema["$defs"].values()]
+
+    assert [part for part in parts if part.get("additionalProperties") is not False] == []
+
+
+def test_it_is_plain_json() -> None:
+    assert json.loads(schema_text()) == scenario_schema()
