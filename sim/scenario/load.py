@@ -11,9 +11,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 
 from sim.errors import BadInput
-from sim.scenario.build import build, check_expectations
 from sim.scenario.document import Document, Location, did_you_mean, read_document
-from sim.scenario.file import SCENARIO_FORMAT, ScenarioFile
 from sim.scenario.model import Scenario
 
 M = TypeVar("M")
@@ -53,6 +51,10 @@ def load_scenario(
     Raises:
         BadInput: One line per problem, `file:line: field: what is wrong, what is allowed`.
     """
+    # Building the validators of a scenario file takes a while; stories and plans do without them.
+    from sim.scenario.build import build, check_expectations
+    from sim.scenario.file import SCENARIO_FORMAT, ScenarioFile
+
     document = read_document(path)
     check_format(document, (SCENARIO_FORMAT,))
     file = validate(document, ScenarioFile)
