@@ -169,17 +169,15 @@ class RecordImmutable(Invariant):
 
     def on_copied(self, event: Copied) -> None:
         """Compare each copied record with the append."""
-        written = self.ledger.written
-        for batch in event.batches:
-            for record in batch.records:
-                original = written[record.uid].record
-                if record is not original and record != original:
-                    self.violated(
-                        event.replica,
-                        record.offset,
-                        record.key,
-                        f"{event.replica} copied {record} where {original} was appended.",
-                    )
+        for record in self.ledger.altered:
+            original = self.ledger.written[record.uid].record
+            if record != original:
+                self.violated(
+                    event.replica,
+                    record.offset,
+                    record.key,
+                    f"{event.replica} copied {record} where {original} was appended.",
+                )
 
 
 @invariant

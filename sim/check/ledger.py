@@ -139,6 +139,10 @@ class Ledger:
         leader: Who was elected last.
         isr: The in-sync set, as the leader that changed it last sees it.
         voters: Who counts for a majority.
+        recommitted: By the latest high watermark: (offset, uid) of those committed before as another.
+        reassigned: By the latest append: (record, uid that had the same offset and epoch before).
+        altered: By the latest copy: records that are not the very ones that were appended.
+        previous_hw: The high watermark of the replica of the latest event, before it moved.
     """
 
     def __init__(
@@ -166,6 +170,9 @@ class Ledger:
         self.isr: tuple[str, ...] = ()
         self.voters: tuple[str, ...] = ()
         self.recommitted: list[tuple[int, int]] = []
+        self.reassigned: list[tuple[Record, int]] = []
+        self.altered: list[Record] = []
+        self.previous_hw = 0
         self._apply: dict[type, Callable[..., None]] = {
             Appended: self._appended,
             Copied: self._copied,
@@ -269,6 +276,8 @@ class Ledger:
         `twice_counts` false leaves out offsets that were committed twice.
         """
         below = min(below, len(self.committed))
+        if len(disk.slots) >= below and not disk.suspects:
+            return None
         for offset in sorted(disk.suspects):
             if disk.start <= offset < below and not self.has_committed(disk, offset):
                 if twice_counts or offset not in self.committed_twice:
@@ -318,6 +327,7 @@ class Ledger:
 
     def _appended(self, event: Appended) -> None:
         disk, batch = self.disks[event.replica], event.batch
+        self.reassigned = []
         for record in batch.records:
             self._note(batch, record)
         self._write(disk, batch, None)
@@ -348,7 +358,9 @@ class Ledger:
                 self.uids_of_key[key] = [uid]
             else:
                 uids.append(uid)
-        self.uid_at.setdefault((offset, batch.epoch), uid)
+        earlier = self.uid_at.setdefault((offset, batch.epoch), uid)
+        if earlier != uid:
+            self.reassigned.append((record, earlier))
         self._claim(offset, uid)
 
     def _claim(self, offset: int, uid: int) -> None:
@@ -358,19 +370,25 @@ class Ledger:
 
     def _copied(self, event: Copied) -> None:
         disk, leader = self.disks[event.replica], self.disks.get(event.leader)
+        written = self.written
+        self.altered = []
         for batch in event.batches:
+            for record in batch.records:
+                if written[record.uid].record is not record:
+                    self.altered.append(record)
             self._write(disk, batch, leader)
 
     def _write(self, disk: Disk, batch: Batch, leader: Disk | None) -> None:
         """Append the slots of a batch; offsets without a record inherit what `leader` knows."""
-        slots, lineage = disk.slots, disk.lineage
+        slots, lineage, committed = disk.slots, disk.lineage, self.committed
+        known = len(committed)
         for record in batch.records:
-            if len(slots) < record.offset:
-                self._gap(disk, record.offset, leader)
-            slots.append(record.uid)
-            lineage.append(record.uid)
-            offset = record.offset
-            if offset < len(self.committed) and self.committed[offset] != record.uid:
+            offset, uid = record.offset, record.uid
+            if len(slots) < offset:
+                self._gap(disk, offset, leader)
+            slots.append(uid)
+            lineage.append(uid)
+            if offset < known and committed[offset] != uid:
                 disk.suspects.add(offset)
         if len(slots) <= batch.last_offset:
             self._gap(disk, batch.last_offset + 1, leader)
@@ -401,6 +419,7 @@ class Ledger:
     def _high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         disk = self.disks[event.replica]
         previous, disk.hw = disk.hw, event.high_watermark
+        self.previous_hw = previous
         self.recommitted = []
         if event.leading:
             for offset in range(previous, event.high_watermark):

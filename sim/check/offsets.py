@@ -66,11 +66,9 @@ class RecordOffsetUniqueness(Invariant):
 
     def on_copied(self, event: Copied) -> None:
         """Compare each copy's offset with that of the append."""
-        written = self.ledger.written
-        for batch in event.batches:
-            for record in batch.records:
-                if written[record.uid].record.offset != record.offset:
-                    self._report_moved(event.replica, record.uid, record.offset)
+        for record in self.ledger.altered:
+            if self.ledger.written[record.uid].record.offset != record.offset:
+                self._report_moved(event.replica, record.uid, record.offset)
 
     def on_pushed(self, event: Pushed) -> None:
         """Compare the pushed copy's offset with that of the append."""
@@ -97,16 +95,14 @@ class OffsetEpochUniqueness(Invariant):
     def on_appended(self, event: Appended) -> None:
         """Compare with the first record that got the same offset in the same epoch."""
         ledger, epoch = self.ledger, event.batch.epoch
-        for record in event.batch.records:
-            first = ledger.uid_at[(record.offset, epoch)]
-            if first != record.uid:
-                self.violated(
-                    event.replica,
-                    record.offset,
-                    record.key,
-                    f"{event.replica} gave offset {record.offset} in epoch {epoch} to "
-                    f"{ledger.describe(record.uid)}; it was given to {ledger.describe(first)}.",
-                )
+        for record, first in ledger.reassigned:
+            self.violated(
+                event.replica,
+                record.offset,
+                record.key,
+                f"{event.replica} gave offset {record.offset} in epoch {epoch} to "
+                f"{ledger.describe(record.uid)}; it was given to {ledger.describe(first)}.",
+            )
 
 
 @invariant

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sim.check.ledger import Disk, Ledger
 from sim.check.registry import Invariant, Kind, Reporter, invariant
+from sim.log import Batch
 from sim.trace import (
     Appended,
     Cleaned,
@@ -15,7 +16,6 @@ from sim.trace import (
     Pushed,
     Quiesced,
     ReplicaCrashed,
-    ReplicaWiped,
     SnapshotInstalled,
     Truncated,
 )
@@ -229,7 +229,7 @@ class HwWithinLog(Invariant):
 
     def _judge(self, replica: str) -> None:
         disk = self.ledger.disks[replica]
-        if disk.hw > disk.leo:
+        if disk.hw > len(disk.slots):
             self.violated(
                 replica,
                 disk.hw,
@@ -387,26 +387,29 @@ class EpochMonotonic(Invariant):
 
     def on_appended(self, event: Appended) -> None:
         """After a leader's append."""
-        self._judge(event.replica, event.batch.base_offset)
+        self._judge(event.replica, (event.batch,))
 
     def on_copied(self, event: Copied) -> None:
         """After a follower's copy."""
-        for batch in event.batches:
-            self._judge(event.replica, batch.base_offset)
+        self._judge(event.replica, event.batches)
 
-    def _judge(self, replica: str, offset: int) -> None:
+    def _judge(self, replica: str, batches: tuple[Batch, ...]) -> None:
+        """Compare each batch with the one before it, the first with what the disk held."""
         ledger = self.ledger
-        lineage = ledger.disks[replica].lineage
-        here = ledger.written.get(lineage[offset])
-        before = ledger.written.get(lineage[offset - 1]) if offset > 0 else None
-        if here is not None and before is not None and here.epoch < before.epoch:
-            self.violated(
-                replica,
-                offset,
-                None,
-                f"{replica} holds epoch {here.epoch} at offset {offset} after epoch "
-                f"{before.epoch} at {offset - 1}.",
-            )
+        base = batches[0].base_offset
+        held = ledger.disks[replica].lineage[base - 1] if base > 0 else 0
+        known = ledger.written.get(held)
+        epoch = -1 if known is None else known.epoch
+        for batch in batches:
+            if batch.epoch < epoch:
+                self.violated(
+                    replica,
+                    batch.base_offset,
+                    None,
+                    f"{replica} holds epoch {batch.epoch} at offset {batch.base_offset} after "
+                    f"epoch {epoch}.",
+                )
+            epoch = batch.epoch
 
 
 @invariant
@@ -417,36 +420,14 @@ class HwMonotonic(Invariant):
     source = "MonotonicHighWatermark (RaftEventSimulationTest)"
     in_stories = False
 
-    def __init__(self, ledger: Ledger, report: Reporter) -> None:
-        """No high watermark seen yet."""
-        super().__init__(ledger, report)
-        self._highest: dict[str, int] = {}
-
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
-        """Compare with the highest seen since the last event that may lower it."""
-        highest = self._highest
-        disk = self.ledger.disks[event.replica]
-        if event.high_watermark < min(highest.get(event.replica, 0), disk.leo):
+        """Compare with the one before; what may lower it has its own events."""
+        before = self.ledger.previous_hw
+        if event.high_watermark < before:
             self.violated(
                 event.replica,
                 event.high_watermark,
                 None,
-                f"{event.replica} moved its high watermark back from {highest[event.replica]} to "
+                f"{event.replica} moved its high watermark back from {before} to "
                 f"{event.high_watermark}.",
             )
-        highest[event.replica] = event.high_watermark
-
-    def on_truncated(self, event: Truncated) -> None:
-        """A truncation is reported by its own invariant."""
-        self._forget(event.replica)
-
-    def on_replica_crashed(self, event: ReplicaCrashed) -> None:
-        """A crash may lose the tail."""
-        self._forget(event.replica)
-
-    def on_replica_wiped(self, event: ReplicaWiped) -> None:
-        """A wiped replica starts over."""
-        self._forget(event.replica)
-
-    def _forget(self, replica: str) -> None:
-        self._highest.pop(replica, None)
