@@ -3,40 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from heapq import heappush
 from typing import Any
 
 import simpy
+from simpy.events import NORMAL
+
+Action = Callable[..., object]
+"""What is called when a moment has come; its result is ignored."""
 
 
 class EventLimitReached(Exception):
     """The run scheduled more simulator events than its scenario allows."""
 
 
+def _perform(call: Any) -> None:
+    call.action(*call.arguments)
+
+
 class Call(simpy.Event):
     """One call at one later moment: a message's arrival or a timer's end.
 
-    It is what a `Timeout` with one callback is, without the list of arguments in between.
+    What a `Timeout` with one callback is, but a third of its price: it has been triggered from the
+    start and nobody else waits for it, so all but the call itself is the same for every one.
     """
 
-    def __init__(
-        self,
-        clock: Clock,
-        delay_ms: int,
-        action: Callable[..., object],
-        arguments: tuple[Any, ...],
-    ) -> None:
-        """Call `action(*arguments)` when `delay_ms` ms have passed."""
-        self.env = clock
-        self.callbacks = [_perform]
-        self._value = None
-        self._ok = True
+    callbacks = (_perform,)  # type: ignore[assignment]  # read once; SimPy sets None in the instance
+    _ok = True
+    _value = None
+
+    def __init__(self, action: Action, arguments: tuple[Any, ...]) -> None:
+        """Calls `action(*arguments)` when its time has come."""
         self.action = action
         self.arguments = arguments
-        clock.schedule(self, delay=delay_ms)
-
-
-def _perform(call: Any) -> None:
-    call.action(*call.arguments)
 
 
 class Clock(simpy.Environment):
@@ -58,13 +57,21 @@ class Clock(simpy.Environment):
         """Simulated time in ms."""
         return self._now  # type: ignore[return-value]  # only whole delays are ever scheduled
 
-    def after(self, delay_ms: int, action: Callable[..., object], *arguments: Any) -> None:
+    def after(self, delay_ms: int, action: Action, *arguments: Any) -> None:
         """Call `action(*arguments)` when `delay_ms` ms (at least 0) have passed.
 
         Raises:
             EventLimitReached: That is one event too many.
         """
-        self.scheduled += 1
-        if self.scheduled > self.limit:
+        self.put(delay_ms, Call(action, arguments))
+
+    def put(self, delay_ms: int, event: simpy.Event) -> None:
+        """Schedule an event that was triggered already (`Environment.schedule`, and counted).
+
+        Raises:
+            EventLimitReached: That is one event too many.
+        """
+        self.scheduled = number = self.scheduled + 1
+        if number > self.limit:
             raise EventLimitReached
-        Call(self, delay_ms, action, arguments)
+        heappush(self._queue, (self._now + delay_ms, NORMAL, next(self._eid), event))

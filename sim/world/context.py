@@ -87,7 +87,7 @@ class Elections(Protocol):
         """Whether the disk of `node` may be lost without losing what is promised."""
 
     def fetched(self, leader: Node, follower: str) -> None:
-        """A leader heard a fetch and noted the follower's position."""
+        """A leader noted the position of a follower that is not in its in-sync set."""
 
     def heard_epoch(self, node: Node, epoch: int) -> None:
         """A leader met a follower with a higher epoch."""

@@ -155,10 +155,11 @@ class Controller:
         return True
 
     def may_wipe(self, node: Node) -> bool:
-        """Not while it is the only in-sync replica, or may lead: its data would be lost."""
-        others = [name for name in self.state.isr if name != node.name]
-        nodes = self._world.nodes
-        return any(name in self.state.eligible and nodes[name].replica.up for name in others)
+        """Only out of the in-sync set, as the controller and every leader know it."""
+        if node.name in self.state.isr:
+            return False
+        leaderships = [other.replica.leadership for other in self._world.nodes.values()]
+        return not any(known is not None and node.name in known.isr for known in leaderships)
 
     def heard_epoch(self, node: Node, epoch: int) -> None:
         """Brokers do not step down for a follower's sake; the controller tells them."""

@@ -3,9 +3,9 @@
 A crash loses the batches that were not flushed. Flushed is what a replica acknowledged by fetching
 past it (KafkaRaftClient.appendAsFollower) and what any leader committed; so `lose_batches` only
 ever takes the youngest batches of a leader, or what a follower has just received. Anything beyond
-that breaks the contract of the protocol, not the protocol. For the same reason a disk is only wiped
-while the others still have what is promised. A fault whose target does not exist, is down, or may
-not do it now, is left out.
+that breaks the contract of the protocol, not the protocol. For the same reason a disk is replaced
+only when nobody counts on what is on it, so after the replica left the in-sync set. A fault whose
+target does not exist, is down, or may not do it now, is left out.
 """
 
 from __future__ import annotations
@@ -127,14 +127,17 @@ class Faults:
             self._world.elections.restarted(node)
 
     def _wipe(self, fault: Fault, node: Node) -> None:
-        if not self._world.elections.may_wipe(node):
-            return
-        self._tell(node.name, fault, f"loses its disk, down for {fault.duration_ms} ms")
+        self._tell(node.name, fault, f"down for {fault.duration_ms} ms, to get an empty disk")
         node.crash(lost_batches=0)
         self._world.elections.crashed(node)
-        node.wipe()
-        node.replica.up = False
-        self._after(fault, self._bring_back, node)
+        self._after(fault, self._replace_disk, node)
+
+    def _replace_disk(self, node: Node) -> None:
+        """The old disk is thrown away if the others do not count on it, else it comes back."""
+        if self._world.elections.may_wipe(node):
+            node.wipe()
+            node.replica.up = False
+        self._bring_back(node)
 
     def _partition(self, fault: Fault, node: Node) -> None:
         network = self._world.network

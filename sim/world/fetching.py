@@ -99,7 +99,7 @@ class Fetcher:
         else:
             request = fetch_request(replica, max_batches=1 if self.slow_ms else None)
             self.acknowledged = request.offset
-            send(node.name, leader, target.answer_fetch, node, number, request)
+            send(node.name, leader, target.answer_fetch, node, node.incarnation, number, request)
 
     def _watch(self) -> None:
         """Ask again when the deadline of the last request has passed without an answer."""

@@ -49,9 +49,10 @@ class Housekeeper:
         assert node.spec.cleaner_backoff_ms is not None
         node.world.clock.after(max(1, node.spec.cleaner_backoff_ms), self._look)
         replica = node.replica
-        if replica.up and not self.paused and len(replica.log.segments) > 1:
+        segments = replica.log.segments
+        if replica.up and not self.paused and segments[-1].base_offset > replica.first_dirty_offset:
             found = eligibility(
-                replica.log.segments,
+                segments,
                 self._config,
                 first_dirty_offset=replica.first_dirty_offset,
                 stable_offset=stable_offset(replica, rules=node.world.rules),

@@ -89,16 +89,16 @@ class Desk:
         self._acknowledgements: list[tuple[int, Callable[[], None]]] = []
 
     def react(self, events: Sequence[Event]) -> None:
-        """Tell of events; when the high watermark moved, answer those who wait for that."""
+        """Tell of events; when the high watermark moved, answer those who wait for that.
+
+        In what the core returns a moved high watermark is always the last event.
+        """
         if not events:
             return
         node = self._node
         world = node.world
         world.tell(events)
-        for event in events:
-            if type(event) is HighWatermarkMoved:
-                break
-        else:
+        if events[-1].__class__ is not HighWatermarkMoved:
             return
         committed = node.replica.log.high_watermark
         world.committed = max(world.committed, committed)
@@ -138,9 +138,9 @@ class Desk:
         if response.answer is Answer.RECORDS:
             self._note_fetch(name, request.offset)
             self.react(events)
-            world.elections.fetched(node, name)
-            if node.desk is not self:
-                return
+            leadership = node.replica.leadership
+            if leadership is not None and name not in leadership.isr:
+                world.elections.fetched(node, name)
             if not response.batches and not (
                 self._wakes_on_commit
                 and self._told.get(name, -1) != node.replica.log.high_watermark

@@ -12,9 +12,10 @@ from random import Random
 from typing import Any
 
 import networkx as nx
+import simpy
 
 from sim.scenario.model import Network as NetworkSettings
-from sim.world.clock import Clock
+from sim.world.clock import Action, Clock
 
 CONTROLLER = "controller"
 """The node of the controller (commit: isr). Its links are cut by partitions but lose nothing."""
@@ -29,17 +30,43 @@ class Link:
         span_ms: Number of different latencies.
         loss: Chance that a message is lost.
         draw: Its own stream of numbers in [0, 1).
+        network: Where it belongs to.
     """
 
-    __slots__ = ("cuts", "draw", "loss", "lowest_ms", "span_ms")
+    __slots__ = ("cuts", "draw", "loss", "lowest_ms", "network", "span_ms")
 
-    def __init__(self, latency_ms: tuple[int, int], loss: float, random: Random) -> None:
+    def __init__(
+        self, network: Network, latency_ms: tuple[int, int], loss: float, random: Random
+    ) -> None:
         """A link that works; `latency_ms` is inclusive on both ends."""
+        self.network = network
         self.cuts = 0
         self.lowest_ms = max(1, latency_ms[0])
         self.span_ms = max(1, latency_ms[1] - self.lowest_ms + 1)
         self.loss = loss
         self.draw = random.random
+
+
+def _deliver(message: Any) -> None:
+    link = message.link
+    if link.cuts:
+        link.network.lost += 1
+    else:
+        message.handler(*message.content)
+
+
+class Message(simpy.Event):
+    """A message on its way; see `Call` for why it looks like this."""
+
+    callbacks = (_deliver,)  # type: ignore[assignment]  # read once; SimPy sets None in the instance
+    _ok = True
+    _value = None
+
+    def __init__(self, link: Link, handler: Action, content: tuple[Any, ...]) -> None:
+        """Calls `handler(*content)` when it arrives, if the link works then."""
+        self.link = link
+        self.handler = handler
+        self.content = content
 
 
 class Network:
@@ -80,6 +107,7 @@ class Network:
         settings = self._exceptions.get((source, target), self._settings)
         reliable = CONTROLLER in (source, target)
         link = Link(
+            self,
             settings.latency_ms,
             0.0 if reliable else settings.loss,
             self._random(f"link {source} {target}"),
@@ -87,21 +115,15 @@ class Network:
         self.links[source][target] = link
         self.graph.add_edge(source, target)
 
-    def send(self, source: str, target: str, handler: Callable[..., object], *message: Any) -> None:
-        """Call `handler(*message)` at the target after the link's latency, unless it is lost."""
+    def send(self, source: str, target: str, handler: Action, *content: Any) -> None:
+        """Call `handler(*content)` at the target after the link's latency, unless it is lost."""
         link = self.links[source][target]
         self.sent += 1
         if link.cuts or (link.loss and link.draw() < link.loss):
             self.lost += 1
             return
         delay_ms = link.lowest_ms + int(link.draw() * link.span_ms)
-        self._clock.after(delay_ms, self._arrive, link, handler, message)
-
-    def _arrive(self, link: Link, handler: Callable[..., object], message: tuple[Any, ...]) -> None:
-        if link.cuts:
-            self.lost += 1
-            return
-        handler(*message)
+        self._clock.put(delay_ms, Message(link, handler, content))
 
     def outgoing(self, name: str) -> list[Link]:
         """The links on which `name` sends."""

@@ -26,7 +26,7 @@ class Node:
         spec: Its settings.
         name: What it is called.
         replica: Its state; up or down, its disk is here.
-        incarnation: How often it was started; messages to an earlier life are dropped.
+        incarnation: Which of its lives this is; what an earlier one was sent may be dropped.
         producers: What it knows of idempotent producers.
         desk: What it does as a leader; None while it does not lead.
         fetcher: What it does as a follower.
@@ -106,14 +106,17 @@ class Node:
             self.world.tell(events)
 
     def crash(self, *, lost_batches: int) -> None:
-        """Go down; the last batches are lost."""
+        """Go down; the last batches are lost, and connections to others are closed."""
         self.resign()
         self.fetcher.interrupt()
+        self.incarnation += 1
+        for node in self.world.nodes.values():
+            if node.desk is not None:
+                node.desk.parked.pop(self.name, None)
         self.changed(crash(self.replica, lost_batches=lost_batches))
 
     def restart(self) -> None:
         """Come back with what is on disk."""
-        self.incarnation += 1
         self.heard_ms = self.world.clock.now_ms
         rules = self.world.rules
         self.changed(restart(self.replica, leo_from_last_record=rules.leo_source == "last_record"))
@@ -131,9 +134,14 @@ class Node:
             answer = follower.fetcher.greeted
             self.world.network.send(self.name, follower.name, answer, number, self, epoch)
 
-    def answer_fetch(self, follower: Node, number: int, request: FetchRequest) -> None:
-        """Answer a fetch, at once or when there is something to say."""
-        if not self.replica.up:
+    def answer_fetch(
+        self, follower: Node, incarnation: int, number: int, request: FetchRequest
+    ) -> None:
+        """Answer a fetch, at once or when there is something to say.
+
+        One from an earlier life of the follower is dropped (KIP-903).
+        """
+        if not self.replica.up or follower.incarnation != incarnation:
             return
         if self.desk is not None:
             self.desk.fetch(follower, number, request)
