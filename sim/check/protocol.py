@@ -95,7 +95,10 @@ class StateMachineSafety(Invariant):
 
 @invariant
 class CommittedReplicated(Invariant):
-    """Who has to have committed offsets has them: every in-sync replica, or a majority."""
+    """Who has to have committed offsets has them: every in-sync replica, or a majority.
+
+    All that was ever committed counts, also what the present leader does not know to be.
+    """
 
     name = "committed-replicated"
     source = "StrongIsr; MajorityReachedHighWatermark (RaftEventSimulationTest)"
@@ -112,7 +115,8 @@ class CommittedReplicated(Invariant):
 
     def _judge(self, leader: str, what: str) -> None:
         ledger = self.ledger
-        below = ledger.disks[leader].hw
+        what = f"{what} {ledger.disks[leader].hw}"
+        below = len(ledger.committed)
         members = ledger.isr if ledger.rules.commit == "isr" else ledger.voters
         missing: list[tuple[str, int]] = []
         for name in members:
@@ -121,16 +125,16 @@ class CommittedReplicated(Invariant):
                 missing.append((name, offset))
         if ledger.rules.commit == "isr":
             for name, offset in missing:
-                self._report_missing(name, offset, f"{what} {below}", "in-sync replica")
+                self._report_missing(name, offset, what, "in-sync replica")
         elif len(missing) > len(members) - (len(members) // 2 + 1):
-            self._judge_majority(members, below, f"{what} {below}")
+            self._judge_majority(members, what)
 
-    def _judge_majority(self, voters: tuple[str, ...], below: int, what: str) -> None:
+    def _judge_majority(self, voters: tuple[str, ...], what: str) -> None:
         """Some voters lack something; report the offsets that too few have."""
         ledger = self.ledger
         needed = len(voters) // 2 + 1
         disks = [ledger.disks[name] for name in voters]
-        for offset in range(min(below, len(ledger.committed))):
+        for offset in range(len(ledger.committed)):
             if offset in ledger.committed_twice:
                 continue
             having = sum(1 for d in disks if offset < d.start or ledger.has_committed(d, offset))
