@@ -327,6 +327,33 @@ def report(
     print(f"report: {page}")
 
 
+@app.command()
+def draw(
+    story: Annotated[Path, typer.Argument(help="A story file.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The SVG file to write.")],
+    step: Annotated[
+        list[str] | None,
+        typer.Option(help="NUMBER=caption of a moment to show; more than once. Default: the end."),
+    ] = None,
+) -> None:
+    """Draw what the replicas' logs look like at chosen steps of a story."""
+    from sim.report.picture import draw_story
+    from sim.story import load_story, tell
+
+    captions = {}
+    for text in step or []:
+        number, equals, caption = text.partition("=")
+        if not equals or not number.isdecimal():
+            raise BadInput(f"--step {text}: expected NUMBER=caption")
+        captions[int(number)] = caption
+    run = tell(load_story(story))
+    picture = draw_story(run, captions or {len(run.story.steps): "at the end"})
+    if not output.parent.is_dir():
+        raise BadInput(f"--output {output}: no such folder: {output.parent}")
+    output.write_text(picture, encoding="utf-8")
+    print(output)
+
+
 @trace_app.command("git")
 def trace_git(
     repository: Annotated[Path, typer.Argument(help="A git repository.")],

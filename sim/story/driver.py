@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sim.check import Checker, Violation
@@ -41,6 +41,7 @@ class StoryRun:
         replicas: By name, in order of creation.
         leader: Who was elected last.
         events: (step, event) of everything that happened.
+        labels: The label of each record by its uid.
     """
 
     story: Story
@@ -48,6 +49,7 @@ class StoryRun:
     replicas: dict[str, ReplicaView]
     leader: str | None
     events: tuple[tuple[int, Event], ...]
+    labels: Mapping[int, str]
 
     @property
     def verdict(self) -> str:
@@ -115,6 +117,7 @@ class _Teller:
             {name: self._view(replica) for name, replica in self.replicas.items()},
             self.leader,
             tuple(self.events),
+            self.labels,
         )
 
     def _emit(self, events: Sequence[Event]) -> None:
