@@ -18,6 +18,16 @@ _KEEPS_POSITION = frozenset(
     {FaultKind.MIGRATE, FaultKind.UNCLEAN_MIGRATE, FaultKind.ROLL, FaultKind.SLOW_CLEANER}
 )
 """After these nobody has anything to catch up with, so no migration is made to follow."""
+_HUNT_OUTAGES = (
+    FaultKind.CRASH,
+    FaultKind.PARTITION,
+    FaultKind.ONE_WAY_PARTITION,
+    FaultKind.SLOW_FETCHER,
+    FaultKind.WIPE,
+)
+_HUNT_MS = 1_000
+"""Shorter idle phases leave no time for a tail to be cleaned and then missed."""
+_HUNT_BEFORE_MS = (50, 1_200)
 _NEWCOMERS_MAX = 2
 _LOST_BATCHES = (1, 6)
 _AIMED = 0.5
@@ -39,13 +49,14 @@ def draw_faults(
     random = rng.random
     count = between(rng, mix.faults)
     weights = _swarm_weights(mix, rng)
-    if not count or not weights[-1]:
-        return ()
+    hunts = random() < mix.tail_hunts and mix.faults[1] > 0
+    faults = _tail_hunt(mix, replicas, idle, rng) if hunts else []
+    if not weights[-1]:
+        count = 0
     aftermath = random()
     place = _KINDS.index(FaultKind.MIGRATE)
     migrates = weights[place] > weights[place - 1]
     newcomers = 0
-    faults: list[Fault] = []
     for _ in range(count):
         point = random() * weights[-1]
         kind = next(kind for kind, end in zip(_KINDS, weights, strict=True) if point < end)
@@ -66,6 +77,36 @@ def draw_faults(
                 faults.append(Fault(back_ms, FaultKind.MIGRATE, target))
     faults.sort(key=_by_time)
     return tuple(faults)
+
+
+def _tail_hunt(
+    mix: Mix, replicas: Sequence[str], idle: Sequence[tuple[int, int]], rng: Random
+) -> list[Fault]:
+    """Outage, roll, return, migration around one idle phase, each at a random time.
+
+    That is the order in which a cleaned tail can be lost (KIP-280, KAFKA-17076). Independent faults
+    rarely happen in it. Whether the tail loses, is cleaned in time and is missed stays open.
+    """
+    random, weights = rng.random, mix.weights
+    phases = [phase for phase in idle if phase[1] - phase[0] >= _HUNT_MS]
+    outages = list(accumulate([getattr(weights, kind) for kind in _HUNT_OUTAGES]))
+    if not phases or not outages[-1] or not weights.roll or not weights.migrate:
+        return []
+    start, end = phases[int(random() * len(phases))]
+    length = end - start
+    point = random() * outages[-1]
+    kind = next(kind for kind, sum_ in zip(_HUNT_OUTAGES, outages, strict=True) if point < sum_)
+    target = replicas[int(random() * len(replicas))]
+    away_ms = max(0, start - between(rng, _HUNT_BEFORE_MS))
+    roll_ms = start + int(random() * length * 0.3)
+    back_ms = start + int((0.2 + random() * 0.6) * length)
+    migrate_ms = back_ms + log_between(rng, _AFTERMATH_MS)
+    faults = [
+        Fault(away_ms, kind, target, back_ms - away_ms),
+        Fault(roll_ms, FaultKind.ROLL, "leader"),
+        Fault(migrate_ms, FaultKind.MIGRATE, target),
+    ]
+    return [fault for fault in faults if fault.at_ms < mix.duration_ms]
 
 
 def _by_time(fault: Fault) -> int:

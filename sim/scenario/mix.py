@@ -56,15 +56,18 @@ class Mix(BaseModel):
     """The built-in mix that the other fields start from."""
     duration_ms: Period = 10_000
     replicas: tuple[Annotated[int, Ge(1)], Annotated[int, Ge(1)]] = (3, 3)
-    sends: Counts = (60, 200)
+    sends: Counts = (80, 260)
     keys: tuple[Annotated[int, Ge(1)], Annotated[int, Ge(1)]] = (2, 12)
     producers: tuple[Annotated[int, Ge(1)], Annotated[int, Ge(1)]] = (1, 3)
     consumers: Counts = (1, 2)
     faults: Counts = (0, 8)
-    """Drawn faults; a migration that follows up on one comes on top."""
+    """A migration that follows up on a fault comes on top."""
     weights: Weights = Weights()
     kind_off: Share = 0.5
     """Chance that a scenario does without a kind of fault altogether."""
+    tail_hunts: Share = 0.3
+    """Chance that, on top, one idle phase sees an outage, a roll, the return and a migration to who
+    was away, in this order: the one that endangers the tail of a log, and rare by itself."""
     outage_ms: Times = (100, 6_000)
     """How long crashes, partitions and slowness last; short ones are as likely as long ones."""
     delete_share: Shares = (0.0, 0.4)
@@ -73,7 +76,7 @@ class Mix(BaseModel):
     lateness_ms: Times = (1, 4_000)
     idle_phases: Counts = (0, 3)
     """Phases in which nobody writes, so that the tail of the log can be cleaned."""
-    idle_ms: Times = (500, 5_000)
+    idle_ms: Times = (800, 5_000)
     transactional: Share = 0.25
     """Chance that a scenario has transactional producers."""
     not_idempotent: Share = 0.1

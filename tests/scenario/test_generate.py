@@ -110,6 +110,30 @@ def test_leadership_comes_to_replicas_that_were_just_away(cases: list[Scenario])
     assert found > 200
 
 
+def test_a_hunt_for_a_tail_goes_around_an_idle_phase_in_order() -> None:
+    hunting = BUILT_IN_MIXES["reference"].model_copy(
+        update={"tail_hunts": 1.0, "kind_off": 1.0, "idle_phases": (1, 1)}
+    )
+    hunts = [case for case in (generate(seed, hunting) for seed in range(200)) if case.faults]
+
+    assert len(hunts) > 100
+    for case in hunts:
+        outage, *rest = case.faults
+        times = [0, *(send.at_ms for send in case.workload.sends), case.duration_ms]
+        pauses = [(a, b) for a, b in pairwise(times) if b - a > 700]
+        back_ms = outage.at_ms + outage.duration_ms
+        assert any(outage.at_ms < end and start < back_ms for start, end in pauses)
+        migrations = [fault for fault in rest if fault.kind is FaultKind.MIGRATE]
+        assert all(fault.kind in (FaultKind.ROLL, FaultKind.MIGRATE) for fault in rest)
+        assert all(fault.target == outage.target and fault.at_ms > back_ms for fault in migrations)
+
+
+def test_without_hunts_and_kinds_nothing_breaks() -> None:
+    calm = BUILT_IN_MIXES["reference"].model_copy(update={"tail_hunts": 0.0, "kind_off": 1.0})
+
+    assert not any(generate(seed, calm).faults for seed in range(100))
+
+
 def test_transactions_end_after_their_sends_and_before_the_next_ones(
     cases: list[Scenario],
 ) -> None:
