@@ -158,7 +158,7 @@ class Faults:
         self._world.elections.reconnected(node)
 
     def _slow_fetcher(self, fault: Fault, node: Node) -> None:
-        slow_ms = max(1, self._world.scenario.timers.replica_lag_max_ms // 2)
+        slow_ms = max(1, self._world.scenario.timers.replica_lag_max_ms * 3 // 2)
         detail = f"one batch every {slow_ms} ms for {fault.duration_ms} ms"
         self._tell(node.name, fault, detail)
         node.fetcher.slow_ms = slow_ms

@@ -119,10 +119,12 @@ class Fetcher:
             self.ask()
 
     def _later(self, delay_ms: int) -> None:
-        self._node.world.clock.after(delay_ms, self._again, self._number)
+        clock = self._node.world.clock
+        self._deadline_ms = clock.now_ms + delay_ms + self._timeout_ms
+        clock.after(delay_ms, self._again, self._number)
 
     def greeted(self, number: int, leader: Node, epoch: int) -> None:
-        """The leader of `epoch` says hello."""
+        """Whom this replica takes for the leader of `epoch` says hello."""
         node = self._node
         if number != self._number or not node.replica.up:
             return

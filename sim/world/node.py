@@ -129,8 +129,8 @@ class Node:
         self.world.elections.wiped(self)
 
     def answer_greeting(self, follower: Node, number: int, epoch: int) -> None:
-        """Say hello to a new follower, unless the election has not been heard of here yet."""
-        if self.replica.up and self.replica.epoch >= epoch:
+        """Say hello to a new follower; it may have heard of the election before its leader has."""
+        if self.replica.up:
             answer = follower.fetcher.greeted
             self.world.network.send(self.name, follower.name, answer, number, self, epoch)
 
