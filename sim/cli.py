@@ -24,6 +24,7 @@ EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 EXIT_INCONCLUSIVE = 3
 EXIT_INTERRUPTED = 130
+WIDTH_WHEN_PIPED = 160
 
 app = typer.Typer(
     name="replog",
@@ -71,7 +72,8 @@ def _complain(text: str) -> None:
 
 def _console() -> Console:
     """For people: plain text when stdout is no terminal."""
-    return Console(highlight=False, soft_wrap=True)
+    width = None if sys.stdout.isatty() else WIDTH_WHEN_PIPED
+    return Console(highlight=False, soft_wrap=True, width=width)
 
 
 def _print_json(value: object) -> None:
@@ -363,7 +365,60 @@ def trace_git(
     """Turn a repository's history into a changelog: one row per changed path per commit."""
     from sim.changelog import write_git_changelog
 
-    print(write_git_changelog(repository, output, limit=limit))
+    made = write_git_changelog(repository, output, limit=limit)
+    print(
+        f"{made.path}: {made.changes:,} changes, {made.deletions:,} of them deletions, "
+        f"in {made.commits:,} commits"
+    )
+
+
+@trace_app.command("replay")
+def trace_replay(
+    file: Annotated[Path, typer.Argument(help="A trace, Parquet or CSV.")],
+    rule: RuleOption = None,
+    limit: Annotated[int | None, typer.Option(help="Only so many changes.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Replay a trace through three replicas, once per strategy, and compare what is kept."""
+    from dataclasses import asdict
+
+    from sim.compaction import STRATEGIES
+    from sim.replay_trace import replay_trace
+    from sim.replication import rules_from
+
+    values = _rule_values(rule)
+    strategies = [values.pop("strategy")] if "strategy" in values else list(STRATEGIES)
+    rules = rules_from({"preset": "kafka-4.0", "map_range": "full", **values}, where="--rule")
+    rows = []
+    for replayed in replay_trace(file, rules=rules, strategies=strategies, limit=limit):
+        rows.append(replayed)
+        print(f"{replayed.strategy}: {replayed.seconds:.1f} s", file=sys.stderr)
+    if as_json:
+        _print_json([asdict(row) for row in rows])
+        return
+    table = Table("strategy", box=None)
+    for name in (
+        "records in",
+        "records kept",
+        "keys",
+        "winners differing",
+        "tombstones left",
+        "verdict",
+        "seconds",
+    ):
+        table.add_column(name, justify="right")
+    for row in rows:
+        table.add_row(
+            row.strategy,
+            f"{row.records_in:,}",
+            f"{row.records_kept:,}",
+            f"{row.keys:,}",
+            f"{row.winners_differing:,}",
+            f"{row.tombstones_left:,}",
+            row.verdict,
+            f"{row.seconds:.1f}",
+        )
+    _console().print(table)
 
 
 @app.command("list")
