@@ -182,7 +182,7 @@ class RecordImmutable(Invariant):
 
 @invariant
 class HorizonStability(Invariant):
-    """A delete horizon, once set, does not change."""
+    """A delete horizon, once set, does not change as long as the batch is on the disk."""
 
     name = "horizon-stability"
     source = "KIP-534"
@@ -191,14 +191,16 @@ class HorizonStability(Invariant):
     def __init__(self, ledger: Ledger, report: Reporter) -> None:
         """No horizons yet."""
         super().__init__(ledger, report)
-        self._horizons: dict[tuple[str, int, int], int] = {}
+        self._horizons: dict[str, dict[int, int]] = {}
 
     def on_cleaned(self, event: Cleaned) -> None:
         """Compare with the horizon the same batch had."""
+        if not event.horizons:
+            return
         disk = self.ledger.disks[event.replica]
+        known = self._horizons.setdefault(event.replica, {})
         for base, horizon in event.horizons:
-            identity = (event.replica, base, disk.lineage[base])
-            first = self._horizons.setdefault(identity, horizon)
+            first = known.setdefault(base, horizon)
             if first != horizon and disk.at(base) != HOLE:
                 self.violated(
                     event.replica,
@@ -207,3 +209,24 @@ class HorizonStability(Invariant):
                     f"{event.replica} moved the delete horizon of the batch at {base} from "
                     f"{first} ms to {horizon} ms.",
                 )
+
+    def on_truncated(self, event: Truncated) -> None:
+        """What comes to the cut offsets is another batch, or another copy."""
+        self._forget(event.replica, event.target)
+
+    def on_replica_crashed(self, event: ReplicaCrashed) -> None:
+        """The same for a lost tail."""
+        self._forget(event.replica, event.log_end_offset)
+
+    def on_replica_wiped(self, event: ReplicaWiped) -> None:
+        """The same for a new disk."""
+        self._forget(event.replica, 0)
+
+    def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
+        """The same for a log that was replaced."""
+        self._forget(event.replica, 0)
+
+    def _forget(self, replica: str, end: int) -> None:
+        known = self._horizons.get(replica)
+        if known:
+            self._horizons[replica] = {base: at for base, at in known.items() if base < end}
