@@ -93,9 +93,10 @@ def become_follower(follower: Replica, leader: Replica, *, rules: Rules) -> list
     Source: KIP-101 (AbstractFetcherThread.truncateToEpochEndOffsets), KIP-279 for the repetition.
     """
     if rules.fencing:
-        if leader.epoch < follower.epoch:
+        epoch = leader.epoch if leader.leadership is None else leader.leadership.epoch
+        if epoch < follower.epoch:
             return []
-        follower.sees(leader.epoch)
+        follower.sees(epoch)
     follower.leadership = None
     events = drop_download(follower, reason="a new leader")
     log = follower.log

@@ -151,14 +151,13 @@ def drop_download(follower: Replica, *, reason: str) -> list[Event]:
 def _install(follower: Replica, snapshot: Snapshot) -> list[Event]:
     """Replace the log, atomically (KafkaMetadataLog.truncateToLatestSnapshot).
 
-    A snapshot that would move the replica back is dropped: it has to be of a later epoch, or end
-    above the log.
+    A snapshot that ends at or below the log's end, and is of no later epoch, is dropped: the log
+    got ahead of it while it was fetched. A log that ends below the snapshot is replaced even if its
+    last epoch is later, as after an unclean election; Kafka throws there.
     """
     log, id_ = follower.log, snapshot.id
     follower.download = None
-    if id_.epoch < log.epochs.latest or (
-        id_.epoch == log.epochs.latest and id_.end_offset <= log.log_end_offset
-    ):
+    if id_.epoch <= log.epochs.latest and id_.end_offset <= log.log_end_offset:
         return [SnapshotFetchDropped(follower.name, *id_, "the log is ahead of it")]
     installed = SnapshotInstalled(
         follower.name,
