@@ -100,53 +100,53 @@ def _times(shape: WorkloadShape, duration_ms: int, rng: Random) -> tuple[list[in
         count = shape.sends * done // busy - len(times)
         length = end - start
         times.extend(sorted([start + (word * length >> 32) for word in words(rng, count)]))
-        tails.add(len(times) - 1)
+        if count:
+            tails.add(len(times) - 1)
     return times, tails
 
 
 def _sends(shape: WorkloadShape, times: list[int], tails: set[int], rng: Random) -> list[Send]:
     """One send per time; versions and timestamps of a key ascend except where a send is late."""
-    count, producers, total = shape.keys, shape.producers, len(times)
-    deleted_below, late_below = shape.delete_share * WORD, shape.late_share * WORD
-    unversioned_below, lateness = shape.unversioned_share * WORD, shape.lateness_ms
+    count, producers, lateness, total = shape.keys, shape.producers, shape.lateness_ms, len(times)
+    deleted_below, late_below, unversioned_below, tail_deleted_below, tail_late_below = [
+        int(share * WORD)
+        for share in (
+            shape.delete_share,
+            shape.late_share,
+            shape.unversioned_share,
+            shape.deleted_tail,
+            shape.late_tail,
+        )
+    ]
     names = [f"k{number}" for number in range(1, count + 1)]
     versions, newest = [0] * count, [-1] * count
-    chosen = 0
-    sends: list[Send] = []
     drawn = words(rng, 6 * total)
-    columns = [drawn[first::6] for first in range(6)]
-    for index, (at_ms, place, writer, fate, luck, lag, mark) in enumerate(
-        zip(times, *columns, strict=True)
-    ):
-        deletes, late = fate < deleted_below, luck < late_below
-        tail = index in tails
-        if tail:
-            late, deletes = luck < shape.late_tail * WORD, fate < shape.deleted_tail * WORD
-        if not (tail and late):  # a tail can only lose on a key that was written before
-            chosen = (place * place >> 32 if shape.hot else place) * count >> 32
-        version, timestamp_ms = versions[chosen], at_ms
-        if late and version:
-            timestamp_ms = max(0, newest[chosen] - 1 - (lag * lateness >> 32))
-            version = max(0, version - (lag % 3) - tail)
+    places, writers, fates, lucks, lags, marks = [drawn[first::6] for first in range(6)]
+    if shape.hot:
+        places = tuple([place * place >> 32 for place in places])
+    chosen = [place * count >> 32 for place in places]
+    late = [luck < late_below for luck in lucks]
+    deleted = [fate < deleted_below for fate in fates]
+    for index in sorted(tails):
+        deleted[index] = fates[index] < tail_deleted_below
+        late[index] = lucks[index] < tail_late_below
+        if late[index] and index:  # only a key that was written before has a newer version
+            chosen[index] = chosen[index - 1]
+    authors = [1 + (writer * producers >> 32) for writer in writers]
+    versioned = [mark >= unversioned_below for mark in marks]
+    sends: list[Send] = []
+    for index, (at_ms, key, author) in enumerate(zip(times, chosen, authors, strict=True)):
+        version, timestamp_ms = versions[key], at_ms
+        if late[index] and version:
+            lag = lags[index]
+            timestamp_ms = max(0, newest[key] - 1 - (lag * lateness >> 32))
+            version = max(0, version - (lag % 3) - (index in tails))
         else:
-            versions[chosen] = version = version + 1
-            newest[chosen] = at_ms
-        value = None if deletes else f"v{index}"
-        number = None if mark < unversioned_below else version
-        sends.append(
-            _new(
-                Send,
-                (
-                    at_ms,
-                    1 + (writer * producers >> 32),
-                    names[chosen],
-                    value,
-                    timestamp_ms,
-                    number,
-                    0,
-                ),
-            )
-        )
+            versions[key] = version = version + 1
+            newest[key] = at_ms
+        value = None if deleted[index] else f"v{index}"
+        number = version if versioned[index] else None
+        sends.append(_new(Send, (at_ms, author, names[key], value, timestamp_ms, number, 0)))
     return sends
 
 
