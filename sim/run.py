@@ -89,7 +89,7 @@ def run_scenario(
     """
     names = default_invariants()
     extra = [*also_check, *(scenario.expect.checked or ())]
-    recorder = _Recorder(Checker(scenario.rules, [*names, *extra]), trace)
+    recorder = _Recorder(Checker(scenario.rules, [*names, *extra], zombies_count=False), trace)
     outcome = simulate(scenario, recorder.take)
     checker = recorder.checker
     if checker.violations:

@@ -25,13 +25,17 @@ class Checker:
         names: Iterable[str],
         *,
         label: Callable[[int], str | None] = lambda _: None,
+        zombies_count: bool = True,
     ) -> None:
-        """A checker for the named invariants; `label` names records by uid in sentences."""
+        """A checker for the named invariants.
+
+        `label` names records by uid in sentences; for `zombies_count` see Ledger.
+        """
         discover()
         self.violations: list[Violation] = []
         self._seen: set[tuple[str, str | None, int | None, str | None]] = set()
         self._at = 0
-        self.ledger = Ledger(rules, label=label)
+        self.ledger = Ledger(rules, label=label, zombies_count=zombies_count)
         wanted = set(names)
         self._invariants = [
             cls(self.ledger, self._record) for name, cls in INVARIANTS.items() if name in wanted

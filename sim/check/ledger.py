@@ -136,6 +136,10 @@ class Ledger:
         uid_at: (offset, epoch) -> uid first assigned there.
         contested: Offsets that were given to more than one uid.
         disagreeing: Contested offsets at which disks hold different uids at present.
+        zombies_count: Whether an append by a deposed leader that has not heard of it yet is held
+            to `no-offset-reuse`. The story format says so; in a timed run such an append is what
+            epochs are there for: it is never committed, and truncated when the leader hears.
+        newest_epoch: The highest epoch anybody was elected in.
         leader: Who was elected last.
         isr: The in-sync set, as the leader that changed it last sees it.
         voters: Who counts for a majority.
@@ -146,10 +150,16 @@ class Ledger:
     """
 
     def __init__(
-        self, rules: Rules, *, label: Callable[[int], str | None] = lambda _: None
+        self,
+        rules: Rules,
+        *,
+        label: Callable[[int], str | None] = lambda _: None,
+        zombies_count: bool = True,
     ) -> None:
         """An empty book for a run under `rules`; `label` names uids in sentences."""
         self.rules = rules
+        self.zombies_count = zombies_count
+        self.newest_epoch = 0
         self._version = strategy_for(rules.strategy, header=rules.strategy_header).version
         self._is_tombstone = TOMBSTONE_MARKS[rules.tombstone_mark]
         self._label = label
@@ -321,6 +331,7 @@ class Ledger:
 
     def _elected(self, event: LeaderElected) -> None:
         self.leader, self.isr, self.voters = event.replica, event.isr, event.voters
+        self.newest_epoch = max(self.newest_epoch, event.epoch)
 
     def _isr_changed(self, event: IsrChanged) -> None:
         self.isr = event.isr

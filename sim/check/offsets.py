@@ -118,6 +118,8 @@ class NoOffsetReuse(Invariant):
         committed = ledger.committed
         if event.batch.base_offset >= len(committed):
             return
+        if not ledger.zombies_count and event.batch.epoch < ledger.newest_epoch:
+            return
         for record in event.batch.records:
             offset = record.offset
             if offset < len(committed) and committed[offset] != record.uid:
