@@ -248,8 +248,10 @@ class Ledger:
         judge those), is aborted data, or has no key.
         """
         known = self.written.get(uid)
-        if known is None or known.control is not None or known.tombstone:
+        if known is None or known.tombstone:
             return True
+        if known.control is not None:
+            return known.control is not Control.LEADER_CHANGE
         key = known.record.key
         if key is None or uid in self.aborted:
             return True

@@ -41,7 +41,7 @@ def receive_fetch(
         own = log.epochs.end_offset_for(epoch, log.log_end_offset)
         return truncate(follower, min(own.end_offset, end, log.log_end_offset))
     if response.answer is Answer.REBUILD:
-        return wipe(follower, reason="below a removed tombstone")
+        return _rebuild(follower)
     return _start_download(follower, response)
 
 
@@ -69,6 +69,14 @@ def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: i
     if high_watermark > log.high_watermark:
         log.high_watermark = high_watermark
         events.append(HighWatermarkMoved(follower.name, high_watermark, False))
+    return events
+
+
+def _rebuild(follower: Replica) -> list[Event]:
+    """Start over from an empty log; unlike a new disk, the replica keeps the epoch it has seen."""
+    epoch = follower.epoch
+    events = wipe(follower, reason="below a removed tombstone")
+    follower.epoch = epoch
     return events
 
 
