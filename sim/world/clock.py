@@ -25,10 +25,11 @@ class Call(simpy.Event):
     """One call at one later moment: a message's arrival or a timer's end.
 
     What a `Timeout` with one callback is, but a third of its price: it has been triggered from the
-    start and nobody else waits for it, so all but the call itself is the same for every one.
+    start and nobody else waits for it, so all but the call itself is the same for every one; SimPy
+    sets `callbacks` to None in the instance when it has read it.
     """
 
-    callbacks = (_perform,)  # type: ignore[assignment]  # read once; SimPy sets None in the instance
+    callbacks = (_perform,)  # type: ignore[assignment]
     _ok = True
     _value = None
 

@@ -25,7 +25,8 @@ class Counts:
     Attributes:
         faults: Faults that did something.
         sends_acknowledged: Batches and markers that their producer knows to be committed.
-        sends_given_up: Batches whose producer ran out of retries; they may be in the log.
+        sends_given_up: Batches whose producer ran out of retries (they may be in the log), or that
+            were never sent before the end.
         repeats_recognised: Retries of idempotent producers that were not appended again.
     """
 

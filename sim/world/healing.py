@@ -41,10 +41,8 @@ class Healing:
     def run(self) -> str | None:
         """Heal, synchronise, clean, read to the end; why it did not work, or None."""
         self._faults.end()
+        self._producers.stop()
         unfinished = self._wait_for_rest()
-        if unfinished is None:
-            self._producers.abort_open_transactions()
-            unfinished = self._wait_for_rest()
         if unfinished is not None:
             return unfinished
         self._clean_to_a_fixpoint()

@@ -111,6 +111,8 @@ class Housekeeper:
     def _snapshot(self) -> None:
         """Take a snapshot at the own high watermark; drop what an older one covers.
 
+        No snapshot ends within a transaction: its end is the last stable offset (KIP-868).
+
         The previous snapshot is where the log starts then, so at least one always remains and a
         follower that reads it has time (KafkaMetadataLog.maybeClean).
         """
@@ -123,7 +125,8 @@ class Housekeeper:
         if not replica.up:
             return
         previous = replica.latest_snapshot()
-        taken = take_snapshot(replica, replica.log.high_watermark, rules=world.rules)
+        end_offset = min(replica.log.high_watermark, stable_offset(replica, rules=world.rules))
+        taken = take_snapshot(replica, end_offset, rules=world.rules)
         world.tell(taken)
         if taken and previous is not None:
             world.tell(delete_prefix(replica, previous.id.end_offset))

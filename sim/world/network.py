@@ -58,7 +58,7 @@ def _deliver(message: Any) -> None:
 class Message(simpy.Event):
     """A message on its way; see `Call` for why it looks like this."""
 
-    callbacks = (_deliver,)  # type: ignore[assignment]  # read once; SimPy sets None in the instance
+    callbacks = (_deliver,)  # type: ignore[assignment]
     _ok = True
     _value = None
 

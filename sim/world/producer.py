@@ -18,15 +18,22 @@ if TYPE_CHECKING:
     from sim.world.context import World
     from sim.world.node import Node
 
+Headers = tuple[tuple[str, bytes], ...]
+"""Name and value of each header of a record."""
+
 MAX_BATCH_RECORDS = 16
 """Most records that wait together for the answer to an earlier batch and go as one."""
 
 
 class Line(NamedTuple):
-    """Decisions that become one batch: records of one producer, or the end of a transaction."""
+    """Decisions that become one batch: records of one producer, or the end of a transaction.
+
+    `headers` are those of each record beside its version; empty = no record has any.
+    """
 
     sends: tuple[Send, ...]
     end: EndTransaction | None = None
+    headers: tuple[Headers, ...] = ()
 
 
 class Flight:
@@ -134,10 +141,10 @@ class Producer:
         """The next decision, with those that fit into the same batch."""
         queue = self._queue
         line = queue.popleft()
-        if not self.idempotent or line.end is not None:
+        if not self.idempotent or line.end is not None or line.headers:
             return line
         sends = line.sends
-        while queue and queue[0].end is None:
+        while queue and queue[0].end is None and not queue[0].headers:
             more = queue[0].sends
             if more[0].transaction != sends[0].transaction:
                 break
@@ -226,14 +233,18 @@ class Producer:
         world = self._world
         header, offset = world.rules.strategy_header, node.replica.log.log_end_offset
         flagged = world.rules.tombstone_mark != "null_value"
-        sends = flight.line.sends
+        sends, more = flight.line.sends, flight.line.headers
+        versions: list[Headers] = [
+            () if send.version is None else ((header, encode_version(send.version)),)
+            for send in sends
+        ]
         records = tuple(
             Record(
                 offset + index,
                 send.key,
                 send.value,
                 send.timestamp_ms,
-                () if send.version is None else ((header, encode_version(send.version)),),
+                versions[index] + more[index] if more else versions[index],
                 flagged and send.value is None,
                 world.take_uid(),
             )
@@ -286,6 +297,11 @@ class Producer:
         flight.done_ms = clock.now_ms + latency_ms
         if self._queue:
             clock.after(latency_ms, self._pump)
+
+    def stop(self) -> None:
+        """Give up what was not sent yet; what is on its way is still answered or given up."""
+        self._world.counts.sends_given_up += len(self._queue)
+        self._queue.clear()
 
     def abort_open_transaction(self) -> None:
         """What the coordinator does when a transaction takes too long (transaction.timeout.ms)."""

@@ -37,7 +37,7 @@ class Producers:
         lines += [(end.at_ms, 1, Line((), end)) for end in workload.ends]
         lines.sort(key=lambda entry: entry[:2])
         self._lines = deque(lines)
-        self._trace: Iterator[tuple[Send, ...]] | None = None
+        self._trace: Iterator[Line] | None = None
         self._tracer: Producer | None = None
 
     def start(self) -> None:
@@ -69,11 +69,11 @@ class Producers:
         source = self._world.scenario.workload.trace
         assert source is not None
         if self._tracer.idle:
-            sends = next(self._trace, None)
-            if sends is None:
+            line = next(self._trace, None)
+            if line is None:
                 self._trace = None
                 return
-            self._tracer.decide(Line(sends))
+            self._tracer.decide(line)
         self._world.clock.after(max(1, source.interval_ms), self._decide_trace)
 
     @property
@@ -88,17 +88,21 @@ class Producers:
             return False
         return all(producer.idle for producer in self._producers.values())
 
-    def abort_open_transactions(self) -> None:
-        """End every transaction that was left open, as its coordinator does in the end."""
+    def stop(self) -> None:
+        """Nothing more is sent; transactions that are still open end as their coordinator wants."""
+        for producer in self._producers.values():
+            producer.stop()
         for number in self._transactional:
             self._producers[number].abort_open_transaction()
 
 
-def _trace_batches(source: TraceSource, number: int) -> Iterator[tuple[Send, ...]]:
+def _trace_batches(source: TraceSource, number: int) -> Iterator[Line]:
     """The changes of a file in batches, read as they are needed."""
     changes = islice(read_changes(Path(source.path)), source.limit)
     while batch := tuple(islice(changes, max(1, source.batch_records))):
-        yield tuple(
+        sends = tuple(
             Send(0, number, change.key, change.value, change.timestamp_ms, change.version)
             for change in batch
         )
+        headers = tuple(change.headers for change in batch)
+        yield Line(sends, headers=headers if any(headers) else ())
