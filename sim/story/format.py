@@ -338,7 +338,7 @@ def _parse_line(line: str, where: str) -> dict[str, Any]:
         name, equals, value = word.partition("=")
         if not (equals and name in order):
             free = next((field for field in positional if field not in given), None)
-            if free is None and spec.fields()[order[-1]] is REPLICAS:
+            if free is None and order and spec.fields()[order[-1]] is REPLICAS:
                 given[order[-1]] = f"{given[order[-1]]},{word}"
                 continue
             if free is None:
