@@ -1,0 +1,131 @@
+"""Hand-made events for tests of the checker: what a core with a mistake would tell."""
+
+from collections.abc import Iterable, Sequence
+
+from sim.check import Checker
+from sim.log import Batch, Control, Record, control_batch, data_batch
+from sim.replication import Rules
+from sim.trace import (
+    Appended,
+    Cleaned,
+    Copied,
+    Event,
+    HighWatermarkMoved,
+    LeaderElected,
+    Quiesced,
+    Removal,
+    ReplicaAdded,
+)
+
+RULES = Rules(commit="isr", delete_retention_ms=100)
+
+
+def violations_of(name: str, events: Iterable[Event], *, rules: Rules = RULES) -> list[str]:
+    """The sentences of invariant `name` after `events`."""
+    checker = Checker(rules, [name])
+    for number, event in enumerate(events, start=1):
+        checker.on(number, event)
+    return [violation.sentence for violation in checker.violations]
+
+
+def checked(events: Iterable[Event], *, rules: Rules = RULES) -> Checker:
+    """A checker without invariants that has taken `events`: its ledger is what counts."""
+    checker = Checker(rules, [])
+    for number, event in enumerate(events, start=1):
+        checker.on(number, event)
+    return checker
+
+
+def record(offset: int, key: str | None, value: str | None = "v", *, uid: int = 0) -> Record:
+    """A record; its uid is 100 + offset unless given. A value of None makes it a tombstone."""
+    return Record(offset, key, value, 0, (), uid=uid or 100 + offset)
+
+
+def batch(
+    offset: int,
+    key: str | None,
+    value: str | None = "v",
+    *,
+    uid: int = 0,
+    epoch: int = 1,
+    pid: int = -1,
+) -> Batch:
+    """A batch of one record."""
+    return data_batch(
+        (record(offset, key, value, uid=uid),),
+        epoch=epoch,
+        producer_id=pid,
+        transactional=pid >= 0,
+    )
+
+
+def marker(offset: int, pid: int, *, commit: bool, epoch: int = 1) -> Batch:
+    """A transaction marker with uid 100 + offset."""
+    control = Control.COMMIT if commit else Control.ABORT
+    return control_batch(
+        offset, epoch=epoch, control=control, timestamp_ms=0, producer_id=pid, uid=100 + offset
+    )
+
+
+def cluster(*names: str, isr: Sequence[str] = ()) -> list[Event]:
+    """Replicas; the first one leads epoch 1."""
+    members = tuple(isr or names)
+    added: list[Event] = [ReplicaAdded(name) for name in names]
+    return [*added, LeaderElected(names[0], 1, 0, members, members)]
+
+
+def appended(replica: str, *batches: Batch) -> list[Event]:
+    """A leader appends batches, one by one."""
+    return [Appended(replica, each) for each in batches]
+
+
+def copied(replica: str, leader: str, at: int, *batches: Batch, end: int | None = None) -> Copied:
+    """A follower at log end `at` copies batches."""
+    return Copied(replica, leader, at, batches, batches[-1].last_offset + 1 if end is None else end)
+
+
+def committed(leader: str, end: int) -> HighWatermarkMoved:
+    """A leader's high watermark moves to `end`."""
+    return HighWatermarkMoved(leader, end, leading=True)
+
+
+def superseded(offset: int, key: str, by: int) -> Removal:
+    """The record at `offset` goes because the one at `by` beats it."""
+    return Removal(offset, 100 + offset, key, "superseded", by)
+
+
+def removed(offset: int, key: str | None, reason: str) -> Removal:
+    """The record at `offset` goes for another reason."""
+    return Removal(offset, 100 + offset, key, reason, None)
+
+
+def cleaned(
+    replica: str,
+    bound: int,
+    *removals: Removal,
+    emptied: tuple[int, ...] = (),
+    dropped: tuple[int, ...] = (),
+    horizons: tuple[tuple[int, int], ...] = (),
+    protected: int | None = None,
+    end: int | None = None,
+    hw: int | None = None,
+) -> Cleaned:
+    """A pass below `bound`; without `end` and `hw` the log ends, and is committed, at the bound."""
+    return Cleaned(
+        replica,
+        0,
+        bound,
+        removals,
+        emptied,
+        dropped,
+        horizons,
+        protected,
+        bound if end is None else end,
+        bound if hw is None else hw,
+        (0, 0),
+    )
+
+
+def at_rest(leader: str | None) -> Quiesced:
+    """The cluster is at rest."""
+    return Quiesced(leader, synced=True)

@@ -1,0 +1,145 @@
+"""For each invariant the story that violates it, and its nearest neighbour that does not.
+
+Most neighbours are one rule apart, the others a step or two.
+"""
+
+PAIRS: dict[str, tuple[str, str]] = {
+    "clean-prefix": (
+        "kip280_20_dirty_map_keeps_both_versions",
+        "kip280_21_full_map_keeps_the_winner",
+    ),
+    "committed-never-lost": (
+        "kip101_05_committed_record_nowhere_on_the_leader",
+        "kip101_06_committed_record_on_the_leader",
+    ),
+    "committed-replicated": (
+        "isr_01_join_by_high_watermark_only",
+        "isr_02_join_by_epoch_start",
+    ),
+    "compaction-bound": (
+        "bound_01_uncommitted_evicts_committed",
+        "bound_02_cleaning_stops_at_the_high_watermark",
+    ),
+    "consistent-read": (
+        "readers_01_two_records_at_one_offset",
+        "readers_02_one_record_at_one_offset",
+    ),
+    "consumer-no-skip": (
+        "kip280_07_log_end_from_last_record",
+        "kip280_08_log_end_stored",
+    ),
+    "consumer-tombstone-visibility": (
+        "kip534_03_merged_segment_looks_old",
+        "kip534_09_true_modification_times",
+    ),
+    "election-safety": ("raft_07_forgotten_vote", "raft_08_vote_in_a_new_epoch"),
+    "epoch-monotonic": (
+        "raft_11_epochs_fall_along_the_log",
+        "raft_12_epochs_rise_along_the_log",
+    ),
+    "follower-position-sound": (
+        "kip280_16_believed_position_epoch_truncation_no_fix",
+        "kip280_37_believed_position_request",
+    ),
+    "hole-justified": (
+        "bound_01_uncommitted_evicts_committed",
+        "bound_02_cleaning_stops_at_the_high_watermark",
+    ),
+    "leader-append-only": ("raft_13_leader_cuts_its_own_log", "raft_14_leader_asks_nobody_older"),
+    "leader-completeness": (
+        "kip280_16_believed_position_epoch_truncation_no_fix",
+        "kip280_17_believed_position_epoch_truncation_empty_batch",
+    ),
+    "leader-never-loads-snapshot": (
+        "snap_14_leader_loads_a_snapshot",
+        "snap_15_follower_loads_a_snapshot",
+    ),
+    "leo-convergence": (
+        "kip280_09_quiet_partition_never_catches_up",
+        "kip280_10_quiet_partition_empty_batch",
+    ),
+    "leo-preservation": (
+        "kip280_49_cleaning_moves_the_log_end",
+        "kip280_50_cleaning_leaves_the_log_end",
+    ),
+    "log-matching": (
+        "kip279_01_one_question_is_not_enough",
+        "kip279_02_ask_until_the_epochs_match",
+    ),
+    "lso-progress": ("txn_02_commit_marker_lost", "txn_06_commit_marker_coordinated"),
+    "materialized-state-equivalence": (
+        "kip630_01_tombstone_removed_too_early",
+        "kip630_02_gated_by_every_log_end",
+    ),
+    "no-offset-reuse": (
+        "kip280_15_believed_position_hw_truncation_no_fix",
+        "kip280_26_believed_position_hw_truncation_empty_batch",
+    ),
+    "no-resurrection": (
+        "kip630_07_rebuild_forgotten_by_the_next_leader",
+        "kip630_08_rebuild_handed_on",
+    ),
+    "no-truncation-below-hw": (
+        "raft_09_stale_leader_is_followed",
+        "raft_10_stale_leader_is_refused",
+    ),
+    "offset-epoch-uniqueness": (
+        "raft_04_leader_resumes_its_epoch",
+        "raft_05_leader_needs_a_new_epoch",
+    ),
+    "prefix-deletion-safety": (
+        "snap_06_prefix_deleted_without_a_snapshot",
+        "snap_11_prefix_deleted_behind_a_snapshot",
+    ),
+    "record-offset-uniqueness": (
+        "kip280_01_followers_assign_offsets",
+        "kip280_04_followers_assign_offsets_leo_retention",
+    ),
+    "replica-convergence": (
+        "kip279_01_one_question_is_not_enough",
+        "kip279_03_diverging_epoch_in_the_fetch",
+    ),
+    "slot-agreement": (
+        "kip280_15_believed_position_hw_truncation_no_fix",
+        "kip280_16_believed_position_epoch_truncation_no_fix",
+    ),
+    "snapshot-at-log-start": (
+        "snap_06_prefix_deleted_without_a_snapshot",
+        "snap_11_prefix_deleted_behind_a_snapshot",
+    ),
+    "snapshot-bound": ("snap_05_above_the_high_watermark", "snap_10_at_the_high_watermark"),
+    "snapshot-consistency": ("snap_05_above_the_high_watermark", "snap_10_at_the_high_watermark"),
+    "state-machine-safety": (
+        "raft_01_commit_old_epoch_by_counting",
+        "raft_03_commit_only_above_the_epoch_start",
+    ),
+    "tombstone-eventually-removed": (
+        "kip534_04_merged_segment_never_looks_old",
+        "kip534_05_horizon_does_not_move",
+    ),
+    "tombstone-safety": (
+        "kip630_01_tombstone_removed_too_early",
+        "kip630_02_gated_by_every_log_end",
+    ),
+    "truncation-below-log-start": (
+        "log_start_01_truncation_below_the_log_start",
+        "log_start_02_truncation_to_the_log_start",
+    ),
+    "txn-isolation": ("txn_01_abort_marker_lost", "txn_04_abort_marker_coordinated"),
+    "txn-marker-safety": ("txn_01_abort_marker_lost", "txn_04_abort_marker_coordinated"),
+    "winner-retained": (
+        "bound_04_winner_missing_on_a_replica",
+        "bound_05_winner_kept_on_every_replica",
+    ),
+}
+"""Invariant -> (id of a story that violates it, id of the nearest one that does not)."""
+
+UNREACHABLE: dict[str, str] = {
+    "horizon-stability": "tests/check/test_cleaning.py",
+    "hw-monotonic": "tests/check/test_protocol.py",
+    "hw-within-log": "tests/check/test_protocol.py",
+    "record-immutable": "tests/check/test_cleaning.py",
+    "snapshot-fetch-progress": "tests/check/test_snapshots.py",
+    "snapshot-never-regresses": "tests/check/test_snapshots.py",
+}
+"""Invariants that no rule of the core can violate: hand-made events do, in the file named."""

@@ -1,0 +1,149 @@
+"""Every story in scenarios/ meets its expectation, and together they cover rules and invariants."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from difflib import SequenceMatcher
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from sim.check.checker import story_invariants
+from sim.check.registry import INVARIANTS, discover
+from sim.replication.rules import RULES, RuleValue
+from sim.story import Story, load_story, tell
+from tests.story.pairs import PAIRS, UNREACHABLE
+
+ROOT = Path(__file__).parents[2]
+PATHS = sorted(
+    path
+    for path in (ROOT / "scenarios").rglob("*.yaml")
+    if path.read_text(encoding="utf-8").startswith("format: replog-story/1")
+)
+WITHOUT_EFFECT = {
+    "offset_assignment": "the op `push` is the naive design; it is allowed under any rule",
+}
+"""Rules that change nothing in a story, and why."""
+
+
+@cache
+def loaded(path: Path) -> Story:
+    return load_story(path)
+
+
+@cache
+def by_id() -> dict[str, Story]:
+    return {story.id: story for story in map(loaded, PATHS)}
+
+
+def outcome(story: Story) -> object:
+    """What a story ends with: what was violated, and each replica."""
+    run = tell(story)
+    return sorted(run.violated), run.replicas, run.leader
+
+
+@cache
+def known_outcome(story_id: str) -> object:
+    return outcome(by_id()[story_id])
+
+
+def distance(one: Story, other: Story) -> int:
+    """Rules that differ, plus steps that were added, removed or replaced."""
+    changed = len(one.rules.differing_from(other.rules))
+    left = [(step.op, str(step.fields)) for step in one.steps]
+    right = [(step.op, str(step.fields)) for step in other.steps]
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
+        changed += 0 if tag == "equal" else max(i2 - i1, j2 - j1)
+    return changed
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_a_story_ends_as_it_says(path: Path) -> None:
+    assert tell(loaded(path)).differences() == []
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_a_story_says_what_it_is_about_and_who_says_so(path: Path) -> None:
+    story = loaded(path)
+
+    assert story.id == path.stem
+    assert story.title
+    assert story.source
+
+
+def test_no_two_stories_share_an_id() -> None:
+    assert len({story.id for story in map(loaded, PATHS)}) == len(PATHS) > 100
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_a_story_is_told_the_same_way_twice(path: Path) -> None:
+    story = loaded(path)
+
+    assert tell(story).events == tell(story).events
+
+
+def test_every_invariant_has_a_violating_story_or_a_unit_test() -> None:
+    discover()
+
+    assert sorted([*PAIRS, *UNREACHABLE]) == sorted(INVARIANTS)
+
+
+@pytest.mark.parametrize("name", UNREACHABLE)
+def test_an_invariant_without_a_story_has_both_unit_tests(name: str) -> None:
+    source = (ROOT / UNREACHABLE[name]).read_text(encoding="utf-8")
+
+    assert f'violations_of("{name}"' in source
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_an_invariant_can_be_violated_and_its_neighbour_holds(name: str) -> None:
+    violating, near_miss = (by_id()[story_id] for story_id in PAIRS[name])
+
+    for story in (violating, near_miss):
+        assert name in (story.expect.checked or story_invariants(liveness=False))
+    assert name in tell(violating).violated
+    assert name not in tell(near_miss).violated
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_neighbour_is_near(name: str) -> None:
+    violating, near_miss = (by_id()[story_id] for story_id in PAIRS[name])
+
+    assert 1 <= distance(violating, near_miss) <= 3
+
+
+def changes() -> Iterator[tuple[str, RuleValue, RuleValue]]:
+    """Every rule with every change of its value."""
+    for name, spec in RULES.items():
+        if name not in WITHOUT_EFFECT:
+            for before in spec.values:
+                yield from ((name, before, after) for after in spec.values if after != before)
+
+
+@pytest.mark.parametrize(("rule", "before", "after"), list(changes()))
+def test_a_rule_value_makes_a_difference_in_some_story(
+    rule: str, before: RuleValue, after: RuleValue
+) -> None:
+    told = [story for story in by_id().values() if getattr(story.rules, rule) == before]
+
+    assert any(
+        outcome(replace(story, rules=story.rules.with_values({rule: after})))
+        != known_outcome(story.id)
+        for story in told
+    )
+
+
+@pytest.mark.parametrize("rule", WITHOUT_EFFECT)
+def test_a_rule_said_to_be_without_effect_has_none(rule: str) -> None:
+    for story in by_id().values():
+        for value in RULES[rule].values:
+            changed = replace(story, rules=story.rules.with_values({rule: value}))
+            assert outcome(changed) == known_outcome(story.id)
+
+
+def test_numbers_in_rules_make_a_difference() -> None:
+    longer = by_id()["kip534_01_horizon_of_the_batch"]
+    alone = by_id()["isr_03_leader_alone_in_sync"]
+
+    for story, change in ((longer, {"delete_retention_ms": 101}), (alone, {"min_isr": 2})):
+        assert outcome(replace(story, rules=story.rules.with_values(change))) != outcome(story)
