@@ -41,11 +41,10 @@ class Consumer:
         spec, clock = self._spec, self._world.clock
         now_ms = clock.now_ms
         clock.after(max(1, spec.poll_ms), self._poll)
-        for start_ms, end_ms in spec.pauses:
-            if start_ms <= now_ms < end_ms:
-                return
+        if spec.pauses and any(start_ms <= now_ms < end_ms for start_ms, end_ms in spec.pauses):
+            return
         node = self._source()
-        if node is not None:
+        if node is not None and node.replica.log.high_watermark != self.position:
             self.read(node, spec.max_batches)
 
     def _source(self) -> Node | None:

@@ -101,6 +101,14 @@ class Fetcher:
             self.acknowledged = request.offset
             send(node.name, leader, target.answer_fetch, node, node.incarnation, number, request)
 
+    def waits_for(self, number: int) -> bool:
+        """Whether the answer to request `number` would be followed by the same request at once."""
+        return number == self._number and not self.slow_ms and self._node.replica.up
+
+    def wait_on(self) -> None:
+        """The request on its way goes on waiting, as if it had been asked again."""
+        self._deadline_ms = self._node.world.clock.now_ms + self._timeout_ms
+
     def _watch(self) -> None:
         """Ask again when the deadline of the last request has passed without an answer."""
         self._watching = False

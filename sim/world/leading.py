@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from sim.log import Batch
 from sim.replication.leader import answer_fetch, append
-from sim.replication.messages import Answer, FetchRequest
+from sim.replication.messages import Answer, FetchRequest, FetchResponse
 from sim.trace import Event, HighWatermarkMoved
 
 if TYPE_CHECKING:
@@ -184,36 +184,64 @@ class Desk:
         """Answer every waiting fetch."""
         if self.parked:
             parked, self.parked = self.parked, {}
-            for fetch in parked.values():
-                self._answer(fetch)
+            self._answer(parked.values())
 
-    def _answer(self, fetch: Parked) -> None:
-        """Answer a fetch that has waited, whatever there is to say."""
+    def _answer(self, fetches: Iterable[Parked]) -> None:
+        """Answer fetches that have waited, whatever there is to say.
+
+        Their positions are recorded already, so equal questions have equal answers.
+        """
         node = self._node
-        if node.desk is not self:
-            return
-        world, follower = node.world, fetch.follower
-        response, events = answer_fetch(node.replica, fetch.request, rules=world.rules)
-        self.react(events)
-        if response.answer is Answer.RECORDS:
+        world = node.world
+        same: tuple[FetchRequest, FetchResponse] | None = None
+        for follower, number, request, _ in fetches:
+            if node.desk is not self:
+                return
+            if same is not None and same[0][1:] == request[1:]:
+                response = same[1]
+            else:
+                response, events = answer_fetch(node.replica, request, rules=world.rules)
+                self.react(events)
+                if response.answer is Answer.RECORDS:
+                    same = request, response
             self._told[follower.name] = response.high_watermark
-        world.network.send(
-            node.name, follower.name, follower.fetcher.receive, fetch.number, response
-        )
+            world.network.send(node.name, follower.name, follower.fetcher.receive, number, response)
+
+    def _renews(self, fetch: Parked) -> bool:
+        """Whether a wait that is over goes on; nobody would notice the difference.
+
+        When the answer would say nothing new, no message can be lost, and the follower would ask
+        the same again at once, then the empty answer and the next fetch are left out.
+        """
+        follower = fetch.follower
+        log = follower.replica.log
+        world = self._node.world
+        known = min(self._node.replica.log.high_watermark, log.log_end_offset)
+        if (
+            log.high_watermark < known
+            or world.rules.lag_guard != "none"
+            or not follower.fetcher.waits_for(fetch.number)
+            or not world.network.is_sound(self._node.name, follower.name)
+        ):
+            return False
+        follower.heard_ms = world.clock.now_ms
+        follower.fetcher.wait_on()
+        self._note_fetch(follower.name, fetch.request.offset)
+        self._park(follower, fetch.number, fetch.request)
+        return True
 
     def _end_waits(self) -> None:
         """Answer the fetches that have waited long enough; come back for the others."""
-        self._waiting = False
         node = self._node
-        if node.desk is not self or not self.parked:
-            return
-        clock = node.world.clock
-        due = [name for name, fetch in self.parked.items() if fetch.deadline_ms <= clock.now_ms]
-        for name in due:
-            fetch = self.parked.pop(name, None)
-            if fetch is not None:
-                self._answer(fetch)
-        if self.parked and not self._waiting:
-            self._waiting = True
-            first_ms = min(fetch.deadline_ms for fetch in self.parked.values())
-            clock.after(max(1, first_ms - clock.now_ms), self._end_waits)
+        if node.desk is self and self.parked:
+            clock = node.world.clock
+            now_ms = clock.now_ms
+            due = [fetch for fetch in self.parked.values() if fetch.deadline_ms <= now_ms]
+            for fetch in due:
+                del self.parked[fetch.follower.name]
+            self._answer([fetch for fetch in due if not self._renews(fetch)])
+            if self.parked:
+                first_ms = min([fetch.deadline_ms for fetch in self.parked.values()])
+                clock.after(max(1, first_ms - now_ms), self._end_waits)
+                return
+        self._waiting = False

@@ -46,6 +46,14 @@ class Link:
         self.loss = loss
         self.draw = random.random
 
+    def latency_ms(self) -> int:
+        """How long the next message takes, in ms."""
+        return self.lowest_ms + int(self.draw() * self.span_ms)
+
+    def loses(self) -> bool:
+        """Whether the next message is lost."""
+        return self.loss > 0 and self.draw() < self.loss
+
 
 def _deliver(message: Any) -> None:
     link = message.link
@@ -84,7 +92,7 @@ class Network:
         self, clock: Clock, settings: NetworkSettings, random: Callable[[str], Random]
     ) -> None:
         """A network without nodes; `random` gives the stream for a purpose."""
-        self._clock = clock
+        self._put = clock.put
         self._settings = settings
         self._random = random
         self._exceptions = {(link.source, link.target): link for link in settings.links}
@@ -94,6 +102,7 @@ class Network:
         self.slowest_ms = max(1, *slowest)
         self.sent = 0
         self.lost = 0
+        self._clients: list[Link] = []
 
     def add(self, name: str) -> None:
         """Connect a new node with every other one."""
@@ -115,6 +124,13 @@ class Network:
         self.links[source][target] = link
         self.graph.add_edge(source, target)
 
+    def client(self, name: str) -> Link:
+        """A link between a client and whichever replica it talks to."""
+        settings = self._settings
+        link = Link(self, settings.latency_ms, settings.loss, self._random(name))
+        self._clients.append(link)
+        return link
+
     def send(self, source: str, target: str, handler: Action, *content: Any) -> None:
         """Call `handler(*content)` at the target after the link's latency, unless it is lost."""
         link = self.links[source][target]
@@ -123,7 +139,7 @@ class Network:
             self.lost += 1
             return
         delay_ms = link.lowest_ms + int(link.draw() * link.span_ms)
-        self._clock.put(delay_ms, Message(link, handler, content))
+        self._put(delay_ms, Message(link, handler, content))
 
     def outgoing(self, name: str) -> list[Link]:
         """The links on which `name` sends."""
@@ -136,6 +152,11 @@ class Network:
     def reaches(self, source: str, target: str) -> bool:
         """Whether messages from `source` to `target` get through, loss aside."""
         return self.links[source][target].cuts == 0
+
+    def is_sound(self, one: str, other: str) -> bool:
+        """Whether no message between two nodes can be lost at present, in either direction."""
+        there, back = self.links[one][other], self.links[other][one]
+        return not (there.cuts or back.cuts or there.loss or back.loss)
 
     @staticmethod
     def cut(links: Iterable[Link]) -> None:
@@ -155,3 +176,5 @@ class Network:
             for link in targets.values():
                 link.cuts = 0
                 link.loss = 0.0
+        for link in self._clients:
+            link.loss = 0.0

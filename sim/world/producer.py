@@ -70,10 +70,10 @@ class Producer:
     """
 
     __slots__ = (
-        "_draw",
         "_failed",
         "_flights",
         "_leader",
+        "_link",
         "_queue",
         "_sequence",
         "_settings",
@@ -93,7 +93,7 @@ class Producer:
         self.number = number
         self.idempotent = idempotent
         self.patient = patient
-        self._draw = world.random(f"producer {number}").random
+        self._link = world.network.client(f"producer {number}")
         self._queue: deque[Line] = deque()
         self._flights: list[Flight] = []
         self._leader: str | None = None
@@ -109,17 +109,12 @@ class Producer:
 
     def decide(self, line: Line) -> None:
         """Send this, after what was decided before."""
-        self._queue.append(line)
-        self._pump()
-
-    def _latency_ms(self) -> int:
-        lowest_ms, highest_ms = self._world.scenario.network.latency_ms
-        lowest_ms = max(1, lowest_ms)
-        return lowest_ms + int(self._draw() * max(1, highest_ms - lowest_ms + 1))
-
-    def _is_lost(self) -> bool:
-        loss = self._world.scenario.network.loss
-        return loss > 0 and self._draw() < loss
+        flights = self._flights
+        if self._queue or (flights and self.idempotent):
+            self._queue.append(line)
+            self._pump()
+        else:
+            self._send(line)
 
     def _drop_answered(self) -> None:
         flights = self._flights
@@ -131,11 +126,13 @@ class Producer:
         """Send what may be sent now."""
         self._drop_answered()
         while self._queue and not (self.idempotent and self._flights):
-            line = self._next_line()
-            flight = Flight(line, self._sequence if self.idempotent else -1)
-            self._sequence += len(line.sends)
-            self._flights.append(flight)
-            self._transmit(flight)
+            self._send(self._next_line())
+
+    def _send(self, line: Line) -> None:
+        flight = Flight(line, self._sequence if self.idempotent else -1)
+        self._sequence += len(line.sends)
+        self._flights.append(flight)
+        self._transmit(flight)
 
     def _next_line(self) -> Line:
         """The next decision, with those that fit into the same batch."""
@@ -165,9 +162,9 @@ class Producer:
         if not self._watching:
             self._watching = True
             clock.after(max(1, self._settings.retry_ms), self._watch)
-        if self._leader is not None and not self._is_lost():
+        if self._leader is not None and not self._link.loses():
             node = world.nodes[self._leader]
-            clock.after(self._latency_ms(), self._arrive, node, flight, flight.tries)
+            clock.after(self._link.latency_ms(), self._arrive, node, flight, flight.tries)
 
     def _watch(self) -> None:
         """Try again what was not answered in time, or give it up."""
@@ -210,7 +207,7 @@ class Producer:
         if not node.replica.up:
             return
         if node.desk is None:
-            self._world.clock.after(self._latency_ms(), self._refused, flight, tries)
+            self._world.clock.after(self._link.latency_ms(), self._refused, flight, tries)
         elif flight.line.end is not None:
             self._append_marker(node, flight, flight.line.end)
         else:
@@ -232,7 +229,7 @@ class Producer:
             return
         world = self._world
         header, offset = world.rules.strategy_header, node.replica.log.log_end_offset
-        flagged = world.rules.tombstone_mark != "null_value"
+        marked = world.rules.tombstone_mark != "null_value"
         sends, more = flight.line.sends, flight.line.headers
         versions: list[Headers] = [
             () if send.version is None else ((header, encode_version(send.version)),)
@@ -245,7 +242,7 @@ class Producer:
                 send.value,
                 send.timestamp_ms,
                 versions[index] + more[index] if more else versions[index],
-                flagged and send.value is None,
+                marked and send.value is None if send.flag is None else send.flag,
                 world.take_uid(),
             )
             for index, send in enumerate(sends)
@@ -289,11 +286,11 @@ class Producer:
 
     def _acknowledged(self, flight: Flight) -> None:
         """At the leader: it is committed; the answer takes its time, or gets lost."""
-        if flight.done_ms is not None or self._is_lost():
+        if flight.done_ms is not None or self._link.loses():
             return
         clock = self._world.clock
         self._world.counts.sends_acknowledged += 1
-        latency_ms = self._latency_ms()
+        latency_ms = self._link.latency_ms()
         flight.done_ms = clock.now_ms + latency_ms
         if self._queue:
             clock.after(latency_ms, self._pump)
