@@ -175,6 +175,14 @@ def disk_full(out: Path) -> str:
     return f"{out}: no space left on the disk; finished waves are kept, --resume continues"
 
 
+def worker_died(out: Path) -> str:
+    """The line for a worker that did not live to report what went wrong."""
+    return (
+        f"{out}: a worker process died (out of memory?); "
+        "finished waves are kept, --resume continues"
+    )
+
+
 def _read_plan_file(out: Path) -> dict[str, Any]:
     path = out / PLAN_FILE
     try:

@@ -16,7 +16,8 @@ from typing import Annotated, Literal, cast
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from sim.errors import BadInput
-from sim.replication.rules import Rules, RuleValue, rules_from
+from sim.replication import rules_from
+from sim.replication.rules import Rules, RuleValue
 from sim.scenario.load import load_model
 from sim.scenario.mix import Mix
 

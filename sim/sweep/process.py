@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from sim.errors import BadInput
 from sim.sweep.counting import count_files
 from sim.sweep.layout import Wave
-from sim.sweep.output import RUNS, STAGING, VIOLATIONS, clear_errors, commit_wave
+from sim.sweep.output import RUNS, STAGING, VIOLATIONS, clear_errors, commit_wave, worker_died
 from sim.sweep.plan import Sweep
 from sim.sweep.progress import Reporter
 from sim.sweep.row import VIOLATIONS_SCHEMA, runs_schema, split_tables
@@ -82,10 +82,7 @@ class ProcessEngine:
             with clear_errors(self.work.out):
                 self._run(pool, waves, report)
         except BrokenProcessPool:
-            raise BadInput(
-                f"{self.work.out}: a worker process died (out of memory?); "
-                "finished waves are kept, --resume continues"
-            ) from None
+            raise BadInput(worker_died(self.work.out)) from None
         finally:
             pool.shutdown(cancel_futures=True)
 

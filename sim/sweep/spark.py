@@ -22,7 +22,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from sim.errors import BadInput
 from sim.sweep.layout import Wave
-from sim.sweep.output import RUNS, STAGING, VIOLATIONS, commit_wave, disk_full
+from sim.sweep.output import RUNS, STAGING, VIOLATIONS, commit_wave, disk_full, worker_died
 from sim.sweep.plan import Sweep
 from sim.sweep.progress import Reporter
 from sim.sweep.row import NESTED, worker_schema
@@ -186,6 +186,8 @@ def _readable(error: Exception, out: Path) -> Exception:
     text = str(error)
     if "No space left on device" in text or "Disk quota exceeded" in text:
         return BadInput(disk_full(out))
+    if "Python worker exited unexpectedly" in text:
+        return BadInput(worker_died(out))
     if isinstance(error, OSError) or "Permission denied" in text or "Mkdirs failed" in text:
         return BadInput(f"{out}: cannot be written; finished waves are kept, --resume continues")
     return error

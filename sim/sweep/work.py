@@ -32,6 +32,8 @@ WALL_BOUND_SECONDS = 60.0
 this one is for what those do not see."""
 ROWS_PER_BATCH = 50
 ERROR_LENGTH_MAX = 8_000
+RATE_CASES_MAX = 50
+"""Cases on which the rate is measured, at most."""
 
 RunCase = Callable[[Rules], Run]
 OpenCase = Callable[[Sweep, int], RunCase]
@@ -148,7 +150,7 @@ def measure_rate(
     """Runs per second of this process, from the sweep's first cases. Only blocks depend on it."""
     started = time.perf_counter()
     runs = 0
-    for _row in rows_of_cases(sweep, range(sweep.count), open_case=open_case):
+    for _row in rows_of_cases(sweep, range(min(sweep.count, RATE_CASES_MAX)), open_case=open_case):
         runs += 1
         if time.perf_counter() - started > budget_seconds:
             break

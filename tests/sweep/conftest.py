@@ -1,0 +1,24 @@
+"""One Spark session for all tests that need one; plans that cost nothing to run."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[object]:
+    """A session that the sweeps under test find and use. Its workers can import `tests`."""
+    from sim.sweep.session import spark_session
+
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), before)))
+    with spark_session(master="local[2,3]") as session:
+        yield session
+    if before is None:
+        del os.environ["PYTHONPATH"]
+    else:
+        os.environ["PYTHONPATH"] = before

@@ -1,0 +1,87 @@
+"""Simulations that cost nothing, for tests of what happens around them.
+
+A module of its own, importable by worker processes and by Spark's Python workers.
+"""
+
+import hashlib
+import os
+import random
+import signal
+import time
+
+from sim.check.counters import COUNTERS
+from sim.check.registry import Violation
+from sim.replication.rules import Rules
+from sim.run import Run
+from sim.sweep.plan import Plan, Sweep
+from sim.sweep.work import RunCase
+
+FAR = 2**53 + 1
+"""Not representable as a double."""
+
+
+def plan(**changes: object) -> Plan:
+    """Three rule sets on cases that are never simulated."""
+    fields: dict[str, object] = {
+        "format": "replog-sweep/1",
+        "title": "a test",
+        "source": "none",
+        "count": 40,
+        "seed": 7,
+        "generate": {"mix": "reference"},
+        "rules": {"strategy": "header"},
+        "rule_sets": [{"fix": "none"}, {"fix": "leo_retention"}, {"fix": "empty_batch"}],
+    }
+    return Plan.model_validate(fields | changes)
+
+
+def digest(*parts: object) -> str:
+    return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+
+
+def quick(sweep: Sweep, case_id: int) -> RunCase:
+    """Some runs violate, some are inconclusive, some fail; all of it follows from the seed."""
+    seed = sweep.case_seed(case_id)
+
+    def run(rules: Rules) -> Run:
+        rng = random.Random(f"{seed}/{rules.fix}")
+        chance = {"none": 0.5, "leo_retention": 0.2, "empty_batch": 0.0}[rules.fix]
+        if rng.random() < 0.1:
+            raise ArithmeticError(f"the {rules.fix} run failed\nat seed {seed % 3}")
+        unclear = rng.random() < 0.1
+        found = violations(rng) if rng.random() < chance and not unclear else ()
+        return Run(
+            id="quick",
+            seed=seed,
+            rules=rules,
+            verdict="inconclusive" if unclear else "violated" if found else "holds",
+            reason="max_events: 9" if unclear else None,
+            violations=found,
+            counters={name: rng.randrange(100) for name in COUNTERS} | {"events": FAR + case_id},
+            reached=tuple(name for name in ("b-claim", "a-claim") if rng.random() < 0.5),
+            digest=digest(seed, rules),
+            weather=digest(seed),
+        )
+
+    return run
+
+
+def violations(rng: random.Random) -> tuple[Violation, ...]:
+    first = rng.randrange(3)  # few values, so that the order of the shortest has ties
+    return tuple(
+        Violation("rare" if at == 29 else "common", first + at, "r1", FAR + at, None, f"it is {at}")
+        for at in range(30)
+    )
+
+
+def slow(sweep: Sweep, case_id: int) -> RunCase:
+    """`quick` at 50 cases a second."""
+    time.sleep(0.02)
+    return quick(sweep, case_id)
+
+
+def deadly(sweep: Sweep, case_id: int) -> RunCase:
+    """Takes its process along in the last case, as running out of memory does."""
+    if case_id == sweep.count - 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return quick(sweep, case_id)

@@ -1,0 +1,272 @@
+"""Both engines make the same tables, whatever the blocks; what was finished survives."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sim.errors import BadInput
+from sim.sweep import find_run, load_sweep, load_violations, replay
+from sim.sweep.plan import number_runs
+from sim.sweep.row import TIMING_COLUMNS, VIOLATIONS_SCHEMA, runs_schema
+from sim.sweep.runner import EngineName, run_sweep
+from tests.sweep.conftest import ROOT
+from tests.sweep.fakes import FAR, deadly, plan, quick, slow
+
+CASES = 1_000
+"""Three waves."""
+
+on_spark = pytest.param("spark", marks=pytest.mark.spark)
+
+
+@pytest.fixture(params=["process", on_spark])
+def engine(request: pytest.FixtureRequest) -> EngineName:
+    if request.param == "spark":
+        request.getfixturevalue("spark")
+    name: EngineName = request.param
+    return name
+
+
+@pytest.fixture(scope="session")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sweep that all others must equal."""
+    out = tmp_path_factory.mktemp("reference") / "out"
+    run_sweep(plan(), out=out, count=CASES, engine="process", open_case=quick)
+    return out
+
+
+def table(out: Path, name: str = "runs") -> pa.Table:
+    """All rows of a table, in order, without what depends on the machine."""
+    read = pq.read_table(out / name)
+    order = [
+        (column, "ascending") for column in ("run_id", "position") if column in read.schema.names
+    ]
+    return read.sort_by(order).drop_columns([c for c in TIMING_COLUMNS if c in read.schema.names])
+
+
+def assert_same(out: Path, other: Path) -> None:
+    assert table(out).equals(table(other))
+    assert table(out, "violations").equals(table(other, "violations"))
+    for name in ("plan.json", "tallies.json", "summary.csv"):
+        assert (out / name).read_text() == (other / name).read_text(), name
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sweep of one wave."""
+    out = tmp_path_factory.mktemp("small") / "out"
+    run_sweep(plan(), out=out, engine="process", partitions=2, open_case=quick)
+    return out
+
+
+@pytest.mark.parametrize("partitions", [1, 4, 7])
+def test_any_engine_with_any_blocks_makes_the_same_tables(
+    engine: EngineName, partitions: int, small: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+
+    run_sweep(plan(), out=out, engine=engine, partitions=partitions, open_case=quick)
+
+    assert_same(out, small)
+    runs, violations = load_sweep(out), load_violations(out)
+    ended = runs[runs.verdict != "error"]
+    assert set(ended.events - ended.case_id) == {FAR}  # which no double can hold
+    assert set(violations.offset - violations.position) == {FAR}
+
+
+def test_integer_columns_stay_integers_in_a_data_frame(small: Path) -> None:
+    runs = load_sweep(small)
+
+    assert (runs.seed.dtype, runs.run_id.dtype) == ("int64", "int64")
+    assert (runs.events.dtype, runs.first_violation_ms.dtype) == ("Int64", "Int64")
+    assert runs.seed.max() > FAR
+
+
+def test_a_table_has_every_run_once_with_the_columns_of_its_schema(reference: Path) -> None:
+    sweep = number_runs(plan(), count=CASES)
+
+    runs = pq.read_table(reference / "runs")
+    violations = pq.read_table(reference / "violations")
+
+    assert runs.schema.equals(runs_schema(sweep))
+    assert violations.schema.equals(VIOLATIONS_SCHEMA)
+    assert runs.column("run_id").to_pylist() == list(range(3 * CASES))
+    assert sorted(path.name for path in reference.iterdir()) == [
+        "plan.json",
+        "runs",
+        "summary.csv",
+        "tallies.json",
+        "violations",
+    ]
+
+
+def test_failing_runs_are_rows_and_the_sweep_goes_on(reference: Path) -> None:
+    runs = load_sweep(reference)
+
+    failed = runs[runs.verdict == "error"]
+    assert 0 < len(failed) < len(runs)
+    assert failed.error.str.contains("ArithmeticError").all()
+    assert failed.digest.isna().all()
+    assert runs[runs.verdict != "error"].digest.notna().all()
+
+
+def interrupt_after_a_wave(out: Path) -> Callable[[int], None]:
+    def report(_done: int) -> None:
+        if list(out.glob("runs/*")):
+            raise KeyboardInterrupt
+
+    return report
+
+
+def test_ctrl_c_keeps_finished_waves_and_a_resumed_sweep_is_the_same(
+    engine: EngineName, reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        reporting = _Reporting(interrupt_after_a_wave(out))
+        patch.setattr("sim.sweep.runner.show_progress", lambda *_, **__: reporting)
+        with pytest.raises(KeyboardInterrupt):
+            run_sweep(plan(), out=out, count=CASES, engine=engine, open_case=quick)
+    kept = sorted(out.glob("runs/*"))
+    assert 1 <= len(kept) < 3
+    assert not (out / ".staging").exists()
+
+    result = run_sweep(plan(), out=out, count=CASES, engine=engine, resume=True, open_case=quick)
+
+    assert result.runs_before == sum(
+        pq.read_metadata(out / "runs" / name).num_rows for name in kept
+    )
+    assert_same(out, reference)
+
+
+class _Reporting:
+    def __init__(self, report: Callable[[int], None]) -> None:
+        self.report = report
+
+    def __enter__(self) -> Callable[[int], None]:
+        return self.report
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def test_a_wave_whose_worker_dies_leaves_no_rows_and_its_neighbours_stay(
+    engine: EngineName, reference: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+
+    with pytest.raises(BadInput, match=r"worker process died.*--resume") as caught:
+        run_sweep(plan(), out=out, count=CASES, engine=engine, partitions=2, open_case=deadly)
+
+    assert "\n" not in str(caught.value)
+    assert "wave-00002.parquet" not in {path.name for path in (out / "runs").iterdir()}
+    run_sweep(plan(), out=out, count=CASES, engine=engine, resume=True, open_case=quick)
+    assert_same(out, reference)
+
+
+@pytest.mark.spark
+def test_a_sweep_that_was_killed_can_be_resumed_on_the_other_engine(
+    spark: object, reference: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    program = (
+        "from pathlib import Path\n"
+        "from sim.sweep import run_sweep\n"
+        "from tests.sweep.fakes import plan, slow\n"
+        "if __name__ == '__main__':\n"
+        f"    run_sweep(plan(), out=Path({str(out)!r}), count={CASES}, engine='process',\n"
+        "              partitions=8, open_case=slow)\n"
+    )
+    (tmp_path / "program.py").write_text(program)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        [sys.executable, tmp_path / "program.py"],
+        cwd=ROOT,
+        env=environment,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:
+        deadline = time.monotonic() + 60
+        while not list(out.glob("runs/*")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGKILL)
+    kept = list(out.glob("runs/*"))
+    assert 1 <= len(kept) < 3
+    assert (out / ".staging").exists()  # what it was at
+
+    run_sweep(plan(), out=out, count=CASES, engine="spark", resume=True, open_case=quick)
+
+    assert_same(out, reference)
+
+
+def test_violations_without_their_wave_do_not_stay(reference: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(reference, out)
+    (out / "runs" / "wave-00001.parquet").unlink()  # as if killed between the two renames
+
+    result = run_sweep(plan(), out=out, count=CASES, engine="process", resume=True, open_case=quick)
+
+    assert result.runs_before == 2_001
+    assert_same(out, reference)
+
+
+@pytest.mark.spark
+def test_a_session_that_was_there_is_used_and_left_running(spark: object, tmp_path: Path) -> None:
+    from pyspark.sql import SparkSession
+
+    run_sweep(plan(), out=tmp_path / "out", engine="spark", count=1, open_case=quick)
+
+    assert SparkSession.getActiveSession() is spark
+    assert spark.range(3).count() == 3  # type: ignore[attr-defined]
+
+
+def test_hash_seeds_do_not_reach_the_tables(tmp_path: Path) -> None:
+    for seed in ("1", "2"):
+        out = str(tmp_path / seed)
+        program = (
+            "from pathlib import Path\n"
+            "from sim.sweep import run_sweep\n"
+            "from tests.sweep.fakes import plan\n"
+            "if __name__ == '__main__':\n"
+            f"    run_sweep(plan(), out=Path({out!r}), count=4, engine='process')\n"
+        )
+        (tmp_path / "program.py").write_text(program)
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed}
+        subprocess.run(
+            [sys.executable, tmp_path / "program.py"], cwd=ROOT, env=environment, check=True
+        )
+
+    assert_same(tmp_path / "1", tmp_path / "2")
+
+
+def test_simulated_runs_are_the_same_on_both_engines_and_replay_to_their_digests(
+    engine: EngineName, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    run_sweep(plan(), out=out, count=6, engine=engine, partitions=3)
+    run_sweep(plan(), out=tmp_path / "other", count=6, engine="process", partitions=1)
+
+    assert_same(out, tmp_path / "other")
+    for run_id in (0, 1, 5, 10, 17):
+        row, made = find_run(out, run_id), replay(out, run_id)
+        assert row["error"] is None
+        assert (made.digest, made.verdict) == (row["digest"], row["verdict"])
+        assert made.rules.fix == row["fix"]
+        assert made.seed == row["seed"]
+    weather = load_sweep(out).groupby("case_id").weather.nunique()
+    assert set(weather) == {1}
+
+
+def test_the_slow_case_is_the_quick_one() -> None:
+    sweep = number_runs(plan())
+    rules = sweep.rule_sets[0].rules
+
+    assert slow(sweep, 1)(rules) == quick(sweep, 1)(rules)

@@ -1,0 +1,103 @@
+"""Starting Spark: what is said when that cannot work, and what is not imported until it must be."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sim.errors import BadInput
+from sim.sweep.runner import run_sweep
+from sim.sweep.session import find_java, spark_session
+from tests.sweep.fakes import plan, quick
+
+PACKAGE = "openjdk-17-jre-headless"
+
+
+def test_without_java_the_package_to_install_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(BadInput, match=PACKAGE):
+        run_sweep(plan(), out=tmp_path / "out", engine="spark", open_case=quick)
+
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_java_home_without_java_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+
+    with pytest.raises(BadInput, match=f"JAVA_HOME is {tmp_path}.*{PACKAGE}"):
+        find_java()
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("""echo 'openjdk version "11.0.2" 2019-01-15' >&2""", "is Java 11"),
+        ("""echo 'java version "1.8.0_292"' >&2""", "is Java 8"),
+        ("exit 1", "does not run"),
+    ],
+)
+def test_a_java_that_spark_cannot_use_is_refused(
+    answer: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f"#!/bin/sh\n{answer}\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+
+    with pytest.raises(BadInput, match=f"{words}.*{PACKAGE}"):
+        find_java()
+
+
+def test_a_new_java_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("""#!/bin/sh\necho 'openjdk version "21.0.1" 2023-10-17' >&2\n""")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+
+    assert find_java() == java
+
+
+def test_spark_connect_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+
+    with pytest.raises(BadInput, match="Connect"), spark_session(master="sc://somewhere"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ({"engine": "flink"}, "one of spark, process"),
+        ({"partitions": 0}, "partitions 0"),
+        ({"count": 0}, "count 0"),
+    ],
+)
+def test_options_out_of_range_are_refused_before_anything_is_written(
+    option: dict[str, object], words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(BadInput, match=words):
+        run_sweep(plan(), out=tmp_path / "out", open_case=quick, **option)  # type: ignore[arg-type]
+
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_package_is_imported_without_spark_and_without_data_frames() -> None:
+    program = (
+        "import sys, sim.sweep, sim.sweep.process\n"
+        "print([name for name in ('pyspark', 'pandas', 'matplotlib') if name in sys.modules])"
+    )
+
+    answer = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=os.environ
+    )
+
+    assert answer.stdout == "[]\n"

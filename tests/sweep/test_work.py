@@ -1,0 +1,127 @@
+"""What a worker does with a case: whatever happens in a run is a row."""
+
+import contextlib
+import time
+
+import pytest
+
+from sim.check.counters import COUNTERS
+from sim.check.registry import Violation
+from sim.replication.rules import Rules
+from sim.run import Run
+from sim.sweep.plan import Sweep, number_runs
+from sim.sweep.row import NESTED, VIOLATIONS_PER_RUN_MAX, reported, worker_schema
+from sim.sweep.work import RunCase, batches_of_cases, measure_rate, rows_of_cases, wall_clock_bound
+from tests.sweep.fakes import FAR, plan, quick
+
+SWEEP = number_runs(plan())
+
+
+def test_the_scenario_of_a_case_is_drawn_once_for_all_rule_sets() -> None:
+    opened = []
+
+    def open_case(sweep: Sweep, case_id: int) -> RunCase:
+        opened.append(case_id)
+        return quick(sweep, case_id)
+
+    rows = list(rows_of_cases(SWEEP, range(4), open_case=open_case))
+
+    assert opened == [0, 1, 2, 3]
+    assert [row["run_id"] for row in rows] == list(range(12))
+    assert [row["fix"] for row in rows[:3]] == ["none", "leo_retention", "empty_batch"]
+    assert len({row["seed"] for row in rows}) == 4
+
+
+def test_an_exception_in_a_run_is_a_row_with_its_traceback() -> None:
+    def open_case(_sweep: Sweep, _case_id: int) -> RunCase:
+        def run(rules: Rules) -> Run:
+            raise KeyError(rules.fix)
+
+        return run
+
+    rows = list(rows_of_cases(SWEEP, range(2), open_case=open_case))
+
+    assert [row["verdict"] for row in rows] == ["error"] * 6
+    assert rows[1]["error"].endswith("KeyError: 'leo_retention'\n")
+    assert "in run" in rows[1]["error"]
+
+
+def test_a_case_that_cannot_be_drawn_is_an_error_under_every_rule_set() -> None:
+    def open_case(_sweep: Sweep, case_id: int) -> RunCase:
+        raise RecursionError(f"case {case_id}")
+
+    rows = list(rows_of_cases(SWEEP, range(1), open_case=open_case))
+
+    assert [row["error"].splitlines()[-1] for row in rows] == ["RecursionError: case 0"] * 3
+
+
+def test_a_run_without_end_is_inconclusive_and_names_the_bound() -> None:
+    def open_case(_sweep: Sweep, _case_id: int) -> RunCase:
+        def run(_rules: Rules) -> Run:
+            while True:
+                with contextlib.suppress(Exception):  # no handler may swallow the bound
+                    time.sleep(10)
+
+        return run
+
+    rows = list(rows_of_cases(SWEEP, range(1), open_case=open_case, bound_seconds=0.05))
+
+    assert [row["verdict"] for row in rows] == ["inconclusive"] * 3
+    assert {row["reason"] for row in rows} == {"wall clock: more than 0.05 s"}
+
+
+def test_the_bound_is_gone_when_the_run_is_over() -> None:
+    with wall_clock_bound(0.01):
+        pass
+    time.sleep(0.03)  # an alarm left behind would ring here
+
+
+def test_counters_of_another_version_are_an_error_row() -> None:
+    def open_case(sweep: Sweep, case_id: int) -> RunCase:
+        def run(rules: Rules) -> Run:
+            made = quick(sweep, 1)(rules)
+            made.counters.pop(COUNTERS[0])
+            return made
+
+        return run
+
+    rows = list(rows_of_cases(SWEEP, range(1), open_case=open_case))
+
+    assert "AssertionError: counters" in rows[0]["error"]
+
+
+def test_integers_beyond_doubles_pass_through_a_batch() -> None:
+    batches = list(batches_of_cases(SWEEP, range(SWEEP.count), open_case=quick))
+
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    assert all(batch.schema.equals(worker_schema(SWEEP)) for batch in batches)
+    assert {row["events"] - row["case_id"] for row in rows if row["digest"]} == {FAR}
+    found = [violation for row in rows for violation in row[NESTED]]
+    assert {violation["offset"] - violation["position"] for violation in found} == {FAR}
+
+
+def violated(*invariants: str) -> tuple[Violation, ...]:
+    return tuple(
+        Violation(name, at, None, None, None, "it happened") for at, name in enumerate(invariants)
+    )
+
+
+def test_the_first_violation_of_every_invariant_is_kept_and_the_rest_is_capped() -> None:
+    kept = reported(violated(*["often"] * 100, "late", *["often"] * 5))
+
+    positions = [position for position, _violation in kept]
+    assert len(kept) == VIOLATIONS_PER_RUN_MAX
+    assert positions == [*range(VIOLATIONS_PER_RUN_MAX - 1), 100]
+
+
+def test_no_invariant_is_dropped_even_when_there_are_more_than_rows() -> None:
+    kept = reported(violated(*(f"invariant-{number}" for number in range(50))))
+
+    assert len(kept) == 50
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_the_rate_of_one_process_is_measured_on_the_first_cases(count: int) -> None:
+    sweep = number_runs(plan(), count=count)
+
+    assert measure_rate(sweep, open_case=quick, budget_seconds=0.05) > 100
