@@ -156,6 +156,7 @@ def differences(scenario: Scenario, run: Run) -> list[str]:
     out = [f"{name} was violated, not expected" for name in sorted(found - wanted)]
     out += [f"{name} was not violated, but expected" for name in sorted(wanted - found)]
     out += [f"{name} was not reached" for name in expect.reached if name not in run.reached]
+    out += [f"{name} was reached, not expected" for name in run.reached if name in expect.unreached]
     return out
 
 

@@ -21,14 +21,16 @@ from sim.trace import (
 def take_snapshot(replica: Replica, end_offset: int, *, rules: Rules) -> list[Event]:
     """Write the state below `end_offset` (exclusive) as a snapshot.
 
-    Nothing happens below the log start or above the log end (KafkaMetadataLog.createNewSnapshot);
-    that the end is at or below the high watermark is for the caller to choose and for the
-    `snapshot-bound` invariant to check.
+    Nothing happens below the log start or above the log end, nor at a log start with the snapshot
+    that ends there (KafkaMetadataLog.createNewSnapshot); that the end is at or below the high
+    watermark is for the caller to choose and for the `snapshot-bound` invariant to check.
     """
     log = replica.log
     if not max(log.log_start_offset, 1) <= end_offset <= log.log_end_offset:
         return []
     base = replica.base_snapshot()
+    if base is not None and base.id.end_offset == end_offset:
+        return []
     records = fold(
         log.batches(),
         below=end_offset,

@@ -70,6 +70,7 @@ def check_expectations(
         ("violated", expect.violated, known_invariants),
         ("checked", expect.checked or (), known_invariants),
         ("reached", expect.reached, known_reached),
+        ("unreached", expect.unreached, known_reached),
     ):
         for index, name in enumerate(names):
             if known and name not in known:

@@ -63,7 +63,7 @@ def _sends(
         if isinstance(line, SendLine):
             timestamp = line.at if line.timestamp is None else line.timestamp
             head = (line.at, line.producer, line.key, line.value, timestamp)
-            sends.append(Send(*head, line.version, line.transaction))
+            sends.append(Send(*head, line.version, line.transaction, line.flag))
         else:
             end = _end(line, (*place, index), report)
             if end is not None:

@@ -50,6 +50,8 @@ class SendLine(BaseModel):
     transaction: Annotated[
         int, Ge(0), Field(description="Number of the producer's transaction, from 1; 0 = none.")
     ] = 0
+    flag: bool | None = None
+    """The tombstone attribute of KIP-87 (`tombstone_mark: flag`); default: set if value is null."""
 
 
 class EndLine(BaseModel):

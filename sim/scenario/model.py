@@ -96,8 +96,9 @@ class Send(NamedTuple):
     """A producer decides to write one record; it arrives later, perhaps twice, perhaps never.
 
     `value` None = delete. `version` is the value of the version header, None = no header.
-    `transaction` numbers the producer's transactions from 1; 0 = not transactional. (A tuple rather
-    than a dataclass: a third of the time to make, and there are many.)
+    `transaction` numbers the producer's transactions from 1; 0 = not transactional. `flag` is the
+    tombstone attribute of KIP-87; None = set on what deletes, where the rules have it at all. (A
+    tuple rather than a dataclass: a third of the time to make, and there are many.)
     """
 
     at_ms: int
@@ -107,6 +108,7 @@ class Send(NamedTuple):
     timestamp_ms: int
     version: int | None = None
     transaction: int = 0
+    flag: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,12 +212,14 @@ class Expect:
     """What the run is expected to show.
 
     `violated`: exactly these invariants, among `checked` (None = all safety invariants).
-    `reached`: situations that have to occur; without them the run proves nothing.
+    `reached`: situations that have to occur; without them the run proves nothing. `unreached`:
+    situations that must not occur.
     """
 
     violated: tuple[str, ...] = ()
     checked: tuple[str, ...] | None = None
     reached: tuple[str, ...] = ()
+    unreached: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

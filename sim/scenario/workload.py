@@ -146,7 +146,7 @@ def _sends(shape: WorkloadShape, times: list[int], tails: set[int], rng: Random)
             newest[key] = at_ms
         value = None if deleted[index] else f"v{index}"
         number = version if versioned[index] else None
-        sends.append(_new(Send, (at_ms, author, names[key], value, timestamp_ms, number, 0)))
+        sends.append(_new(Send, (at_ms, author, names[key], value, timestamp_ms, number, 0, None)))
     return sends
 
 
@@ -182,7 +182,7 @@ def _in_transactions(
             left[producer] = 1 + int(random() * shape.transaction_sends)
         left[producer] -= 1
         last_ms[producer] = send.at_ms
-        result.append(_new(Send, (*send[:-1], number[producer])))
+        result.append(_new(Send, (*send[:6], number[producer], None)))
     for producer, transaction in number.items():
         if transaction and random() >= NEVER_ENDED:
             end(producer, duration_ms)
