@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 from sim.check import Violation
 from sim.check.checker import known_invariants
@@ -17,8 +17,9 @@ from sim.errors import BadInput
 from sim.run import differences, run_scenario
 from sim.scenario.file import SCENARIO_FORMAT
 from sim.scenario.load import load_scenario
-from sim.story.driver import StoryRun, tell
+from sim.story.driver import tell
 from sim.story.format import STORY_FORMAT, load_story
+from sim.story.outcome import StoryRun
 from sim.trace import Event
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -231,11 +232,11 @@ def run_suite(folder: Path) -> Iterator[CaseResult]:
 def write_junit(path: Path, results: list[CaseResult]) -> None:
     """Write results as JUnit XML; a failure holds the differences and the reproduce command."""
     failed = sum(1 for result in results if not result.expectation_met)
-    suite = ElementTree.Element(
+    suite = ET.Element(
         "testsuite", name="replog", tests=str(len(results)), failures=str(failed), errors="0"
     )
     for result in results:
-        case = ElementTree.SubElement(
+        case = ET.SubElement(
             suite,
             "testcase",
             classname=".".join(result.path.with_suffix("").parts),
@@ -244,10 +245,10 @@ def write_junit(path: Path, results: list[CaseResult]) -> None:
         )
         if not result.expectation_met:
             lines = [*result.differences, *([result.reason] if result.reason else [])]
-            failure = ElementTree.SubElement(case, "failure", message=lines[0])
+            failure = ET.SubElement(case, "failure", message=lines[0])
             sentences = [violation.sentence for violation in result.violations]
             failure.text = "\n".join([*lines, *sentences, f"replog run {result.path}"])
     try:
-        ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
+        ET.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
     except OSError as error:
         raise BadInput(f"{path}: cannot be written: {error.strerror}") from None

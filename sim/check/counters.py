@@ -52,9 +52,9 @@ records: appended by leaders; committed: offsets committed; events: events of th
 bytes_replicated: batches copied and snapshot chunks; bytes_retained, records_retained,
 empty_batches, tombstones_left: on all disks at the end, in the model's bytes (one batch header for
 each record or empty batch); keys: with a committed, decided record; keys_won_earlier: of those,
-the ones whose winner is not the last of their committed records; stale_reads_last: keys for which a reader of the leader's whole log in
-offset order ends on a record that the committed winner beats; simulator_events, messages,
-messages_lost: of the world, not of the core.
+the ones whose winner is not the last of their committed records; stale_reads_last: keys for which
+a reader of the leader's whole log in offset order ends on a record that the committed winner
+beats; simulator_events, messages, messages_lost: of the world, not of the core.
 """
 
 

@@ -17,7 +17,6 @@ from sim.compaction.transactions import AbortedRanges, MarkerWatch, transactions
 from sim.log import Batch, Record, Segment
 from sim.trace import Removal
 
-
 REASONS = ("superseded", "tombstone", "aborted", "marker", "no key")
 """Why a pass takes a record away."""
 
@@ -108,6 +107,10 @@ def clean(segments: Sequence[Segment], plan: CleaningPass) -> Cleaning:
     return _Cleaner(segments, replaced, plan).run()
 
 
+_NOTHING = Batch(-1, -1, -1, (), -1, 0)
+"""What is left of a batch that goes; making its empty header would be for nothing."""
+
+
 class _Cleaner:
     """State of one pass; lives as long as the call to `clean`."""
 
@@ -185,7 +188,7 @@ class _Cleaner:
                 continue
             discardable = markers is not None and batch.transactional and markers.may_discard(batch)
             if batch.control is not None:
-                kept = self._copy_control(batch, discardable)
+                kept = self._copy_control(batch, discardable=discardable)
             elif aborted is not None and batch in aborted:
                 kept = self._rebuild(batch, self._drop_all(batch, "aborted"))
             else:
@@ -200,7 +203,7 @@ class _Cleaner:
                 self.result.dropped.append(batch.last_offset)
         return out
 
-    def _copy_control(self, batch: Batch, discardable: bool) -> Batch:
+    def _copy_control(self, batch: Batch, *, discardable: bool) -> Batch:
         """A marker is stamped when nothing of its transaction is left and goes at its horizon."""
         if not discardable or not batch.records:
             return batch
@@ -221,7 +224,7 @@ class _Cleaner:
         kept: list[Record] = []
         stamp = False
         for record in batch.records:
-            # Unpacking costs less than reading two fields, and this loop is what a pass consists of.
+            # Unpacking costs less than reading two fields; a pass consists of this loop.
             offset, key, _, _, _, _, _ = record
             winner = winner_of(key) if key is not None else None
             if offset == protected:
@@ -285,7 +288,9 @@ class _Cleaner:
     def _rebuild(self, batch: Batch, records: tuple[Record, ...]) -> Batch:
         if records is batch.records:
             return batch
-        return batch.rebuilt(records, batch.delete_horizon_ms) if records else batch.emptied()
+        if records:
+            return batch.rebuilt(records, batch.delete_horizon_ms)
+        return batch.emptied() if batch.last_offset == self.kept.batch_end else _NOTHING
 
 
 def _fits(merged: Segment, segment: Segment, limit: int) -> bool:

@@ -64,10 +64,11 @@ class TimestampStrategy:
 
 @dataclass(frozen=True, slots=True)
 class HeaderStrategy:
-    """The record with the highest version header wins; a record without one loses to any with one.
+    """The record with the highest version header wins; one without loses to any with one.
 
-    The version is the last header with exactly the configured name; its value is a signed big-endian
-    8-byte integer. Any other length is no version, without falling back to an earlier occurrence.
+    The version is the last header with exactly the configured name; its value is a signed
+    big-endian 8-byte integer. Any other length is no version, without falling back to an earlier
+    occurrence.
     """
 
     header: str = "version"

@@ -27,7 +27,7 @@ TOMBSTONE_MARKS: dict[str, TombstoneMark] = {
     "flag": flag,
     "explicit": flag,
 }
-"""Marks by rule value. In stories `explicit` means that the step says so; the driver sets the flag."""
+"""Marks by rule value. `explicit` is for stories: the step says so and the driver sets the flag."""
 
 
 class Circumstances(NamedTuple):

@@ -141,7 +141,7 @@ def control_batch(
     uid: int = 0,
 ) -> Batch:
     """A control batch of one record: a transaction marker or a leader change (KIP-98, KIP-595)."""
-    record = Record(offset, None, None, timestamp_ms, (), False, uid)
+    record = Record(offset, None, None, timestamp_ms, uid=uid)
     return Batch(
         offset,
         offset,

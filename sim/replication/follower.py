@@ -68,7 +68,7 @@ def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: i
     high_watermark = min(log.log_end_offset, response.high_watermark)
     if high_watermark > log.high_watermark:
         log.high_watermark = high_watermark
-        events.append(HighWatermarkMoved(follower.name, high_watermark, False))
+        events.append(HighWatermarkMoved(follower.name, high_watermark, leading=False))
     return events
 
 

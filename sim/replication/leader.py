@@ -39,7 +39,7 @@ def advance_high_watermark(leader: Replica, *, rules: Rules) -> list[Event]:
     if candidate <= leader.log.high_watermark:
         return []
     leader.log.high_watermark = candidate
-    return [HighWatermarkMoved(leader.name, candidate, True)]
+    return [HighWatermarkMoved(leader.name, candidate, leading=True)]
 
 
 def _isr_candidate(leader: Replica, leadership: Leadership, min_isr: int) -> int:

@@ -66,7 +66,7 @@ class FetchResponse(NamedTuple):
 
 
 class FetchSnapshotRequest(NamedTuple):
-    """A follower asks for `max_entries` entries of a snapshot from `position` on; None = the rest."""
+    """A follower asks for `max_entries` entries from `position` on; None = the rest."""
 
     follower: str
     epoch: int

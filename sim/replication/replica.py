@@ -16,7 +16,7 @@ from sim.trace import (
 
 
 class SnapshotId(NamedTuple):
-    """Name of a snapshot: end offset (exclusive) and epoch of the last included record (KIP-630)."""
+    """Name of a snapshot: end offset (exclusive), epoch of the last included record (KIP-630)."""
 
     end_offset: int
     epoch: int
@@ -114,7 +114,7 @@ class Replica:
         return found[-1] if found and start > 0 else None
 
     def sees(self, epoch: int) -> None:
-        """Remember the highest epoch; a leader that sees a higher one than its own stops leading."""
+        """Remember the highest epoch; a leader that sees one above its own stops leading."""
         self.epoch = max(self.epoch, epoch)
         if self.leadership is not None and self.leadership.epoch < epoch:
             self.leadership = None

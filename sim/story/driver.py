@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from sim.check import Checker, Violation
+from sim.check import Checker
 from sim.check.checker import story_invariants
-from sim.compaction import TOMBSTONE_MARKS, fold, strategy_for
 from sim.compaction.strategies import encode_version
 from sim.log import Batch, Control, Record, control_batch, data_batch
 from sim.replication import Replica, elections, follower, leader, snapshots
@@ -15,71 +13,8 @@ from sim.replication.cleaning import clean_replica, stable_offset
 from sim.replication.coordination import RemovalCoordinator, accept_removal_bound
 from sim.replication.replica import crash, restart, wipe
 from sim.story.format import Step, Story
+from sim.story.outcome import StoryRun, view_of
 from sim.trace import Consumed, Event, Quiesced, ReplicaAdded, TombstoneProbed
-
-
-@dataclass(frozen=True, slots=True)
-class ReplicaView:
-    """How a replica looks at the end: log entries as `label@offset`, state as key -> label."""
-
-    log: list[str]
-    offsets: list[int]
-    leo: int
-    hw: int
-    start: int
-    state: dict[str, str]
-    up: bool
-
-
-@dataclass(frozen=True, slots=True)
-class StoryRun:
-    """What came out of a story.
-
-    Attributes:
-        story: What was told.
-        violations: In order of detection; `at` is the number of the step.
-        replicas: By name, in order of creation.
-        leader: Who was elected last.
-        events: (step, event) of everything that happened.
-        labels: The label of each record by its uid.
-    """
-
-    story: Story
-    violations: tuple[Violation, ...]
-    replicas: dict[str, ReplicaView]
-    leader: str | None
-    events: tuple[tuple[int, Event], ...]
-    labels: Mapping[int, str]
-
-    @property
-    def verdict(self) -> str:
-        """`holds` or `violated`."""
-        return "violated" if self.violations else "holds"
-
-    @property
-    def violated(self) -> list[str]:
-        """Violated invariants in order of first detection."""
-        return list(dict.fromkeys(violation.invariant for violation in self.violations))
-
-    def differences(self) -> list[str]:
-        """Where the run is not what the story expects; empty = expectation met."""
-        expect = self.story.expect
-        checked = (
-            set(story_invariants(liveness=False)) if expect.checked is None else set(expect.checked)
-        )
-        found = set(self.violated) & checked
-        wanted = set(expect.violated)
-        out = [f"{name} was violated, not expected" for name in sorted(found - wanted)]
-        out += [f"{name} was not violated, but expected" for name in sorted(wanted - found)]
-        if expect.leader is not None and expect.leader != self.leader:
-            out.append(f"leader is {self.leader}, expected {expect.leader}")
-        for name, claims in expect.replicas.items():
-            view = self.replicas.get(name)
-            for part, claim in claims.items():
-                have = None if view is None else getattr(view, part, None)
-                if part != "note" and have != claim:
-                    out.append(f"replica {name}: {part} is {have}, expected {claim}")
-        return out
 
 
 def tell(story: Story) -> StoryRun:
@@ -114,7 +49,10 @@ class _Teller:
         return StoryRun(
             self.story,
             tuple(self.checker.violations),
-            {name: self._view(replica) for name, replica in self.replicas.items()},
+            {
+                name: view_of(replica, self.rules, self.labels)
+                for name, replica in self.replicas.items()
+            },
             self.leader,
             tuple(self.events),
             self.labels,
@@ -386,31 +324,6 @@ class _Teller:
     def _check(self, step: Step) -> None:
         del step
         self._emit([Quiesced(self.leader, synced=False)])
-
-    def _view(self, replica: Replica) -> ReplicaView:
-        log = replica.log
-        entries: list[tuple[str, int]] = []
-        for batch in log.batches():
-            entries += [(self.labels[record.uid], record.offset) for record in batch.records]
-            if not batch.records:
-                entries.append(("-", batch.last_offset))
-        base = replica.base_snapshot()
-        state = fold(
-            log.batches(),
-            below=log.high_watermark,
-            strategy=strategy_for(self.rules.strategy, header=self.rules.strategy_header),
-            is_tombstone=TOMBSTONE_MARKS[self.rules.tombstone_mark],
-            base=() if base is None else base.records,
-        )
-        return ReplicaView(
-            log=[f"{label}@{offset}" for label, offset in entries],
-            offsets=[offset for _, offset in entries],
-            leo=log.log_end_offset,
-            hw=log.high_watermark,
-            start=log.log_start_offset,
-            state={key: self.labels[state[key].uid] for key in sorted(state)},
-            up=replica.up,
-        )
 
 
 def _progress(fetcher: Replica, source: Replica) -> tuple[object, ...]:

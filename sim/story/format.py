@@ -6,8 +6,7 @@ A file is JSON or YAML of the same shape. A step is a mapping, or one line for p
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,6 +16,7 @@ from sim.check.registry import INVARIANTS, discover
 from sim.errors import BadInput
 from sim.replication import Rules, rules_from
 from sim.scenario.document import read_document
+from sim.story.ops import OPS, REPLICA, REPLICAS, FieldType, names_in
 
 STORY_FORMAT = "replog-story/1"
 
@@ -70,145 +70,6 @@ class Story:
     steps: tuple[Step, ...]
     expect: StoryExpect
 
-
-@dataclass(frozen=True, slots=True)
-class _Type:
-    """A field type: what it is called in errors, and how a given value is taken."""
-
-    expected: str
-    parse: Callable[[Any], Any]
-
-
-def _fail(value: Any) -> Any:
-    raise ValueError(value)
-
-
-def _integer(value: Any) -> int:
-    if isinstance(value, bool):
-        raise ValueError(value)
-    if isinstance(value, int):
-        return value
-    return int(value) if isinstance(value, str) and value.lstrip("-").isdecimal() else _fail(value)
-
-
-def _natural(value: Any) -> int:
-    number = _integer(value)
-    return number if number >= 0 else _fail(value)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise ValueError(value)
-    return str(value) or _fail(value)
-
-
-def _boolean(value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    return {"true": True, "false": False}[value] if value in ("true", "false") else _fail(value)
-
-
-def _names(value: Any) -> tuple[str, ...]:
-    items = value.split(",") if isinstance(value, str) else value
-    if not isinstance(items, list):
-        raise ValueError(value)
-    return tuple(_text(item) for item in items)
-
-
-def _segments(value: Any) -> tuple[tuple[int, int, int], ...]:
-    items = json.loads(value) if isinstance(value, str) else value
-    if not isinstance(items, list):
-        raise ValueError(value)
-    parsed = []
-    for item in items:
-        if not isinstance(item, list):
-            raise ValueError(value)
-        base, end, last_modified = (_integer(number) for number in item)
-        parsed.append((base, end, last_modified))
-    return tuple(parsed)
-
-
-def _optional_integer(value: Any) -> int | None:
-    return None if value in (None, "null") else _integer(value)
-
-
-def _optional_text(value: Any) -> str | None:
-    return None if value is None else _text(value)
-
-
-def _marker(value: Any) -> str:
-    return str(value) if value in ("commit", "abort") else _fail(value)
-
-
-INTEGER = _Type("an integer", _integer)
-NATURAL = _Type("an integer that is not negative", _natural)
-TEXT = _Type("a text", _text)
-OPTIONAL_TEXT = _Type("a text or null", _optional_text)
-BOOLEAN = _Type("true or false", _boolean)
-REPLICA = _Type("a replica", _text)
-REPLICAS = _Type("a list of replicas", _names)
-SEGMENTS = _Type("a list of [base, end, last modified]", _segments)
-OPTIONAL_INTEGER = _Type("an integer or null", _optional_integer)
-MARKER = _Type("commit or abort", _marker)
-
-
-@dataclass(frozen=True, slots=True)
-class OpSpec:
-    """The fields of an op: required ones first, in the order of the one-line form."""
-
-    required: Mapping[str, _Type]
-    optional: Mapping[str, _Type] = field(default_factory=dict)
-
-    def fields(self) -> dict[str, _Type]:
-        """All fields in order."""
-        return {**self.required, **self.optional}
-
-
-OPS: dict[str, OpSpec] = {
-    "append": OpSpec(
-        {"leader": REPLICA},
-        {
-            "label": TEXT,
-            "key": OPTIONAL_TEXT,
-            "ts": INTEGER,
-            "hdr": OPTIONAL_INTEGER,
-            "pid": INTEGER,
-            "tombstone": BOOLEAN,
-            "flag": BOOLEAN,
-            "null_value": BOOLEAN,
-            "epoch": NATURAL,
-            "marker": MARKER,
-        },
-    ),
-    "elect": OpSpec({"leader": REPLICA, "epoch": NATURAL}, {"votes": REPLICAS}),
-    "elect_from_isr": OpSpec({"leader": REPLICA, "epoch": NATURAL}, {"votes": REPLICAS}),
-    "follow": OpSpec({"follower": REPLICA, "leader": REPLICA}),
-    "fetch": OpSpec(
-        {"follower": REPLICA, "leader": REPLICA}, {"max": NATURAL, "drop_response": BOOLEAN}
-    ),
-    "sync": OpSpec({"follower": REPLICA, "leader": REPLICA}),
-    "push": OpSpec({"follower": REPLICA, "leader": REPLICA, "label": TEXT}),
-    "compact": OpSpec(
-        {"replica": REPLICA},
-        {"legacy_horizon": INTEGER, "segments": SEGMENTS, "upto": NATURAL},
-    ),
-    "coordinate": OpSpec({}, {"reachable": REPLICAS}),
-    "isr": OpSpec({"isr": REPLICAS}),
-    "expand_isr": OpSpec({"replica": REPLICA}),
-    "advance": OpSpec({"ms": NATURAL}),
-    "crash": OpSpec({"replica": REPLICA}, {"lose": NATURAL}),
-    "restart": OpSpec({"replica": REPLICA}),
-    "wipe": OpSpec({"replica": REPLICA}),
-    "add_replica": OpSpec({"replica": TEXT}),
-    "snapshot": OpSpec({"replica": REPLICA, "end": NATURAL}),
-    "delete_prefix": OpSpec({"replica": REPLICA, "to": NATURAL}),
-    "fetch_snapshot": OpSpec({"follower": REPLICA, "leader": REPLICA}, {"chunk": NATURAL}),
-    "consume": OpSpec({"consumer": TEXT, "replica": REPLICA}, {"upto": NATURAL}),
-    "expect_tombstone_gone": OpSpec({"key": TEXT}),
-    "quiesce": OpSpec({}, {"nosync": BOOLEAN}),
-    "check": OpSpec({}),
-}
-"""Every op by name."""
 
 _TOP = [
     "format",
@@ -316,7 +177,7 @@ def _check_append(fields: dict[str, Any], where: str) -> None:
         raise BadInput(f"{where}: key: missing; null for a record without a key")
 
 
-def _check_names(kind: _Type, value: Any, known: list[str], where: str) -> None:
+def _check_names(kind: FieldType, value: Any, known: list[str], where: str) -> None:
     names = (value,) if kind is REPLICA else value if kind is REPLICAS else ()
     for name in names:
         if name not in known:
@@ -394,7 +255,7 @@ def _known(given: Mapping[str, Any], allowed: list[str] | tuple[str, ...], where
 
 def _name_list(value: object, where: str) -> tuple[str, ...]:
     try:
-        names = _names(value)
+        names = names_in(value)
     except (ValueError, TypeError):
         names = ()
     if not names or not isinstance(value, list):

@@ -1,0 +1,151 @@
+"""The steps a story may take: every op with its fields and their types."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class FieldType:
+    """A field type: what it is called in errors, and how a given value is taken."""
+
+    expected: str
+    parse: Callable[[Any], Any]
+
+
+def _fail(value: Any) -> Any:
+    raise ValueError(value)
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    return int(value) if isinstance(value, str) and value.lstrip("-").isdecimal() else _fail(value)
+
+
+def _natural(value: Any) -> int:
+    number = _integer(value)
+    return number if number >= 0 else _fail(value)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        _fail(value)
+    return str(value) or _fail(value)
+
+
+def _boolean(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    return {"true": True, "false": False}[value] if value in ("true", "false") else _fail(value)
+
+
+def names_in(value: Any) -> tuple[str, ...]:
+    """Names in a list, or in one text with commas.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    items = value.split(",") if isinstance(value, str) else value
+    if not isinstance(items, list):
+        _fail(value)
+    return tuple(_text(item) for item in items)
+
+
+def _segments(value: Any) -> tuple[tuple[int, int, int], ...]:
+    items = json.loads(value) if isinstance(value, str) else value
+    if not isinstance(items, list):
+        _fail(value)
+    parsed = []
+    for item in items:
+        if not isinstance(item, list):
+            _fail(value)
+        base, end, last_modified = (_integer(number) for number in item)
+        parsed.append((base, end, last_modified))
+    return tuple(parsed)
+
+
+def _optional_integer(value: Any) -> int | None:
+    return None if value in (None, "null") else _integer(value)
+
+
+def _optional_text(value: Any) -> str | None:
+    return None if value is None else _text(value)
+
+
+def _marker(value: Any) -> str:
+    return str(value) if value in ("commit", "abort") else _fail(value)
+
+
+INTEGER = FieldType("an integer", _integer)
+NATURAL = FieldType("an integer that is not negative", _natural)
+TEXT = FieldType("a text", _text)
+OPTIONAL_TEXT = FieldType("a text or null", _optional_text)
+BOOLEAN = FieldType("true or false", _boolean)
+REPLICA = FieldType("a replica", _text)
+REPLICAS = FieldType("a list of replicas", names_in)
+SEGMENTS = FieldType("a list of [base, end, last modified]", _segments)
+OPTIONAL_INTEGER = FieldType("an integer or null", _optional_integer)
+MARKER = FieldType("commit or abort", _marker)
+
+
+@dataclass(frozen=True, slots=True)
+class OpSpec:
+    """The fields of an op: required ones first, in the order of the one-line form."""
+
+    required: Mapping[str, FieldType]
+    optional: Mapping[str, FieldType] = field(default_factory=dict)
+
+    def fields(self) -> dict[str, FieldType]:
+        """All fields in order."""
+        return {**self.required, **self.optional}
+
+
+OPS: dict[str, OpSpec] = {
+    "append": OpSpec(
+        {"leader": REPLICA},
+        {
+            "label": TEXT,
+            "key": OPTIONAL_TEXT,
+            "ts": INTEGER,
+            "hdr": OPTIONAL_INTEGER,
+            "pid": INTEGER,
+            "tombstone": BOOLEAN,
+            "flag": BOOLEAN,
+            "null_value": BOOLEAN,
+            "epoch": NATURAL,
+            "marker": MARKER,
+        },
+    ),
+    "elect": OpSpec({"leader": REPLICA, "epoch": NATURAL}, {"votes": REPLICAS}),
+    "elect_from_isr": OpSpec({"leader": REPLICA, "epoch": NATURAL}, {"votes": REPLICAS}),
+    "follow": OpSpec({"follower": REPLICA, "leader": REPLICA}),
+    "fetch": OpSpec(
+        {"follower": REPLICA, "leader": REPLICA}, {"max": NATURAL, "drop_response": BOOLEAN}
+    ),
+    "sync": OpSpec({"follower": REPLICA, "leader": REPLICA}),
+    "push": OpSpec({"follower": REPLICA, "leader": REPLICA, "label": TEXT}),
+    "compact": OpSpec(
+        {"replica": REPLICA},
+        {"legacy_horizon": INTEGER, "segments": SEGMENTS, "upto": NATURAL},
+    ),
+    "coordinate": OpSpec({}, {"reachable": REPLICAS}),
+    "isr": OpSpec({"isr": REPLICAS}),
+    "expand_isr": OpSpec({"replica": REPLICA}),
+    "advance": OpSpec({"ms": NATURAL}),
+    "crash": OpSpec({"replica": REPLICA}, {"lose": NATURAL}),
+    "restart": OpSpec({"replica": REPLICA}),
+    "wipe": OpSpec({"replica": REPLICA}),
+    "add_replica": OpSpec({"replica": TEXT}),
+    "snapshot": OpSpec({"replica": REPLICA, "end": NATURAL}),
+    "delete_prefix": OpSpec({"replica": REPLICA, "to": NATURAL}),
+    "fetch_snapshot": OpSpec({"follower": REPLICA, "leader": REPLICA}, {"chunk": NATURAL}),
+    "consume": OpSpec({"consumer": TEXT, "replica": REPLICA}, {"upto": NATURAL}),
+    "expect_tombstone_gone": OpSpec({"key": TEXT}),
+    "quiesce": OpSpec({}, {"nosync": BOOLEAN}),
+    "check": OpSpec({}),
+}
+"""Every op by name."""
