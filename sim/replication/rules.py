@@ -242,6 +242,6 @@ def listed(values: object) -> str:
 
 
 def hint(given: str, known: object) -> str:
-    """ " (did you mean ...?)" when something known is close, else nothing."""
+    """A question that names the closest of what is known; nothing when none is close."""
     close = get_close_matches(given, list(known), n=1)  # type: ignore[call-overload]
     return f" (did you mean {close[0]!r}?)" if close else ""
