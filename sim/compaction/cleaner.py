@@ -145,10 +145,7 @@ class _Cleaner:
                 source.base_offset, batches, last_modified_ms=source.last_modified_ms
             )
             if limit is not None and cleaned and _fits(cleaned[-1], segment, limit):
-                merged = cleaned[-1]
-                merged.batches += segment.batches
-                merged.last_modified_ms = segment.last_modified_ms
-                merged.refresh()
+                cleaned[-1].absorb(segment)
             else:
                 cleaned.append(segment)
         return self.result

@@ -59,6 +59,16 @@ class Segment:
         segment.refresh()
         return segment
 
+    def absorb(self, following: Segment) -> None:
+        """Take over the batches of the segment that follows, and its modification time."""
+        if not self.batches:
+            self.first_timestamp_ms = following.first_timestamp_ms
+        self.batches += following.batches
+        self.size_bytes += following.size_bytes
+        self.last_modified_ms = following.last_modified_ms
+        self.largest_timestamp_ms = max(self.largest_timestamp_ms, following.largest_timestamp_ms)
+        self.transactional = self.transactional or following.transactional
+
     def refresh(self) -> None:
         """Recompute what is derived from the batches, after some of them went."""
         batches = self.batches

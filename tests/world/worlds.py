@@ -20,10 +20,21 @@ from sim.scenario.model import (
     Topic,
     Workload,
 )
-from sim.trace import Event
+from sim.trace import (
+    Appended,
+    Copied,
+    Event,
+    ReplicaCrashed,
+    ReplicaRestarted,
+    ReplicaWiped,
+    SnapshotInstalled,
+    Truncated,
+)
 from sim.world import Outcome, simulate
 
 E = TypeVar("E")
+
+THREE = (ReplicaSpec("r1"), ReplicaSpec("r2"), ReplicaSpec("r3"))
 
 
 @dataclass
@@ -68,7 +79,7 @@ def fault(kind: FaultKind, at_ms: int, target: str, duration_ms: int = 0, **more
 def scenario(
     *faults: Fault,
     rules: Rules | None = None,
-    replicas: tuple[ReplicaSpec, ...] = tuple(ReplicaSpec(f"r{i}") for i in (1, 2, 3)),
+    replicas: tuple[ReplicaSpec, ...] = THREE,
     workload: Workload | None = None,
     duration_ms: int = 4_000,
     **more: Any,
@@ -94,15 +105,15 @@ def log_ends(story: Story) -> dict[str, int]:
     """Where each replica's log ends, as its events say."""
     ends: dict[str, int] = {}
     for _, event in story.events:
-        kind = type(event).__name__
-        if kind == "Appended":
-            ends[event.replica] = event.batch.last_offset + 1
-        elif kind in ("Copied", "ReplicaRestarted", "ReplicaCrashed"):
-            ends[event.replica] = event.log_end_offset
-        elif kind == "Truncated":
-            ends[event.replica] = event.target
-        elif kind == "SnapshotInstalled":
-            ends[event.replica] = event.end_offset
-        elif kind == "ReplicaWiped":
-            ends[event.replica] = 0
+        match event:
+            case Appended():
+                ends[event.replica] = event.batch.last_offset + 1
+            case Copied() | ReplicaRestarted() | ReplicaCrashed():
+                ends[event.replica] = event.log_end_offset
+            case Truncated():
+                ends[event.replica] = event.target
+            case SnapshotInstalled():
+                ends[event.replica] = event.end_offset
+            case ReplicaWiped():
+                ends[event.replica] = 0
     return ends
