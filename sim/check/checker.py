@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 
 from sim.check.ledger import Ledger
 from sim.check.registry import INVARIANTS, Handler, Kind, Violation, discover
@@ -40,12 +41,17 @@ class Checker:
         self._invariants = [
             cls(self.ledger, self._record) for name, cls in INVARIANTS.items() if name in wanted
         ]
+        self._listeners: list[Mapping[type, Handler]] = []
         self._handlers: dict[type, tuple[Handler, ...]] = {}
+
+    def listen(self, handlers: Mapping[type, Handler]) -> None:
+        """Also hand events to `handlers`, by their class, after the invariants have seen them."""
+        self._listeners.append(handlers)
+        self._handlers.clear()
 
     def on(self, at: int, event: Event) -> None:
         """Take one event that happened at `at`."""
         self._at = at
-        self.ledger.apply(event)
         kind = event.__class__
         handlers = self._handlers.get(kind)
         if handlers is None:
@@ -54,8 +60,13 @@ class Checker:
             handler(event)
 
     def _handlers_of(self, kind: type) -> tuple[Handler, ...]:
-        method = "on_" + re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
-        found = (getattr(checker, method, None) for checker in self._invariants)
+        """The ledger's handler first, then the invariants', then those of the listeners."""
+        method = _method_for(kind)
+        found = [
+            self.ledger.handlers.get(kind),
+            *[getattr(invariant, method, None) for invariant in self._invariants],
+            *[handlers.get(kind) for handlers in self._listeners],
+        ]
         return tuple(handler for handler in found if handler is not None)
 
     def _record(
@@ -65,6 +76,12 @@ class Checker:
         if identity not in self._seen:
             self._seen.add(identity)
             self.violations.append(Violation(name, self._at, replica, offset, key, sentence))
+
+
+@cache
+def _method_for(kind: type) -> str:
+    """`on_leader_elected` for `LeaderElected`."""
+    return "on_" + re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
 
 
 def story_invariants(*, liveness: bool) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from sim.check.ledger import EMPTY, Disk, Ledger
 from sim.log.record import BATCH_HEADER_BYTES, RECORD_OVERHEAD_BYTES
@@ -58,6 +58,9 @@ beats; simulator_events, messages, messages_lost: of the world, not of the core.
 """
 
 
+_LOOKED_INTO = frozenset((Appended, Copied, Consumed, Cleaned, SnapshotChunkFetched))
+
+
 class Tally:
     """Counts events as they come; the rest is read off the ledger at the end."""
 
@@ -71,18 +74,24 @@ class Tally:
         self._bytes_appended = 0
         self._bytes_replicated = 0
 
-    def on(self, event: Event) -> None:
-        """Count one event."""
-        kind = event.__class__
-        self._kinds[kind] = self._kinds.get(kind, 0) + 1
-        if kind is Appended:
-            self._records += len(event.batch.records)  # type: ignore[union-attr]
-            self._bytes_appended += event.batch.size_bytes  # type: ignore[union-attr]
-        elif kind is Copied:
-            for batch in event.batches:  # type: ignore[union-attr]
+    def count(self, events: Iterable[Event]) -> None:
+        """Count some events; each has to be counted once."""
+        kinds = self._kinds
+        for event in events:
+            kind = event.__class__
+            kinds[kind] = kinds.get(kind, 0) + 1
+            if kind in _LOOKED_INTO:
+                self._look_into(event)
+
+    def _look_into(self, event: Event) -> None:
+        if isinstance(event, Appended):
+            self._records += len(event.batch.records)
+            self._bytes_appended += event.batch.size_bytes
+        elif isinstance(event, Copied):
+            for batch in event.batches:
                 self._bytes_replicated += batch.size_bytes
-        elif kind is Consumed:
-            self._reads += len(event.records)  # type: ignore[union-attr]
+        elif isinstance(event, Consumed):
+            self._reads += len(event.records)
         elif isinstance(event, Cleaned):
             self._removed += len(event.removals)
             self._tombstones += sum(1 for r in event.removals if r.reason == "tombstone")

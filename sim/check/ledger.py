@@ -30,7 +30,11 @@ __all__ = ["EMPTY", "HOLE", "Disk", "Ledger"]
 
 
 class Ledger(Book):
-    """The book, and how each event changes it."""
+    """The book, and how each event changes it.
+
+    Attributes:
+        handlers: Class of event -> what takes it into the book.
+    """
 
     def __init__(
         self,
@@ -41,7 +45,7 @@ class Ledger(Book):
     ) -> None:
         """An empty book; see Book for the arguments."""
         super().__init__(rules, label=label, zombies_count=zombies_count)
-        self._apply: dict[type, Callable[..., None]] = {
+        self.handlers: dict[type, Callable[..., None]] = {
             Appended: self._appended,
             Copied: self._copied,
             HighWatermarkMoved: self._high_watermark_moved,
@@ -62,7 +66,7 @@ class Ledger(Book):
 
     def apply(self, event: object) -> None:
         """Take an event into the book."""
-        handler = self._apply.get(event.__class__)
+        handler = self.handlers.get(event.__class__)
         if handler is not None:
             handler(event)
 

@@ -9,7 +9,6 @@ from sim.log import Control
 from sim.trace import (
     Appended,
     Cleaned,
-    Event,
     FaultInjected,
     IsrChanged,
     LeaderElected,
@@ -43,7 +42,11 @@ REACHED: dict[str, str] = {
 
 
 class Reached:
-    """Listens to a run and notes which situations occurred."""
+    """Listens to a run and notes which situations occurred.
+
+    Attributes:
+        handlers: Class of event -> what looks at it, after the ledger has taken it.
+    """
 
     def __init__(self, ledger: Ledger) -> None:
         """Nothing reached yet."""
@@ -52,7 +55,7 @@ class Reached:
         self._isr: tuple[str, ...] = ()
         self._leader: str | None = None
         self._tail_gone: set[str] = set()
-        self._handlers: dict[type, Callable[..., None]] = {
+        self.handlers: dict[type, Callable[..., None]] = {
             Appended: self._appended,
             Cleaned: self._cleaned,
             LeaderElected: self._elected,
@@ -68,12 +71,6 @@ class Reached:
     def names(self) -> tuple[str, ...]:
         """The situations that occurred, in the order of `REACHED`."""
         return tuple(name for name in REACHED if name in self._names)
-
-    def on(self, event: Event) -> None:
-        """Look at one event, after the ledger has taken it."""
-        handler = self._handlers.get(event.__class__)
-        if handler is not None:
-            handler(event)
 
     def _appended(self, event: Appended) -> None:
         self._tail_gone.discard(event.replica)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Callable
 from enum import StrEnum
+from functools import cache
 from importlib import import_module
-from typing import ClassVar, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from sim.check.ledger import Ledger
 
@@ -105,6 +106,7 @@ def invariant(cls: _I) -> _I:
     return cls
 
 
+@cache
 def discover() -> None:
     """Import every module of this package, so that each registers its invariants."""
     package = import_module("sim.check")
@@ -112,5 +114,5 @@ def discover() -> None:
         import_module(f"sim.check.{module.name}")
 
 
-Handler = Callable[[object], None]
-"""A bound `on_...` method."""
+Handler = Callable[[Any], None]
+"""What takes an event of one class, such as a bound `on_...` method."""
