@@ -30,7 +30,6 @@ from sim.scenario.workload import WorkloadShape, draw_workload
 __all__ = ["BUILT_IN_MIXES", "Mix", "generate", "weather_digest"]
 
 _CLEANER_BACKOFFS_MS = (100, 200, 500, 500, 1_000, 2_000)
-_NEVER_CLEANS = 0.05
 _SEGMENT_BYTES = (400, 800, 2_000, 4_000, 16_000)
 _SEGMENT_MS = (None, 200, 500, 1_000, 2_000)
 _DIRTY_RATIOS = (0.0, 0.1, 0.3, 0.5)
@@ -137,7 +136,7 @@ def _replicas(mix: Mix, rng: Random) -> tuple[ReplicaSpec, ...]:
             ReplicaSpec(
                 f"r{number}",
                 int(skew_ms * (2.0 * random() - 1.0)),
-                None if random() < _NEVER_CLEANS else rng.choice(_CLEANER_BACKOFFS_MS),
+                None if random() >= mix.cleaners else rng.choice(_CLEANER_BACKOFFS_MS),
             )
             for number in range(1, between(rng, mix.replicas) + 1)
         ]

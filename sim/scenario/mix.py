@@ -88,6 +88,8 @@ class Mix(BaseModel):
     loss: Shares = (0.001, 0.05)
     slow_link: Share = 0.2
     """Chance that one link is far slower than the others."""
+    cleaners: Share = 0.95
+    """Chance, per replica, that its cleaner runs at all."""
     snapshots: Share = 0.0
     """Chance that replicas take snapshots and drop the prefix of their logs (KIP-630)."""
     topic_lags: Share = 0.3
@@ -154,7 +156,8 @@ BUILT_IN_MIXES.update(
                 transactional=0.5,
                 weights=Weights(unclean_migrate=1.0, wipe=1.0),
             ),
-            Mix(mix="kraft", snapshots=1.0, transactional=0.0, not_idempotent=0.0),
+            # The metadata log is not compacted by key: snapshots take the cleaner's place.
+            Mix(mix="kraft", snapshots=1.0, cleaners=0.0, transactional=0.0, not_idempotent=0.0),
         )
     }
 )
