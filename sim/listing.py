@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import platform
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
 from sim.check.checker import known_invariants
+from sim.check.reached import REACHED
 from sim.check.registry import INVARIANTS
 from sim.errors import BadInput
 from sim.replication import PRESETS, RULES, Rules
@@ -54,11 +56,25 @@ def invariants() -> Rows:
         {
             "invariant": cls.name,
             "kind": cls.kind.value,
-            "says": (cls.__doc__ or "").split("\n\n")[0].replace("\n    ", " "),
+            "says": " ".join((cls.__doc__ or "").split("\n\n")[0].split()),
             "source": cls.source,
         }
         for cls in INVARIANTS.values()
     ]
+
+
+def reached() -> Rows:
+    """Every situation that a scenario may expect to be reached, or not."""
+    return [{"situation": name, "means": meaning} for name, meaning in REACHED.items()]
+
+
+TABLES: dict[str, Callable[[], Rows]] = {
+    "rules": rules,
+    "presets": presets,
+    "invariants": invariants,
+    "reached": reached,
+}
+"""What `replog list` can show without looking at any file."""
 
 
 def scenarios(folder: Path) -> Rows:
@@ -97,7 +113,7 @@ def capabilities() -> list[tuple[str, bool, str]]:
         missing = [module for module in modules if find_spec(module) is None]
         advice = f"pip install 'replog[{extra}]'" if missing else "installed"
         found.append((name, not missing, advice))
-    if find_spec("pyarrow") is not None:
+    if all(find_spec(module) for module in ("pyspark", "pyarrow")):
         from sim.sweep.session import find_java
 
         try:

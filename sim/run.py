@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,11 @@ from sim.scenario.generate import weather_digest
 from sim.scenario.model import Scenario
 from sim.trace import Event
 from sim.world.cluster import simulate
+from sim.writing import replacing
 
 DIGEST_BYTES = 16
+SHOWN = 5
+"""Most violations in a notebook's table."""
 _FLUSH_AT = 2048
 
 
@@ -67,6 +71,26 @@ class Run:
         first = f", first: {self.violations[0].sentence}" if self.violations else ""
         return f"Run({self.id}, seed {self.seed}: {self.verdict}{first})"
 
+    def _repr_html_(self) -> str:
+        """A small table for notebooks: verdict, rules that are not the default, violations."""
+        changed = self.rules.differing_from(Rules())
+        rows = [
+            ("run", f"{self.id}, seed {self.seed}"),
+            ("verdict", self.verdict + (f" ({self.reason})" if self.reason else "")),
+            ("rules", ", ".join(f"{name}={value}" for name, value in changed.items())),
+            ("reached", ", ".join(self.reached)),
+        ]
+        rows += [(f"{v.invariant}, {v.at} ms", v.sentence) for v in self.violations[:SHOWN]]
+        if len(self.violations) > SHOWN:
+            rows.append(("", f"and {len(self.violations) - SHOWN} more violations"))
+        cells = "".join(
+            f'<tr><th style="text-align:left">{escape(name)}</th>'
+            f'<td style="text-align:left">{escape(text)}</td></tr>'
+            for name, text in rows
+            if text
+        )
+        return f"<table>{cells}</table>"
+
 
 @lru_cache(maxsize=1)
 def default_invariants() -> tuple[str, ...]:
@@ -91,6 +115,7 @@ def run_scenario(
     extra = [*also_check, *(scenario.expect.checked or ())]
     recorder = _Recorder(Checker(scenario.rules, [*names, *extra], zombies_count=False), trace)
     outcome = simulate(scenario, recorder.take)
+    digest = recorder.digest()
     checker = recorder.checker
     if checker.violations:
         verdict = "violated"
@@ -112,7 +137,7 @@ def run_scenario(
             },
         ),
         reached=recorder.reached.names,
-        digest=recorder.digest(),
+        digest=digest,
         weather=weather_digest(scenario),
     )
 
@@ -124,14 +149,13 @@ class _Recorder:
         self.checker = checker
         self.tally = Tally()
         self.reached = Reached(checker.ledger)
+        checker.listen(self.reached.handlers)
         self._trace = trace
         self._pending: list[tuple[int, str, Event]] = []
         self._hash = hashlib.blake2b(digest_size=DIGEST_BYTES)
 
     def take(self, at_ms: int, event: Event) -> None:
         self.checker.on(at_ms, event)
-        self.tally.on(event)
-        self.reached.on(event)
         pending = self._pending
         pending.append((at_ms, event.__class__.__name__, event))
         if len(pending) >= _FLUSH_AT:
@@ -139,6 +163,7 @@ class _Recorder:
 
     def _flush(self) -> None:
         self._hash.update(msgspec.msgpack.encode(self._pending))
+        self.tally.count(event for _, _, event in self._pending)
         if self._trace is not None:
             self._trace.extend((at, event) for at, _, event in self._pending)
         self._pending.clear()
@@ -149,21 +174,57 @@ class _Recorder:
 
 
 def differences(scenario: Scenario, run: Run) -> list[str]:
-    """Where a run is not what the scenario expects; empty = expectation met."""
+    """Where a run is not what the scenario expects; empty = expectation met.
+
+    What an inconclusive run did not show, it may have been cut off from.
+    """
     expect = scenario.expect
     checked = set(default_invariants() if expect.checked is None else expect.checked)
     found, wanted = set(run.violated) & checked, set(expect.violated)
     out = [f"{name} was violated, not expected" for name in sorted(found - wanted)]
-    out += [f"{name} was not violated, but expected" for name in sorted(wanted - found)]
-    out += [f"{name} was not reached" for name in expect.reached if name not in run.reached]
     out += [f"{name} was reached, not expected" for name in run.reached if name in expect.unreached]
+    if run.verdict != "inconclusive":
+        out += [f"{name} was not violated, but expected" for name in sorted(wanted - found)]
+        out += [f"{name} was not reached" for name in expect.reached if name not in run.reached]
     return out
 
 
+def as_document(run: Run) -> dict[str, Any]:
+    """A run as the commands print it with `--json`; times are in ms."""
+    return {
+        "id": run.id,
+        "verdict": run.verdict,
+        "reason": run.reason,
+        "violated": run.violated,
+        "violations": [violation_row(v, when="at_ms") for v in run.violations],
+        "seed": run.seed,
+        "rules": run.rules.as_dict(),
+        "counters": run.counters,
+        "reached": list(run.reached),
+        "digest": run.digest,
+        "weather": run.weather,
+    }
+
+
+def violation_row(violation: Violation, *, when: str) -> dict[str, Any]:
+    """A violation as a flat mapping; `when` names its time: `at_ms` or `step`."""
+    return {
+        "invariant": violation.invariant,
+        when: violation.at,
+        "replica": violation.replica,
+        "offset": violation.offset,
+        "key": violation.key,
+        "sentence": violation.sentence,
+    }
+
+
 def write_trace(path: Path, events: Iterable[tuple[int, Event]]) -> None:
-    """Write events as NDJSON: one object a line with `at`, `event` and the event's fields."""
+    """Write events as NDJSON: one object a line with `at`, `event` and the event's fields.
+
+    Raises BadInput when `path` cannot be written; then nothing is.
+    """
     encoder = msgspec.json.Encoder()
-    with path.open("wb") as file:
+    with replacing(path) as file:
         for at, event in events:
             file.write(encoder.encode(as_row(at, event)) + b"\n")
 

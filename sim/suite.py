@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+import shlex
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as ET
 
 from sim.check import Violation
 from sim.check.checker import known_invariants
 from sim.check.reached import REACHED
 from sim.errors import BadInput
-from sim.run import differences, run_scenario
+from sim.replication import rules_from
+from sim.run import as_document, differences, run_scenario, violation_row
 from sim.scenario.file import SCENARIO_FORMAT
 from sim.scenario.load import load_scenario
 from sim.story.driver import tell
@@ -25,6 +27,11 @@ from sim.trace import Event
 SUFFIXES = (".yaml", ".yml", ".json")
 _FORMAT = re.compile(r"""^\s*["']?format["']?\s*:\s*["']?([\w./-]+)""", re.MULTILINE)
 _FORMAT_INLINE = re.compile(r"""["']format["']\s*:\s*["']([\w./-]+)["']""")
+_ELSEWHERE = {"replog-sweep/1": "a sweep plan; run it with: replog sweep"}
+
+BAD_INPUT = "bad input"
+ERROR = "error"
+_WORST_FIRST = (2, 1, 3, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,61 +42,72 @@ class CaseResult:
         path: The file.
         id: The scenario's or story's id.
         title: Its title.
-        verdict: `holds`, `violated` or `inconclusive`.
-        reason: Why it is inconclusive, else None.
+        verdict: `holds`, `violated` or `inconclusive`; in a suite also `bad input` for a file that
+            says something wrong, and `error` when the run ended in an exception.
+        reason: Why it is none of the first two, else None.
         violations: In order of detection.
         differences: Where it is not what the file expects; empty = expectation met.
         detail: What `--json` adds for this kind of file.
+        is_story: Whether it is a story: its times are steps.
         wall_ms: How long it took, in ms of real time.
-        events: (when, event) of everything that happened.
+        events: (when, event) of everything that happened; of a timed run only if asked for.
     """
 
     path: Path
     id: str
     title: str
     verdict: str
-    reason: str | None
-    violations: tuple[Violation, ...]
-    differences: tuple[str, ...]
-    detail: Mapping[str, Any]
-    wall_ms: int
-    events: tuple[tuple[int, Event], ...]
+    reason: str | None = None
+    violations: tuple[Violation, ...] = ()
+    differences: tuple[str, ...] = ()
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    is_story: bool = False
+    wall_ms: int = 0
+    events: tuple[tuple[int, Event], ...] = ()
 
     @property
     def expectation_met(self) -> bool:
         """Everything as the file says, and no bound was hit on the way."""
-        return not self.differences and self.verdict != "inconclusive"
+        return self.exit_code == 0
 
     @property
     def exit_code(self) -> int:
-        """0 expectation met, 1 not met, 3 inconclusive."""
-        if self.differences:
+        """0 expectation met, 1 not met, 2 bad input, 3 inconclusive."""
+        if self.verdict == BAD_INPUT:
+            return 2
+        if self.differences or self.verdict == ERROR:
             return 1
         return 3 if self.verdict == "inconclusive" else 0
 
+    @property
+    def complaints(self) -> tuple[str, ...]:
+        """Why the expectation is not met, a line each; empty when it is."""
+        reason = () if self.reason is None else (f"{self.verdict}: {self.reason}",)
+        return () if self.expectation_met else (*reason, *self.differences)
+
+    @property
+    def command(self) -> str:
+        """What reproduces it."""
+        return f"replog run {shlex.quote(str(self.path))}"
+
     def as_json(self) -> dict[str, Any]:
         """What `replog run --json` prints."""
-        when = "step" if "replicas" in self.detail else "at_ms"
         return {
             "id": self.id,
             "verdict": self.verdict,
-            "reason": self.reason,
+            **({"reason": self.reason} if self.reason and not self.detail else {}),
             "violated": list(dict.fromkeys(v.invariant for v in self.violations)),
-            "violations": [
-                {
-                    "invariant": v.invariant,
-                    when: v.at,
-                    "replica": v.replica,
-                    "offset": v.offset,
-                    "key": v.key,
-                    "sentence": v.sentence,
-                }
-                for v in self.violations
-            ],
+            "violations": [violation_row(v, when="step") for v in self.violations],
             **self.detail,
             "expectation_met": self.expectation_met,
             "differences": list(self.differences),
         }
+
+
+def exit_code(results: Iterable[CaseResult]) -> int:
+    """That of the worst: bad input, then an expectation not met, then inconclusive."""
+    codes = {result.exit_code for result in results}
+    return next((code for code in _WORST_FIRST if code in codes), 0)
 
 
 def format_of(path: Path) -> str | None:
@@ -120,7 +138,7 @@ def run_file(
     Args:
         path: A story or a timed scenario.
         seed: Replaces the scenario's seed; a story has none.
-        rules: Rule values that replace those of the file.
+        rules: Rule values, or a preset, that replace those of the file.
         keep_events: Keep what happened, for a saved trace or a timeline.
 
     Raises:
@@ -133,6 +151,8 @@ def run_file(
         return _run_story(path, rules or {})
     if found == SCENARIO_FORMAT:
         return _run_timed(path, seed, rules or {}, keep_events=keep_events)
+    if found in _ELSEWHERE:
+        raise BadInput(f"{path}: format: {found}: {_ELSEWHERE[found]} {shlex.quote(str(path))}")
     raise BadInput(
         f"{path}: format: {found or 'missing'}; allowed: {STORY_FORMAT}, {SCENARIO_FORMAT}"
     )
@@ -142,17 +162,17 @@ def _run_story(path: Path, rules: Mapping[str, str]) -> CaseResult:
     started = time.perf_counter()
     story = load_story(path)
     if rules:
-        story = replace(story, rules=story.rules.with_values(rules, where="--rule"))
+        story = replace(story, rules=rules_from(rules, base=story.rules, where="--rule"))
     run = tell(story)
     return CaseResult(
         path=path,
         id=story.id,
         title=story.title,
         verdict=run.verdict,
-        reason=None,
         violations=run.violations,
         differences=tuple(run.differences()),
         detail=_story_detail(run),
+        is_story=True,
         wall_ms=_since(started),
         events=run.events,
     )
@@ -173,7 +193,7 @@ def _run_timed(
         path, seed=seed, known_invariants=known_invariants(), known_reached=REACHED
     )
     if rules:
-        scenario = scenario.with_rules(scenario.rules.with_values(rules, where="--rule"))
+        scenario = scenario.with_rules(rules_from(rules, base=scenario.rules, where="--rule"))
     events: list[tuple[int, Event]] = []
     run = run_scenario(scenario, trace=events if keep_events else None)
     return CaseResult(
@@ -184,14 +204,7 @@ def _run_timed(
         reason=run.reason,
         violations=run.violations,
         differences=tuple(differences(scenario, run)),
-        detail={
-            "seed": run.seed,
-            "rules": run.rules.as_dict(),
-            "counters": run.counters,
-            "reached": list(run.reached),
-            "digest": run.digest,
-            "weather": run.weather,
-        },
+        detail=as_document(run),
         wall_ms=_since(started),
         events=tuple(events),
     )
@@ -224,31 +237,28 @@ def scenario_files(folder: Path) -> list[Path]:
 
 
 def run_suite(folder: Path) -> Iterator[CaseResult]:
-    """Run every scenario file below `folder`, one after the other."""
+    """Run every scenario file below `folder`, one after the other.
+
+    One that cannot be run, whatever the reason, is a result like any other.
+    """
     for path in scenario_files(folder):
-        yield run_file(path)
+        started = time.perf_counter()
+        try:
+            yield run_file(path)
+        except BadInput as error:
+            yield _not_run(path, BAD_INPUT, str(error), started)
+        except Exception as error:  # noqa: BLE001 - the others are to be run all the same
+            yield _not_run(path, ERROR, _last_place(error), started)
 
 
-def write_junit(path: Path, results: list[CaseResult]) -> None:
-    """Write results as JUnit XML; a failure holds the differences and the reproduce command."""
-    failed = sum(1 for result in results if not result.expectation_met)
-    suite = ET.Element(
-        "testsuite", name="replog", tests=str(len(results)), failures=str(failed), errors="0"
-    )
-    for result in results:
-        case = ET.SubElement(
-            suite,
-            "testcase",
-            classname=".".join(result.path.with_suffix("").parts),
-            name=result.id,
-            time=f"{result.wall_ms / 1000:.3f}",
-        )
-        if not result.expectation_met:
-            lines = [*result.differences, *([result.reason] if result.reason else [])]
-            failure = ET.SubElement(case, "failure", message=lines[0])
-            sentences = [violation.sentence for violation in result.violations]
-            failure.text = "\n".join([*lines, *sentences, f"replog run {result.path}"])
-    try:
-        ET.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be written: {error.strerror}") from None
+def _not_run(path: Path, verdict: str, reason: str, started: float) -> CaseResult:
+    return CaseResult(path, path.stem, "", verdict, reason, wall_ms=_since(started))
+
+
+def _last_place(error: Exception) -> str:
+    """The exception and where it was raised, in one line."""
+    text = traceback.format_exception_only(error)[-1].strip()
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return text
+    return f"{text} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"

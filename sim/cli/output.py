@@ -1,0 +1,136 @@
+"""How commands print: lines, tables, JSON; exit statuses; values of `--rule`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from sim.errors import BadInput
+
+EXIT_FAILED = 1
+EXIT_BAD_INPUT = 2
+EXIT_INCONCLUSIVE = 3
+EXIT_INTERRUPTED = 130
+
+WIDTH_WHEN_PIPED = 160
+TABLE_WIDTH = 120
+"""A narrower terminal gets a list with one field per line instead of a table of texts."""
+NAME_WIDTH = 40
+"""So do names that would leave no room for the other columns."""
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+RuleOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rule",
+        metavar="NAME=VALUE",
+        help="Replace a rule, or preset=NAME; may be given more than once.",
+    ),
+]
+Cells = Sequence[Mapping[str, object]]
+
+
+def complain(text: str) -> None:
+    """Problems go to stderr, each line with the name of the program."""
+    for line in text.splitlines():
+        print(f"replog: {line}", file=sys.stderr)
+
+
+def print_json(value: object) -> None:
+    """One document."""
+    print(json.dumps(value, indent=1, ensure_ascii=False))
+
+
+def rule_values(given: list[str] | None) -> dict[str, str]:
+    """The values of `--rule`.
+
+    Raises:
+        BadInput: One is not `name=value`, or a rule is given two values.
+    """
+    values: dict[str, str] = {}
+    for text in given or []:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise BadInput(f"--rule {text}: expected name=value")
+        if values.get(name, value) != value:
+            raise BadInput(f"--rule {text}: the same rule was given as {values[name]}")
+        values[name] = value
+    return values
+
+
+def width() -> int:
+    """Columns to fill: those of the terminal, or enough for a file."""
+    if not sys.stdout.isatty():
+        return WIDTH_WHEN_PIPED
+    return shutil.get_terminal_size().columns
+
+
+def print_table(rows: Cells, *, texts: bool = False) -> None:
+    """Rows with the same columns, the first one to the left, numbers to the right.
+
+    With `texts` every column is text that may wrap; where there is no room for that, a list.
+    """
+    longest = max(len(str(next(iter(row.values())))) for row in rows)
+    if texts and (width() < TABLE_WIDTH or longest > NAME_WIDTH):
+        _print_list(rows)
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(
+        highlight=False,
+        markup=False,
+        emoji=False,
+        width=width(),
+        force_terminal=sys.stdout.isatty(),
+    )
+    table = Table(box=None, pad_edge=False)
+    for index, name in enumerate(rows[0]):
+        left = texts or index == 0
+        table.add_column(name, justify="left" if left else "right", no_wrap=index == 0)
+    for row in rows:
+        table.add_row(*[str(value) for value in row.values()])
+    with console.capture() as captured:
+        console.print(table)
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def _print_list(rows: Cells) -> None:
+    """One block per row: its name, then the other fields, one below the other."""
+    labels = list(rows[0])[1:]
+    indent = max(map(len, labels)) + 4
+    for row in rows:
+        name, *values = row.values()
+        print(name)
+        for label, value in zip(labels, values, strict=True):
+            text = f"  {label:<{indent - 2}}{value}" if value else ""
+            folded = textwrap.wrap(
+                text, max(width(), 40), subsequent_indent=" " * indent, break_long_words=False
+            )
+            print(*folded, sep="\n", end="\n" if folded else "")
+
+
+def print_counters(counters: Mapping[str, int]) -> None:
+    """What was counted, but for the zeros."""
+    shown = [f"{name} {value:,}" for name, value in counters.items() if value]
+    print("  " + (", ".join(shown) or "nothing happened"))
+
+
+def print_violations(violations: Iterable[Any], *, unit: str) -> None:
+    """One sentence each; `unit` is what their `at` counts: `step` or `ms`."""
+    for violation in violations:
+        when = f"step {violation.at}" if unit == "step" else f"{violation.at} ms"
+        print(f"  {violation.invariant} ({when}): {violation.sentence}")
+
+
+def print_explanation(lines: Iterable[str], *, unit: str) -> None:
+    """What led to the first violation, as `sim.explain.explain` says."""
+    print(f"  what led to the first violation ({unit}, what happened):")
+    for line in lines:
+        print(f"  {line}")

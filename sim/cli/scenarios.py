@@ -1,0 +1,186 @@
+"""`replog run`, `replog suite`, `replog draw`: scenario files, one or many."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sim.cli.output import (
+    AsJson,
+    RuleOption,
+    print_counters,
+    print_explanation,
+    print_json,
+    print_violations,
+    rule_values,
+)
+from sim.errors import BadInput
+
+if TYPE_CHECKING:
+    from sim.suite import CaseResult
+
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Tell what led to the first violation, event by event.")
+]
+TraceOut = Annotated[
+    Path | None,
+    typer.Option("--trace", metavar="OUT", help="Write every event to this file, as NDJSON."),
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these commands to the program."""
+    app.command()(run)
+    app.command()(suite)
+    app.command()(draw)
+
+
+def run(
+    file: Annotated[Path, typer.Argument(help="A story or a timed scenario, YAML or JSON.")],
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**63 - 1, help="Replace the scenario's seed.")
+    ] = None,
+    rule: RuleOption = None,
+    explain: Explain = False,
+    as_json: AsJson = False,
+    trace: TraceOut = None,
+) -> None:
+    """Run one scenario or story and compare it with what it expects."""
+    from sim.run import write_trace
+    from sim.suite import run_file
+    from sim.writing import check_writable
+
+    if trace is not None:
+        check_writable(trace, what=f"--trace {trace}")
+    keep = explain or trace is not None
+    result = run_file(file, seed=seed, rules=rule_values(rule), keep_events=keep)
+    if trace is not None:
+        write_trace(trace, result.events)
+    explanation = _explanation(result) if explain else None
+    if as_json:
+        document = result.as_json()
+        if explanation is not None:
+            document["explanation"] = explanation
+        print_json(document)
+    else:
+        arguments = [str(file), *(f"--rule={text}" for text in rule or [])]
+        arguments += [] if seed is None else [f"--seed={seed}"]
+        _show(result, explanation, f"replog run {shlex.join(arguments)}")
+    raise typer.Exit(result.exit_code)
+
+
+def _explanation(result: CaseResult) -> list[str]:
+    from sim.explain import explain
+
+    return explain(result.events, result.violations[0]) if result.violations else []
+
+
+def _show(result: CaseResult, explanation: list[str] | None, command: str) -> None:
+    print(f"{result.id}: {result.title}")
+    unit = "step" if result.is_story else "ms"
+    print_violations(result.violations, unit=unit)
+    for name, view in result.detail.get("replicas", {}).items():
+        print(_replica_line(name, view))
+    if not result.is_story:
+        print_counters(result.detail["counters"])
+        if result.detail["reached"]:
+            print("  reached: " + ", ".join(result.detail["reached"]))
+        print(f"  seed {result.detail['seed']}, digest {result.detail['digest']}")
+    if explanation:
+        print_explanation(explanation, unit=unit)
+    for line in result.differences:
+        print(f"  not as expected: {line}")
+    verdict = result.verdict + (f" ({result.reason})" if result.reason else "")
+    met = "expectation met" if result.expectation_met else "expectation NOT met"
+    print(f"{verdict}; {met}; {result.wall_ms} ms")
+    if not result.expectation_met:
+        print(f"reproduce: {command}")
+
+
+def _replica_line(name: str, view: dict[str, Any]) -> str:
+    state = "up" if view["up"] else "down"
+    return (
+        f"  replica {name} ({state}): {' '.join(view['log']) or 'empty'}"
+        f"  [start {view['start']}, high watermark {view['hw']}, log end {view['leo']}]"
+    )
+
+
+def suite(
+    folder: Annotated[Path, typer.Argument(help="Folder with scenario files.")],
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write JUnit XML to this file.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run every scenario file below a folder.
+
+    A file that cannot be read, or a run that ends in an exception, is one more failure; the others
+    are run all the same.
+    """
+    from sim.junit import write_junit
+    from sim.suite import exit_code, run_suite
+    from sim.writing import check_writable
+
+    if junit is not None:
+        check_writable(junit, what=f"--junit {junit}")
+    results = []
+    for result in run_suite(folder):
+        results.append(result)
+        if not as_json:
+            _show_row(result)
+    if junit is not None:
+        write_junit(junit, results)
+    failed = [result for result in results if not result.expectation_met]
+    if as_json:
+        print_json([{"path": str(result.path), **result.as_json()} for result in results])
+    else:
+        print(f"{len(results) - len(failed)} as expected, {len(failed)} not")
+    raise typer.Exit(exit_code(results))
+
+
+def _show_row(result: CaseResult) -> None:
+    mark = "ok  " if result.expectation_met else "FAIL"
+    print(f"{mark} {result.path}  {result.wall_ms} ms", flush=True)
+    for line in result.complaints:
+        print(f"       {line}")
+    if not result.expectation_met:
+        print(f"       reproduce: {result.command}")
+
+
+def draw(
+    story: Annotated[Path, typer.Argument(help="A story file.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="OUT", help="The SVG file to write.")
+    ],
+    step: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NUMBER=CAPTION", help="A moment to show; more than once. Default: the end."
+        ),
+    ] = None,
+) -> None:
+    """Draw what the replicas' logs look like at chosen steps of a story."""
+    from sim.report.picture import draw_story
+    from sim.story import load_story, tell
+    from sim.story.format import STORY_FORMAT
+    from sim.suite import format_of
+    from sim.writing import check_writable, replacing
+
+    check_writable(output, what=f"--output {output}")
+    captions = {}
+    for text in step or []:
+        number, equals, caption = text.partition("=")
+        if not equals or not number.isdecimal():
+            raise BadInput(f"--step {text}: expected NUMBER=caption")
+        captions[int(number)] = caption
+    found = format_of(story)
+    if found != STORY_FORMAT:
+        raise BadInput(f"{story}: format: {found or 'missing'}; only a {STORY_FORMAT} is drawn")
+    run = tell(load_story(story))
+    picture = draw_story(run, captions or {len(run.story.steps): "at the end"})
+    with replacing(output) as file:
+        file.write(picture.encode())
+    print(output)

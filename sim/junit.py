@@ -1,0 +1,47 @@
+"""Results of a suite as JUnit XML, for the machines that show them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from sim.suite import BAD_INPUT, ERROR, CaseResult
+from sim.writing import replacing
+
+
+def write_junit(path: Path, results: Sequence[CaseResult]) -> None:
+    """Write results as JUnit XML; a failure holds the differences and the reproduce command.
+
+    Raises BadInput when `path` cannot be written; then nothing is.
+    """
+    kinds = [_junit_kind(result) for result in results]
+    suite = ET.Element(
+        "testsuite",
+        name="replog",
+        tests=str(len(results)),
+        failures=str(kinds.count("failure")),
+        errors=str(kinds.count("error")),
+        time=f"{sum(result.wall_ms for result in results) / 1000:.3f}",
+    )
+    for result, kind in zip(results, kinds, strict=True):
+        case = ET.SubElement(
+            suite,
+            "testcase",
+            classname=".".join(part for part in result.path.with_suffix("").parts if part != "/"),
+            name=result.id,
+            time=f"{result.wall_ms / 1000:.3f}",
+        )
+        if kind is not None:
+            lines = result.complaints
+            problem = ET.SubElement(case, kind, message=lines[0])
+            sentences = [violation.sentence for violation in result.violations]
+            problem.text = "\n".join([*lines, *sentences, f"reproduce: {result.command}"])
+    with replacing(path) as file:
+        ET.ElementTree(suite).write(file, encoding="utf-8", xml_declaration=True)
+
+
+def _junit_kind(result: CaseResult) -> str | None:
+    if result.expectation_met:
+        return None
+    return "error" if result.verdict in (BAD_INPUT, ERROR) else "failure"
