@@ -90,8 +90,10 @@ class Healing:
         return log.high_watermark >= min(high_watermark, log.log_end_offset)
 
     def _clean_to_a_fixpoint(self) -> None:
-        """Every replica cleans on its own, until a pass changes nothing."""
+        """Every replica that has a cleaner cleans on its own, until a pass changes nothing."""
         for node in self._world.nodes.values():
+            if node.spec.cleaner_backoff_ms is None:
+                continue
             for _ in range(MOST_PASSES):
                 if not node.housekeeper.clean_what_is_left():
                     break
