@@ -5,7 +5,7 @@ Everything that the page, the Markdown and the terminal show is computed once, f
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,9 @@ from sim.report.costs import Cost, CostOfRuleSet, costs_of
 from sim.report.pairs import PairComparison, pairs_of
 from sim.report.rates import Rate, rate_of
 from sim.report.reading import SweepFolder, read_folder
+
+LISTED_MAX = 4
+"""Rule sets that one sentence names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +37,31 @@ def compare(folder: SweepFolder) -> Comparison:
 
 
 def _headline(
-    folder: SweepFolder, rates: Iterable[Rate], pairs: Iterable[PairComparison]
+    folder: SweepFolder, rates: Sequence[Rate], pairs: Iterable[PairComparison]
 ) -> tuple[str, ...]:
     """The result in one to three sentences."""
     swept = list(folder.plan["rule_sets"][0]["swept"])
     rule = f"{swept[0]} " if len(swept) == 1 else ""
-    parts = [f"{rule}{rate.label} in {rate.text}" for rate in rates]
-    sentences = [f"An invariant was violated under {'; '.join(parts)}; with 95 % confidence."]
+    sentences = [_rates_sentence(rates, rule)]
     sentences.extend(pair.text for pair in pairs if pair.headline)
     return tuple(sentences)
+
+
+def _rates_sentence(rates: Sequence[Rate], rule: str) -> str:
+    """All rates of a few rule sets; of many, the worst and how many never violated."""
+    if len(rates) <= LISTED_MAX:
+        parts = [f"{rule}{rate.label} in {rate.text}" for rate in rates]
+        return f"An invariant was violated under {'; '.join(parts)}; with 95 % confidence."
+    worst = sorted((rate for rate in rates if rate.violated), key=lambda rate: -(rate.rate or 0))
+    never = [rate for rate in rates if rate.upper_bound is not None]
+    sentence = f"{len(worst)} of {len(rates)} rule sets violated an invariant"
+    if worst:
+        parts = [f"{rule}{rate.label} in {rate.text}" for rate in worst[:LISTED_MAX]]
+        sentence += f"; most often {'; '.join(parts)}"
+    if never:
+        bound = wording.share(max(rate.upper_bound or 0 for rate in never))
+        sentence += f"; {len(never)} never did (each below {bound})"
+    return f"{sentence}; with 95 % confidence."
 
 
 def comparison_table(out: Path) -> list[dict[str, str]]:

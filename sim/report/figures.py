@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -47,12 +47,17 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-def colour(index: int) -> str:
-    """The colour of a rule set, by its place in the plan."""
-    return PALETTE[index % len(PALETTE)]
+def colours_of(rule_sets: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A colour for every rule set of a plan: by its fix when fixes differ, else by its place."""
+    fixes = list(dict.fromkeys(rule_set["rules"]["fix"] for rule_set in rule_sets))
+    places = [
+        fixes.index(rule_set["rules"]["fix"]) if len(fixes) > 1 else place
+        for place, rule_set in enumerate(rule_sets)
+    ]
+    return [PALETTE[place % len(PALETTE)] for place in places]
 
 
-def rates_figure(rates: Sequence[Rate]) -> str:
+def rates_figure(rates: Sequence[Rate], colours: Sequence[str]) -> str:
     """Violation rate per rule set with its 95 % interval; an open mark where nothing violated."""
     with _figure(height=0.55 + 0.42 * len(rates)) as (figure, drawn):
         axes = figure.subplots()
@@ -63,7 +68,7 @@ def rates_figure(rates: Sequence[Rate]) -> str:
             high = rate.upper_bound if rate.upper_bound is not None else rate.wilson.high
             low = 0.0 if rate.upper_bound is not None else rate.wilson.low
             top = max(top, high)
-            ink = colour(rate.index)
+            ink = colours[place]
             axes.plot(
                 [100 * low, 100 * high],
                 [place, place],
@@ -97,7 +102,7 @@ def _rate_label(rate: Rate) -> str:
     return f"{wording.share(rate.rate or 0.0)}"
 
 
-def costs_figure(costs: Sequence[Cost]) -> str:
+def costs_figure(costs: Sequence[Cost], colours: Sequence[str]) -> str:
     """Mean cost per run, one panel per cost, each with its own scale."""
     rows = max(len(cost.rule_sets) for cost in costs)
     with _figure(height=0.85 + 0.34 * rows) as (figure, drawn):
@@ -105,10 +110,10 @@ def costs_figure(costs: Sequence[Cost]) -> str:
         for axes, cost in zip(panels, costs, strict=True):
             means = [one.mean or 0.0 for one in cost.rule_sets]
             for place, one in enumerate(cost.rule_sets):
-                axes.barh(place, means[place], color=colour(place), height=0.55)
+                axes.barh(place, means[place], color=colours[place], height=0.55)
                 _label(axes, means[place], place, _cost_label(one))
             axes.set_xlim(0, max(*means, 1e-6) * 1.75)
-            axes.set_title(textwrap.fill(cost.title, 24), fontsize=9, loc="left")
+            axes.set_title(textwrap.fill(cost.title, 20), fontsize=9, loc="left")
             axes.set_xticks([])
             axes.spines["bottom"].set_visible(False)
         _rows(panels[0], [one.label for one in costs[0].rule_sets])
@@ -145,7 +150,8 @@ def invariants_figure(
         _rows(axes, names)
         axes.set_xlim(0, len(labels))
         axes.xaxis.tick_top()
-        axes.set_xticks([column + 0.5 for column in range(len(labels))], labels)
+        columns = [label.replace(" ", "\n") for label in labels]
+        axes.set_xticks([column + 0.5 for column in range(len(labels))], columns)
         axes.tick_params(axis="x", length=0)
         axes.spines["bottom"].set_visible(False)
     return drawn[0]

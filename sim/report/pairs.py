@@ -30,7 +30,7 @@ class PairComparison:
     interval: Interval | None
     p: float
     adjusted_p: float
-    """Holm's, over all pairs that are not the headline; the headline pair keeps its own."""
+    """Holm's, among the comparisons asked for in advance and among all others; one alone keeps p."""
     other_weather: int
 
     @property
@@ -66,17 +66,19 @@ def pairs_of(folder: SweepFolder) -> tuple[PairComparison, ...]:
         places.append((not headline, len(differing), left, right, pair))
     places.sort(key=lambda place: place[:4])
     values = [_p(pair) for *_place, pair in places]
-    others = [p for place, p in zip(places, values, strict=True) if place[0]]
-    adjusted = iter(stats.holm(others))
+    asked_for = sum(not place[0] for place in places)  # these come first
+    adjusted = [*stats.holm(values[:asked_for]), *stats.holm(values[asked_for:])]
     return tuple(
         _pair(
             pair,
             labels=(rule_sets[left]["label"], rule_sets[right]["label"]),
             headline=not other,
             p=p,
-            adjusted_p=next(adjusted) if other else p,
+            adjusted_p=adjusted_p,
         )
-        for (other, _rules, left, right, pair), p in zip(places, values, strict=True)
+        for (other, _rules, left, right, pair), p, adjusted_p in zip(
+            places, values, adjusted, strict=True
+        )
     )
 
 

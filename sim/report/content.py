@@ -1,0 +1,102 @@
+"""The content of a report, as one document: what the page, the Markdown and the JSON share."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict
+from types import MappingProxyType
+from typing import Any
+
+from sim.check.reached import REACHED
+from sim.report.comparison import Comparison
+from sim.report.reading import SweepFolder
+
+REPORT_FORMAT = "replog-report/1"
+SIGNIFICANT_DIGITS = 12
+"""Of floats: what a last-bit difference between two machines does not reach."""
+
+
+def report_content(folder: SweepFolder, comparison: Comparison) -> dict[str, Any]:
+    """The content of `report.json`: all that the page shows, without the pictures."""
+    plan = folder.plan
+    return {
+        "format": REPORT_FORMAT,
+        "title": plan["plan"]["title"],
+        "source": plan["plan"]["source"],
+        "headline": list(comparison.headline),
+        "cases": plan["count"],
+        "runs": plan["runs"],
+        "seed": plan["seed"],
+        "package_version": plan["package_version"],
+        "command": _command(folder),
+        "rates": [{**asdict(rate), "text": rate.text} for rate in comparison.rates],
+        "pairs": [{**asdict(pair), "text": pair.text} for pair in comparison.pairs],
+        "other_weather": sum(pair.other_weather for pair in comparison.pairs),
+        "costs": [asdict(cost) for cost in comparison.costs],
+        "invariants": _seen(folder, "invariant"),
+        "first_invariants": _seen(folder, "first_invariant"),
+        "reached": _seen(folder, "reached", REACHED),
+        "inconclusive": _seen(folder, "reason"),
+        "errors": _seen(folder, "error"),
+        "shortest": _shortest(folder),
+        "rule_sets": plan["rule_sets"],
+        "plan": plan["plan"],
+    }
+
+
+def _command(folder: SweepFolder) -> str:
+    plan = folder.plan
+    file = plan["plan_file"] or "PLAN"
+    return (
+        f"replog sweep {shlex.quote(file)} --count {plan['count']} --seed {plan['seed']} "
+        f"--out {shlex.quote(folder.name)}"
+    )
+
+
+def _seen(
+    folder: SweepFolder, measure: str, known: Mapping[str, str] = MappingProxyType({})
+) -> list[dict[str, Any]]:
+    """How often each name of a measure was seen, most runs first.
+
+    Of each: `name`, `meaning`, `runs` (per rule set) and `example`, the number of one such run.
+    `known` names, given with their meanings, are there even if they were never seen.
+    """
+    counts = [entry["counts"][measure] for entry in folder.tallies["rule_sets"]]
+    found = []
+    for name in sorted({*known, *(name for count in counts for name in count)}):
+        seen = [count[name] for count in counts if name in count]
+        found.append(
+            {
+                "name": name,
+                "meaning": known.get(name, ""),
+                "runs": [count[name]["runs"] if name in count else 0 for count in counts],
+                "example": seen[0]["first_run"] if seen else None,
+            }
+        )
+    return sorted(found, key=lambda one: (-sum(one["runs"]), one["name"]))
+
+
+def _shortest(folder: SweepFolder) -> list[dict[str, Any]]:
+    return [
+        {
+            "label": entry["label"],
+            "runs": [
+                {**run, "command": f"replog replay {shlex.quote(folder.name)} {run['run_id']}"}
+                for run in entry["shortest"]
+            ],
+        }
+        for entry in folder.tallies["rule_sets"]
+    ]
+
+
+def rounded(value: Any) -> Any:
+    """Floats with as many digits as are the same on every machine; JSON has no infinity."""
+    if isinstance(value, float):
+        return float(f"{value:.{SIGNIFICANT_DIGITS}g}") if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: rounded(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [rounded(one) for one in value]
+    return value

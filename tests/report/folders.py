@@ -1,0 +1,164 @@
+"""Folders of sweeps with chosen results, written down instead of simulated."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from sim.check.counters import COUNTERS
+from sim.replication.rules import Rules
+
+COSTS = ("bytes_retained", "empty_batches", "stale_reads_last")
+Verdicts = dict[str, int]
+
+
+def rule_set(index: int, fix: str, strategy: str = "offset") -> dict[str, Any]:
+    rules = Rules().with_values({"fix": fix, "strategy": strategy})
+    return {"index": index, "label": fix, "swept": {"fix": fix}, "rules": rules.as_dict()}
+
+
+def entry(
+    index: int,
+    label: str,
+    verdicts: Verdicts,
+    *,
+    totals: dict[str, int] | None = None,
+    squares: dict[str, int] | None = None,
+    counts: dict[str, dict[str, int]] | None = None,
+    shortest: list[dict[str, Any]] | None = None,
+) -> dict[str, Any]:
+    named = {measure: {} for measure in ("invariant", "first_invariant", "reached")}
+    named |= {"reason": {}, "error": {}} | (counts or {})
+    everything = {"holds": 0, "violated": 0, "inconclusive": 0, "error": 0} | verdicts
+    return {
+        "index": index,
+        "label": label,
+        "runs": sum(everything.values()),
+        "counts": {
+            measure: {name: {"runs": runs, "first_run": 4} for name, runs in names.items()}
+            for measure, names in ({"verdict": everything} | named).items()
+        },
+        "ended": sum(everything.values()) - everything["error"],
+        "totals": dict.fromkeys(COUNTERS, 0) | (totals or {}),
+        "squares": dict.fromkeys(COSTS, 0) | (squares or {}),
+        "shortest": shortest or [],
+    }
+
+
+def pair(left: int, right: int, verdicts: Verdicts, **more: Any) -> dict[str, Any]:
+    nothing = dict.fromkeys(COSTS, 0)
+    return {
+        "left": left,
+        "right": right,
+        "verdicts": verdicts,
+        "other_weather": 0,
+        "ended": sum(verdicts.values()),
+        "differences": nothing,
+        "squares": nothing,
+    } | more
+
+
+def violating_run(run_id: int, sentence: str) -> dict[str, Any]:
+    return {
+        "rule_set": 0,
+        "run_id": run_id,
+        "case_id": run_id // 3,
+        "seed": 5,
+        "first_invariant": "no-offset-reuse",
+        "first_violation_ms": 1_234,
+        "events": 99,
+        "violation_count": 2,
+        "sentence": sentence,
+    }
+
+
+def write_folder(
+    out: Path, rule_sets: list[dict[str, Any]], entries: list[dict[str, Any]], pairs: list[Any]
+) -> Path:
+    cases = entries[0]["runs"]
+    plan = {
+        "format": "replog-sweep-output/1",
+        "schema_version": 1,
+        "package_version": "1.2.3",
+        "plan_file": "scenarios/sweeps/a plan.yaml",
+        "count": cases,
+        "seed": 280,
+        "runs": cases * len(entries),
+        "rule_sets": rule_sets,
+        "plan": {"title": "One <fix> & another", "source": "KIP-280", "rule_sets": []},
+    }
+    tallies = {
+        "format": "replog-tallies/1",
+        "cases": cases,
+        "rule_sets": entries,
+        "pairs": pairs,
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "plan.json").write_text(json.dumps(plan))
+    (out / "tallies.json").write_text(json.dumps(tallies))
+    return out
+
+
+def both_fixes(out: Path) -> Path:
+    """1,000 cases: no fix violates in 120, one fix in 7, the other never."""
+    sentence = "r1 gave offset 3 to k1=<d>, committed as k1=e"
+    fixes = ["none", "empty_batch", "leo_retention"]
+    entries = [
+        entry(
+            0,
+            "none",
+            {"holds": 878, "violated": 120, "error": 2},
+            totals={"bytes_retained": 998_000, "stale_reads_last": 0},
+            squares={"bytes_retained": 1_000_000_000},
+            counts={
+                "invariant": {"no-offset-reuse": 120, "state-machine-safety": 80},
+                "first_invariant": {"no-offset-reuse": 120},
+                "error": {"KeyError: 'k7'": 2},
+                "reached": {"tail-removed": 500},
+            },
+            shortest=[violating_run(33, sentence)],
+        ),
+        entry(
+            1,
+            "empty_batch",
+            {"holds": 998, "inconclusive": 2},
+            totals={"bytes_retained": 1_200_000, "empty_batches": 500},
+            squares={"bytes_retained": 1_500_000_000, "empty_batches": 500},
+            counts={"reason": {"max_events: 100000": 2}},
+        ),
+        entry(
+            2,
+            "leo_retention",
+            {"holds": 993, "violated": 7},
+            totals={"bytes_retained": 1_100_000, "stale_reads_last": 100},
+            squares={"bytes_retained": 1_300_000_000, "stale_reads_last": 100},
+            counts={
+                "invariant": {"no-offset-reuse": 7},
+                "first_invariant": {"no-offset-reuse": 7},
+            },
+        ),
+    ]
+    pairs = [
+        pair(
+            0,
+            1,
+            {"holds/holds": 876, "violated/holds": 120, "error/holds": 2, "holds/inconclusive": 2},
+            ended=998,
+            differences={"bytes_retained": 99_800, "empty_batches": 499, "stale_reads_last": 0},
+            squares={"bytes_retained": 20_000_000, "empty_batches": 499, "stale_reads_last": 0},
+        ),
+        pair(
+            0,
+            2,
+            {
+                "holds/holds": 875,
+                "violated/holds": 116,
+                "violated/violated": 4,
+                "holds/violated": 3,
+                "error/holds": 2,
+            },
+        ),
+        pair(1, 2, {"holds/holds": 991, "holds/violated": 7, "inconclusive/holds": 2}),
+    ]
+    return write_folder(
+        out, [rule_set(index, fix) for index, fix in enumerate(fixes)], entries, pairs
+    )

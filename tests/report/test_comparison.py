@@ -1,0 +1,160 @@
+"""What is said about a sweep: rates, pairs, costs, in numbers and in sentences."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sim.errors import BadInput
+from sim.report import comparison_table, headline
+from sim.report.comparison import compare
+from sim.report.reading import read_folder
+from tests.report.folders import both_fixes, entry, pair, rule_set, write_folder
+
+
+def test_a_rate_is_out_of_the_runs_that_were_judged(tmp_path: Path) -> None:
+    none, empty_batch, _ = compare(read_folder(both_fixes(tmp_path))).rates
+
+    assert (none.violated, none.judged, none.rate) == (120, 998, 120 / 998)
+    assert none.exact is not None
+    assert none.exact.low < 120 / 998 < none.exact.high
+    assert empty_batch.judged == 998
+
+
+def test_nothing_seen_is_a_bound_and_never_a_bare_zero(tmp_path: Path) -> None:
+    empty_batch = compare(read_folder(both_fixes(tmp_path))).rates[1]
+
+    assert empty_batch.upper_bound == pytest.approx(0.002997, abs=1e-6)
+    assert empty_batch.text == "none of 998 runs (below 0.30 %)"
+
+
+def test_the_pair_asked_for_comes_first_whatever_the_order_in_the_plan(tmp_path: Path) -> None:
+    pairs = compare(read_folder(both_fixes(tmp_path))).pairs
+
+    assert [(one.left, one.right) for one in pairs] == [
+        ("leo_retention", "empty_batch"),
+        ("none", "empty_batch"),
+        ("none", "leo_retention"),
+    ]
+    assert [one.headline for one in pairs] == [True, False, False]
+    first = pairs[0]
+    assert (first.both, first.only_left, first.only_right, first.neither) == (0, 7, 0, 991)
+    assert first.left_out == 2
+    assert first.difference == 7 / 998
+    assert first.p == first.adjusted_p == pytest.approx(2 / 2**7)
+
+
+def test_other_pairs_are_corrected_for_being_many(tmp_path: Path) -> None:
+    _, *others = compare(read_folder(both_fixes(tmp_path))).pairs
+
+    assert sorted(one.adjusted_p / one.p for one in others) == pytest.approx([1, 2])
+
+
+def test_the_headline_says_rates_and_the_paired_difference(tmp_path: Path) -> None:
+    rates, difference = headline(both_fixes(tmp_path))
+
+    assert rates == (
+        "An invariant was violated under fix none in 120 of 998 runs (12.0 %; 10.1 to 14.2 %); "
+        "fix empty_batch in none of 998 runs (below 0.30 %); "
+        "fix leo_retention in 7 of 1,000 runs (0.70 %; 0.28 to 1.44 %); with 95 % confidence."
+    )
+    assert difference == (
+        "On the same 998 cases, leo_retention violated alone in 7, empty_batch alone in 0, both in "
+        "0: a difference of +0.70 points (95 % interval +0.17 to +1.44 points; p = 0.016)."
+    )
+
+
+def test_two_fixes_that_never_violate_are_said_to_show_no_difference(tmp_path: Path) -> None:
+    rule_sets = [rule_set(0, "leo_retention"), rule_set(1, "empty_batch")]
+    entries = [
+        entry(0, "leo_retention", {"holds": 2_000}),
+        entry(1, "empty_batch", {"holds": 2_000}),
+    ]
+    out = write_folder(tmp_path, rule_sets, entries, [pair(0, 1, {"holds/holds": 2_000})])
+
+    sentence = headline(out)[1]
+
+    assert "no difference seen" in sentence
+    assert "95 % interval \u22120.19 to +0.19 points" in sentence
+
+
+def test_costs_are_compared_with_the_same_cases_without_a_fix(tmp_path: Path) -> None:
+    bytes_retained, empty_batches, _ = compare(read_folder(both_fixes(tmp_path))).costs
+
+    none, empty_batch, leo_retention = bytes_retained.rule_sets
+    assert (none.mean, none.ratio, none.difference) == (1_000, None, None)
+    assert empty_batch.baseline == leo_retention.baseline == "none"
+    assert empty_batch.ratio == pytest.approx(1.2)
+    assert empty_batch.difference == 100
+    assert empty_batch.difference_interval is not None
+    assert empty_batch.difference_interval.low == pytest.approx(93.8, abs=0.1)
+    assert empty_batches.rule_sets[1].ratio is None  # nothing to divide by
+
+
+def test_the_baseline_has_the_other_rules_of_the_rule_set(tmp_path: Path) -> None:
+    rule_sets = [
+        rule_set(index, fix, strategy) | {"label": f"fix={fix} strategy={strategy}"}
+        for index, (fix, strategy) in enumerate(
+            [("none", "offset"), ("none", "header"), ("empty_batch", "header")]
+        )
+    ]
+    entries = [entry(index, one["label"], {"holds": 9}) for index, one in enumerate(rule_sets)]
+    pairs = [pair(0, 1, {"holds/holds": 9}), pair(0, 2, {"holds/holds": 9})]
+    out = write_folder(tmp_path, rule_sets, entries, [*pairs, pair(1, 2, {"holds/holds": 9})])
+
+    costs = compare(read_folder(out)).costs[0].rule_sets
+
+    assert costs[2].baseline == "fix=none strategy=header"
+    assert costs[2].difference == 0
+    assert [one.difference for one in costs[:2]] == [None, None]
+
+
+def test_the_table_for_a_terminal_has_a_row_per_rule_set(tmp_path: Path) -> None:
+    rows = comparison_table(both_fixes(tmp_path))
+
+    assert rows[1] == {
+        "rule set": "empty_batch",
+        "runs": "1,000",
+        "violated": "0",
+        "rate": "below 0.30 %",
+        "not judged": "2",
+        "bytes retained": "1,200 (x1.2)",
+        "empty batches": "0.50",
+        "stale records a consumer reads last": "0",
+    }
+    assert rows[0]["rate"] == "12.0 % (10.1 to 14.2 %)"
+
+
+def test_a_sweep_without_a_judged_run_has_no_rate(tmp_path: Path) -> None:
+    entries = [entry(0, "none", {"error": 5}), entry(1, "empty_batch", {"error": 5})]
+    out = write_folder(
+        tmp_path,
+        [rule_set(0, "none"), rule_set(1, "empty_batch")],
+        entries,
+        [pair(0, 1, {"error/error": 5}, ended=0)],
+    )
+
+    comparison = compare(read_folder(out))
+
+    assert comparison.rates[0].rate is None
+    assert "no run was judged" in comparison.headline[0]
+    assert "share no case" in comparison.pairs[0].text
+    assert comparison_table(out)[0]["rate"] == "-"
+
+
+@pytest.mark.parametrize("name", ["plan.json", "tallies.json"])
+def test_a_folder_that_is_no_finished_sweep_is_refused(name: str, tmp_path: Path) -> None:
+    out = both_fixes(tmp_path)
+    (out / name).unlink()
+
+    with pytest.raises(BadInput, match=str(tmp_path)):
+        headline(out)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", json.dumps({"format": "replog-tallies/9"})])
+def test_a_damaged_file_is_named(text: str, tmp_path: Path) -> None:
+    out = both_fixes(tmp_path)
+    (out / "tallies.json").write_text(text)
+
+    with pytest.raises(BadInput, match=r"tallies\.json"):
+        headline(out)
