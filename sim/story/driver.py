@@ -134,7 +134,7 @@ class _Teller:
             return
         epoch, voters = step["epoch"], self.story.voters
         if "votes" in step.fields:
-            asked = [self.replicas[n] for n in dict.fromkeys(step["votes"]) if n in voters]
+            asked = [self.replicas[name] for name in step["votes"] if name in voters]
             granting = elections.wins(candidate, asked, voter_count=len(voters))
             if granting is None:
                 return

@@ -6,6 +6,7 @@ A file is JSON or YAML of the same shape. A step is a mapping, or one line for p
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -95,7 +96,31 @@ def load_story(path: Path) -> Story:
         BadInput: The file cannot be read, or says something that the format does not allow; the
             message names the file, the step and the field.
     """
-    return story_from(read_document(path).root.data(), where=str(path), default_id=path.stem)
+    document = _read_json(path) if path.suffix == ".json" else read_document(path).root.data()
+    return story_from(document, where=str(path), default_id=path.stem)
+
+
+def _read_json(path: Path) -> object:
+    """JSON by its own reader: YAML knows neither its surrogate pairs nor tabs as white space."""
+
+    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise BadInput(f"{path}: {twice}: given twice")
+        return found
+
+    try:
+        return json.loads(path.read_bytes().decode("utf-8-sig"), object_pairs_hook=unique)
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: is not UTF-8 text (byte {error.start})") from None
+    except json.JSONDecodeError as error:
+        raise BadInput(f"{path}:{error.lineno}: is not JSON: {error.msg}") from None
+    except RecursionError:
+        raise BadInput(f"{path}: is nested too deeply") from None
 
 
 def story_from(document: object, *, where: str, default_id: str = "story") -> Story:
@@ -179,6 +204,8 @@ def _check_append(fields: dict[str, Any], where: str) -> None:
 
 def _check_names(kind: FieldType, value: Any, known: list[str], where: str) -> None:
     names = (value,) if kind is REPLICA else value if kind is REPLICAS else ()
+    if len(set(names)) < len(names):
+        raise BadInput(f"{where}: a replica is named twice in {', '.join(names)}")
     for name in names:
         if name not in known:
             raise BadInput(f"{where}: no replica {name!r}; known here: {', '.join(known)}")
@@ -222,7 +249,7 @@ def _expect(raw: object, known: list[str], where: str) -> StoryExpect:
             if not isinstance(listed, list):
                 raise BadInput(f"{where}.{part}: expected a list of invariants")
             for name in listed:
-                if name not in INVARIANTS:
+                if not isinstance(name, str) or name not in INVARIANTS:
                     hint = _hint(str(name), list(INVARIANTS))
                     raise BadInput(
                         f"{where}.{part}: unknown invariant {name!r}{hint}; "

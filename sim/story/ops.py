@@ -68,8 +68,11 @@ def _segments(value: Any) -> tuple[tuple[int, int, int], ...]:
     return tuple(parsed)
 
 
-def _optional_integer(value: Any) -> int | None:
-    return None if value in (None, "null") else _integer(value)
+def _version(value: Any) -> int | None:
+    if value in (None, "null"):
+        return None
+    version = _integer(value)
+    return version if -(1 << 63) <= version < 1 << 63 else _fail(value)
 
 
 def _optional_text(value: Any) -> str | None:
@@ -88,7 +91,7 @@ BOOLEAN = FieldType("true or false", _boolean)
 REPLICA = FieldType("a replica", _text)
 REPLICAS = FieldType("a list of replicas", names_in)
 SEGMENTS = FieldType("a list of [base, end, last modified]", _segments)
-OPTIONAL_INTEGER = FieldType("an integer or null", _optional_integer)
+VERSION = FieldType("an integer of 64 bits or null", _version)
 MARKER = FieldType("commit or abort", _marker)
 
 
@@ -111,7 +114,7 @@ OPS: dict[str, OpSpec] = {
             "label": TEXT,
             "key": OPTIONAL_TEXT,
             "ts": INTEGER,
-            "hdr": OPTIONAL_INTEGER,
+            "hdr": VERSION,
             "pid": INTEGER,
             "tombstone": BOOLEAN,
             "flag": BOOLEAN,
