@@ -2,38 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from sim.check.registry import INVARIANTS
 from sim.errors import BadInput
 from sim.replication.rules import RULES
 from sim.story import load_story, tell
 from sim.story.ops import OPS
-
-BASE: dict[str, Any] = {
-    "format": "replog-story/1",
-    "replicas": ["1", "2"],
-    "steps": [{"op": "elect", "leader": "1", "epoch": 1}],
-}
-
-
-def refused(tmp_path: Path, document: object) -> str:
-    """What is said about a document, without the path in front."""
-    path = tmp_path / "story.json"
-    path.write_text(document if isinstance(document, str) else json.dumps(document))
-    with pytest.raises(BadInput) as caught:
-        load_story(path)
-    message = str(caught.value)
-    assert message.startswith(str(path))
-    assert "\n" not in message
-    return message.removeprefix(str(path))
-
-
-def step_refused(tmp_path: Path, step: object) -> str:
-    """What is said about a second step."""
-    return refused(tmp_path, BASE | {"steps": [*BASE["steps"], step]})
+from tests.story.refusing import BASE, refused, step_refused
 
 
 def test_a_json_story_and_the_same_in_yaml_are_one_story(tmp_path: Path) -> None:
@@ -315,43 +291,3 @@ def test_a_replica_is_known_from_the_step_that_adds_it(tmp_path: Path) -> None:
     assert "step 1 (sync): follower: no replica '3'" in said
     said = refused(tmp_path, BASE | {"steps": ["add_replica 3", "add_replica 3"]})
     assert "step 2 (add_replica): replica: '3' exists already" in said
-
-
-@pytest.mark.parametrize(
-    ("expect", "said"),
-    [
-        ({"violates": []}, "expect: violates: unknown field (did you mean 'violated'?)"),
-        ({"violated": "no-offset-reuse"}, "expect.violated: expected a list of invariants"),
-        ({"violated": [["x"]]}, "expect.violated: unknown invariant ['x']"),
-        (
-            {"checked": ["no-ofset-reuse"]},
-            "expect.checked: unknown invariant 'no-ofset-reuse' (did",
-        ),
-        ({"leader": "9"}, "expect.leader: no replica '9'"),
-        ({"replicas": {"9": {}}}, "expect.replicas: no replica '9'"),
-        ({"replicas": {"1": []}}, "expect.replicas.1: expected a mapping"),
-        ({"replicas": {"1": {"lgo": []}}}, "lgo: unknown field (did you mean 'log'?)"),
-    ],
-)
-def test_a_wrong_expectation_is_refused(
-    tmp_path: Path, expect: dict[str, object], said: str
-) -> None:
-    assert said in refused(tmp_path, BASE | {"expect": expect})
-
-
-def test_an_unknown_invariant_is_answered_with_all_of_them(tmp_path: Path) -> None:
-    said = refused(tmp_path, BASE | {"expect": {"violated": ["no-luck"]}})
-
-    assert all(name in said for name in INVARIANTS)
-
-
-def test_an_expectation_that_is_not_met_says_what_differs(tmp_path: Path) -> None:
-    path = tmp_path / "s.json"
-    expect = {"violated": ["no-offset-reuse"], "leader": "2", "replicas": {"1": {"leo": 5}}}
-    path.write_text(json.dumps(BASE | {"expect": expect}))
-
-    assert tell(load_story(path)).differences() == [
-        "no-offset-reuse was not violated, but expected",
-        "leader is 1, expected 2",
-        "replica 1: leo is 0, expected 5",
-    ]

@@ -1,0 +1,49 @@
+"""Stories in a few lines, for tests."""
+
+from collections.abc import Mapping, Sequence
+
+from sim.story import StoryRun, tell
+from sim.story.format import story_from
+
+
+def told(
+    steps: str,
+    *,
+    replicas: Sequence[str] = ("1", "2"),
+    isr: Sequence[str] | None = None,
+    voters: Sequence[str] | None = None,
+    rules: Mapping[str, object] | None = None,
+) -> StoryRun:
+    """Tell the steps, one in a line; what follows a # is a remark."""
+    lines = [line.split("#")[0].strip() for line in steps.splitlines()]
+    document: dict[str, object] = {
+        "format": "replog-story/1",
+        "replicas": list(replicas),
+        "rules": dict(rules or {}),
+        "steps": [line for line in lines if line],
+    }
+    if isr is not None:
+        document["isr"] = list(isr)
+    if voters is not None:
+        document["voters"] = list(voters)
+    return tell(story_from(document, where="test"))
+
+
+def log(run: StoryRun, replica: str = "1") -> list[str]:
+    """The log of a replica at the end."""
+    return run.replicas[replica].log
+
+
+def hw(run: StoryRun, replica: str = "1") -> int:
+    """The high watermark of a replica at the end."""
+    return run.replicas[replica].hw
+
+
+def leo(run: StoryRun, replica: str = "1") -> int:
+    """The log end offset of a replica at the end."""
+    return run.replicas[replica].leo
+
+
+def state(run: StoryRun, replica: str = "1") -> dict[str, str]:
+    """What a replica's log folds to at the end."""
+    return run.replicas[replica].state
