@@ -84,7 +84,8 @@ def answer_fetch(
     start = log.log_start_offset
     if start > 0 and (offset < start or offset == 0):
         return _offer_snapshot(leader, request, epoch)
-    if rules.truncation == "epoch_diverging" and request.last_epoch >= 0:
+    known_here = request.last_epoch == log.epochs.latest and offset <= log.log_end_offset
+    if rules.truncation == "epoch_diverging" and request.last_epoch >= 0 and not known_here:
         end = log.epochs.end_offset_for(request.last_epoch, log.log_end_offset)
         if end.epoch < request.last_epoch or end.end_offset < offset:
             response = FetchResponse(Answer.DIVERGING, leader.name, epoch, offset, diverging=end)
