@@ -230,5 +230,14 @@ def write_trace(path: Path, events: Iterable[tuple[int, Event]]) -> None:
 
 
 def as_row(at: int, event: Event) -> dict[str, Any]:
-    """An event as a flat mapping."""
-    return {"at": at, "event": event.__class__.__name__, **event._asdict()}
+    """An event as a mapping, with the batches, records and removals in it as mappings, too."""
+    fields = {name: _plain(value) for name, value in event._asdict().items()}
+    return {"at": at, "event": event.__class__.__name__, **fields}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        if hasattr(value, "_asdict"):
+            return {name: _plain(part) for name, part in value._asdict().items()}
+        return [_plain(part) for part in value]
+    return value

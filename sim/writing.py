@@ -15,19 +15,26 @@ from sim.errors import BadInput
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """A file to write that takes the place of `path` when all went well, and only then.
 
+    What is no file, such as a pipe or `/dev/stdout`, is written as it comes.
+
     Raises:
         BadInput: It cannot be written: no such folder, no permission, no space.
     """
     check_writable(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    special = path.exists() and not path.is_file()
+    part = path if special else path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as file:
             yield file
-        part.replace(path)
+        if not special:
+            part.replace(path)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise BadInput(f"{path}: cannot be written: {error.strerror or error}") from None
     finally:
-        part.unlink(missing_ok=True)
+        if not special:
+            part.unlink(missing_ok=True)
 
 
 def check_writable(path: Path, *, what: str | None = None) -> None:
@@ -45,5 +52,5 @@ def check_writable(path: Path, *, what: str | None = None) -> None:
         raise BadInput(f"{name}: is a folder")
     if not path.parent.is_dir():
         raise BadInput(f"{name}: no such folder: {path.parent}")
-    if not os.access(path.parent, os.W_OK):
-        raise BadInput(f"{name}: may not be written: {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise BadInput(f"{name}: may not be written by this user")

@@ -43,7 +43,7 @@ def _top(
 def main() -> None:
     """Run the command line; every expected problem is one line and an exit status."""
     try:
-        status = app(standalone_mode=False)
+        status = app(prog_name="replog", standalone_mode=False)
         sys.stdout.flush()
     except BadInput as error:
         complain(str(error))

@@ -79,7 +79,7 @@ def _explanation(result: CaseResult) -> list[str]:
 
 
 def _show(result: CaseResult, explanation: list[str] | None, command: str) -> None:
-    print(f"{result.id}: {result.title}")
+    print(f"{result.id}: {result.title}" if result.title else result.id)
     unit = "step" if result.is_story else "ms"
     print_violations(result.violations, unit=unit)
     for name, view in result.detail.get("replicas", {}).items():

@@ -63,7 +63,9 @@ def _segments(value: Any) -> tuple[tuple[int, int, int], ...]:
     for item in items:
         if not isinstance(item, list):
             _fail(value)
-        base, end, last_modified = (_integer(number) for number in item)
+        base, end, last_modified = (_natural(number) for number in item)
+        if base > end or (parsed and base < parsed[-1][1]):
+            _fail(value)
         parsed.append((base, end, last_modified))
     return tuple(parsed)
 
@@ -90,7 +92,7 @@ OPTIONAL_TEXT = FieldType("a text or null", _optional_text)
 BOOLEAN = FieldType("true or false", _boolean)
 REPLICA = FieldType("a replica", _text)
 REPLICAS = FieldType("a list of replicas", names_in)
-SEGMENTS = FieldType("a list of [base, end, last modified]", _segments)
+SEGMENTS = FieldType("a list of [base, end, last modified] in the order of offsets", _segments)
 VERSION = FieldType("an integer of 64 bits or null", _version)
 MARKER = FieldType("commit or abort", _marker)
 

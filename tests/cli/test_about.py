@@ -1,0 +1,175 @@
+"""`replog list`, `replog doctor`, `replog draw`, --help and --version."""
+
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from sim import __version__
+from sim.check.reached import REACHED
+from sim.check.registry import INVARIANTS
+from sim.replication import PRESETS, RULES
+from tests.cli.conftest import Replog
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMANDS = [
+    (),
+    ("run",),
+    ("suite",),
+    ("sweep",),
+    ("replay",),
+    ("report",),
+    ("draw",),
+    ("list",),
+    ("doctor",),
+    ("trace",),
+    ("trace", "git"),
+    ("trace", "replay"),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_explains_itself(replog: Replog, command: tuple[str, ...]) -> None:
+    answer = replog(*command, "--help")
+
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out.splitlines()[0].startswith(" ".join(["Usage: replog", *command]))
+
+
+def test_no_command_at_all_shows_the_help_and_is_bad_usage(replog: Replog) -> None:
+    answer = replog()
+
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.startswith("Usage: replog ")
+
+
+def test_the_version(replog: Replog) -> None:
+    assert replog("--version").out == f"replog {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("what", "names", "columns"),
+    [
+        ("rules", RULES, ["rule", "values", "decides", "source"]),
+        ("presets", PRESETS, ["preset", "models", "sets", "source"]),
+        ("invariants", INVARIANTS, ["invariant", "kind", "says", "source"]),
+        ("reached", REACHED, ["situation", "means"]),
+    ],
+)
+def test_a_list_has_a_row_for_each_thing_in_the_code(
+    replog: Replog, what: str, names: dict[str, object], columns: list[str]
+) -> None:
+    rows = replog("list", what, "--json").document
+
+    assert [next(iter(row.values())) for row in rows] == list(names)
+    assert all(list(row) == columns and all(row.values()) for row in rows)
+
+
+@pytest.mark.parametrize("what", ["rules", "presets", "invariants", "reached"])
+def test_a_list_in_a_file_is_a_table_of_160_columns(replog: Replog, what: str) -> None:
+    answer = replog("list", what)
+
+    lines = answer.out.splitlines()
+    rows = replog("list", what, "--json").document
+    assert answer.status == 0
+    assert max(map(len, lines)) <= 160
+    assert all(line == line.rstrip() for line in lines)
+    assert lines[0].split() == list(rows[0])
+    starts = [line.split()[0] for line in lines[1:] if line[0] != " "]
+    assert starts == [next(iter(row.values())) for row in rows]
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_a_list_fits_the_terminal_and_nothing_is_cut(
+    replog: Replog, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setattr("sim.cli.output.width", lambda: columns)
+
+    for what in ("rules", "presets", "invariants", "reached"):
+        out = replog("list", what).out
+        texts = [text for row in replog("list", what, "--json").document for text in row.values()]
+        words = {word for text in texts for word in text.split() if len(word) < 12}
+        assert max(map(len, out.splitlines())) <= columns
+        assert {word for word in words if word not in out} == set()
+        assert "…" not in out
+
+
+def test_scenarios_are_listed_with_title_and_source(replog: Replog, here: Path) -> None:
+    (here / "a.yaml").write_text(
+        "format: replog-story/1\ntitle: 'Ends: here'\nsource: KIP-1\nreplicas: [r]\nsteps: []\n"
+    )
+    (here / "b.json").write_text('{"format": "replog-scenario/1"}')
+
+    rows = replog("list", "scenarios", "--in", ".", "--json").document
+
+    assert rows == [
+        {"file": "a.yaml", "kind": "story", "title": "Ends: here", "source": "KIP-1"},
+        {"file": "b.json", "kind": "timed", "title": "", "source": ""},
+    ]
+
+
+def test_every_scenario_of_the_project_is_listed_with_its_whole_path(
+    replog: Replog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+
+    paths = [row["file"] for row in replog("list", "scenarios", "--json").document]
+    lines = replog("list", "scenarios").out.splitlines()
+
+    assert "scenarios/kip280/timed_lost_tail.yaml" in paths
+    assert [path for path in paths if path not in lines] == []
+
+
+def test_the_doctor_finds_everything_that_is_installed(replog: Replog) -> None:
+    answer = replog("doctor")
+
+    assert answer.status == 0
+    lines = answer.out.splitlines()
+    assert [line.split()[0] for line in lines] == ["ok"] * 6
+    assert lines[0].startswith("ok      Python: 3.")
+
+
+def test_the_doctor_says_what_to_do_about_a_missing_java(
+    replog: Replog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+
+    answer = replog("doctor")
+
+    assert answer.status == 1
+    assert "missing Java: no Java found" in answer.out
+    assert "openjdk-17-jre-headless" in answer.out
+
+
+def test_the_doctor_needs_none_of_the_extras_itself(
+    replog: Replog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = {"pyspark", "matplotlib"}
+    monkeypatch.setattr(
+        "sim.listing.find_spec", lambda name: None if name in missing else find_spec(name)
+    )
+
+    rows = {row["name"]: row for row in replog("doctor", "--json").document}
+
+    assert not rows["sweeps on Spark"]["ready"]
+    assert rows["sweeps on Spark"]["detail"] == "pip install 'replog[sweep]'"
+    assert rows["reports"]["detail"] == "pip install 'replog[report]'"
+    assert rows["sweeps on processes"]["ready"]
+    assert "Java" not in rows
+
+
+def test_a_story_is_drawn_as_svg(replog: Replog, here: Path) -> None:
+    (here / "s.yaml").write_text(
+        "format: replog-story/1\nreplicas: [r1]\nsteps:\n  - elect r1 1\n  - append r1 a A\n"
+    )
+
+    answer = replog("draw", "s.yaml", "-o", "s.svg", "--step", "2=a is written")
+
+    assert (answer.status, answer.out) == (0, "s.svg\n")
+    root = ET.parse("s.svg").getroot()  # noqa: S314 - written by this very test
+    assert root.tag.endswith("svg")
+    assert "a is written" in Path("s.svg").read_text()
+    assert sorted(path.name for path in here.iterdir()) == ["s.svg", "s.yaml"]

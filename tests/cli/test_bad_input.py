@@ -1,0 +1,240 @@
+"""Bad input is one clear line on stderr and exit status 2, and nothing is half-written."""
+
+import errno
+import os
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from tests.cli.conftest import PLAN, Replog
+
+STORY = """\
+format: replog-story/1
+replicas: [r1, r2]
+steps:
+  - {step}
+"""
+TIMED = "format: replog-scenario/1\nduration_ms: 500\n"
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        ("leap r1", ["step 1", "unknown op 'leap'", "append", "quiesce"]),
+        ("elect r3 1", ["step 1", "leader", "r3", "r1, r2"]),
+        ("{op: elect, leader: r1, epoch: 1, colour: red}", ["step 1", "colour", "epoch"]),
+        ("elect r1", ["step 1", "epoch"]),
+        ("elect r1 one", ["step 1", "epoch", "'one'"]),
+        ("crash r1 lose=-1", ["step 1", "lose", "-1"]),
+        ("consume c r1 upto=-4", ["step 1", "upto", "-4"]),
+        ("snapshot r1 -2", ["step 1", "end", "-2"]),
+        ("delete_prefix r1 -1", ["step 1", "to", "-1"]),
+        ("{op: compact, replica: r1, segments: [[5, 2, 0]]}", ["step 1", "segments"]),
+        ("{op: compact, replica: r1, segments: [[3, 5, 0], [0, 3, 0]]}", ["step 1", "segments"]),
+        ("advance -5", ["step 1", "ms", "-5"]),
+    ],
+)
+def test_a_storys_step_is_named_with_the_field(
+    replog: Replog, here: Path, step: str, words: list[str]
+) -> None:
+    (here / "x.yaml").write_text(STORY.replace("{step}", step))
+
+    answer = replog("run", "x.yaml")
+
+    assert answer.status == 2
+    assert answer.complaint.startswith("x.yaml: ")
+    assert [word for word in words if word not in answer.complaint] == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("rules: {fixx: none}", ["x.yaml:3: rules.fixx", "unknown", "'fix'", "strategy"]),
+        ("rules: {fix: leo}", ["x.yaml:3: rules.fix", "'leo'", "none, leo_retention, empty_batch"]),
+        ("rules: {preset: kafka-9}", ["x.yaml:3: rules.preset", "kafka-9", "kraft"]),
+        ("colour: red", ["x.yaml:3: colour", "allowed", "workload"]),
+        ("faults: [{at: 1, crash: r9, for_ms: 5}]", ["x.yaml:3: faults", "'r9'", "r1, r2, r3"]),
+        ("faults: [{at: -1, crash: r1, for_ms: 5}]", ["x.yaml:3: faults", "at", "-1"]),
+        ("expect: {violated: [no-reuse]}", ["x.yaml:3: expect.violated", "no-reuse"]),
+        ("expect: {unreached: [tail-lost]}", ["x.yaml:3: expect.unreached", "tail-lost"]),
+        ("workload: {trace: none.parquet}", ["x.yaml:3: workload.trace", "none.parquet"]),
+        ("seed: -1", ["x.yaml:3: seed", "-1"]),
+    ],
+)
+def test_a_scenarios_line_is_named_with_the_field(
+    replog: Replog, here: Path, lines: str, words: list[str]
+) -> None:
+    (here / "x.yaml").write_text(TIMED + lines + "\n")
+
+    answer = replog("run", "x.yaml")
+
+    assert answer.status == 2
+    assert [word for word in words if word not in answer.complaint] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "none.yaml"], ["none.yaml", "No such file"]),
+        (["run", "."], [".", "Is a directory"]),
+        (["run", "x.yaml", "--rule", "fix"], ["--rule fix", "name=value"]),
+        (["run", "x.yaml", "--rule", "fixx=none"], ["--rule", "'fixx'", "strategy"]),
+        (["run", "x.yaml", "--rule", "fix=leo"], ["--rule", "'leo'", "leo_retention"]),
+        (["run", "x.yaml", "--rule", "fix=none", "--rule", "fix=empty_batch"], ["--rule", "none"]),
+        (["run", "x.yaml", "--seed", "-1"], ["--seed", "equal to 0", "replog run --help"]),
+        (["run", "x.yaml", "--trace", "none/t.ndjson"], ["--trace", "no such folder: none"]),
+        (["run", "x.yaml", "--trace", "."], ["--trace .", "is a folder"]),
+        (["run", "x.yaml", "--colour"], ["--colour", "replog run --help"]),
+        (["run"], ["file", "replog run --help"]),
+        (["fly"], ["fly", "replog --help"]),
+        (["suite", "none"], ["none", "no such folder"]),
+        (["suite", "empty"], ["empty", "no scenario files"]),
+        (["suite", "x.yaml", "--junit", "none/j.xml"], ["--junit", "no such folder: none"]),
+        (["replay", "none", "0"], ["none"]),
+        (["replay", "empty", "0"], ["empty", "plan.json"]),
+        (["report", "none"], ["none"]),
+        (["report", "empty"], ["empty"]),
+        (["list", "colours"], ["colours", "rules, presets, invariants"]),
+        (["list", "scenarios", "--in", "none"], ["none", "no such folder"]),
+        (["sweep", "none.yaml", "--out", "o"], ["none.yaml"]),
+        (["sweep", "x.yaml", "--out", "o"], ["x.yaml", "replog-sweep/1"]),
+        (["sweep", "plan.yaml"], ["--out", "replog sweep --help"]),
+        (["sweep", "plan.yaml", "--out", "o", "--engine", "steam"], ["steam", "spark, process"]),
+        (["sweep", "plan.yaml", "--out", "o", "--count", "0"], ["count 0"]),
+        (["sweep", "plan.yaml", "--out", "x.yaml"], ["x.yaml", "is a file"]),
+        (["sweep", "plan.yaml", "--out", "full"], ["full", "'letter.txt'"]),
+        (["run", "plan.yaml"], ["plan.yaml", "replog sweep plan.yaml"]),
+        (["draw", "x.yaml", "-o", "o.svg"], ["x.yaml", "replog-story/1"]),
+        (["draw", "s.yaml", "-o", "none/o.svg"], ["--output", "no such folder"]),
+        (["draw", "s.yaml", "-o", "o.svg", "--step", "one=x"], ["--step one=x"]),
+        (["draw", "s.yaml", "-o", "o.svg", "--step", "9=x"], ["step 9", "1 to 1"]),
+        (["trace", "git", "empty", "-o", "o.parquet"], ["empty", "git repository"]),
+        (["trace", "git", "none", "-o", "o.parquet"], ["none"]),
+        (["trace", "replay", "none.csv"], ["none.csv"]),
+        (["trace", "replay", "x.yaml"], ["x.yaml", "Parquet", ".csv"]),
+        (["trace", "replay", "short.csv"], ["short.csv", "value, timestamp_ms"]),
+        (["trace", "replay", "torn.parquet"], ["torn.parquet"]),
+        (["trace", "replay", "good.csv", "--rule", "fix=x"], ["--rule", "'x'"]),
+        (["trace", "replay", "good.csv", "--limit", "0"], ["--limit", "equal to 1"]),
+    ],
+    ids=" ".join,
+)
+def test_what_cannot_be_done_is_said_in_one_line(
+    replog: Replog, here: Path, arguments: list[str], words: list[str]
+) -> None:
+    (here / "x.yaml").write_text(TIMED)
+    (here / "s.yaml").write_text(STORY.replace("{step}", "elect r1 1"))
+    (here / "plan.yaml").write_text(PLAN)
+    (here / "short.csv").write_text("key,colour\nk,red\n")
+    (here / "good.csv").write_text("key,value,timestamp_ms\nk,v,1\n")
+    (here / "torn.parquet").write_bytes(b"PAR1 and no more")
+    (here / "empty").mkdir()
+    (here / "full").mkdir()
+    (here / "full/letter.txt").touch()
+    before = sorted(here.rglob("*"))
+
+    answer = replog(*arguments)
+
+    assert answer.status == 2
+    assert [word for word in words if word not in answer.complaint] == []
+    assert sorted(here.rglob("*")) == before
+
+
+@pytest.mark.parametrize("text", ["", "{", "- 1\n", "format: 7\n", "\0", "format: replog-story/2"])
+def test_a_file_that_is_no_scenario_at_all(replog: Replog, here: Path, text: str) -> None:
+    (here / "x.yaml").write_text(text)
+
+    answer = replog("run", "x.yaml")
+
+    assert answer.status == 2
+    assert answer.complaint.startswith("x.yaml: format: ")
+    assert "replog-story/1, replog-scenario/1" in answer.complaint
+
+
+def test_a_file_that_is_no_text(replog: Replog, here: Path) -> None:
+    (here / "x.yaml").write_bytes(b"format: \xff")
+
+    assert replog("run", "x.yaml").complaint == "x.yaml: cannot be read: not UTF-8 text"
+
+
+def test_every_mistake_of_a_file_is_a_line(replog: Replog, here: Path) -> None:
+    (here / "x.yaml").write_text(TIMED + "colour: red\nseed: -1\n")
+
+    answer = replog("run", "x.yaml")
+
+    assert answer.status == 2
+    assert [line.split()[1] for line in answer.err.splitlines()] == ["x.yaml:3:", "x.yaml:4:"]
+
+
+def test_a_folder_that_holds_another_sweep(replog: Replog, here: Path, swept: Path) -> None:
+    (here / "plan.yaml").write_text(PLAN)
+    before = {path: path.stat().st_mtime_ns for path in swept.rglob("*")}
+
+    answer = replog("sweep", "plan.yaml", "--seed", 4, "--out", swept, "--engine", "process")
+
+    assert answer.status == 2
+    assert "holds another sweep (seed 3 there, 4 here)" in answer.complaint
+    assert {path: path.stat().st_mtime_ns for path in swept.rglob("*")} == before
+
+
+def test_a_folder_that_holds_this_sweep_already(replog: Replog, here: Path, swept: Path) -> None:
+    (here / "plan.yaml").write_text(PLAN)
+
+    answer = replog("sweep", "plan.yaml", "--out", swept, "--engine", "process")
+
+    assert answer.status == 2
+    assert "holds this sweep already" in answer.complaint
+
+
+def test_a_run_that_a_sweep_does_not_have(replog: Replog, swept: Path) -> None:
+    answer = replog("replay", swept, 12)
+
+    assert answer.status == 2
+    assert "run 12: no such run; this sweep has runs 0 to 11" in answer.complaint
+
+
+@pytest.mark.parametrize(
+    ("option", "arguments"),
+    [("--trace", ["run", "x.yaml"]), ("--junit", ["suite", "x.yaml"])],
+)
+def test_a_folder_that_may_not_be_written(
+    replog: Replog,
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    option: str,
+    arguments: list[str],
+) -> None:
+    (here / "x.yaml").write_text(TIMED)
+    monkeypatch.setattr(os, "access", lambda _path, mode: mode != os.W_OK)
+
+    answer = replog(*arguments, option, "o.out")
+
+    assert answer.status == 2
+    assert answer.complaint == f"{option} o.out: may not be written by this user"
+
+
+@pytest.mark.parametrize(
+    ("option", "arguments"),
+    [("--trace", ["run", "x.yaml"]), ("--junit", ["suite", "x.yaml"])],
+)
+def test_a_full_disk_leaves_what_was_there(
+    replog: Replog,
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    option: str,
+    arguments: list[str],
+) -> None:
+    def full(*_: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    (here / "x.yaml").write_text(TIMED)
+    (here / "o.out").write_text("of yesterday")
+    monkeypatch.setattr(Path, "replace", full)
+
+    answer = replog(*arguments, option, "o.out")
+
+    assert answer.status == 2
+    assert answer.err == "replog: o.out: cannot be written: No space left on device\n"
+    assert sorted(path.name for path in here.iterdir()) == ["o.out", "x.yaml"]
+    assert (here / "o.out").read_text() == "of yesterday"

@@ -1,0 +1,120 @@
+"""The command as a process of its own: what it loads, how it is interrupted, whom it prints to."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+STORY = ROOT / "scenarios/kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml"
+TIMED = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
+HEAVY = ("pyspark", "pandas", "matplotlib", "scipy", "numpy", "pyarrow", "jinja2")
+
+WHAT_IS_LOADED = """
+import sys
+from sim.cli import main
+
+sys.argv = ["replog", "run", sys.argv[1]]
+try:
+    main()
+except SystemExit as ended:
+    assert ended.code == 0, ended.code
+print(*sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+"""
+
+
+def environment(**changes: str) -> Mapping[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), **changes}
+
+
+def python(*arguments: object, **changes: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=environment(**changes),
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("file", [STORY, TIMED], ids=["story", "timed"])
+def test_running_a_file_loads_nothing_of_what_only_sweeps_and_reports_need(file: Path) -> None:
+    ended = python("-c", WHAT_IS_LOADED, file)
+
+    assert ended.returncode == 0, ended.stderr
+    sys.stdout.write(ended.stdout.splitlines()[-1])  # how long it took
+    loaded = ended.stderr.split()
+    assert "sim" in loaded
+    assert [name for name in HEAVY if name in loaded] == []
+
+
+@pytest.mark.parametrize("file", [STORY, TIMED], ids=["story", "timed"])
+def test_another_hash_seed_changes_nothing(file: Path) -> None:
+    printed = {
+        python("-m", "sim", "run", file, "--json", PYTHONHASHSEED=seed).stdout
+        for seed in ("0", "1")
+    }
+
+    (same,) = printed
+    assert json.loads(same)["verdict"] == "violated"
+
+
+def test_the_command_is_installed_under_its_name() -> None:
+    command = Path(sys.executable).with_name("replog")
+
+    ended = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
+
+    assert ended.stdout.startswith("replog ")
+
+
+def test_an_interrupt_is_one_line_and_exit_status_130(tmp_path: Path) -> None:
+    endless = "format: replog-scenario/1\nduration_ms: 2000000000\nlimits: {max_events: 2000000000}"
+    (tmp_path / "x.yaml").write_text("format: replog-scenario/1\nduration_ms: 300\n")
+    (tmp_path / "y.yaml").write_text(endless)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sim", "suite", "."],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env=environment(),
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline().startswith("ok   x.yaml")
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+
+    assert rest == "replog: interrupted\n"
+    assert process.returncode == 130
+
+
+def test_a_reader_that_has_seen_enough_is_no_reason_for_a_traceback() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sim", "list", "invariants", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        problems = process.stderr.read()
+
+    assert problems == b""
+    assert process.returncode == 1
+
+
+def test_results_go_to_stdout_and_are_plain_text_in_a_pipe() -> None:
+    ended = python("-m", "sim", "list", "rules", FORCE_COLOR="1", COLUMNS="40")
+
+    assert ended.stderr == ""
+    assert "\x1b" not in ended.stdout
+    assert max(map(len, ended.stdout.splitlines())) > 100

@@ -1,0 +1,241 @@
+"""`replog run`: one story or one timed scenario."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sim.check.counters import COUNTERS
+from tests.cli.conftest import Replog
+
+ROOT = Path(__file__).resolve().parents[2]
+LOST_TAIL_TOLD = ROOT / "scenarios/kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml"
+LOST_TAIL = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
+
+STORY = """\
+format: replog-story/1
+id: tiny
+title: two replicas
+replicas: [r1, r2]
+steps:
+  - elect r1 1
+  - append r1 a A
+  - sync r2 r1
+  - quiesce
+expect: {violated: []}
+"""
+TIMED = "format: replog-scenario/1\nduration_ms: 500\nworkload: [{at: 100, key: k, value: v}]\n"
+
+
+@pytest.fixture
+def story(here: Path) -> Path:
+    """A story in which all is well."""
+    (here / "tiny.yaml").write_text(STORY)
+    return Path("tiny.yaml")
+
+
+@pytest.fixture
+def timed(here: Path) -> Path:
+    """A timed scenario in which all is well."""
+    (here / "timed.yaml").write_text(TIMED)
+    return Path("timed.yaml")
+
+
+def test_a_story_shows_what_every_replica_holds(replog: Replog, story: Path) -> None:
+    answer = replog("run", story)
+
+    assert (answer.status, answer.err) == (0, "")
+    lines = answer.out.splitlines()
+    assert lines[0] == "tiny: two replicas"
+    assert lines[2] == "  replica r2 (up): a@0  [start 0, high watermark 1, log end 1]"
+    assert lines[-1].startswith("holds; expectation met; ")
+
+
+def test_a_story_as_json_has_the_shape_of_the_story_format(replog: Replog) -> None:
+    answer = replog("run", LOST_TAIL_TOLD, "--json")
+
+    document = answer.document
+    assert answer.status == 0
+    assert list(document) == [
+        "id",
+        "verdict",
+        "violated",
+        "violations",
+        "replicas",
+        "leader",
+        "expectation_met",
+        "differences",
+    ]
+    assert document["verdict"] == "violated"
+    assert document["violated"][0] == "follower-position-sound"
+    assert list(document["violations"][0]) == [
+        "invariant",
+        "step",
+        "replica",
+        "offset",
+        "key",
+        "sentence",
+    ]
+    assert document["violations"][0]["step"] == 12
+    assert list(document["replicas"]) == ["r1", "r2", "r3"]
+    assert document["replicas"]["r3"] == {
+        "log": ["a@0", "b@1", "c@2", "e@3"],
+        "offsets": [0, 1, 2, 3],
+        "leo": 4,
+        "hw": 4,
+        "start": 0,
+        "state": {"A": "a", "B": "b", "C": "c", "E": "e"},
+        "up": True,
+    }
+    assert (document["leader"], document["expectation_met"]) == ("r3", True)
+    assert document["differences"] == []
+
+
+def test_a_timed_scenario_as_json_says_when_in_ms_and_counts(replog: Replog) -> None:
+    document = replog("run", LOST_TAIL, "--json").document
+
+    assert {"at_ms", "sentence"} <= set(document["violations"][0])
+    assert tuple(document["counters"]) == COUNTERS
+    assert "tail-removed" in document["reached"]
+    assert document["rules"]["strategy"] == "header"
+    assert (document["seed"], document["reason"]) == (280, None)
+    assert len(document["digest"]) == len(document["weather"]) == 32
+
+
+def test_a_timed_scenario_shows_violations_counters_and_the_digest(replog: Replog) -> None:
+    answer = replog("run", LOST_TAIL)
+
+    assert answer.status == 0
+    assert "  no-offset-reuse (4" in answer.out
+    assert "  seed 280, digest " in answer.out
+    assert "  reached: record-removed, earlier-record-won, tail-removed" in answer.out
+    assert "violated; expectation met; " in answer.out
+
+
+def test_an_expectation_that_is_not_met_is_exit_status_1_and_a_command(
+    replog: Replog, story: Path
+) -> None:
+    text = STORY.replace("violated: []", "violated: [no-offset-reuse], leader: r2")
+    story.write_text(text)
+
+    answer = replog("run", story)
+
+    assert answer.status == 1
+    assert "  not as expected: " in answer.out
+    assert answer.out.splitlines()[-1] == "reproduce: replog run tiny.yaml"
+
+
+def test_the_command_at_the_end_has_the_seed_and_the_rules(replog: Replog, here: Path) -> None:
+    named = here / "with space.yaml"
+    named.write_text(TIMED + "expect: {reached: [marker-removed]}\n")
+
+    answer = replog("run", named.name, "--rule", "fix=empty_batch", "--seed", 5)
+
+    assert answer.status == 1
+    last = answer.out.splitlines()[-1]
+    assert last == "reproduce: replog run 'with space.yaml' --rule=fix=empty_batch --seed=5"
+
+
+def test_a_rule_replaces_that_of_the_file(replog: Replog) -> None:
+    answer = replog("run", LOST_TAIL, "--rule", "fix=empty_batch", "--json")
+
+    document = answer.document
+    assert answer.status == 1
+    assert (document["rules"]["fix"], document["verdict"]) == ("empty_batch", "holds")
+    assert "no-offset-reuse was not violated, but expected" in document["differences"]
+
+
+def test_a_rule_replaces_that_of_a_story(replog: Replog) -> None:
+    answer = replog("run", LOST_TAIL_TOLD, "--rule", "fix=leo_retention", "--json")
+
+    assert (answer.status, answer.document["violated"]) == (1, [])
+
+
+def test_a_preset_may_be_given_as_a_rule(replog: Replog, timed: Path) -> None:
+    given = ("--rule", "preset=kafka-2.8", "--rule", "fix=leo_retention")
+
+    rules = replog("run", timed, *given, "--json").document["rules"]
+
+    assert (rules["tombstone_removal"], rules["fix"]) == ("last_modified", "leo_retention")
+
+
+def test_a_seed_replaces_that_of_the_file(replog: Replog, timed: Path) -> None:
+    runs = [replog("run", timed, "--seed", seed, "--json").document for seed in (1, 2, 1)]
+
+    assert [run["seed"] for run in runs] == [1, 2, 1]
+    assert runs[0]["digest"] == runs[2]["digest"] != runs[1]["digest"]
+
+
+def test_a_trace_has_one_event_a_line_in_order_of_time(replog: Replog, timed: Path) -> None:
+    answer = replog("run", timed, "--trace", "events.ndjson")
+
+    rows = [json.loads(line) for line in Path("events.ndjson").read_text().splitlines()]
+    assert answer.status == 0
+    assert rows[0] == {"at": 0, "event": "ReplicaAdded", "replica": "r1"}
+    assert [row["at"] for row in rows] == sorted(row["at"] for row in rows)
+    (appended,) = [row for row in rows if row["event"] == "Appended"]
+    assert appended["batch"]["records"][0]["key"] == "k"
+    assert rows[-1] == {"at": rows[-1]["at"], "event": "Quiesced", "replica": "r1", "synced": True}
+    assert sorted(path.name for path in Path().iterdir()) == ["events.ndjson", "timed.yaml"]
+
+
+def test_a_storys_trace_counts_steps(replog: Replog, story: Path) -> None:
+    replog("run", story, "--trace", "events.ndjson")
+
+    rows = [json.loads(line) for line in Path("events.ndjson").read_text().splitlines()]
+    assert (rows[-1]["event"], rows[-1]["at"]) == ("Quiesced", 4)
+
+
+def test_an_explanation_tells_the_first_violation_event_by_event(replog: Replog) -> None:
+    answer = replog("run", LOST_TAIL, "--explain")
+
+    story = answer.out.partition("what led to the first violation (ms, what happened):\n")[2]
+    order = ["partition at r3", "r1 appends A=d@3", "removes 3", "r3 is at 4", "position-sound:"]
+    places = [story.index(words) for words in order]
+    assert places == sorted(places)
+
+
+def test_an_explanation_is_in_the_json_only_when_asked_for(replog: Replog, story: Path) -> None:
+    assert replog("run", story, "--explain", "--json").document["explanation"] == []
+    assert replog("run", LOST_TAIL_TOLD, "--explain", "--json").document["explanation"]
+    assert "explanation" not in replog("run", story, "--json").document
+
+
+def test_a_bound_that_was_hit_is_inconclusive_and_exit_status_3(
+    replog: Replog, timed: Path
+) -> None:
+    timed.write_text(TIMED + "limits: {max_events: 20}\nexpect: {reached: [record-removed]}\n")
+
+    answer = replog("run", timed)
+
+    assert answer.status == 3
+    assert "inconclusive (limits.max_events: 20 simulator events were used)" in answer.out
+    assert answer.out.splitlines()[-1] == "reproduce: replog run timed.yaml"
+
+
+def test_a_scenario_that_expects_nothing_expects_every_invariant_to_hold(
+    replog: Replog, here: Path
+) -> None:
+    text = LOST_TAIL.read_text().partition("expect:")[0]
+    (here / "plain.yaml").write_text(text)
+
+    answer = replog("run", "plain.yaml")
+
+    assert answer.status == 1
+    assert "no-offset-reuse was violated, not expected" in answer.out
+
+
+def test_a_situation_that_must_not_occur_fails_when_it_does(replog: Replog, here: Path) -> None:
+    text = LOST_TAIL.read_text() + "  unreached: [tail-removed, tail-emptied]\n"
+    (here / "never.yaml").write_text(text)
+
+    answer = replog("run", "never.yaml", "--json")
+
+    assert answer.status == 1
+    assert answer.document["differences"] == ["tail-removed was reached, not expected"]
+
+
+def test_names_in_brackets_and_colons_are_printed_as_they_are(replog: Replog, here: Path) -> None:
+    (here / "odd.yaml").write_text(STORY.replace("two replicas", "'[bold]x[/bold] :smile:'"))
+
+    assert replog("run", "odd.yaml").out.splitlines()[0] == "tiny: [bold]x[/bold] :smile:"

@@ -1,0 +1,156 @@
+"""`replog sweep`, `replog replay`, `replog report`, on processes: no Java is needed."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import PLAN, Replog
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_a_sweep_says_what_it_found_and_what_to_do_next(replog: Replog, here: Path) -> None:
+    (here / "plan.yaml").write_text(PLAN)
+
+    answer = replog(
+        "sweep", "plan.yaml", "--count", 2, "--seed", 1, "--out", "o", "--engine", "process"
+    )
+
+    lines = answer.out.splitlines()
+    assert answer.status == 0
+    assert lines[0].split() == ["rule", "set", *lines[0].split()[2:]]
+    assert [line.split()[0] for line in lines[1:3]] == ["none", "empty_batch"]
+    assert lines[-1].startswith("4 runs of 2 cases in o, ")
+    assert lines[-1].endswith("; next: replog report o")
+    assert {path.name for path in Path("o").iterdir()} >= {"plan.json", "runs", "summary.csv"}
+
+
+def test_a_sweep_as_json(replog: Replog, here: Path) -> None:
+    (here / "plan.yaml").write_text(PLAN)
+
+    document = replog(
+        "sweep", "plan.yaml", "--count", 2, "--out", "o", "--engine", "process", "--json"
+    ).document
+
+    assert (document["out"], document["cases"], document["runs"]) == ("o", 2, 4)
+    assert {sum(verdicts.values()) for verdicts in document["verdicts"].values()} == {2}
+    assert document["runs_per_second"] > 0
+
+
+def test_a_sweep_on_spark_without_java_says_what_to_install_and_makes_nothing(here: Path) -> None:
+    (here / "plan.yaml").write_text(PLAN)
+    command = [sys.executable, "-m", "sim", "sweep", "plan.yaml", "--out", "o"]
+    environment = {"PATH": str(here), "PYTHONPATH": str(ROOT)}
+
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+    assert (ended.returncode, ended.stdout) == (2, "")
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("replog: no Java found in JAVA_HOME or on the PATH; ")
+    assert "openjdk-17-jre-headless" in line
+    assert "--engine process needs no Java" in line
+    assert [path.name for path in here.iterdir()] == ["plan.yaml"]
+
+
+def test_a_java_home_without_java_is_said(here: Path) -> None:
+    (here / "plan.yaml").write_text(PLAN)
+    command = [sys.executable, "-m", "sim", "sweep", "plan.yaml", "--out", "o"]
+    environment = {**os.environ, "JAVA_HOME": str(here), "PYTHONPATH": str(ROOT)}
+
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+    assert ended.returncode == 2
+    assert "JAVA_HOME is " in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_every_row_is_reproduced_by_its_number(replog: Replog, swept: Path) -> None:
+    from sim.sweep import find_run
+
+    for run_id in (0, 1, 7):
+        answer = replog("replay", swept, run_id, "--json")
+
+        document, row = answer.document, find_run(swept, run_id)
+        assert answer.status == 0
+        assert document["digest_reproduced"]
+        assert (document["run_id"], document["digest"]) == (run_id, row["digest"])
+        assert (document["verdict"], document["seed"]) == (row["verdict"], row["seed"])
+
+
+def test_a_replay_shows_the_rules_the_counters_and_the_digest(replog: Replog, swept: Path) -> None:
+    answer = replog("replay", swept, 1)
+
+    assert answer.status == 0
+    assert answer.out.startswith("run 1: ")
+    assert "fix=empty_batch" in answer.out.splitlines()[1]
+    assert answer.out.splitlines()[-1].endswith("; digest reproduced")
+
+
+def test_a_replay_can_save_the_events(replog: Replog, swept: Path, here: Path) -> None:
+    replog("replay", swept, 1, "--trace", "events.ndjson")
+
+    rows = [json.loads(line) for line in (here / "events.ndjson").read_text().splitlines()]
+    assert rows[0] == {"at": 0, "event": "ReplicaAdded", "replica": "r1"}
+
+
+def test_a_replay_can_explain_the_first_violation(
+    replog: Replog, swept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sim.check import Violation
+    from sim.run import Run
+
+    replayed = __import__("sim.sweep", fromlist=["replay"]).replay
+
+    def with_a_violation(folder: Path, run_id: int, *, trace: list[object]) -> Run:
+        run: Run = replayed(folder, run_id, trace=trace)
+        violation = Violation("no-offset-reuse", 10_000, None, 3, None, "Offset 3 again.")
+        return type(run)(
+            **{name: getattr(run, name) for name in run.__slots__} | {"violations": (violation,)}  # type: ignore[arg-type]
+        )
+
+    monkeypatch.setattr("sim.sweep.replay", with_a_violation)
+
+    answer = replog("replay", swept, 0, "--explain")
+
+    assert "what led to the first violation (ms, what happened):" in answer.out
+    assert "leads epoch 1 from 0" in answer.out
+
+
+def test_a_row_that_says_otherwise_is_exit_status_1_and_a_command(
+    replog: Replog, swept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sim.sweep.find_run", lambda *_: {"digest": "another"})
+
+    answer = replog("replay", swept, 0)
+
+    assert answer.status == 1
+    assert "digest DIFFERS from the row" in answer.out
+    assert answer.out.splitlines()[-1] == f"reproduce: replog replay {swept} 0"
+
+
+def test_a_report_prints_the_comparison_and_where_the_page_is(
+    replog: Replog, swept: Path, here: Path
+) -> None:
+    shutil.copytree(swept, here / "o")
+
+    answer = replog("report", "o")
+
+    lines = answer.out.splitlines()
+    assert answer.status == 0
+    assert lines[0].startswith("rule set")
+    assert [line.split()[0] for line in lines[1:3]] == ["none", "empty_batch"]
+    assert lines[-1] == "report: o/report.html"
+    assert {"report.html", "report.md", "report.json"} <= {p.name for p in Path("o").iterdir()}
+
+
+def test_a_report_as_json_is_the_file(replog: Replog, swept: Path, here: Path) -> None:
+    shutil.copytree(swept, here / "o")
+
+    answer = replog("report", "o", "--json")
+
+    assert answer.document == json.loads((here / "o/report.json").read_text())
