@@ -59,7 +59,7 @@ def _segments(value: Any) -> tuple[tuple[int, int, int], ...]:
     items = json.loads(value) if isinstance(value, str) else value
     if not isinstance(items, list):
         _fail(value)
-    parsed = []
+    parsed: list[tuple[int, int, int]] = []
     for item in items:
         if not isinstance(item, list):
             _fail(value)

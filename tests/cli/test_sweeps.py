@@ -5,10 +5,12 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from sim.trace import Event
 from tests.cli.conftest import PLAN, Replog
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,15 +105,11 @@ def test_a_replay_can_explain_the_first_violation(
 ) -> None:
     from sim.check import Violation
     from sim.run import Run
+    from sim.sweep import replay
 
-    replayed = __import__("sim.sweep", fromlist=["replay"]).replay
-
-    def with_a_violation(folder: Path, run_id: int, *, trace: list[object]) -> Run:
-        run: Run = replayed(folder, run_id, trace=trace)
+    def with_a_violation(folder: Path, run_id: int, *, trace: list[tuple[int, Event]]) -> Run:
         violation = Violation("no-offset-reuse", 10_000, None, 3, None, "Offset 3 again.")
-        return type(run)(
-            **{name: getattr(run, name) for name in run.__slots__} | {"violations": (violation,)}  # type: ignore[arg-type]
-        )
+        return replace(replay(folder, run_id, trace=trace), violations=(violation,))
 
     monkeypatch.setattr("sim.sweep.replay", with_a_violation)
 
