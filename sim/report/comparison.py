@@ -106,4 +106,4 @@ def _cost_cell(cost: CostOfRuleSet) -> str:
     if cost.mean is None:
         return "-"
     mean = wording.number(cost.mean)
-    return mean if cost.ratio is None else f"{mean} (x{cost.ratio:.3g})"
+    return mean if cost.ratio is None else f"{mean} (x{cost.ratio:.3f})"

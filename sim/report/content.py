@@ -86,6 +86,10 @@ def _shortest(folder: SweepFolder) -> list[dict[str, Any]]:
                 {**run, "command": f"replog replay {shlex.quote(folder.name)} {run['run_id']}"}
                 for run in entry["shortest"]
             ],
+            "invariants": [
+                {**one, "command": f"replog replay {shlex.quote(folder.name)} {one['run_id']}"}
+                for one in entry["earliest"]
+            ],
         }
         for entry in folder.tallies["rule_sets"]
     ]

@@ -14,6 +14,18 @@ HEADLINE = ("leo_retention", "empty_batch")
 
 
 @dataclass(frozen=True, slots=True)
+class InvariantOfPair:
+    """One invariant under two rule sets on the same cases."""
+
+    invariant: str
+    both: int
+    only_left: int
+    only_right: int
+    adjusted_p: float
+    """Of McNemar's exact test; Holm's, over the invariants of the pair."""
+
+
+@dataclass(frozen=True, slots=True)
 class PairComparison:
     """Two rule sets on the same cases; the difference is rate(left) - rate(right)."""
 
@@ -30,8 +42,10 @@ class PairComparison:
     interval: Interval | None
     p: float
     adjusted_p: float
-    """Holm's, among the comparisons asked for in advance and among all others; one alone keeps p."""
+    """Holm's, among those asked for in advance and among all others; one alone keeps its p."""
     other_weather: int
+    invariants: tuple[InvariantOfPair, ...]
+    """Those that either violated, the ones in which they disagree most first."""
 
     @property
     def text(self) -> str:
@@ -94,7 +108,12 @@ def _turned(pair: dict[str, Any]) -> dict[str, Any]:
     verdicts = {
         "/".join(reversed(name.split("/"))): cases for name, cases in pair["verdicts"].items()
     }
-    return {**pair, "left": pair["right"], "right": pair["left"], "verdicts": verdicts}
+    invariants = {
+        name: {**one, "only_left": one["only_right"], "only_right": one["only_left"]}
+        for name, one in pair["invariants"].items()
+    }
+    sides = {"left": pair["right"], "right": pair["left"]}
+    return {**pair, **sides, "verdicts": verdicts, "invariants": invariants}
 
 
 def _cells(pair: dict[str, Any]) -> tuple[int, int, int, int]:
@@ -129,4 +148,19 @@ def _pair(
         p=p,
         adjusted_p=adjusted_p,
         other_weather=pair["other_weather"],
+        invariants=_invariants(pair["invariants"]),
+    )
+
+
+def _invariants(counted: dict[str, dict[str, int]]) -> tuple[InvariantOfPair, ...]:
+    values = [stats.mcnemar_exact(one["only_left"], one["only_right"]) for one in counted.values()]
+    found = [
+        InvariantOfPair(name, one["both"], one["only_left"], one["only_right"], adjusted_p)
+        for (name, one), adjusted_p in zip(counted.items(), stats.holm(values), strict=True)
+    ]
+    return tuple(
+        sorted(
+            found,
+            key=lambda one: (-abs(one.only_left - one.only_right), -one.both, one.invariant),
+        )
     )

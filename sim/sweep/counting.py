@@ -4,31 +4,47 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import combinations, groupby
+from itertools import combinations, groupby, permutations
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
 from sim.check.counters import COUNTERS
-from sim.sweep.layout import wave_of_case, waves_of
+from sim.sweep.layout import waves_of
 from sim.sweep.output import RUNS, VIOLATIONS
 from sim.sweep.plan import Sweep
 from sim.sweep.tally import (
     COSTS,
+    JUDGED,
     NAMES_MAX,
     SHORTEST,
     SHORTEST_COLUMNS,
+    Agreement,
     Count,
     Counts,
+    Earliest,
     Pair,
     Sums,
     frequency,
     shortness,
 )
+
+VIOLATION_COLUMNS = ["run_id", "position", "invariant", "at_ms", "sentence"]
+
+
+class _RunRows(NamedTuple):
+    """The row of a run and those of its violations, in order of detection."""
+
+    row: dict[str, Any]
+    violations: list[dict[str, Any]]
+
+    @property
+    def invariants(self) -> set[str]:
+        return {found["invariant"] for found in self.violations}
 
 
 @dataclass(slots=True)
@@ -52,7 +68,7 @@ class _PairCount:
 
 
 class Counting:
-    """Counts rows one at a time; memory does not grow with them."""
+    """Counts rows one case at a time; memory does not grow with them."""
 
     def __init__(self, sweep: Sweep) -> None:
         indices = range(len(sweep.rule_sets))
@@ -61,20 +77,29 @@ class Counting:
         self._totals: dict[int, Counter[str]] = {index: Counter() for index in indices}
         self._squares: dict[int, Counter[str]] = {index: Counter() for index in indices}
         self._pairs = {pair: _PairCount() for pair in combinations(indices, 2)}
+        self._alone: Counter[tuple[int, int, str]] = Counter()
+        self._both: Counter[tuple[int, int, str]] = Counter()
         self._shortest: dict[int, list[dict[str, Any]]] = {index: [] for index in indices}
+        self._earliest: dict[tuple[int, str], Earliest] = {}
 
-    def add_case(self, rows: list[dict[str, Any]]) -> None:
-        """The rows of one case, in order of their rule sets."""
-        for row in rows:
-            self._add_run(row)
-        for left, right in combinations(rows, 2):
-            self._pairs[left["rule_set"], right["rule_set"]].add(left, right)
+    def add_case(self, runs: list[_RunRows]) -> None:
+        """The runs of one case, in order of their rule sets."""
+        for run in runs:
+            self._add_run(run.row)
+            self._add_violations(run)
+        for left, right in combinations(runs, 2):
+            self._pairs[left.row["rule_set"], right.row["rule_set"]].add(left.row, right.row)
+        for run, other in permutations(runs, 2):
+            if other.row["verdict"] in JUDGED:
+                self._compare(run, other)
 
     def _add_run(self, row: dict[str, Any]) -> None:
         index, run_id = row["rule_set"], row["run_id"]
         self._see(index, "verdict", row["verdict"], run_id)
         for claim in (row["reached"] or "").split():
             self._see(index, "reached", claim, run_id)
+        if row["first_invariant"] is not None:
+            self._see(index, "first_invariant", row["first_invariant"], run_id)
         if row["reason"] is not None:
             self._see(index, "reason", row["reason"], run_id)
         if row["error"] is not None:
@@ -85,15 +110,34 @@ class Counting:
                 self._totals[index][name] += row[name]
             for cost in COSTS:
                 self._squares[index][cost] += row[cost] ** 2
-        if row["first_invariant"] is not None:
-            self._see(index, "first_invariant", row["first_invariant"], run_id)
-            candidates = [*self._shortest[index], {name: row[name] for name in SHORTEST_COLUMNS}]
-            self._shortest[index] = heapq.nsmallest(SHORTEST, candidates, key=shortness)
 
-    def add_violations(self, rule_set: int, run_id: int, rows: Iterable[dict[str, Any]]) -> None:
-        """The violations of one run; its own row comes earlier."""
-        for invariant in {row["invariant"]: None for row in rows}:
-            self._see(rule_set, "invariant", invariant, run_id)
+    def _add_violations(self, run: _RunRows) -> None:
+        if not run.violations:
+            return
+        index, run_id = run.row["rule_set"], run.row["run_id"]
+        for invariant in run.invariants:
+            self._see(index, "invariant", invariant, run_id)
+        for found in run.violations:
+            one = Earliest(
+                found["at_ms"],
+                run_id,
+                found["position"],
+                index,
+                found["invariant"],
+                found["sentence"],
+            )
+            key = (index, one.invariant)
+            self._earliest[key] = min(one, self._earliest.get(key, one))
+        shown = {name: run.row[name] for name in SHORTEST_COLUMNS}
+        shown["sentence"] = run.violations[0]["sentence"]
+        candidates = [*self._shortest[index], shown]
+        self._shortest[index] = heapq.nsmallest(SHORTEST, candidates, key=shortness)
+
+    def _compare(self, run: _RunRows, other: _RunRows) -> None:
+        theirs = other.invariants
+        for invariant in run.invariants:
+            count = self._both if invariant in theirs else self._alone
+            count[run.row["rule_set"], other.row["rule_set"], invariant] += 1
 
     def _see(self, rule_set: int, measure: str, name: str, run_id: int) -> None:
         entry = self._seen.setdefault((rule_set, measure, name), [0, run_id])
@@ -101,7 +145,7 @@ class Counting:
         entry[1] = min(entry[1], run_id)
 
     def counts(self) -> Counts:
-        """What was counted; the shortest runs still lack their sentences."""
+        """What was counted."""
         seen = (Count(*key, *entry) for key, entry in self._seen.items())
         return Counts(
             counts=heapq.nsmallest(NAMES_MAX, seen, key=frequency),
@@ -121,7 +165,12 @@ class Counting:
                 )
                 for (left, right), pair in self._pairs.items()
             ],
+            agreement=[
+                Agreement(*key, self._alone[key], self._both[key])
+                for key in self._alone.keys() | self._both.keys()
+            ],
             shortest=[run for runs in self._shortest.values() for run in runs],
+            earliest=list(self._earliest.values()),
         )
 
 
@@ -130,14 +179,25 @@ def count_files(out: Path, sweep: Sweep) -> Counts:
     counting = Counting(sweep)
     for wave in waves_of(sweep):
         runs = _rows(out / RUNS / wave.file_name, _columns_counted())
-        for _case, rows in groupby(runs, key=itemgetter("case_id")):
-            counting.add_case(list(rows))
-        found = _rows(out / VIOLATIONS / wave.file_name, ["run_id", "invariant"])
-        for run_id, violations in groupby(found, key=itemgetter("run_id")):
-            counting.add_violations(run_id % len(sweep.rule_sets), run_id, violations)
-    counts = counting.counts()
-    _add_sentences(out, sweep, counts.shortest)
-    return counts
+        found = _rows(out / VIOLATIONS / wave.file_name, VIOLATION_COLUMNS)
+        together = _together(runs, found)
+        for _case, of_case in groupby(together, key=lambda run: run.row["case_id"]):
+            counting.add_case(list(of_case))
+    return counting.counts()
+
+
+def _together(
+    runs: Iterator[dict[str, Any]], found: Iterator[dict[str, Any]]
+) -> Iterator[_RunRows]:
+    """Each run with its violations; both tables are in order of `run_id`."""
+    groups = groupby(found, key=itemgetter("run_id"))
+    upcoming = next(groups, None)
+    for row in runs:
+        violations: list[dict[str, Any]] = []
+        if upcoming is not None and upcoming[0] == row["run_id"]:
+            violations = list(upcoming[1])
+            upcoming = next(groups, None)
+        yield _RunRows(row, violations)
 
 
 def _columns_counted() -> list[str]:
@@ -149,11 +209,3 @@ def _rows(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
     with pq.ParquetFile(path) as file:
         for batch in file.iter_batches(batch_size=4_096, columns=columns):
             yield from batch.to_pylist()
-
-
-def _add_sentences(out: Path, sweep: Sweep, shortest: list[dict[str, Any]]) -> None:
-    for run in shortest:
-        path = out / VIOLATIONS / wave_of_case(sweep, run["case_id"]).file_name
-        match = [("run_id", "=", run["run_id"]), ("position", "=", 0)]
-        table = pq.read_table(path, columns=["sentence"], filters=match, partitioning=None)
-        run["sentence"] = table.column("sentence")[0].as_py()

@@ -17,11 +17,14 @@ from sim.sweep.plan import Sweep
 from sim.sweep.row import VERDICTS, VIOLATIONS_SCHEMA, runs_schema
 from sim.sweep.tally import (
     COSTS,
+    JUDGED,
     NAMES_MAX,
     SHORTEST,
     SHORTEST_COLUMNS,
+    Agreement,
     Count,
     Counts,
+    Earliest,
     Pair,
     Sums,
 )
@@ -31,7 +34,7 @@ EXACT = "decimal(38,0)"
 
 
 def count_in_spark(session: SparkSession, out: Path, sweep: Sweep) -> Counts:
-    """Counts the tables of a finished sweep, in four queries at once."""
+    """Counts the tables of a finished sweep, in a few queries at once."""
     names = [wave.file_name for wave in waves_of(sweep)]
 
     def table(folder: str, schema: Any) -> DataFrame:
@@ -40,15 +43,35 @@ def count_in_spark(session: SparkSession, out: Path, sweep: Sweep) -> Counts:
 
     runs = table(RUNS, runs_schema(sweep))
     violations = table(VIOLATIONS, VIOLATIONS_SCHEMA)
-    with ThreadPoolExecutor(max_workers=4) as queries:
-        counts = queries.submit(_counts, runs, violations, len(sweep.rule_sets))
+    found = _placed(violations, len(sweep.rule_sets))
+    with ThreadPoolExecutor() as queries:
+        counts = queries.submit(_counts, runs, found)
         sums = queries.submit(_sums, runs)
         pairs = queries.submit(_pairs, runs)
+        agreement = queries.submit(_agreement, runs, found)
         shortest = queries.submit(_shortest, runs, violations)
-        return Counts(counts.result(), sums.result(), pairs.result(), shortest.result())
+        earliest = queries.submit(_earliest, found)
+        return Counts(
+            counts=counts.result(),
+            sums=sums.result(),
+            pairs=pairs.result(),
+            agreement=agreement.result(),
+            shortest=shortest.result(),
+            earliest=earliest.result(),
+        )
 
 
-def _counts(runs: DataFrame, violations: DataFrame, rule_sets: int) -> list[Count]:
+def _placed(violations: DataFrame, rule_sets: int) -> DataFrame:
+    """Violations with the case and the rule set that their run's number stands for."""
+    return violations.withColumns(
+        {
+            "case_id": fn.expr(f"run_id div {rule_sets}"),
+            "rule_set": fn.col("run_id") % rule_sets,
+        }
+    )
+
+
+def _counts(runs: DataFrame, violations: DataFrame) -> list[Count]:
     last_line = fn.element_at(fn.split(fn.trim(fn.col("error"), fn.lit(" \n")), "\n"), -1)
     claims = fn.transform(fn.split(fn.coalesce("reached", fn.lit("")), " "), _seen("reached"))
     seen = fn.concat(
@@ -64,7 +87,7 @@ def _counts(runs: DataFrame, violations: DataFrame, rule_sets: int) -> list[Coun
         "rule_set", "run_id", "seen.*"
     )
     of_violations = violations.select(
-        (fn.col("run_id") % rule_sets).alias("rule_set"),
+        "rule_set",
         "run_id",
         fn.lit("invariant").alias("measure"),
         fn.col("invariant").alias("name"),
@@ -160,6 +183,32 @@ def _pair(row: Row) -> Pair:
         differences={cost: _whole(row, f"difference_{cost}") for cost in COSTS},
         squares={cost: _whole(row, f"square_{cost}") for cost in COSTS},
     )
+
+
+def _agreement(runs: DataFrame, violations: DataFrame) -> list[Agreement]:
+    """Per ordered pair of rule sets and invariant: did the other violate it too?"""
+    place = ("case_id", "rule_set", "invariant")
+    violated = violations.select(*place).distinct()
+    others = runs.where(fn.col("verdict").isin(*JUDGED)).select(
+        "case_id", fn.col("rule_set").alias("other")
+    )
+    too = violated.select(
+        "case_id", fn.col("rule_set").alias("other"), "invariant", fn.lit(1).alias("too")
+    )
+    faced = violated.join(others, "case_id").where("rule_set <> other")
+    counted = (
+        faced.join(too, ["case_id", "other", "invariant"], "left")
+        .groupBy("rule_set", "other", "invariant")
+        .agg(fn.count_if(fn.col("too").isNull()).alias("alone"), fn.count("too").alias("both"))
+    )
+    return [Agreement(*row) for row in counted.collect()]
+
+
+def _earliest(violations: DataFrame) -> list[Earliest]:
+    first = fn.min(fn.struct("at_ms", "run_id", "position", "sentence")).alias("first")
+    found = violations.groupBy("rule_set", "invariant").agg(first)
+    columns = [name if name in found.columns else f"first.{name}" for name in Earliest._fields]
+    return [Earliest(*row) for row in found.select(*columns).collect()]
 
 
 def _shortest(runs: DataFrame, violations: DataFrame) -> list[dict[str, Any]]:

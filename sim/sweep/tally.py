@@ -22,6 +22,8 @@ from sim.sweep.row import VERDICTS
 TALLIES_FORMAT = "replog-tallies/1"
 TALLIES_FILE = "tallies.json"
 SUMMARY_FILE = "summary.csv"
+JUDGED = ("holds", "violated")
+"""Verdicts that say something about the rules."""
 COSTS = ("bytes_retained", "empty_batches", "stale_reads_last")
 """Counters that say what a fix costs; their squares are summed too, for intervals of the mean."""
 SHORTEST = 3
@@ -73,6 +75,29 @@ class Pair(NamedTuple):
     """Per cost: sum of its squares."""
 
 
+class Agreement(NamedTuple):
+    """Over the cases that violated an invariant under a rule set and were judged under another."""
+
+    rule_set: int
+    other: int
+    invariant: str
+    alone: int
+    """Cases in which the other did not violate it."""
+    both: int
+    """Cases in which it did as well."""
+
+
+class Earliest(NamedTuple):
+    """The violation of an invariant that comes earliest in simulated time; ties: lowest run."""
+
+    at_ms: int
+    run_id: int
+    position: int
+    rule_set: int
+    invariant: str
+    sentence: str
+
+
 @dataclass(frozen=True, slots=True)
 class Counts:
     """All that is counted. Bounded by the plan, not by the number of runs."""
@@ -80,10 +105,14 @@ class Counts:
     counts: list[Count]
     sums: list[Sums]
     pairs: list[Pair]
+    agreement: list[Agreement]
+    """For every ordered pair of rule sets; what never occurs is left out."""
     shortest: list[dict[str, Any]]
     """Per rule set up to three violating runs with the earliest first violation (ties: fewest
     events, lowest number): rule_set, run_id, case_id, seed, first_invariant, first_violation_ms,
     events, violation_count, sentence."""
+    earliest: list[Earliest]
+    """One per rule set and invariant."""
 
 
 SHORTEST_COLUMNS = (
@@ -123,10 +152,11 @@ def tallies(sweep: Sweep, counts: Counts) -> dict[str, Any]:
                     (run for run in counts.shortest if run["rule_set"] == rule_set.index),
                     key=shortness,
                 ),
+                "earliest": _earliest(counts, rule_set.index),
             }
             for rule_set in sweep.rule_sets
         ],
-        "pairs": [_pair(pair) for pair in sorted(counts.pairs)],
+        "pairs": [_pair(pair, counts.agreement) for pair in _in_order(counts.pairs)],
     }
 
 
@@ -158,7 +188,32 @@ def _named(counts: list[Count], rule_set: int, measure: str) -> dict[str, dict[s
     return {verdict: found.get(verdict, never) for verdict in VERDICTS}
 
 
-def _pair(pair: Pair) -> dict[str, Any]:
+def _earliest(counts: Counts, rule_set: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "invariant": found.invariant,
+            "at_ms": found.at_ms,
+            "run_id": found.run_id,
+            "sentence": found.sentence,
+        }
+        for found in sorted(counts.earliest)
+        if found.rule_set == rule_set
+    ]
+
+
+def _in_order(pairs: list[Pair]) -> list[Pair]:
+    return sorted(pairs, key=lambda pair: (pair.left, pair.right))
+
+
+def _pair(pair: Pair, agreement: list[Agreement]) -> dict[str, Any]:
+    invariants: dict[str, dict[str, int]] = {}
+    for one in sorted(agreement):
+        if {one.rule_set, one.other} == {pair.left, pair.right}:
+            cells = invariants.setdefault(
+                one.invariant, {"both": 0, "only_left": 0, "only_right": 0}
+            )
+            cells["both"] = one.both
+            cells["only_left" if one.rule_set == pair.left else "only_right"] = one.alone
     return {
         "left": pair.left,
         "right": pair.right,
@@ -167,6 +222,7 @@ def _pair(pair: Pair) -> dict[str, Any]:
         "ended": pair.ended,
         "differences": {cost: pair.differences.get(cost, 0) for cost in COSTS},
         "squares": {cost: pair.squares.get(cost, 0) for cost in COSTS},
+        "invariants": dict(sorted(invariants.items())),
     }
 
 

@@ -41,6 +41,10 @@ def entry(
         "totals": dict.fromkeys(COUNTERS, 0) | (totals or {}),
         "squares": dict.fromkeys(COSTS, 0) | (squares or {}),
         "shortest": shortest or [],
+        "earliest": [
+            {"invariant": run["first_invariant"], "at_ms": 1, "run_id": 36, "sentence": "so early"}
+            for run in shortest or []
+        ],
     }
 
 
@@ -54,6 +58,7 @@ def pair(left: int, right: int, verdicts: Verdicts, **more: Any) -> dict[str, An
         "ended": sum(verdicts.values()),
         "differences": nothing,
         "squares": nothing,
+        "invariants": {},
     } | more
 
 
@@ -157,7 +162,15 @@ def both_fixes(out: Path) -> Path:
                 "error/holds": 2,
             },
         ),
-        pair(1, 2, {"holds/holds": 991, "holds/violated": 7, "inconclusive/holds": 2}),
+        pair(
+            1,
+            2,
+            {"holds/holds": 991, "holds/violated": 7, "inconclusive/holds": 2},
+            invariants={
+                "log-matching": {"both": 0, "only_left": 0, "only_right": 1},
+                "no-offset-reuse": {"both": 0, "only_left": 0, "only_right": 7},
+            },
+        ),
     ]
     return write_folder(
         out, [rule_set(index, fix) for index, fix in enumerate(fixes)], entries, pairs

@@ -44,6 +44,16 @@ def test_the_pair_asked_for_comes_first_whatever_the_order_in_the_plan(tmp_path:
     assert first.p == first.adjusted_p == pytest.approx(2 / 2**7)
 
 
+def test_a_pair_is_compared_invariant_by_invariant(tmp_path: Path) -> None:
+    first = compare(read_folder(both_fixes(tmp_path))).pairs[0]
+
+    assert [(one.invariant, one.only_left, one.only_right) for one in first.invariants] == [
+        ("no-offset-reuse", 7, 0),
+        ("log-matching", 1, 0),
+    ]
+    assert [one.adjusted_p for one in first.invariants] == pytest.approx([2 * 2 / 2**7, 1])
+
+
 def test_other_pairs_are_corrected_for_being_many(tmp_path: Path) -> None:
     _, *others = compare(read_folder(both_fixes(tmp_path))).pairs
 
@@ -118,7 +128,7 @@ def test_the_table_for_a_terminal_has_a_row_per_rule_set(tmp_path: Path) -> None
         "violated": "0",
         "rate": "below 0.30 %",
         "not judged": "2",
-        "bytes retained": "1,200 (x1.2)",
+        "bytes retained": "1,200 (x1.200)",
         "empty batches": "0.50",
         "stale records a consumer reads last": "0",
     }

@@ -113,6 +113,22 @@ def test_the_shortest_runs_come_with_sentence_and_command(out: Path, name: str) 
     assert "1,234" in text
 
 
+def test_the_earliest_violation_of_each_invariant_can_be_replayed(out: Path) -> None:
+    shown = json.loads((out / "report.json").read_text())["shortest"][0]["invariants"]
+
+    assert [one["invariant"] for one in shown] == ["no-offset-reuse"]
+    assert shown[0]["command"] == f"replog replay '{out}' 36"
+    assert "so early" in (out / "report.html").read_text()
+
+
+@pytest.mark.parametrize("name", ["report.html", "report.md"])
+def test_the_fixes_are_compared_invariant_by_invariant(out: Path, name: str) -> None:
+    text = (out / name).read_text()
+
+    assert "leo_retention and empty_batch, invariant by invariant" in text
+    assert "log-matching" in text
+
+
 @pytest.mark.parametrize("name", ["report.html", "report.md"])
 def test_errors_and_inconclusive_runs_are_shown(out: Path, name: str) -> None:
     text = (out / name).read_text()
