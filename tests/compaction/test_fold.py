@@ -1,0 +1,88 @@
+"""Folding a log into the table it stands for."""
+
+import pytest
+from hypothesis import given
+
+from sim.compaction import STRATEGIES, TOMBSTONE_MARKS, CleaningPass, clean, fold
+from sim.log import Batch, Segment
+from tests.compaction.logs import batch, batches_of, logs, marker, plan, plans, record
+
+
+def table(batches: list[Batch], below: int, strategy: str = "offset") -> dict[str, int]:
+    """Key -> offset of its winner."""
+    folded = fold(
+        batches,
+        below=below,
+        strategy=STRATEGIES[strategy],
+        is_tombstone=TOMBSTONE_MARKS["null_value"],
+    )
+    return {key: winner.offset for key, winner in folded.items()}
+
+
+def test_the_last_value_of_a_key_counts_and_a_tombstone_removes_it() -> None:
+    log = [batch(record(0, "a")), batch(record(1, "b")), batch(record(2, "a", None))]
+
+    assert table(log, 2) == {"a": 0, "b": 1}
+    assert table(log, 3) == {"b": 1}
+
+
+def test_records_without_a_key_are_not_in_the_table() -> None:
+    assert table([batch(record(0, None))], 1) == {}
+
+
+def test_a_winning_tombstone_hides_a_later_loser() -> None:
+    log = [batch(record(0, "a", None, version=5)), batch(record(1, "a", version=3))]
+
+    assert table(log, 2, "header") == {}
+    assert table(log, 2, "offset") == {"a": 1}
+
+
+@pytest.mark.parametrize(("below", "expected"), [(1, {}), (2, {"z": 1}), (3, {"d": 0, "z": 1})])
+def test_transactional_data_counts_from_its_commit_marker_on(
+    below: int, expected: dict[str, int]
+) -> None:
+    log = [batch(record(0, "d"), pid=7), batch(record(1, "z")), marker(2, 7, commit=True)]
+
+    assert table(log, below) == expected
+
+
+def test_aborted_data_never_counts_and_another_transaction_of_the_producer_does() -> None:
+    log = [
+        batch(record(0, "d"), pid=7),
+        marker(1, 7, commit=False),
+        batch(record(2, "e"), pid=7),
+        marker(3, 7, commit=True),
+    ]
+
+    assert table(log, 4) == {"e": 2}
+
+
+def test_a_snapshot_is_what_the_log_goes_on_from() -> None:
+    folded = fold(
+        [batch(record(5, "a", None)), batch(record(6, "b"))],
+        below=7,
+        strategy=STRATEGIES["offset"],
+        is_tombstone=TOMBSTONE_MARKS["null_value"],
+        base=[record(1, "a"), record(2, "c")],
+    )
+
+    assert {key: winner.offset for key, winner in folded.items()} == {"b": 6, "c": 2}
+
+
+@given(logs(), plans())
+def test_a_pass_over_the_whole_log_with_a_full_map_does_not_change_the_table(
+    segments: list[Segment], given_plan: CleaningPass
+) -> None:
+    """Whatever the strategy, the fix and the removal rule: what counts is below the bound."""
+    full = plan(
+        strategy=given_plan.strategy,
+        fix=given_plan.fix,
+        removal=given_plan.removal,
+        now_ms=given_plan.now_ms,
+        removal_limit=given_plan.removal_limit,
+    )
+    result = clean(segments, full)
+
+    before, after = batches_of(segments), batches_of(result.segments)
+    name = given_plan.strategy.name
+    assert table(after, 1_000, name) == table(before, 1_000, name)

@@ -1,0 +1,131 @@
+"""What every strategy promises, and what each of them compares (KIP-280)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sim.compaction import STRATEGIES, Strategy, strategy_for
+from sim.compaction.strategies import encode_version
+from sim.log import Record
+from tests.compaction.logs import record
+
+HEADER = STRATEGIES["header"]
+
+
+@st.composite
+def distinct(draw: st.DrawFn) -> list[Record]:
+    """Three records of one key at different offsets."""
+    offsets = draw(st.lists(st.integers(0, 9), min_size=3, max_size=3, unique=True))
+    return [
+        record(
+            offset,
+            "k",
+            timestamp_ms=draw(st.integers(-1, 2)),
+            version=draw(st.sampled_from([None, -(1 << 63), -1, 0, 1, (1 << 63) - 1])),
+        )
+        for offset in offsets
+    ]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=STRATEGIES)
+@given(records=distinct())
+def test_a_strategy_is_a_total_order_on_records_at_different_offsets(
+    strategy: Strategy, records: list[Record]
+) -> None:
+    a, b, c = (strategy.version(each) for each in records)
+
+    assert (a < b) != (b < a)
+    assert not (a < b < c) or a < c
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=STRATEGIES)
+@given(offset=st.integers(0, 9), version=st.sampled_from([None, 5]), time=st.integers(-1, 3))
+def test_equals_are_ordered_by_offset(
+    strategy: Strategy, offset: int, version: int | None, time: int
+) -> None:
+    early = record(offset, "k", timestamp_ms=time, version=version)
+    late = record(offset + 1, "k", timestamp_ms=time, version=version)
+
+    assert strategy.version(early) < strategy.version(late)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=STRATEGIES)
+@given(records=distinct())
+def test_a_strategy_that_says_the_latest_wins_means_it(
+    strategy: Strategy, records: list[Record]
+) -> None:
+    newest = max(records, key=lambda each: each.offset)
+    winner = max(records, key=strategy.version)
+
+    assert not strategy.latest_wins or winner is newest
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_a_strategy_is_found_by_its_name_and_names_its_source(name: str) -> None:
+    assert strategy_for(name).name == name
+    assert strategy_for(name).source
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=STRATEGIES)
+@given(records=distinct(), value=st.sampled_from([None, "other"]))
+def test_the_value_does_not_matter(
+    strategy: Strategy, records: list[Record], value: str | None
+) -> None:
+    changed = records[0]._replace(value=value, flagged=True, uid=99)
+
+    assert strategy.version(changed) == strategy.version(records[0])
+
+
+def test_the_offset_strategy_looks_at_nothing_else() -> None:
+    early, late = record(0, "k", timestamp_ms=9, version=9), record(1, "k")
+
+    assert STRATEGIES["offset"].version(early) < STRATEGIES["offset"].version(late)
+
+
+def test_the_timestamp_strategy_lets_no_timestamp_lose() -> None:
+    version = STRATEGIES["timestamp"].version
+
+    assert version(record(9, "k", timestamp_ms=-1)) < version(record(0, "k", timestamp_ms=0))
+
+
+def test_any_version_beats_no_version() -> None:
+    lowest = record(0, "k", version=-(1 << 63))
+
+    assert HEADER.version(record(9, "k")) < HEADER.version(lowest)
+
+
+def headers(*values: tuple[str, bytes]) -> Record:
+    """A record at offset 0 with these headers."""
+    return record(0, "k")._replace(headers=values)
+
+
+def test_versions_are_signed_big_endian_numbers_of_eight_bytes() -> None:
+    two = headers(("version", b"\0\0\0\0\0\0\0\2"))
+    minus_one = headers(("version", b"\xff" * 8))
+
+    assert HEADER.version(two) == (1, 2, 0)
+    assert HEADER.version(minus_one) == (1, -1, 0)
+    assert encode_version(-1) == b"\xff" * 8
+    with pytest.raises(OverflowError):
+        encode_version(1 << 63)
+
+
+def test_the_last_header_of_the_name_counts() -> None:
+    twice = headers(("version", encode_version(9)), ("x", b"1"), ("version", encode_version(2)))
+
+    assert HEADER.version(twice) == (1, 2, 0)
+
+
+@pytest.mark.parametrize("value", [b"", b"\2", b"\0" * 4, b"\0" * 9])
+def test_another_length_is_no_version_and_an_earlier_one_does_not_help(value: bytes) -> None:
+    broken = headers(("version", encode_version(9)), ("version", value))
+
+    assert HEADER.version(broken) == (0, 0, 0)
+
+
+def test_the_header_s_name_is_the_configured_one_exactly() -> None:
+    named = headers(("Version", encode_version(9)), ("lsn", encode_version(5)))
+
+    assert HEADER.version(named) == (0, 0, 0)
+    assert strategy_for("header", header="lsn").version(named) == (1, 5, 0)
+    assert strategy_for("header", header="Version").version(named) == (1, 9, 0)
