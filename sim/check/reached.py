@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sim.check.ledger import Ledger
-from sim.log import Control
+from sim.log import Batch, Control
 from sim.trace import (
     Appended,
     Cleaned,
+    Copied,
     FaultInjected,
     IsrChanged,
     LeaderElected,
@@ -21,7 +22,7 @@ from sim.trace import (
 REACHED: dict[str, str] = {
     "record-removed": "a cleaning pass removed a record",
     "earlier-record-won": "a record was superseded by one at a lower offset",
-    "tail-removed": "the last record below the log end was removed",
+    "tail-removed": "the last batch below the log end was removed",
     "tail-emptied": "the last batch below the log end was kept without records",
     "tail-missing-at-fetch": "a leader recorded a position above what it sent",
     "tombstone-removed": "a tombstone was removed past its horizon",
@@ -30,7 +31,7 @@ REACHED: dict[str, str] = {
     "aborted-data-removed": "data of an aborted transaction was removed",
     "transaction-aborted": "an ABORT marker was appended",
     "leader-migrated": "another replica than the last leader was elected",
-    "migrated-after-tail-removed": "leadership moved while a leader's last record was gone",
+    "migrated-after-tail-removed": "leadership moved while a leader's last batch was gone",
     "isr-shrunk": "a replica left the in-sync set",
     "isr-expanded": "a replica joined the in-sync set",
     "follower-truncated": "a follower cut a conflicting tail",
@@ -54,9 +55,11 @@ class Reached:
         self._names: set[str] = set()
         self._isr: tuple[str, ...] = ()
         self._leader: str | None = None
+        self._tails: dict[str, Batch] = {}
         self._tail_gone: set[str] = set()
         self.handlers: dict[type, Callable[..., None]] = {
             Appended: self._appended,
+            Copied: self._copied,
             Cleaned: self._cleaned,
             LeaderElected: self._elected,
             IsrChanged: self._isr_changed,
@@ -73,20 +76,21 @@ class Reached:
         return tuple(name for name in REACHED if name in self._names)
 
     def _appended(self, event: Appended) -> None:
+        self._tails[event.replica] = event.batch
         self._tail_gone.discard(event.replica)
         if event.batch.control is Control.ABORT:
             self._names.add("transaction-aborted")
 
+    def _copied(self, event: Copied) -> None:
+        self._tails[event.replica] = event.batches[-1]
+        self._tail_gone.discard(event.replica)
+
     def _cleaned(self, event: Cleaned) -> None:
         names = self._names
-        last = event.log_end_offset - 1
         for removal in event.removals:
             names.add("record-removed")
             if removal.winner_offset is not None and removal.winner_offset < removal.offset:
                 names.add("earlier-record-won")
-            if removal.offset == last and last not in event.emptied:
-                names.add("tail-removed")
-                self._tail_gone.add(event.replica)
             if removal.reason == "tombstone":
                 names.add("tombstone-removed")
                 if any(d.leo <= removal.offset for d in self._ledger.disks.values()):
@@ -95,8 +99,22 @@ class Reached:
                 names.add("marker-removed")
             elif removal.reason == "aborted":
                 names.add("aborted-data-removed")
-        if last in event.emptied:
-            names.add("tail-emptied")
+        if event.removals or event.dropped:
+            self._clean_tail(event)
+
+    def _clean_tail(self, event: Cleaned) -> None:
+        """A batch says where it ends as long as a record of it is left, or it is kept empty."""
+        tail = self._tails.get(event.replica)
+        if tail is None or tail.last_offset != event.log_end_offset - 1:
+            return
+        gone = {removal.offset for removal in event.removals if removal.offset >= tail.base_offset}
+        left = tuple(record for record in tail.records if record.offset not in gone)
+        if tail.last_offset in event.emptied:
+            self._names.add("tail-emptied")
+        elif tail.last_offset in event.dropped or (tail.records and not left):
+            self._names.add("tail-removed")
+            self._tail_gone.add(event.replica)
+        self._tails[event.replica] = tail._replace(records=left)
 
     def _elected(self, event: LeaderElected) -> None:
         if self._leader not in (None, event.replica):
