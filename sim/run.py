@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -21,11 +20,11 @@ from sim.check.checker import safety_invariants
 from sim.check.counters import Tally
 from sim.check.reached import Reached
 from sim.replication import Rules
+from sim.rows import violation_row
 from sim.scenario.generate import weather_digest
 from sim.scenario.model import Scenario
 from sim.trace import Event
 from sim.world.cluster import simulate
-from sim.writing import replacing
 
 DIGEST_BYTES = 16
 SHOWN = 5
@@ -204,40 +203,3 @@ def as_document(run: Run) -> dict[str, Any]:
         "digest": run.digest,
         "weather": run.weather,
     }
-
-
-def violation_row(violation: Violation, *, when: str) -> dict[str, Any]:
-    """A violation as a flat mapping; `when` names its time: `at_ms` or `step`."""
-    return {
-        "invariant": violation.invariant,
-        when: violation.at,
-        "replica": violation.replica,
-        "offset": violation.offset,
-        "key": violation.key,
-        "sentence": violation.sentence,
-    }
-
-
-def write_trace(path: Path, events: Iterable[tuple[int, Event]]) -> None:
-    """Write events as NDJSON: one object a line with `at`, `event` and the event's fields.
-
-    Raises BadInput when `path` cannot be written; then nothing is.
-    """
-    encoder = msgspec.json.Encoder()
-    with replacing(path) as file:
-        for at, event in events:
-            file.write(encoder.encode(as_row(at, event)) + b"\n")
-
-
-def as_row(at: int, event: Event) -> dict[str, Any]:
-    """An event as a mapping, with the batches, records and removals in it as mappings, too."""
-    fields = {name: _plain(value) for name, value in event._asdict().items()}
-    return {"at": at, "event": event.__class__.__name__, **fields}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        if hasattr(value, "_asdict"):
-            return {name: _plain(part) for name, part in value._asdict().items()}
-        return [_plain(part) for part in value]
-    return value

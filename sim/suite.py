@@ -16,9 +16,8 @@ from sim.check.checker import known_invariants
 from sim.check.reached import REACHED
 from sim.errors import BadInput
 from sim.replication import rules_from
-from sim.run import as_document, differences, run_scenario, violation_row
-from sim.scenario.file import SCENARIO_FORMAT
-from sim.scenario.load import load_scenario
+from sim.rows import violation_row
+from sim.scenario.document import SCENARIO_FORMAT
 from sim.story.driver import tell
 from sim.story.format import STORY_FORMAT, load_story
 from sim.story.outcome import StoryRun
@@ -188,6 +187,10 @@ def _story_detail(run: StoryRun) -> dict[str, Any]:
 def _run_timed(
     path: Path, seed: int | None, rules: Mapping[str, str], *, keep_events: bool
 ) -> CaseResult:
+    # A story needs none of these, and they are most of what would have to be imported for it.
+    from sim.run import as_document, differences, run_scenario
+    from sim.scenario.load import load_scenario
+
     started = time.perf_counter()
     scenario = load_scenario(
         path, seed=seed, known_invariants=known_invariants(), known_reached=REACHED

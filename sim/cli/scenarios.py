@@ -49,7 +49,7 @@ def run(
     trace: TraceOut = None,
 ) -> None:
     """Run one scenario or story and compare it with what it expects."""
-    from sim.run import write_trace
+    from sim.rows import write_trace
     from sim.suite import run_file
     from sim.writing import check_writable
 

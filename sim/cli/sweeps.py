@@ -107,7 +107,8 @@ def replay(
 ) -> None:
     """Run one row of a sweep again, in full, and compare its digest with the row's."""
     from sim.explain import explain as explanation_of
-    from sim.run import as_document, write_trace
+    from sim.rows import write_trace
+    from sim.run import as_document
     from sim.sweep import find_run
     from sim.sweep import replay as replay_run
     from sim.writing import check_writable

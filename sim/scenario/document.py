@@ -37,6 +37,9 @@ SIZE_LIMIT = 1_000_000
 """Values in one file, aliases counted as often as they are used."""
 
 _NULLS = frozenset({"", "~", "null"})
+SCENARIO_FORMAT = "replog-scenario/1"
+"""What a file of a timed scenario says it is."""
+
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,29})")
 _DECIMAL = re.compile(r"[-+]?[0-9]{1,30}\.[0-9]{1,30}")
 _SWITCH = re.compile(r"(?i:true|false|yes|no|on|off|null)")

@@ -26,7 +26,6 @@ from sim.scenario.model import (
 from sim.scenario.topic import FILE_CONFIG, BrokerSettings, TopicSettings
 from sim.scenario.workload import WorkloadShape
 
-SCENARIO_FORMAT = "replog-scenario/1"
 Version = Annotated[int, Ge(-(2**63)), Lt(2**63)]
 Producer = Annotated[int, Ge(1)]
 TransactionNumber = Annotated[int, Ge(1)]

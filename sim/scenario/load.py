@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 
 from sim.errors import BadInput
-from sim.scenario.document import Document, Location, did_you_mean, read_document
+from sim.scenario.document import SCENARIO_FORMAT, Document, Location, did_you_mean, read_document
 from sim.scenario.model import Scenario
 
 M = TypeVar("M")
@@ -53,7 +53,7 @@ def load_scenario(
     """
     # Building the validators of a scenario file takes a while; stories and plans do without them.
     from sim.scenario.build import build, check_expectations
-    from sim.scenario.file import SCENARIO_FORMAT, ScenarioFile
+    from sim.scenario.file import ScenarioFile
 
     document = read_document(path)
     check_format(document, (SCENARIO_FORMAT,))
