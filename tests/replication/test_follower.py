@@ -1,0 +1,201 @@
+"""What a follower does: copy, truncate, turn to a snapshot, ignore what is stale."""
+
+import pytest
+
+from sim.replication import Replica, follower
+from sim.replication.messages import Answer
+from sim.trace import Copied, HighWatermarkMoved, ReplicaWiped, Truncated
+from tests.replication.replicas import RULES, ask, bases, batch, elect, fetch, leading
+
+
+def with_log(name: str, *epochs: int) -> Replica:
+    """A replica with one record per epoch given."""
+    replica = Replica(name)
+    for offset, epoch in enumerate(epochs):
+        replica.log.append(batch(offset, epoch=epoch), now_ms=0)
+    return replica
+
+
+def test_a_follower_copies_batches_as_they_are() -> None:
+    source, fetcher = leading(records=2), Replica("r2")
+    response, _ = ask(source, fetcher)
+    events = follower.receive_fetch(fetcher, response, rules=RULES, now_ms=0)
+
+    assert events[0] == Copied("r2", "r1", 0, response.batches, 2)
+    assert all(a is b for a, b in zip(source.log.batches(), fetcher.log.batches(), strict=True))
+
+
+def test_a_follower_learns_the_last_offset_from_an_empty_batch() -> None:
+    source, fetcher = leading(records=2), Replica("r2")
+    source.log.segments[0].batches[1] = batch(1).emptied()
+    fetch(source, fetcher)
+
+    assert fetcher.log.log_end_offset == 2
+
+
+def test_a_follower_that_copies_a_gap_ends_where_the_last_batch_ends() -> None:
+    source, fetcher = leading(records=3), Replica("r2")
+    del source.log.segments[0].batches[1]
+    fetch(source, fetcher)
+
+    assert (bases(fetcher), fetcher.log.log_end_offset) == ([0, 2], 3)
+
+
+def test_a_follower_commits_what_the_leader_committed_up_to_its_own_log_end() -> None:
+    source, fetcher = leading(records=3), Replica("r2")
+    response, _ = ask(source, fetcher, most=2)
+    events = follower.receive_fetch(fetcher, response, rules=RULES, now_ms=0)
+
+    assert events[1:] == [HighWatermarkMoved("r2", 2, leading=False)]
+
+
+def test_a_lower_high_watermark_in_an_answer_changes_nothing() -> None:
+    source, fetcher = leading(records=1), with_log("r2", 1)
+    fetcher.log.high_watermark = 1
+    source.log.high_watermark = 0
+    response, _ = ask(source, fetcher)
+
+    assert follower.receive_fetch(fetcher, response, rules=RULES, now_ms=0) == []
+    assert fetcher.log.high_watermark == 1
+
+
+def test_an_answer_to_an_earlier_fetch_changes_nothing() -> None:
+    source, fetcher = leading(records=2), Replica("r2")
+    late, _ = ask(source, fetcher)
+    fetch(source, fetcher)
+
+    assert follower.receive_fetch(fetcher, late, rules=RULES, now_ms=0) == []
+    assert bases(fetcher) == [0, 1]
+
+
+@pytest.mark.parametrize(("fencing", "copied"), [(True, []), (False, [0])])
+def test_an_answer_of_an_older_epoch_is_refused(fencing: bool, copied: list[int]) -> None:
+    rules = RULES.with_values({"fencing": fencing})
+    source, fetcher = leading(records=1), Replica("r2")
+    response, _ = ask(source, fetcher)
+    fetcher.sees(2)
+    follower.receive_fetch(fetcher, response, rules=rules, now_ms=0)
+
+    assert bases(fetcher) == copied
+
+
+def test_a_leader_that_fetches_from_a_newer_epoch_stops_leading() -> None:
+    source, old = leading("r1", epoch=2), leading("r2", epoch=1)
+    fetch(source, old)
+
+    assert (old.leadership, old.epoch) == (None, 2)
+
+
+def test_a_diverging_answer_cuts_to_the_smaller_end_and_ends_the_round() -> None:
+    source = leading(records=2)
+    elect(source, epoch=3)
+    fetcher = with_log("r2", 1, 2, 2)
+    response, _ = ask(source, fetcher)
+    events = follower.receive_fetch(fetcher, response, rules=RULES, now_ms=0)
+
+    assert events == [Truncated("r2", 1, 3, 0, 0, leading=False)]
+    assert [tuple(entry) for entry in fetcher.log.epochs.entries] == [(1, 0)]
+
+
+def test_a_cut_lowers_high_watermark_and_checkpoints_with_the_log_end() -> None:
+    source = leading(records=1)
+    elect(source, epoch=3)
+    fetcher = with_log("r2", 1, 1, 1)
+    fetcher.log.high_watermark = fetcher.first_dirty_offset = 3
+    fetcher.cleanly_compacted_offset = 3
+    fetch(source, fetcher)
+
+    assert fetcher.log.high_watermark == 1
+    assert (fetcher.first_dirty_offset, fetcher.cleanly_compacted_offset) == (1, 1)
+
+
+def test_rebuilding_empties_the_log_and_says_why() -> None:
+    rules = RULES.with_values({"lag_guard": "reset_local"})
+    source, fetcher = leading(records=3), with_log("r2", 1)
+    source.removed_tombstone_end = 2
+    response, _ = ask(source, fetcher, rules=rules)
+    events = follower.receive_fetch(fetcher, response, rules=rules, now_ms=0)
+
+    assert events == [ReplicaWiped("r2", "below a removed tombstone")]
+
+
+@pytest.mark.parametrize(("guard", "known"), [("reset_local", 0), ("reset_propagated", 2)])
+def test_the_highest_removed_tombstone_is_handed_on_under_one_rule(guard: str, known: int) -> None:
+    rules = RULES.with_values({"lag_guard": guard})
+    source, fetcher = leading(records=3), Replica("r2")
+    source.removed_tombstone_end = 2
+    fetch(source, fetcher, rules=rules)
+
+    assert fetcher.removed_tombstone_end == known
+
+
+@pytest.mark.parametrize(
+    ("mode", "end"),
+    [
+        ("none", 4),
+        ("epoch_diverging", 4),
+        ("high_watermark", 1),
+        ("epoch_kip101", 2),
+        ("epoch_kip279", 1),
+    ],
+)
+def test_what_becoming_a_follower_cuts(mode: str, end: int) -> None:
+    """The follower: epoch 1 from 0, 2 from 1. The leader: epoch 1 from 0, 3 from 2."""
+    rules = RULES.with_values({"truncation": mode})
+    source = leading(records=2)
+    elect(source, epoch=3)
+    fetcher = with_log("r2", 1, 2, 2, 2)
+    fetcher.log.high_watermark = 1
+    follower.become_follower(fetcher, source, rules=rules)
+
+    assert fetcher.log.log_end_offset == end
+
+
+def test_kip101_without_a_larger_epoch_cuts_to_the_leader_s_log_end() -> None:
+    rules = RULES.with_values({"truncation": "epoch_kip101"})
+    fetcher = with_log("r2", 1, 1, 1)
+    follower.become_follower(fetcher, leading(records=2), rules=rules)
+
+    assert fetcher.log.log_end_offset == 2
+
+
+@pytest.mark.parametrize("mode", ["epoch_kip101", "epoch_kip279", "high_watermark"])
+def test_a_follower_without_epochs_or_records_cuts_nothing(mode: str) -> None:
+    rules = RULES.with_values({"truncation": mode})
+
+    assert follower.become_follower(Replica("r2"), leading(records=2), rules=rules) == []
+
+
+def test_a_follower_follows_the_epoch_that_is_led_and_refuses_an_older_one() -> None:
+    source, other = leading("r1", epoch=2), leading("r2", epoch=1)
+    follower.become_follower(other, source, rules=RULES)
+    assert (other.leadership, other.epoch) == (None, 2)
+
+    newer = leading("r3", epoch=3)
+    follower.become_follower(newer, source, rules=RULES)
+    assert newer.leadership is not None
+
+
+def test_a_push_copies_one_record_to_the_follower_s_own_log_end() -> None:
+    source, target = leading(records=3), Replica("r2")
+    follower.push(target, source, 3, now_ms=0)
+
+    [pushed] = target.log.batches()
+    assert (pushed.base_offset, pushed.last_offset) == (0, 0)
+    assert (pushed.records[0].offset, pushed.records[0].uid) == (0, 3)
+    assert follower.push(target, source, 99, now_ms=0) == []
+
+
+def test_no_push_and_no_copy_commits_anything_by_itself() -> None:
+    source, target = leading(records=1, isr=("r1", "r2")), Replica("r2")
+    follower.push(target, source, 1, now_ms=0)
+
+    assert (source.log.high_watermark, target.log.high_watermark) == (0, 0)
+
+
+def test_a_follower_that_needs_a_snapshot_keeps_its_log_until_it_has_it() -> None:
+    source, fetcher = leading(records=3), with_log("r2", 1)
+    source.log.delete_prefix(2)
+
+    assert fetch(source, fetcher) is Answer.SNAPSHOT
+    assert bases(fetcher) == [0]

@@ -1,0 +1,170 @@
+"""Snapshots: take, delete the prefix, serve in chunks, fetch, install (KIP-630)."""
+
+import pytest
+
+from sim.replication import Replica, snapshots
+from sim.replication.follower import become_follower
+from sim.replication.messages import FetchSnapshotRequest
+from sim.replication.replica import SnapshotId, restart
+from sim.trace import SnapshotFetchDropped, SnapshotInstalled
+from tests.replication.replicas import RULES, bases, batch, elect, fetch, leading
+
+
+def source_with_snapshot(keys: str = "abc") -> Replica:
+    """A leader with a record per key, a snapshot of all, and no log below its end."""
+    replica = Replica("r1")
+    for offset, key in enumerate(keys):
+        replica.log.append(batch(offset, key), now_ms=0)
+    elect(replica, epoch=1)
+    snapshots.take_snapshot(replica, len(keys), rules=RULES)
+    snapshots.delete_prefix(replica, len(keys))
+    return replica
+
+
+def chunk(source: Replica, fetcher: Replica, entries: int | None = None) -> list[object]:
+    """One chunk, fetched."""
+    request = snapshots.snapshot_request(fetcher, max_entries=entries)
+    assert request is not None
+    response = snapshots.answer_fetch_snapshot(source, request, rules=RULES)
+    return list(snapshots.receive_snapshot_chunk(fetcher, response, rules=RULES))
+
+
+def test_a_snapshot_is_named_by_its_end_and_the_epoch_of_its_last_offset() -> None:
+    replica = leading(records=2)
+    elect(replica, epoch=3)
+    replica.log.append(batch(2, epoch=3), now_ms=0)
+    for end in (1, 2, 3):
+        snapshots.take_snapshot(replica, end, rules=RULES)
+
+    assert list(replica.snapshots) == [SnapshotId(1, 1), SnapshotId(2, 1), SnapshotId(3, 3)]
+
+
+@pytest.mark.parametrize("end", [0, 4])
+def test_no_snapshot_is_taken_of_nothing_or_above_the_log_end(end: int) -> None:
+    replica = leading(records=3)
+
+    assert snapshots.take_snapshot(replica, end, rules=RULES) == []
+
+
+def test_a_snapshot_goes_on_from_the_one_the_log_starts_with() -> None:
+    replica = source_with_snapshot("ab")
+    replica.log.append(batch(2, "c"), now_ms=0)
+    snapshots.take_snapshot(replica, 3, rules=RULES)
+
+    newest = replica.latest_snapshot()
+    assert newest is not None
+    assert [record.key for record in newest.records] == ["a", "b", "c"]
+
+
+def test_deleting_a_prefix_drops_the_snapshots_that_end_below_the_new_start() -> None:
+    replica = leading(records=3)
+    for end in (1, 2, 3):
+        snapshots.take_snapshot(replica, end, rules=RULES)
+    snapshots.delete_prefix(replica, 2)
+
+    assert [id_.end_offset for id_ in replica.snapshots] == [2, 3]
+    assert snapshots.delete_prefix(replica, 1) == []
+
+
+def test_a_follower_fetches_a_snapshot_in_chunks_and_installs_it_with_the_last() -> None:
+    source, fetcher = source_with_snapshot(), Replica("r2")
+    fetcher.log.append(batch(0, "a"), now_ms=0)
+    fetch(source, fetcher)
+
+    chunk(source, fetcher, 2)
+    assert bases(fetcher) == [0]
+    events = chunk(source, fetcher, 2)
+    assert isinstance(events[-1], SnapshotInstalled)
+    log = fetcher.log
+    assert (log.log_start_offset, log.log_end_offset, log.high_watermark) == (3, 3, 3)
+    assert [tuple(entry) for entry in log.epochs.entries] == [(1, 3)]
+    assert (fetcher.first_dirty_offset, fetcher.download) == (3, None)
+
+
+def test_a_snapshot_without_keys_is_installed_by_its_only_chunk() -> None:
+    source, fetcher = source_with_snapshot("a"), Replica("r2")
+    [(id_, snapshot)] = source.snapshots.items()
+    source.snapshots[id_] = snapshot._replace(records=())
+    fetch(source, fetcher)
+    chunk(source, fetcher, 5)
+
+    assert fetcher.log.log_end_offset == 1
+
+
+def test_another_fetch_of_the_same_snapshot_keeps_what_has_arrived() -> None:
+    source, fetcher = source_with_snapshot(), Replica("r2")
+    fetch(source, fetcher)
+    chunk(source, fetcher, 1)
+    fetch(source, fetcher)
+
+    assert fetcher.download is not None
+    assert len(fetcher.download.received) == 1
+
+
+def test_a_part_is_dropped_when_the_snapshot_is_gone() -> None:
+    source, fetcher = source_with_snapshot(), Replica("r2")
+    fetch(source, fetcher)
+    chunk(source, fetcher, 1)
+    source.snapshots.clear()
+
+    assert chunk(source, fetcher, 1) == [SnapshotFetchDropped("r2", 3, 1, "snapshot not found")]
+    assert fetcher.download is None
+
+
+def test_a_part_is_dropped_by_a_restart_a_new_leader_or_a_new_epoch() -> None:
+    for drops in ("restart", "follow", "epoch"):
+        source, fetcher = source_with_snapshot(), Replica("r2")
+        fetch(source, fetcher)
+        chunk(source, fetcher, 1)
+        if drops == "restart":
+            restart(fetcher)
+        elif drops == "follow":
+            become_follower(fetcher, source, rules=RULES)
+        else:
+            elect(source, epoch=2)
+            chunk(source, fetcher, 1)
+        assert fetcher.download is None
+
+
+@pytest.mark.parametrize(
+    ("position", "error"), [(0, None), (2, None), (3, "position out of range"), (9, "position out")]
+)
+def test_a_position_beyond_the_snapshot_is_refused(position: int, error: str | None) -> None:
+    source = source_with_snapshot()
+    request = FetchSnapshotRequest("r2", 1, SnapshotId(3, 1), position)
+    response = snapshots.answer_fetch_snapshot(source, request, rules=RULES)
+
+    assert (response.error or "").startswith(error or "")
+    assert (response.error is None) == (error is None)
+
+
+def test_who_does_not_lead_or_leads_an_older_epoch_serves_no_snapshot() -> None:
+    source = source_with_snapshot()
+    request = FetchSnapshotRequest("r2", 2, SnapshotId(3, 1), 0)
+    assert snapshots.answer_fetch_snapshot(source, request, rules=RULES).error == "stale leader"
+
+    source.leadership = None
+    assert snapshots.answer_fetch_snapshot(source, request, rules=RULES).error == "not leader"
+
+
+def test_a_log_that_got_ahead_of_the_snapshot_is_kept() -> None:
+    source, fetcher = source_with_snapshot(), Replica("r2")
+    fetch(source, fetcher)
+    for offset in range(4):
+        fetcher.log.append(batch(offset), now_ms=0)
+
+    events = chunk(source, fetcher)
+    assert events[-1] == SnapshotFetchDropped("r2", 3, 1, "the log is ahead of it")
+    assert fetcher.log.log_end_offset == 4
+
+
+def test_a_shorter_log_of_a_later_epoch_is_replaced() -> None:
+    """As after an unclean election: its owner led epoch 5 and is a follower again."""
+    source, fetcher = source_with_snapshot(), Replica("r2")
+    elect(fetcher, epoch=5)
+    fetcher.leadership = None
+    elect(source, epoch=6)
+    fetch(source, fetcher)
+    chunk(source, fetcher)
+
+    assert fetcher.log.log_start_offset == 3
