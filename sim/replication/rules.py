@@ -49,7 +49,8 @@ class Rules:
         Raises:
             BadInput: A rule or a value does not exist; the message lists what is allowed.
         """
-        return replace(self, **{n: check_value(n, v, where=where) for n, v in values.items()})  # type: ignore[arg-type]
+        checked = {name: check_value(name, value, where=where) for name, value in values.items()}
+        return replace(self, **checked)  # type: ignore[arg-type]
 
     def as_dict(self) -> dict[str, RuleValue]:
         """All rules with their values, in order of declaration."""
