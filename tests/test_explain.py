@@ -1,0 +1,215 @@
+"""Explanations: the events that led to a violation, one sentence each."""
+
+from pathlib import Path
+
+import pytest
+
+from sim import trace
+from sim.check import Violation
+from sim.explain import describe, explain
+from sim.log import Control, Record, control_batch, data_batch
+from sim.run import run_scenario
+from sim.scenario.generate import generate
+from sim.scenario.load import load_scenario
+from sim.scenario.mix import Mix
+from sim.story import load_story, tell
+from sim.trace import Event
+
+ROOT = Path(__file__).resolve().parent.parent
+EMPTY = data_batch((Record(3, "k", "v", 0, (), uid=1),), epoch=1)._replace(records=())
+
+
+def data(offset: int, key: str = "k", value: str | None = "v", *, producer_id: int = -1) -> Event:
+    records = (Record(offset, key, value, 0, (), uid=offset + 1),)
+    batch = data_batch(records, epoch=1, producer_id=producer_id, transactional=producer_id >= 0)
+    return trace.Appended("r1", batch)
+
+
+def marker(offset: int, producer_id: int) -> Event:
+    batch = control_batch(
+        offset, epoch=1, control=Control.ABORT, timestamp_ms=0, producer_id=producer_id, uid=99
+    )
+    return trace.Appended("r1", batch)
+
+
+def violation(
+    *, at: int = 100, offset: int | None = None, key: str | None = None, replica: str = "r2"
+) -> Violation:
+    return Violation("no-offset-reuse", at, replica, offset, key, "It happened.")
+
+
+def told(events: list[Event], about: Violation, **options: int) -> list[str]:
+    """The explanation of `about`, with event n at time n, without the times."""
+    lines = explain(list(enumerate(events, start=1)), about, **options)
+    return [line[8:] for line in lines]
+
+
+def test_it_ends_with_the_violation_itself() -> None:
+    assert told([], violation()) == ["no-offset-reuse: It happened."]
+
+
+def test_what_happened_later_is_no_reason() -> None:
+    lines = told([data(1), data(1), data(1)], violation(at=2, offset=1))
+
+    assert len(lines) == 3
+
+
+def test_other_offsets_and_keys_are_left_out() -> None:
+    events = [data(1, "a"), data(2, "b"), data(3, "a"), data(4, "c")]
+
+    lines = told(events, violation(key="a"))
+    assert lines[:-1] == ["r1 appends a=v@1 in epoch 1", "r1 appends a=v@3 in epoch 1"]
+
+
+def test_an_offset_stands_for_the_key_that_was_written_there() -> None:
+    events = [data(1, "a"), data(2, "b"), data(3, "a")]
+
+    lines = told(events, violation(offset=3))
+    assert lines[:-1] == ["r1 appends a=v@1 in epoch 1", "r1 appends a=v@3 in epoch 1"]
+
+
+def test_a_marker_stands_for_the_transactions_of_its_producer() -> None:
+    events = [data(1, "a", producer_id=7), data(2, "b", producer_id=8), marker(3, 7)]
+
+    lines = told(events, violation(offset=3))
+    assert lines[:-1] == [
+        "r1 appends a=v@1 in epoch 1",
+        "r1 appends ABORT of producer 7@3 in epoch 1",
+    ]
+
+
+def test_leaders_faults_and_losses_always_belong_to_the_story() -> None:
+    events: list[Event] = [
+        trace.LeaderElected("r1", 1, 0, ("r1", "r2"), ("r1", "r2")),
+        trace.FaultInjected("r2", "crash", "down for 5 ms"),
+        trace.ReplicaCrashed("r2", 4, 3),
+        trace.Truncated("r2", 2, 4, 2, 0, False),
+        trace.RemovalBoundMoved("r2", 4),
+    ]
+
+    assert told(events, violation(offset=9))[:-1] == [
+        "r1 leads epoch 1 from 0, in sync: r1, r2",
+        "fault crash at r2: down for 5 ms",
+        "r2 crashes, log end 4",
+        "r2 truncates from 4 to 2",
+    ]
+
+
+def test_an_offset_is_committed_once_and_a_position_told_when_it_changes() -> None:
+    events: list[Event] = [
+        trace.HighWatermarkMoved("r1", 3, True),
+        trace.HighWatermarkMoved("r1", 4, True),
+        trace.HighWatermarkMoved("r1", 5, True),
+        trace.PositionRecorded("r1", "r2", 3),
+        trace.PositionRecorded("r1", "r2", 4),
+        trace.PositionRecorded("r1", "r2", 4),
+        trace.PositionRecorded("r1", "r3", 4),
+    ]
+
+    assert told(events, violation(offset=3))[:-1] == [
+        "r1 commits below 4",
+        "r1 believes r2 is at 4",
+    ]
+
+
+def test_of_a_long_story_the_beginning_is_left_out() -> None:
+    lines = told([data(1) for _ in range(50)], violation(offset=1), limit=10)
+
+    assert lines[0] == "(40 earlier events left out)"
+    assert len(lines) == 12
+
+
+@pytest.mark.parametrize(
+    ("event", "sentence"),
+    [
+        (data(4, value=None), "r1 appends k=null@4 in epoch 1"),
+        (
+            trace.Copied("r2", "r1", 0, (EMPTY,), 4),
+            "r2 copies an empty batch@3 from r1, log end 4",
+        ),
+        (
+            trace.Cleaned(
+                "r1",
+                0,
+                4,
+                (
+                    trace.Removal(1, 2, "k", "superseded", 0),
+                    trace.Removal(3, 4, "t", "marker", None),
+                ),
+                (3,),
+                (),
+                (),
+                None,
+                4,
+                4,
+                (0, 0),
+            ),
+            "r1 cleans [0, 4): removes 1 (superseded by 0), 3 (marker), keeps 3 empty; log end 4",
+        ),
+        (trace.Consumed("r1", "c1", 0, 2, (), 5), "c1 reads r1 from 0 to 2: nothing"),
+        (trace.IsrChanged("r1", ("r1", "r3"), "r3"), "in sync: r1, r3 (r3 joined)"),
+        (
+            trace.SnapshotOffered("r1", "r3", 2, 7, 1),
+            "r1 offers r3, which asks for 2, snapshot (7, 1)",
+        ),
+        (
+            trace.SnapshotChunkFetched("r3", "r1", 7, 1, 0, 2, 64),
+            "r3 fetches keys 0 to 2 of (7, 1) from r1",
+        ),
+        (trace.SnapshotInstalled("r3", 7, 1, (), 2, 2, False), "r3 installs snapshot (7, 1)"),
+        (trace.PrefixDeleted("r1", 7, 9), "r1 starts its log at 7"),
+        (trace.RemovalBoundMoved("r1", 7), "r1 may remove tombstones and markers below 7"),
+        (trace.ReplicaWiped("r1", "a new disk"), "r1 loses its log: a new disk"),
+        (trace.Quiesced("r1", True), "the cluster is at rest and in sync"),
+        (trace.TombstoneProbed("r1", "k"), "TombstoneProbed: replica r1, key k"),
+    ],
+)
+def test_an_event_is_a_sentence(event: Event, sentence: str) -> None:
+    assert describe(event) == sentence
+
+
+def test_every_event_of_random_runs_has_a_sentence_of_its_own() -> None:
+    """What has none is shown by its fields, which starts with the name of its class."""
+    kinds: set[str] = set()
+    for mix in ("storm", "kraft"):
+        for seed in range(8):
+            events: list[tuple[int, Event]] = []
+            run_scenario(generate(seed, Mix.model_validate(mix)), trace=events)
+            for _, event in events:
+                kinds.add(type(event).__name__)
+                assert not describe(event).startswith(type(event).__name__)
+
+    assert len(kinds) > 20
+
+
+def test_the_lost_tail_is_told_from_the_write_to_the_believed_position() -> None:
+    events: list[tuple[int, Event]] = []
+    scenario = load_scenario(ROOT / "scenarios/kip280/timed_lost_tail.yaml")
+    run = run_scenario(scenario, trace=events)
+    (reuse,) = [found for found in run.violations if found.invariant == "no-offset-reuse"]
+
+    lines = explain(events, reuse)
+
+    order = [
+        "r1 appends A=a@0",
+        "fault partition at r3",
+        "r1 appends A=d@3",
+        "r1 commits below 4",
+        "r1 cleans [3, 4): removes 3 (superseded by 0)",
+        "in sync: r1, r2, r3 (r3 joined)",
+        "r3 leads epoch 2 from 3",
+        "r3 appends E=e@3 in epoch 2",
+        "no-offset-reuse: r3 gave offset 3 to E=e",
+    ]
+    places = [next(n for n, line in enumerate(lines) if words in line) for words in order]
+    assert places == sorted(places)
+    assert len(lines) <= 30
+
+
+def test_a_story_is_told_in_steps() -> None:
+    run = tell(load_story(ROOT / "scenarios/transactions/txn_01_abort_marker_lost.yaml"))
+
+    lines = explain(run.events, run.violations[0])
+
+    assert lines[1].split() == ["2", "r1", "appends", "K=d1@0", "in", "epoch", "1"]
+    assert lines[-1].split()[:2] == ["15", "txn-marker-safety:"]

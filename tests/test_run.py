@@ -1,0 +1,269 @@
+"""Running a scenario: the same value anywhere, a verdict, and what it differs in from the wish."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sim.check import Violation
+from sim.replication import Rules, rules_from
+from sim.rows import as_row
+from sim.run import Run, as_document, differences, run_scenario
+from sim.scenario.generate import generate
+from sim.scenario.load import load_scenario
+from sim.scenario.mix import Mix
+from sim.scenario.model import Expect, Limits, Scenario, Send, Workload
+from sim.trace import Event
+
+ROOT = Path(__file__).resolve().parent.parent
+LOST_TAIL = load_scenario(ROOT / "scenarios/kip280/timed_lost_tail.yaml")
+QUIET = Mix.model_validate("quiet")
+RULE_SETS = [
+    rules_from({"preset": preset, "delete_retention_ms": 1000})
+    for preset in ("kafka-2.8", "kafka-4.0", "kip-280", "redpanda-25.3")
+]
+IN_ANOTHER_PROCESS = """
+from sim.run import run_scenario
+from sim.scenario.generate import generate
+from sim.scenario.mix import Mix
+
+for seed in range(6):
+    print(run_scenario(generate(seed, Mix.model_validate("storm"))).digest)
+"""
+
+
+@pytest.fixture(scope="module")
+def lost_tail() -> Run:
+    """A run that violates several invariants."""
+    return run_scenario(LOST_TAIL)
+
+
+def made(**changes: object) -> Run:
+    """A run that never happened."""
+    fields: dict[str, object] = {
+        "id": "x",
+        "seed": 1,
+        "rules": Rules(),
+        "verdict": "holds",
+        "reason": None,
+        "violations": (),
+        "counters": {},
+        "reached": (),
+        "digest": "",
+        "weather": "",
+    }
+    return Run(**fields | changes)  # type: ignore[arg-type]
+
+
+def violation(name: str, sentence: str = "It happened.") -> Violation:
+    return Violation(name, 5, "r1", 3, None, sentence)
+
+
+def test_the_same_scenario_twice_is_the_same_value() -> None:
+    for seed in range(20):
+        scenario = generate(seed, Mix())
+        assert run_scenario(scenario) == run_scenario(scenario)
+
+
+def test_another_hash_seed_in_another_process_gives_the_same_digests() -> None:
+    def digests(hash_seed: str) -> list[str]:
+        ended = subprocess.run(
+            [sys.executable, "-c", IN_ANOTHER_PROCESS],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)},
+        )
+        return ended.stdout.split()
+
+    storm = Mix.model_validate("storm")
+    here = [run_scenario(generate(seed, storm)).digest for seed in range(6)]
+    assert digests("1") == digests("4242") == here
+    assert len(set(here)) == 6
+
+
+def test_all_rule_sets_of_a_case_meet_the_same_weather_and_fare_differently() -> None:
+    for seed in range(50):
+        case = generate(seed, QUIET)
+        runs = [run_scenario(case.with_rules(rules)) for rules in RULE_SETS]
+        assert len({run.weather for run in runs}) == 1
+        assert len({run.digest for run in runs}) > 1
+
+
+def test_no_two_cases_have_the_same_weather() -> None:
+    weathers = {run_scenario(generate(seed, QUIET)).weather for seed in range(50)}
+
+    assert len(weathers) == 50
+
+
+def test_the_digest_depends_on_every_event() -> None:
+    """Another value of the same length: sizes, times and counters are the same."""
+    first, *rest = LOST_TAIL.workload.sends
+    other = replace(LOST_TAIL.workload, sends=(first, *rest[:-1], rest[-1]._replace(value="f")))
+
+    here, there = run_scenario(LOST_TAIL), run_scenario(replace(LOST_TAIL, workload=other))
+
+    assert here.counters == there.counters
+    assert here.digest != there.digest
+
+
+def test_keeping_the_events_changes_nothing(lost_tail: Run) -> None:
+    events: list[tuple[int, Event]] = []
+
+    assert run_scenario(LOST_TAIL, trace=events) == lost_tail
+    assert len(events) == lost_tail.counters["events"]
+    assert [at for at, _ in events] == sorted(at for at, _ in events)
+
+
+def test_violations_are_in_order_of_detection(lost_tail: Run) -> None:
+    times = [found.at for found in lost_tail.violations]
+
+    assert lost_tail.verdict == "violated"
+    assert times == sorted(times)
+    assert lost_tail.violated[0] == "follower-position-sound"
+    assert len(lost_tail.violated) < len(lost_tail.violations)
+
+
+def test_a_bound_that_is_hit_makes_a_run_inconclusive() -> None:
+    run = run_scenario(replace(LOST_TAIL, limits=Limits(max_events=100)))
+
+    assert run.verdict == "inconclusive"
+    assert run.reason == "limits.max_events: 100 simulator events were used"
+
+
+def test_what_was_violated_before_the_bound_was_hit_counts() -> None:
+    events: list[tuple[int, Event]] = []
+    whole = run_scenario(LOST_TAIL, trace=events)
+    run = run_scenario(
+        replace(LOST_TAIL, limits=Limits(max_events=whole.counters["simulator_events"] - 5))
+    )
+
+    assert (run.verdict, run.violations) == ("violated", whole.violations)
+    assert run.reason is not None
+
+
+def test_a_cluster_that_does_not_come_to_rest_makes_a_run_inconclusive() -> None:
+    """Two in-sync replicas are asked for, and the only one there is cannot be two."""
+    scenario = Scenario(
+        "alone",
+        duration_ms=500,
+        rules=Rules(commit="isr", min_isr=2),
+        replicas=LOST_TAIL.replicas[:1],
+        workload=Workload((Send(100, 1, "k", "v", 100),), retries=10_000),
+    )
+
+    run = run_scenario(scenario)
+
+    assert run.verdict == "inconclusive"
+    assert run.reason is not None
+    assert "did not come to rest in 60000 ms: a producer still waits" in run.reason
+
+
+def test_liveness_is_judged_only_where_it_is_asked_for() -> None:
+    """Nobody writes after the tail is gone: r3 never learns how far the log goes."""
+    quiet = replace(
+        LOST_TAIL,
+        faults=LOST_TAIL.faults[:2],
+        workload=Workload(LOST_TAIL.workload.sends[:-1]),
+        expect=Expect(),
+    )
+
+    assert "leo-convergence" not in run_scenario(quiet).violated
+    assert "leo-convergence" in run_scenario(quiet, also_check=["leo-convergence"]).violated
+    asked = replace(quiet, expect=Expect(checked=("leo-convergence",)))
+    assert differences(asked, run_scenario(asked)) == ["leo-convergence was violated, not expected"]
+
+
+@pytest.mark.parametrize(
+    ("expect", "run", "wanted"),
+    [
+        (Expect(), made(), []),
+        (
+            Expect(),
+            made(verdict="violated", violations=(violation("no-offset-reuse"),)),
+            ["no-offset-reuse was violated, not expected"],
+        ),
+        (
+            Expect(violated=("no-offset-reuse",)),
+            made(),
+            ["no-offset-reuse was not violated, but expected"],
+        ),
+        (
+            Expect(violated=("no-offset-reuse",)),
+            made(verdict="violated", violations=(violation("no-offset-reuse"),)),
+            [],
+        ),
+        (
+            Expect(checked=("election-safety",)),
+            made(verdict="violated", violations=(violation("no-offset-reuse"),)),
+            [],
+        ),
+        (Expect(reached=("tail-removed",)), made(), ["tail-removed was not reached"]),
+        (Expect(reached=("tail-removed",)), made(reached=("tail-removed",)), []),
+        (
+            Expect(unreached=("tail-removed",)),
+            made(reached=("tail-removed",)),
+            ["tail-removed was reached, not expected"],
+        ),
+        (
+            Expect(reached=("tail-removed",), violated=("no-offset-reuse",)),
+            made(verdict="inconclusive"),
+            [],
+        ),
+        (
+            Expect(unreached=("tail-removed",)),
+            made(verdict="inconclusive", reached=("tail-removed",)),
+            ["tail-removed was reached, not expected"],
+        ),
+    ],
+)
+def test_what_differs_from_the_expectation(expect: Expect, run: Run, wanted: Sequence[str]) -> None:
+    assert differences(Scenario("x", expect=expect), run) == wanted
+
+
+def test_a_run_is_one_line_for_people(lost_tail: Run) -> None:
+    assert repr(made()) == "Run(x, seed 1: holds)"
+    first = lost_tail.violations[0].sentence
+    assert repr(lost_tail) == f"Run(timed_lost_tail, seed 280: violated, first: {first})"
+
+
+def test_a_run_is_a_small_table_in_a_notebook(lost_tail: Run) -> None:
+    page = lost_tail._repr_html_()
+
+    assert page.startswith("<table>")
+    assert "strategy=header" in page
+    assert "no-truncation-below-hw, 4" in page
+    assert page.count("<tr>") == 4 + 5 + 1
+    assert f"and {len(lost_tail.violations) - 5} more violations" in page
+
+
+def test_a_table_in_a_notebook_shows_markup_as_text() -> None:
+    page = made(verdict="inconclusive", reason="a < b", id="<script>")._repr_html_()
+
+    assert "<script>" not in page
+    assert "inconclusive (a &lt; b)" in page
+
+
+def test_a_run_as_a_document_is_plain_json(lost_tail: Run) -> None:
+    document = json.loads(json.dumps(as_document(lost_tail)))
+
+    assert document["digest"] == lost_tail.digest
+    assert document["violations"][0]["at_ms"] == lost_tail.violations[0].at
+    assert document["rules"] == lost_tail.rules.as_dict()
+
+
+def test_an_event_as_a_row_has_names_for_everything_in_it() -> None:
+    events: list[tuple[int, Event]] = []
+    run_scenario(LOST_TAIL, trace=events)
+
+    rows = [as_row(at, event) for at, event in events]
+
+    (removing,) = [row for row in rows if row["event"] == "Cleaned" and row["removals"]]
+    assert removing["removals"][0]["reason"] == "superseded"
+    copied = next(row for row in rows if row["event"] == "Copied")
+    assert copied["batches"][0]["records"][0]["value"] == "a"
