@@ -79,7 +79,7 @@ class Ledger(Book):
         disk.cut(event.log_end_offset)
         disk.hw = event.high_watermark
         disk.leo_before = len(disk.slots)
-        self._refresh_disagreement()
+        self._forget_disagreement()
 
     def _restarted(self, event: ReplicaRestarted) -> None:
         disk = self.disks[event.replica]
@@ -90,7 +90,7 @@ class Ledger(Book):
 
     def _wiped(self, event: ReplicaWiped) -> None:
         self.disks[event.replica] = Disk(event.replica)
-        self._refresh_disagreement()
+        self._forget_disagreement()
 
     def _elected(self, event: LeaderElected) -> None:
         self.leader, self.isr, self.voters = event.replica, event.isr, event.voters
@@ -170,7 +170,7 @@ class Ledger(Book):
             slots[batch.last_offset] = EMPTY
         if batch.delete_horizon_ms is not None:
             disk.horizons[batch.base_offset] = batch.delete_horizon_ms
-        if self.contested:
+        if self.contested and any(record.offset in self.contested for record in batch.records):
             self._refresh_disagreement()
 
     def _gap(self, disk: Disk, end: int, leader: Disk | None) -> None:
@@ -188,7 +188,7 @@ class Ledger(Book):
     def _truncated(self, event: Truncated) -> None:
         disk = self.disks[event.replica]
         disk.cut(max(event.target, disk.start))
-        self._refresh_disagreement()
+        self._forget_disagreement()
 
     def _high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         disk = self.disks[event.replica]
@@ -263,7 +263,7 @@ class Ledger(Book):
         disk.clean = max(disk.clean, event.upper_bound)
         if event.log_end_offset < len(slots):
             disk.cut(event.log_end_offset)
-        self._refresh_disagreement()
+        self._forget_disagreement()
 
     def _snapshot_taken(self, event: SnapshotTaken) -> None:
         snapshots = self.disks[event.replica].snapshots
@@ -286,13 +286,18 @@ class Ledger(Book):
         fresh.start = fresh.hw = fresh.clean = end
         fresh.snapshots = {(end, event.epoch): event.records}
         self.disks[event.replica] = fresh
-        self._refresh_disagreement()
+        self._forget_disagreement()
+
+    def _forget_disagreement(self) -> None:
+        """Look again after slots went: that can only end a disagreement."""
+        if self.disagreeing:
+            self._refresh_disagreement()
 
     def _refresh_disagreement(self) -> None:
-        if self.contested:
-            disks = self.disks.values()
-            self.disagreeing = [
-                offset
-                for offset in sorted(self.contested)
-                if len({slot for disk in disks if (slot := disk.at(offset)) > 0}) > 1
-            ]
+        """Find the contested offsets at which disks hold different uids now."""
+        slots = [disk.slots for disk in self.disks.values()]
+        self.disagreeing = [
+            offset
+            for offset in sorted(self.contested)
+            if len({s[offset] for s in slots if offset < len(s) and s[offset] > 0}) > 1
+        ]
