@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 
 from sim.check.counters import COUNTERS
-from sim.sweep.layout import waves_of
-from sim.sweep.output import RUNS, VIOLATIONS
+from sim.sweep.output import RUNS, VIOLATIONS, files_of
 from sim.sweep.plan import Sweep
 from sim.sweep.tally import (
     COSTS,
@@ -177,12 +176,10 @@ class Counting:
 def count_files(out: Path, sweep: Sweep) -> Counts:
     """Reads the tables of a finished sweep once, in small batches."""
     counting = Counting(sweep)
-    for wave in waves_of(sweep):
-        runs = _rows(out / RUNS / wave.file_name, _columns_counted())
-        found = _rows(out / VIOLATIONS / wave.file_name, VIOLATION_COLUMNS)
-        together = _together(runs, found)
-        for _case, of_case in groupby(together, key=lambda run: run.row["case_id"]):
-            counting.add_case(list(of_case))
+    runs = _rows(files_of(out, RUNS, sweep), _columns_counted())
+    found = _rows(files_of(out, VIOLATIONS, sweep), VIOLATION_COLUMNS)
+    for _case, of_case in groupby(_together(runs, found), key=lambda run: run.row["case_id"]):
+        counting.add_case(list(of_case))
     return counting.counts()
 
 
@@ -205,7 +202,8 @@ def _columns_counted() -> list[str]:
     return list(dict.fromkeys([*SHORTEST_COLUMNS, *columns, *COUNTERS]))
 
 
-def _rows(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=4_096, columns=columns):
-            yield from batch.to_pylist()
+def _rows(paths: list[Path], columns: list[str]) -> Iterator[dict[str, Any]]:
+    for path in paths:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=4_096, columns=columns):
+                yield from batch.to_pylist()

@@ -1,6 +1,6 @@
 """How the cases of a sweep are cut into waves and blocks; no row depends on it.
 
-A *wave* is the unit that survives: one Parquet file per table, there completely or not at all. Its
+A *wave* is the unit that survives: one folder per table, there completely or not at all. Its
 size follows from the number of runs alone, so that a sweep can be resumed with another engine.
 A *block* is the unit of scheduling: consecutive cases worth about two seconds of work, so that the
 cost of starting a task (50 to 100 ms on Spark) stays below 5 %.
@@ -16,9 +16,9 @@ from sim.sweep.plan import Sweep
 
 BLOCK_SECONDS = 2.0
 WAVE_RUNS_MIN = 1_000
-"""A wave costs a few hundred milliseconds of its own on Spark: small sweeps have few waves."""
+"""Small sweeps have few waves, so that their files are not tiny."""
 WAVE_RUNS_MAX = 200_000
-"""A wave is one file, and its violations pass through one task."""
+"""Large sweeps have many: no more is lost when one is killed."""
 WAVES_USUAL = 16
 
 
@@ -31,9 +31,9 @@ class Wave:
     end: int
 
     @property
-    def file_name(self) -> str:
-        """Of its file under `runs/` and of the one under `violations/`."""
-        return f"wave-{self.number:05d}.parquet"
+    def folder_name(self) -> str:
+        """Of its folder under `runs/` and of the one under `violations/`, in Hive's style."""
+        return f"wave={self.number:05d}"
 
     @property
     def cases(self) -> range:

@@ -1,8 +1,8 @@
 """The folder of a sweep: who may write into it, and what says that a wave is there.
 
-`plan.json` (what the table is), `runs/` and `violations/` (Parquet, one file per wave),
-`summary.csv` and `tallies.json` (see `sim.sweep.tally`). A wave is there when its file under
-`runs/` is: files come into place by a rename, so a killed sweep leaves whole waves alone.
+`plan.json` (what the table is), `runs/` and `violations/` (Parquet, a folder per wave),
+`summary.csv` and `tallies.json` (see `sim.sweep.tally`). A wave is there when its folder under
+`runs/` is: it comes into place by a rename, so a killed sweep leaves whole waves and nothing else.
 """
 
 from __future__ import annotations
@@ -120,26 +120,34 @@ def prepare_folder(out: Path, sweep: Sweep, *, plan_file: str | None = None) -> 
         for name in (RUNS, VIOLATIONS):
             (out / name).mkdir(exist_ok=True)
         shutil.rmtree(out / STAGING, ignore_errors=True)
-        (out / STAGING).mkdir()
+        for name in (RUNS, VIOLATIONS):
+            (out / STAGING / name).mkdir(parents=True)
         if not (out / PLAN_FILE).exists():
             write_json(out / PLAN_FILE, describe(sweep, plan_file=plan_file))
 
 
 def missing_waves(out: Path, sweep: Sweep) -> tuple[Wave, ...]:
     """The waves that are not there yet."""
-    return tuple(wave for wave in waves_of(sweep) if not (out / RUNS / wave.file_name).exists())
+    return tuple(wave for wave in waves_of(sweep) if not (out / RUNS / wave.folder_name).exists())
 
 
 def commit_wave(out: Path, wave: Wave, *, runs: Path, violations: Path) -> None:
-    """Moves the finished files of a wave into place; from then on the wave is there."""
-    violations.replace(out / VIOLATIONS / wave.file_name)
-    runs.replace(out / RUNS / wave.file_name)
+    """Moves the finished folders of a wave into place; from then on the wave is there."""
+    violations.rename(out / VIOLATIONS / wave.folder_name)
+    runs.rename(out / RUNS / wave.folder_name)
 
 
 def drop_stray_violations(out: Path, sweep: Sweep) -> None:
     """Removes violations whose wave never came into place (a kill between the two renames)."""
     for wave in missing_waves(out, sweep):
-        (out / VIOLATIONS / wave.file_name).unlink(missing_ok=True)
+        shutil.rmtree(out / VIOLATIONS / wave.folder_name, ignore_errors=True)
+
+
+def files_of(out: Path, table: str, sweep: Sweep) -> list[Path]:
+    """The files of a table, those of finished waves, in order of `run_id`."""
+    missing = set(missing_waves(out, sweep))
+    folders = [out / table / wave.folder_name for wave in waves_of(sweep) if wave not in missing]
+    return [path for folder in folders for path in sorted(folder.glob("*.parquet"))]
 
 
 def close_folder(out: Path) -> None:

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from rich.console import Console
 
 from sim.errors import BadInput
+from sim.sweep.blocks import Work
 from sim.sweep.layout import Wave, waves_of
 from sim.sweep.output import (
     check_folder,
@@ -26,7 +27,7 @@ from sim.sweep.plan import Plan, Sweep, number_runs
 from sim.sweep.process import ProcessEngine
 from sim.sweep.progress import Reporter, show_progress
 from sim.sweep.tally import Counts, write_tallies
-from sim.sweep.work import OpenCase, Work, measure_rate, open_case
+from sim.sweep.work import OpenCase, measure_rate, open_case
 
 EngineName = Literal["spark", "process"]
 
@@ -118,16 +119,33 @@ def run_sweep(
     check_folder(out, sweep, resume=resume)
     started = time.perf_counter()
     rate = measure_rate(sweep, open_case=open_case)
-    work = Work(sweep, out, open_case, rate, partitions)
+    work = Work(sweep, out.absolute(), open_case, rate, partitions)
     with _engine(engine, work, master=master) as chosen:
         prepare_folder(out, sweep, plan_file=plan_file)
         try:
-            return _run(chosen, work, console, name=engine, started=started)
+            seconds, before, content = _run(chosen, work, console, started=started)
         except KeyboardInterrupt:
             _say_interrupted(console, out, sweep)
             raise
         finally:
             close_folder(out)
+        cores = chosen.cores
+    return SweepResult(
+        out=out,
+        engine=engine,
+        cores=cores,
+        cases=sweep.count,
+        runs=sweep.runs,
+        runs_before=before,
+        verdicts={
+            entry["label"]: {
+                name: seen["runs"] for name, seen in entry["counts"]["verdict"].items()
+            }
+            for entry in content["rule_sets"]
+        },
+        single_process_rate=rate,
+        seconds=seconds,
+    )
 
 
 @contextmanager
@@ -145,13 +163,9 @@ def _engine(name: EngineName, work: Work, *, master: str | None) -> Iterator[Eng
 
 
 def _run(
-    engine: Engine,
-    work: Work,
-    console: Console | None,
-    *,
-    name: EngineName,
-    started: float,
-) -> SweepResult:
+    engine: Engine, work: Work, console: Console | None, *, started: float
+) -> tuple[Seconds, int, dict[str, Any]]:
+    """What took how long, how many runs were there before, and the tallies."""
     sweep, out = work.sweep, work.out
     drop_stray_violations(out, sweep)
     waves = missing_waves(out, sweep)
@@ -165,21 +179,7 @@ def _run(
     with clear_errors(out):
         content = write_tallies(out, sweep, engine.count())
     counted = time.perf_counter()
-    verdicts = {
-        entry["label"]: {name: seen["runs"] for name, seen in entry["counts"]["verdict"].items()}
-        for entry in content["rule_sets"]
-    }
-    return SweepResult(
-        out=out,
-        engine=name,
-        cores=engine.cores,
-        cases=sweep.count,
-        runs=sweep.runs,
-        runs_before=before,
-        verdicts=verdicts,
-        single_process_rate=work.runs_per_second,
-        seconds=Seconds(ready - started, simulated - ready, counted - simulated),
-    )
+    return Seconds(ready - started, simulated - ready, counted - simulated), before, content
 
 
 def _say_interrupted(console: Console | None, out: Path, sweep: Sweep) -> None:

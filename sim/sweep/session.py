@@ -109,9 +109,6 @@ def _settings() -> dict[str, str]:
         "spark.driver.memory": "1g",
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
         "spark.sql.session.timeZone": "UTC",
-        # Waves overlap so that no core idles while one is written; the small jobs that write must
-        # not queue behind the next wave's blocks.
-        "spark.scheduler.mode": "FAIR",
     }
 
 

@@ -11,7 +11,6 @@ from pyspark.sql import functions as fn
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from sim.check.counters import COUNTERS
-from sim.sweep.layout import waves_of
 from sim.sweep.output import RUNS, VIOLATIONS
 from sim.sweep.plan import Sweep
 from sim.sweep.row import VERDICTS, VIOLATIONS_SCHEMA, runs_schema
@@ -35,11 +34,10 @@ EXACT = "decimal(38,0)"
 
 def count_in_spark(session: SparkSession, out: Path, sweep: Sweep) -> Counts:
     """Counts the tables of a finished sweep, in a few queries at once."""
-    names = [wave.file_name for wave in waves_of(sweep)]
 
     def table(folder: str, schema: Any) -> DataFrame:
-        paths = [str((out / folder / name).absolute()) for name in names]
-        return session.read.schema(from_arrow_schema(schema)).parquet(*paths)
+        path = str((out / folder).absolute())
+        return session.read.schema(from_arrow_schema(schema)).parquet(path)
 
     runs = table(RUNS, runs_schema(sweep))
     violations = table(VIOLATIONS, VIOLATIONS_SCHEMA)

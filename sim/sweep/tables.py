@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sim.errors import BadInput
-from sim.sweep.layout import wave_of_case, waves_of
-from sim.sweep.output import RUNS, VIOLATIONS, clear_errors, read_sweep
+from sim.sweep.layout import wave_of_case
+from sim.sweep.output import RUNS, VIOLATIONS, clear_errors, files_of, read_sweep
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +23,7 @@ def find_run(out: Path, run_id: int) -> dict[str, Any]:
     """
     sweep = read_sweep(out)
     case_id, _rule_set = sweep.place_of(run_id)
-    path = out / RUNS / wave_of_case(sweep, case_id).file_name
+    path = out / RUNS / wave_of_case(sweep, case_id).folder_name
     if not path.exists():
         raise BadInput(f"{out}: run {run_id} is in a wave that was not finished; --resume makes it")
     with clear_errors(out):
@@ -48,13 +48,11 @@ def load_violations(out: Path | str) -> pd.DataFrame:
 
 def _load(out: Path, name: str) -> pd.DataFrame:
     sweep = read_sweep(out)
-    paths = [out / RUNS / wave.file_name for wave in waves_of(sweep)]
-    files = [out / name / path.name for path in paths if path.exists()]
+    files = files_of(out, name, sweep)
     if not files:
         raise BadInput(f"{out}: no wave of this sweep is finished yet; --resume continues it")
     table = pa.concat_tables([pq.read_table(file, partitioning=None) for file in files])
-    order = ["run_id", "position"] if name == VIOLATIONS else ["run_id"]
-    return _frame(table.sort_by([(column, "ascending") for column in order]))
+    return _frame(table)
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:

@@ -12,9 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -23,7 +21,6 @@ import pyarrow as pa
 from sim.replication.rules import Rules
 from sim.run import Run, run_scenario
 from sim.scenario.generate import generate
-from sim.sweep.layout import Wave, blocks_of
 from sim.sweep.plan import Sweep
 from sim.sweep.row import batch_of, run_row, unfinished_row, worker_schema
 
@@ -44,30 +41,6 @@ def open_case(sweep: Sweep, case_id: int) -> RunCase:
     """The random scenario of a case, drawn once and run under each rule set."""
     scenario = generate(sweep.case_seed(case_id), sweep.plan.generate)
     return lambda rules: run_scenario(scenario.with_rules(rules))
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What an engine is given."""
-
-    sweep: Sweep
-    out: Path
-    """The folder, prepared."""
-    open_case: OpenCase
-    runs_per_second: float
-    """Of one process."""
-    partitions: int | None
-    """Blocks per wave; None = as many as make blocks of about two seconds."""
-
-    def blocks_of(self, wave: Wave, *, cores: int) -> tuple[range, ...]:
-        """The blocks of a wave as ranges of cases."""
-        return blocks_of(
-            wave,
-            self.sweep,
-            runs_per_second=self.runs_per_second,
-            cores=cores,
-            blocks=self.partitions,
-        )
 
 
 class WallClockBound(BaseException):

@@ -3,11 +3,15 @@
 A module of its own, importable by worker processes and by Spark's Python workers.
 """
 
+import errno
 import hashlib
+import multiprocessing
 import os
 import random
 import signal
 import time
+
+import pyarrow.parquet as pq
 
 from sim.check.counters import COUNTERS
 from sim.check.registry import Violation
@@ -78,6 +82,17 @@ def slow(sweep: Sweep, case_id: int) -> RunCase:
     """`quick` at 50 cases a second."""
     time.sleep(0.02)
     return quick(sweep, case_id)
+
+
+def full(sweep: Sweep, case_id: int) -> RunCase:
+    """Fills the disk of a worker process, as far as what it writes then is concerned."""
+    if multiprocessing.parent_process() is not None:
+        pq.ParquetWriter.write_table = _no_space
+    return quick(sweep, case_id)
+
+
+def _no_space(*_arguments: object, **_more: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def deadly(sweep: Sweep, case_id: int) -> RunCase:

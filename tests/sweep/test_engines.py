@@ -45,7 +45,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def table(out: Path, name: str = "runs") -> pa.Table:
     """All rows of a table, in order, without what depends on the machine."""
-    read = pq.read_table(out / name)
+    read = pq.read_table(out / name, partitioning=None)
     order = [
         (column, "ascending") for column in ("run_id", "position") if column in read.schema.names
     ]
@@ -93,8 +93,8 @@ def test_integer_columns_stay_integers_in_a_data_frame(small: Path) -> None:
 def test_a_table_has_every_run_once_with_the_columns_of_its_schema(reference: Path) -> None:
     sweep = number_runs(plan(), count=CASES)
 
-    runs = pq.read_table(reference / "runs")
-    violations = pq.read_table(reference / "violations")
+    runs = pq.read_table(reference / "runs", partitioning=None)
+    violations = pq.read_table(reference / "violations", partitioning=None)
 
     assert runs.schema.equals(runs_schema(sweep))
     assert violations.schema.equals(VIOLATIONS_SCHEMA)
@@ -141,9 +141,8 @@ def test_ctrl_c_keeps_finished_waves_and_a_resumed_sweep_is_the_same(
 
     result = run_sweep(plan(), out=out, count=CASES, engine=engine, resume=True, open_case=quick)
 
-    assert result.runs_before == sum(
-        pq.read_metadata(out / "runs" / name).num_rows for name in kept
-    )
+    rows = [pq.read_table(folder, partitioning=None).num_rows for folder in kept]
+    assert result.runs_before == sum(rows)
     assert_same(out, reference)
 
 
@@ -167,7 +166,7 @@ def test_a_wave_whose_worker_dies_leaves_no_rows_and_its_neighbours_stay(
         run_sweep(plan(), out=out, count=CASES, engine=engine, partitions=2, open_case=deadly)
 
     assert "\n" not in str(caught.value)
-    assert "wave-00002.parquet" not in {path.name for path in (out / "runs").iterdir()}
+    assert "wave=00002" not in {path.name for path in (out / "runs").iterdir()}
     run_sweep(plan(), out=out, count=CASES, engine=engine, resume=True, open_case=quick)
     assert_same(out, reference)
 
@@ -210,7 +209,7 @@ def test_a_sweep_that_was_killed_can_be_resumed_on_the_other_engine(
 def test_violations_without_their_wave_do_not_stay(reference: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     shutil.copytree(reference, out)
-    (out / "runs" / "wave-00001.parquet").unlink()  # as if killed between the two renames
+    shutil.rmtree(out / "runs" / "wave=00001")  # as if killed between the two renames
 
     result = run_sweep(plan(), out=out, count=CASES, engine="process", resume=True, open_case=quick)
 

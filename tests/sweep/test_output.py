@@ -1,6 +1,5 @@
 """The folder of a sweep: who may write into it."""
 
-import errno
 import json
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from sim.sweep.layout import waves_of
 from sim.sweep.output import check_folder, prepare_folder, read_sweep, write_json
 from sim.sweep.plan import number_runs
 from sim.sweep.runner import run_sweep
-from tests.sweep.fakes import plan, quick
+from tests.sweep.fakes import full, plan, quick
 
 SWEEP = number_runs(plan())
 
@@ -117,23 +116,16 @@ def test_a_damaged_plan_is_one_line(tmp_path: Path) -> None:
         read_sweep(tmp_path)
 
 
-def test_a_full_disk_is_one_line_and_leaves_no_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_arguments: object, **_more: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_table", full)
-
+def test_a_full_disk_is_one_line_and_leaves_no_rows(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no space left on the disk") as caught:
-        run_sweep(plan(), out=tmp_path / "out", engine="process", open_case=quick)
+        run_sweep(plan(), out=tmp_path / "out", engine="process", open_case=full)
 
     assert "\n" not in str(caught.value)
     assert list((tmp_path / "out" / "runs").iterdir()) == []
     assert not (tmp_path / "out" / ".staging").exists()
 
 
-def test_waves_are_files_whose_order_is_that_of_the_cases() -> None:
-    names = [wave.file_name for wave in waves_of(number_runs(plan(), count=100_000))]
+def test_folders_of_waves_are_in_the_order_that_of_the_cases() -> None:
+    names = [wave.folder_name for wave in waves_of(number_runs(plan(), count=100_000))]
 
     assert names == sorted(names)

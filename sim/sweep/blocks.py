@@ -1,0 +1,151 @@
+"""Blocks on their way to the tables: written by workers, moved into place when a wave is whole.
+
+A worker writes the rows of its block into the staging folder, as one file per table, and answers
+with nothing but their number. Once all blocks of a wave are there, their folder is renamed: a wave
+comes into place as a whole or not at all, and no row passes through the process that leads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sim.sweep.layout import Wave, blocks_of
+from sim.sweep.output import RUNS, STAGING, VIOLATIONS, commit_wave
+from sim.sweep.plan import Sweep
+from sim.sweep.row import VIOLATIONS_SCHEMA, runs_schema, split_tables
+from sim.sweep.work import OpenCase, batches_of_cases
+
+ROW_GROUP_ROWS = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Consecutive cases of one wave: what one task simulates."""
+
+    wave: Wave
+    cases: range
+
+    def file_name(self, sweep: Sweep) -> str:
+        """Of its file in each table; in order of the names, the rows are in order of `run_id`."""
+        return f"part-{sweep.run_id(self.cases.start, 0):015d}.parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What an engine is given."""
+
+    sweep: Sweep
+    out: Path
+    """The folder, prepared; absolute, and the same on every machine."""
+    open_case: OpenCase
+    runs_per_second: float
+    """Of one process."""
+    partitions: int | None
+    """Blocks per wave; None = as many as make blocks of about two seconds."""
+
+    def blocks(self, waves: Sequence[Wave], *, cores: int) -> tuple[Block, ...]:
+        """The blocks of some waves, in order."""
+        return tuple(
+            Block(wave, cases)
+            for wave in waves
+            for cases in blocks_of(
+                wave,
+                self.sweep,
+                runs_per_second=self.runs_per_second,
+                cores=cores,
+                blocks=self.partitions,
+            )
+        )
+
+
+def simulate_block(work: Work, block: Block) -> int:
+    """Runs a block and writes its two files; the number of runs. This is all a worker does."""
+    files = {
+        table: _BlockFile(work, block, table, schema)
+        for table, schema in ((RUNS, runs_schema(work.sweep)), (VIOLATIONS, VIOLATIONS_SCHEMA))
+    }
+    runs = 0
+    for batch in batches_of_cases(work.sweep, block.cases, open_case=work.open_case):
+        runs += batch.num_rows
+        for table, rows in zip(files, split_tables(batch), strict=True):
+            files[table].add(rows)
+    for table in (VIOLATIONS, RUNS):  # runs last: its file says that the block is there
+        files[table].close()
+    return runs
+
+
+class _BlockFile:
+    """One Parquet file of a block, written under another name until it is whole."""
+
+    def __init__(self, work: Work, block: Block, table: str, schema: pa.Schema) -> None:
+        self._path = _staged(work.out, table, block.wave) / block.file_name(work.sweep)
+        self._path.parent.mkdir(exist_ok=True)  # in the staging folder, or the sweep is over
+        self._draft = self._path.with_name(f".{os.getpid()}-{self._path.name}")
+        self._writer = pq.ParquetWriter(self._draft, schema)
+        self._waiting: list[pa.Table] = [schema.empty_table()]
+
+    def add(self, rows: pa.Table) -> None:
+        self._waiting.append(rows)
+        if sum(part.num_rows for part in self._waiting) >= ROW_GROUP_ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        rows = pa.concat_tables(self._waiting)
+        self._writer.write_table(rows)
+        self._waiting = [rows.slice(0, 0)]
+
+    def close(self) -> None:
+        self._flush()
+        self._writer.close()
+        self._draft.replace(self._path)
+
+
+def _staged(out: Path, table: str, wave: Wave) -> Path:
+    return out / STAGING / table / wave.folder_name
+
+
+@dataclass(slots=True)
+class StagedWaves:
+    """The waves that workers are writing."""
+
+    work: Work
+    blocks: Sequence[Block]
+    _done: int = 0
+    """Runs in waves that are in place."""
+    _waiting: dict[Wave, list[Block]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for block in self.blocks:
+            self._waiting.setdefault(block.wave, []).append(block)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every wave is in place."""
+        return not self._waiting
+
+    def commit(self) -> int:
+        """Moves whole waves into place. The number of runs that are done, in whole waves or not."""
+        sweep = self.work.sweep
+        started = 0
+        for wave, blocks in list(self._waiting.items()):
+            folder = _staged(self.work.out, RUNS, wave)
+            there = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+            runs = [
+                len(block.cases) * len(sweep.rule_sets)
+                for block in blocks
+                if block.file_name(sweep) in there
+            ]
+            if len(runs) < len(blocks):
+                started += sum(runs)
+                continue
+            violations = _staged(self.work.out, VIOLATIONS, wave)
+            commit_wave(self.work.out, wave, runs=folder, violations=violations)
+            self._done += sum(runs)
+            del self._waiting[wave]
+        return self._done + started
