@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 import simpy
 
@@ -34,6 +34,8 @@ from sim.run import run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.mix import BUILT_IN_MIXES
 
+EngineName = Literal["spark", "process"]
+
 PLAN = Path("scenarios/sweeps/leo_fixes.yaml")
 BARE_EVENTS = 300_000
 SCENARIOS = 300
@@ -46,7 +48,7 @@ REPEATS = 3
 def bare_simpy_rate() -> float:
     """Timeout events per second of SimPy alone: one process that waits again and again."""
 
-    def waits(env: simpy.Environment) -> Any:  # noqa: ANN401 - a SimPy process
+    def waits(env: simpy.Environment) -> Any:
         for _ in range(BARE_EVENTS):
             yield env.timeout(1)
 
@@ -129,7 +131,7 @@ def _best(once: Callable[[], float]) -> float:
     return max(rates)
 
 
-def sweep_figures(count: int, engine: str) -> dict[str, float]:
+def sweep_figures(count: int, engine: EngineName) -> dict[str, float]:
     """A whole sweep through the real engine: wall time, rate and efficiency."""
     from sim.sweep import load_plan, run_sweep
 
@@ -137,7 +139,7 @@ def sweep_figures(count: int, engine: str) -> dict[str, float]:
     cases = max(1, count // len(plan.rule_sets))
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
-        result = run_sweep(plan, out=Path(folder) / "sweep", count=cases, engine=engine)  # type: ignore[arg-type]
+        result = run_sweep(plan, out=Path(folder) / "sweep", count=cases, engine=engine)
         seconds = time.perf_counter() - started
     return {
         "runs": result.runs,
@@ -147,6 +149,10 @@ def sweep_figures(count: int, engine: str) -> dict[str, float]:
         "single_process_runs_per_second": result.single_process_rate,
         "efficiency": result.rate / (result.cores * result.single_process_rate),
     }
+
+
+def _rounded(figures: dict[str, float]) -> dict[str, float]:
+    return {name: round(value, 3) for name, value in figures.items()}
 
 
 def main() -> None:
@@ -168,11 +174,8 @@ def main() -> None:
             str(size): round(cleaner_rate(size)) for size in CLEANER_SIZES
         },
         "sweeps": {
-            engine: {
-                name: round(value, 3)
-                for name, value in sweep_figures(arguments.sweep_runs, engine).items()
-            }
-            for engine in ("spark", "process")
+            "spark": _rounded(sweep_figures(arguments.sweep_runs, "spark")),
+            "process": _rounded(sweep_figures(arguments.sweep_runs, "process")),
         },
     }
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
