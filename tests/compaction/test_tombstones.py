@@ -194,6 +194,20 @@ def test_markers_of_two_transactions_of_one_producer_are_told_apart() -> None:
     assert offsets_of(passes(log, 0, 10, 110).segments) == [2, 3, 4]
 
 
+def test_data_of_an_earlier_transaction_does_not_hold_a_later_marker() -> None:
+    log = [
+        segment(
+            batch(record(0, "d"), pid=7),
+            marker(1, 7, commit=True),
+            batch(record(2, "e"), pid=7),
+            marker(3, 7, commit=False),
+            batch(record(4, "z")),
+        )
+    ]
+
+    assert offsets_of(passes(log, 0, 10, 110).segments) == [0, 1, 4]
+
+
 def test_coordination_holds_markers_back_too() -> None:
     rule = TOMBSTONE_REMOVALS["coordinated"]
 

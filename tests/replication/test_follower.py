@@ -176,6 +176,14 @@ def test_a_follower_follows_the_epoch_that_is_led_and_refuses_an_older_one() -> 
     assert newer.leadership is not None
 
 
+def test_without_fencing_a_leader_that_follows_an_older_one_stops_leading_too() -> None:
+    rules = RULES.with_values({"fencing": False})
+    older, newer = leading("r1", epoch=1), leading("r2", epoch=2)
+    follower.become_follower(newer, older, rules=rules)
+
+    assert (newer.leadership, newer.epoch) == (None, 2)
+
+
 def test_a_push_copies_one_record_to_the_follower_s_own_log_end() -> None:
     source, target = leading(records=3), Replica("r2")
     follower.push(target, source, 3, now_ms=0)
