@@ -6,12 +6,13 @@ import pytest
 
 from sim import trace
 from sim.check import Violation
-from sim.explain import describe, explain
+from sim.explain import explain
 from sim.log import Control, Record, control_batch, data_batch
 from sim.run import run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.load import load_scenario
 from sim.scenario.mix import Mix
+from sim.sentences import describe
 from sim.story import load_story, tell
 from sim.trace import Event
 
@@ -61,11 +62,45 @@ def test_other_offsets_and_keys_are_left_out() -> None:
     assert lines[:-1] == ["r1 appends a=v@1 in epoch 1", "r1 appends a=v@3 in epoch 1"]
 
 
-def test_an_offset_stands_for_the_key_that_was_written_there() -> None:
-    events = [data(1, "a"), data(2, "b"), data(3, "a")]
+def removing(*pairs: tuple[int, int]) -> Event:
+    """A pass that removes records: (offset, offset of the winner)."""
+    removals = tuple(
+        trace.Removal(offset, offset + 1, "a", "superseded", winner) for offset, winner in pairs
+    )
+    return trace.Cleaned("r1", 0, 9, removals, (), (), (), None, 9, 9, (0, 0))
 
-    lines = told(events, violation(offset=3))
-    assert lines[:-1] == ["r1 appends a=v@1 in epoch 1", "r1 appends a=v@3 in epoch 1"]
+
+def test_an_offset_stands_for_what_beat_the_record_there() -> None:
+    events = [data(1, "a"), data(2, "a"), data(3, "a"), removing((2, 1), (3, 1))]
+
+    assert told(events, violation(offset=3))[:-1] == [
+        "r1 appends a=v@1 in epoch 1",
+        "r1 appends a=v@3 in epoch 1",
+        "r1 cleans [0, 9): removes 3 (superseded by 1) and 1 more; log end 9",
+    ]
+
+
+def test_an_offset_stands_for_the_last_records_it_beat() -> None:
+    events = [data(n, "a") for n in range(5)]
+
+    lines = told([*events, removing((0, 4), (1, 4), (2, 4), (3, 4))], violation(offset=4, key="a"))
+    assert lines[:-1] == [
+        "r1 appends a=v@2 in epoch 1",
+        "r1 appends a=v@3 in epoch 1",
+        "r1 appends a=v@4 in epoch 1",
+        "r1 cleans [0, 9): removes 2 (superseded by 4), 3 (superseded by 4) and 2 more; log end 9",
+    ]
+
+
+def test_records_beside_the_point_are_counted() -> None:
+    records = tuple(Record(n, f"k{n}", "v", 0, (), uid=n + 1) for n in range(9))
+    appended = trace.Appended("r1", data_batch(records, epoch=1))
+    read = trace.Consumed("r1", "c1", 0, 9, records, 5)
+
+    assert told([appended, read], violation(offset=3))[:-1] == [
+        "r1 appends k3=v@3 and 8 more in epoch 1",
+        "c1 reads r1 from 0 to 9: k3=v@3 and 8 more",
+    ]
 
 
 def test_a_marker_stands_for_the_transactions_of_its_producer() -> None:

@@ -1,0 +1,188 @@
+"""Every event as one sentence, for explanations and timelines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sim.log import Batch, Record
+from sim.trace import (
+    Appended,
+    Cleaned,
+    Consumed,
+    Copied,
+    Event,
+    FaultInjected,
+    HighWatermarkMoved,
+    IsrChanged,
+    LeaderElected,
+    LeaderResigned,
+    PositionRecorded,
+    PrefixDeleted,
+    Pushed,
+    Quiesced,
+    Removal,
+    RemovalBoundMoved,
+    ReplicaAdded,
+    ReplicaCrashed,
+    ReplicaRestarted,
+    ReplicaWiped,
+    SnapshotChunkFetched,
+    SnapshotDeleted,
+    SnapshotFetchDropped,
+    SnapshotInstalled,
+    SnapshotOffered,
+    SnapshotTaken,
+    Truncated,
+)
+
+About = Callable[[int, str | None], bool]
+"""Whether the record of that key at that offset is to be named."""
+
+NAMED = 4
+"""A batch of more records is shown by their number and offsets."""
+
+
+def describe(event: Event, *, about: About | None = None) -> str:
+    """One event as one sentence.
+
+    Args:
+        event: What happened.
+        about: Tells by offset and key which records to name; the others are counted.
+    """
+    sentence = _on_the_log(event, about)
+    for part in (_in_the_cluster, _of_a_replica, _of_a_snapshot):
+        sentence = sentence or part(event)
+    if sentence is not None:
+        return sentence
+    fields = ", ".join(f"{key} {value}" for key, value in event._asdict().items())
+    return f"{type(event).__name__}: {fields}"
+
+
+def _on_the_log(event: Event, about: About | None) -> str | None:
+    name = event.replica
+    match event:
+        case Appended(_, batch):
+            return f"{name} appends {_batches([batch], about)} in epoch {batch.epoch}"
+        case Copied(_, leader, _, batches, end):
+            return f"{name} copies {_batches(batches, about)} from {leader}, log end {end}"
+        case Pushed(_, leader, batch):
+            return f"{name} appends a copy of {_batches([batch], about)} of {leader} at its own end"
+        case HighWatermarkMoved(_, offset, leading):
+            return f"{name} {'commits below' if leading else 'learns high watermark'} {offset}"
+        case Truncated(_, target, end, _, _, _):
+            return f"{name} truncates from {end} to {target}"
+        case Cleaned():
+            return _cleaning(event, about)
+        case Consumed(_, consumer, start, end, records, _):
+            return f"{consumer} reads {name} from {start} to {end}: {_records(records, about)}"
+        case RemovalBoundMoved(_, offset):
+            return f"{name} may remove tombstones and markers below {offset}"
+        case _:
+            return None
+
+
+def _in_the_cluster(event: Event) -> str | None:
+    name = event.replica
+    match event:
+        case PositionRecorded(_, follower, position):
+            return f"{name} believes {follower} is at {position}"
+        case LeaderElected(_, epoch, start, isr, _):
+            return f"{name} leads epoch {epoch} from {start}, in sync: {', '.join(isr)}"
+        case LeaderResigned(_, epoch):
+            return f"{name} stops leading epoch {epoch}"
+        case IsrChanged(_, isr, joined):
+            return f"in sync: {', '.join(isr)}" + (f" ({joined} joined)" if joined else "")
+        case FaultInjected(_, fault, detail):
+            return f"fault {fault} at {name}: {detail}"
+        case Quiesced(_, synced):
+            return "the cluster is at rest" + (" and in sync" if synced else "")
+        case _:
+            return None
+
+
+def _of_a_replica(event: Event) -> str | None:
+    name = event.replica
+    match event:
+        case ReplicaAdded():
+            return f"{name} joins with an empty log"
+        case ReplicaCrashed(_, end, _):
+            return f"{name} crashes, log end {end}"
+        case ReplicaRestarted(_, end, _):
+            return f"{name} is back, log end {end}"
+        case ReplicaWiped(_, reason):
+            return f"{name} loses its log: {reason}"
+        case _:
+            return None
+
+
+def _of_a_snapshot(event: Event) -> str | None:
+    name = event.replica
+    match event:
+        case SnapshotTaken(_, end, epoch, records):
+            return f"{name} takes snapshot ({end}, {epoch}) of {len(records)} keys"
+        case SnapshotOffered(_, follower, offset, end, epoch):
+            return f"{name} offers {follower}, which asks for {offset}, snapshot ({end}, {epoch})"
+        case SnapshotChunkFetched(_, leader, end, epoch, position, entries, _):
+            last = position + entries
+            return f"{name} fetches keys {position} to {last} of ({end}, {epoch}) from {leader}"
+        case SnapshotFetchDropped(_, end, epoch, reason):
+            return f"{name} gives up fetching snapshot ({end}, {epoch}): {reason}"
+        case SnapshotInstalled(_, end, epoch, _, _, _, _):
+            return f"{name} installs snapshot ({end}, {epoch})"
+        case SnapshotDeleted(_, end, epoch):
+            return f"{name} deletes snapshot ({end}, {epoch})"
+        case PrefixDeleted(_, start, _):
+            return f"{name} starts its log at {start}"
+        case _:
+            return None
+
+
+def _cleaning(event: Cleaned, about: About | None) -> str:
+    named = [r for r in event.removals if about is None or about(r.offset, r.key)]
+    gone = _and_others([_removal(removal) for removal in named], len(event.removals))
+    kept = f", keeps {', '.join(map(str, event.emptied))} empty" if event.emptied else ""
+    span = f"[{event.first_dirty_offset}, {event.upper_bound})"
+    return f"{event.replica} cleans {span}: removes {gone}{kept}; log end {event.log_end_offset}"
+
+
+def _removal(removal: Removal) -> str:
+    if removal.winner_offset is None:
+        return f"{removal.offset} ({removal.reason})"
+    return f"{removal.offset} ({removal.reason} by {removal.winner_offset})"
+
+
+def _batches(batches: Sequence[Batch], about: About | None) -> str:
+    records = [record for batch in batches if batch.control is None for record in batch.records]
+    if about is not None and len(records) > NAMED:
+        return _records(records, about)
+    return ", ".join(map(_batch, batches))
+
+
+def _batch(batch: Batch) -> str:
+    if batch.control is not None:
+        producer = f" of producer {batch.producer_id}" if batch.producer_id >= 0 else ""
+        return f"{batch.control}{producer}@{batch.base_offset}"
+    if not batch.records:
+        return f"an empty batch@{batch.last_offset}"
+    if len(batch.records) > NAMED:
+        return f"{len(batch.records)} records@{batch.base_offset}..{batch.last_offset}"
+    return ", ".join(map(_record, batch.records))
+
+
+def _records(records: Sequence[Record], about: About | None) -> str:
+    named = [r for r in records if about is None or about(r.offset, r.key)]
+    return _and_others([_record(record) for record in named], len(records))
+
+
+def _record(record: Record) -> str:
+    value = "null" if record.value is None else record.value
+    return f"{record.key}={value}@{record.offset}"
+
+
+def _and_others(named: list[str], count: int) -> str:
+    """`named`, but not more than fit on a line, and how many more there are of the `count`."""
+    shown = named if len(named) <= 2 * NAMED else named[-2 * NAMED :]
+    others = count - len(shown)
+    if not shown:
+        return f"{others} others" if others else "nothing"
+    return ", ".join(shown) + (f" and {others} more" if others else "")
