@@ -25,9 +25,13 @@ def test_what_goes_wrong_on_the_way_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.write_text("old")
 
-    with pytest.raises(ZeroDivisionError), replacing(path) as file:
-        file.write(b"half")
-        raise ZeroDivisionError
+    def write() -> None:
+        with replacing(path) as file:
+            file.write(b"half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write()
 
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from sim import suite
+from sim.run import run_scenario
 from sim.scenario.model import Scenario
 from tests.cli.conftest import Replog
 
@@ -99,12 +99,10 @@ def test_a_file_with_a_mistake_does_not_keep_the_others_from_running(
 def test_an_exception_in_one_run_is_a_failure_and_the_others_run(
     replog: Replog, fill: Fill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_scenario = suite.run_scenario
-
     def breaks(scenario: Scenario, **options: Any) -> object:
         return _divide_by_zero() if scenario.id == "a" else run_scenario(scenario, **options)
 
-    monkeypatch.setattr(suite, "run_scenario", breaks)
+    monkeypatch.setattr("sim.run.run_scenario", breaks)
     folder = fill(a=GOOD, b=GOOD)
 
     answer = replog("suite", folder)
