@@ -6,6 +6,7 @@ wall-clock bound becomes an inconclusive row. Neither costs the sweep its other 
 
 from __future__ import annotations
 
+import gc
 import signal
 import threading
 import time
@@ -82,21 +83,40 @@ def rows_of_cases(
 ) -> Iterator[dict[str, Any]]:
     """One row per run of `cases`, in order of `run_id`."""
     for case_id in cases:
-        run_case: RunCase | None = None
-        for rule_set in sweep.rule_sets:
-            started = time.perf_counter()
-            try:
-                with wall_clock_bound(bound_seconds):
-                    run_case = run_case or open_case(sweep, case_id)
-                    run = run_case(rule_set.rules)
-                yield run_row(sweep, case_id, rule_set, run, _elapsed_ms(started))
-            except WallClockBound:
-                reason = f"wall clock: more than {bound_seconds:g} s"
-                yield unfinished_row(sweep, case_id, rule_set, _elapsed_ms(started), reason=reason)
-            except Exception as error:  # noqa: BLE001 - any defect of a run is that run's result
-                yield unfinished_row(
-                    sweep, case_id, rule_set, _elapsed_ms(started), error=_traceback(error)
-                )
+        with _collector_paused():
+            yield from _rows_of_case(sweep, case_id, open_case, bound_seconds)
+
+
+def _rows_of_case(
+    sweep: Sweep, case_id: int, open_case: OpenCase, bound_seconds: float
+) -> Iterator[dict[str, Any]]:
+    run_case: RunCase | None = None
+    for rule_set in sweep.rule_sets:
+        started = time.perf_counter()
+        try:
+            with wall_clock_bound(bound_seconds):
+                run_case = run_case or open_case(sweep, case_id)
+                run = run_case(rule_set.rules)
+            yield run_row(sweep, case_id, rule_set, run, _elapsed_ms(started))
+        except WallClockBound:
+            reason = f"wall clock: more than {bound_seconds:g} s"
+            yield unfinished_row(sweep, case_id, rule_set, _elapsed_ms(started), reason=reason)
+        except Exception as error:  # noqa: BLE001 - any defect of a run is that run's result
+            yield unfinished_row(
+                sweep, case_id, rule_set, _elapsed_ms(started), error=_traceback(error)
+            )
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Leaves cyclic garbage alone meanwhile: a run makes a lot, and little of it lives on."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _elapsed_ms(started: float) -> float:
