@@ -1,9 +1,17 @@
 """Folding a log into the table it stands for."""
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 
-from sim.compaction import STRATEGIES, TOMBSTONE_MARKS, CleaningPass, clean, fold
+from sim.compaction import (
+    FIXES,
+    STRATEGIES,
+    TOMBSTONE_MARKS,
+    TOMBSTONE_REMOVALS,
+    CleaningPass,
+    clean,
+    fold,
+)
 from sim.log import Batch, Segment
 from tests.compaction.logs import batch, batches_of, logs, marker, plan, plans, record
 
@@ -73,7 +81,8 @@ def test_a_snapshot_is_what_the_log_goes_on_from() -> None:
 def test_a_pass_over_the_whole_log_with_a_full_map_does_not_change_the_table(
     segments: list[Segment], given_plan: CleaningPass
 ) -> None:
-    """Whatever the strategy, the fix and the removal rule: what counts is below the bound."""
+    """Whatever the strategy and the removal rule, unless a loser is kept for its offset's sake."""
+    assume(given_plan.fix.name != "leo_retention" or given_plan.strategy.name == "offset")
     full = plan(
         strategy=given_plan.strategy,
         fix=given_plan.fix,
@@ -86,3 +95,33 @@ def test_a_pass_over_the_whole_log_with_a_full_map_does_not_change_the_table(
     before, after = batches_of(segments), batches_of(result.segments)
     name = given_plan.strategy.name
     assert table(after, 1_000, name) == table(before, 1_000, name)
+
+
+def test_leo_retention_keeps_a_loser_whose_tombstone_goes() -> None:
+    """scenarios/findings/finding_07: the one way in which a pass changes the table."""
+    gone = batch(record(0, "a", None, version=9))._replace(delete_horizon_ms=0)
+    log = [gone, batch(record(1, "a", version=1))]
+    full = plan(
+        strategy=STRATEGIES["header"],
+        fix=FIXES["leo_retention"],
+        removal=TOMBSTONE_REMOVALS["horizon"],
+        now_ms=0,
+    )
+    result = clean([Segment.of(0, log, last_modified_ms=0), Segment(2)], full)
+
+    assert table(log, 2, "header") == {}
+    assert table(batches_of(result.segments), 2, "header") == {"a": 1}
+
+
+def test_an_empty_batch_does_not_keep_the_loser() -> None:
+    gone = batch(record(0, "a", None, version=9))._replace(delete_horizon_ms=0)
+    log = [gone, batch(record(1, "a", version=1))]
+    full = plan(
+        strategy=STRATEGIES["header"],
+        fix=FIXES["empty_batch"],
+        removal=TOMBSTONE_REMOVALS["horizon"],
+        now_ms=0,
+    )
+    result = clean([Segment.of(0, log, last_modified_ms=0), Segment(2)], full)
+
+    assert table(batches_of(result.segments), 2, "header") == {}

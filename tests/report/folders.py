@@ -103,6 +103,39 @@ def write_folder(
     return out
 
 
+def _pairs_of_both_fixes() -> list[dict[str, Any]]:
+    return [
+        pair(
+            0,
+            1,
+            {"holds/holds": 876, "violated/holds": 120, "error/holds": 2, "holds/inconclusive": 2},
+            ended=998,
+            differences={"bytes_retained": 99_800, "empty_batches": 499, "stale_reads_last": 0},
+            squares={"bytes_retained": 20_000_000, "empty_batches": 499, "stale_reads_last": 0},
+        ),
+        pair(
+            0,
+            2,
+            {
+                "holds/holds": 875,
+                "violated/holds": 116,
+                "violated/violated": 4,
+                "holds/violated": 3,
+                "error/holds": 2,
+            },
+        ),
+        pair(
+            1,
+            2,
+            {"holds/holds": 991, "holds/violated": 7, "inconclusive/holds": 2},
+            invariants={
+                "log-matching": {"both": 0, "only_left": 0, "only_right": 1},
+                "no-offset-reuse": {"both": 0, "only_left": 0, "only_right": 7},
+            },
+        ),
+    ]
+
+
 def both_fixes(out: Path) -> Path:
     """1,000 cases: no fix violates in 120, one fix in 7, the other never."""
     sentence = "r1 gave offset 3 to k1=<d>, committed as k1=e"
@@ -142,36 +175,9 @@ def both_fixes(out: Path) -> Path:
             },
         ),
     ]
-    pairs = [
-        pair(
-            0,
-            1,
-            {"holds/holds": 876, "violated/holds": 120, "error/holds": 2, "holds/inconclusive": 2},
-            ended=998,
-            differences={"bytes_retained": 99_800, "empty_batches": 499, "stale_reads_last": 0},
-            squares={"bytes_retained": 20_000_000, "empty_batches": 499, "stale_reads_last": 0},
-        ),
-        pair(
-            0,
-            2,
-            {
-                "holds/holds": 875,
-                "violated/holds": 116,
-                "violated/violated": 4,
-                "holds/violated": 3,
-                "error/holds": 2,
-            },
-        ),
-        pair(
-            1,
-            2,
-            {"holds/holds": 991, "holds/violated": 7, "inconclusive/holds": 2},
-            invariants={
-                "log-matching": {"both": 0, "only_left": 0, "only_right": 1},
-                "no-offset-reuse": {"both": 0, "only_left": 0, "only_right": 7},
-            },
-        ),
-    ]
     return write_folder(
-        out, [rule_set(index, fix) for index, fix in enumerate(fixes)], entries, pairs
+        out,
+        [rule_set(index, fix) for index, fix in enumerate(fixes)],
+        entries,
+        _pairs_of_both_fixes(),
     )
