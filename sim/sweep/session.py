@@ -115,8 +115,8 @@ def _settings() -> dict[str, str]:
 def _local_settings() -> dict[str, str]:
     """For one machine, where the JVM competes with the simulations for the cores.
 
-    Its own work is small (writing and summing up some thousand rows), so what is saved on compiling
-    for it is worth more than what the compiled code would save: about a third of its time here.
+    Its own work is small: some thousand rows to sum up. What is saved on optimising code for that is
+    worth more than what the better code would save.
     """
     return {
         "spark.driver.extraJavaOptions": " ".join(
@@ -126,6 +126,5 @@ def _local_settings() -> dict[str, str]:
                 f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
             )
         ),
-        "spark.sql.codegen.wholeStage": "false",
         "spark.sql.adaptive.enabled": "false",
     }

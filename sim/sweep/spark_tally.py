@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from sim.check.counters import COUNTERS
 from sim.sweep.output import RUNS, VIOLATIONS
 from sim.sweep.plan import Sweep
-from sim.sweep.row import VERDICTS, VIOLATIONS_SCHEMA, runs_schema
+from sim.sweep.row import VIOLATIONS_SCHEMA, runs_schema
 from sim.sweep.tally import (
     COSTS,
     JUDGED,
@@ -108,8 +108,8 @@ def _seen(measure: str) -> Any:
 
 
 def _sums(runs: DataFrame) -> list[Sums]:
-    totals = [fn.sum(fn.col(name).cast(EXACT)).alias(f"total_{name}") for name in COUNTERS]
-    squares = [fn.sum(_square(fn.col(cost))).alias(f"square_{cost}") for cost in COSTS]
+    totals = [fn.sum(name).alias(f"total_{name}") for name in COUNTERS]
+    squares = [_sum_of_squares(fn.col(cost)).alias(f"square_{cost}") for cost in COSTS]
     ended = fn.count("digest").alias("ended")
     rows = runs.groupBy("rule_set").agg(ended, *totals, *squares).collect()
     return [
@@ -123,9 +123,9 @@ def _sums(runs: DataFrame) -> list[Sums]:
     ]
 
 
-def _square(number: Column) -> Column:
+def _sum_of_squares(number: Column) -> Column:
     exact = number.cast("decimal(19,0)")
-    return (exact * exact).cast(EXACT)
+    return fn.sum((exact * exact).cast(EXACT))
 
 
 def _whole(row: Row, name: str) -> int:
@@ -141,45 +141,37 @@ def _pairs(runs: DataFrame) -> list[Pair]:
 
     joined = side("left").join(side("right"), "case_id").where("left_rule_set < right_rule_set")
     ended = fn.col("left_digest").isNotNull() & fn.col("right_digest").isNotNull()
-    verdicts = [
-        fn.count_if((fn.col("left_verdict") == left) & (fn.col("right_verdict") == right)).alias(
-            f"{left}/{right}"
-        )
-        for left in VERDICTS
-        for right in VERDICTS
-    ]
-    differences, squares = [], []
+    sums = []
     for cost in COSTS:
         difference = fn.when(ended, fn.col(f"right_{cost}") - fn.col(f"left_{cost}"))
-        differences.append(fn.sum(difference.cast(EXACT)).alias(f"difference_{cost}"))
-        squares.append(fn.sum(_square(difference)).alias(f"square_{cost}"))
+        sums.append(fn.sum(difference).alias(f"difference_{cost}"))
+        sums.append(_sum_of_squares(difference).alias(f"square_{cost}"))
     other_weather = ended & (fn.col("left_weather") != fn.col("right_weather"))
-    rows = (
-        joined.groupBy("left_rule_set", "right_rule_set")
-        .agg(
-            fn.count_if(other_weather).alias("other_weather"),
-            fn.count_if(ended).alias("ended"),
-            *verdicts,
-            *differences,
-            *squares,
-        )
-        .collect()
+    keys = ("left_rule_set", "right_rule_set", "left_verdict", "right_verdict")
+    counted = joined.groupBy(*keys).agg(
+        fn.count("*").alias("cases"),
+        fn.count_if(other_weather).alias("other_weather"),
+        fn.count_if(ended).alias("ended"),
+        *sums,
     )
-    return [_pair(row) for row in rows]
+    parts: dict[tuple[int, int], list[Row]] = {}
+    for row in counted.collect():
+        parts.setdefault((row["left_rule_set"], row["right_rule_set"]), []).append(row)
+    return [_pair(left, right, rows) for (left, right), rows in parts.items()]
 
 
-def _pair(row: Row) -> Pair:
-    verdicts = {
-        f"{left}/{right}": row[f"{left}/{right}"] for left in VERDICTS for right in VERDICTS
-    }
+def _pair(left: int, right: int, rows: list[Row]) -> Pair:
+    """A pair out of its rows, one per combination of verdicts."""
     return Pair(
-        left=row["left_rule_set"],
-        right=row["right_rule_set"],
-        verdicts={name: cases for name, cases in verdicts.items() if cases},
-        other_weather=row["other_weather"],
-        ended=row["ended"],
-        differences={cost: _whole(row, f"difference_{cost}") for cost in COSTS},
-        squares={cost: _whole(row, f"square_{cost}") for cost in COSTS},
+        left=left,
+        right=right,
+        verdicts={f"{row['left_verdict']}/{row['right_verdict']}": row["cases"] for row in rows},
+        other_weather=sum(row["other_weather"] for row in rows),
+        ended=sum(row["ended"] for row in rows),
+        differences={
+            cost: sum(_whole(row, f"difference_{cost}") for row in rows) for cost in COSTS
+        },
+        squares={cost: sum(_whole(row, f"square_{cost}") for row in rows) for cost in COSTS},
     )
 
 
