@@ -91,7 +91,8 @@ class Pushed(NamedTuple):
 class Truncated(NamedTuple):
     """A follower cut its log at `target`; `high_watermark` and `log_start_offset` are from before.
 
-    `log_end_offset` is the one from before, too; `leading` must be false.
+    `log_end_offset` is the one from before, too; `leading` must be false. A batch that straddles
+    the target went whole: `lowest` is the lowest offset that did, None = the target.
     """
 
     replica: str
@@ -100,6 +101,7 @@ class Truncated(NamedTuple):
     high_watermark: int
     log_start_offset: int
     leading: bool
+    lowest: int | None = None
 
 
 class HighWatermarkMoved(NamedTuple):

@@ -187,8 +187,21 @@ class Ledger(Book):
 
     def _truncated(self, event: Truncated) -> None:
         disk = self.disks[event.replica]
-        disk.cut(max(event.target, disk.start))
+        target = max(event.target, disk.start)
+        disk.cut(target)
+        if event.lowest is not None:
+            self._lose(disk, range(max(event.lowest, disk.start), target))
         self._forget_disagreement()
+
+    def _lose(self, disk: Disk, offsets: range) -> None:
+        """A cut took slots below its target: the rest of a batch that straddled it."""
+        for offset in offsets:
+            disk.slots[offset], disk.lineage[offset] = HOLE, 0
+            committed = offset < len(self.committed)
+            if committed and not self.excused_for_good(self.committed[offset]):
+                disk.suspects.add(offset)
+            else:
+                disk.suspects.discard(offset)
 
     def _high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         disk = self.disks[event.replica]

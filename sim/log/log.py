@@ -140,24 +140,28 @@ class Log:
             found = found + segment.batches
         return found if max_batches is None else found[:max_batches]
 
-    def truncate_to(self, offset: int) -> None:
+    def truncate_to(self, offset: int) -> int:
         """Remove everything at or above `offset`; the log end offset becomes `offset`.
 
-        A batch that straddles `offset` goes whole (LogSegment.truncateTo). Epochs that start at or
-        above `offset` are forgotten even when nothing is removed (UnifiedLog.truncateTo).
+        A batch that straddles `offset` goes whole (LogSegment.truncateTo); the result is the lowest
+        offset that went, at most `offset`. Epochs that start at or above `offset` are forgotten
+        even when nothing is removed (UnifiedLog.truncateTo).
         """
         self.epochs.truncate_from(offset)
         if offset >= self.log_end_offset:
-            return
+            return offset
+        lowest = offset
         while len(self.segments) > 1 and self.segments[-1].base_offset >= offset:
             self.segments.pop()
         active = self.segments[-1]
         keep = bisect_left(active.batches, offset, key=_last_offset)
         if keep < len(active.batches):
+            lowest = min(lowest, active.batches[keep].base_offset)
             del active.batches[keep:]
             active.refresh()
         self.log_end_offset = max(offset, self.log_start_offset)
         self.high_watermark = min(self.high_watermark, self.log_end_offset)
+        return lowest
 
     def lose_tail(self, batches: int) -> None:
         """Lose the last `batches` batches, as a crash before a flush does."""

@@ -126,18 +126,14 @@ def truncate(replica: Replica, target: int) -> list[Event]:
     Epochs that start at or above the target are forgotten even when no record goes.
     """
     log = replica.log
-    event = Truncated(
-        replica.name,
-        target,
-        log.log_end_offset,
-        log.high_watermark,
-        log.log_start_offset,
-        replica.leadership is not None,
-    )
-    cuts = target < log.log_end_offset
-    log.truncate_to(target)
+    end, high_watermark, start = log.log_end_offset, log.high_watermark, log.log_start_offset
+    lowest = log.truncate_to(target)
     _lower_checkpoints(replica)
-    return [event] if cuts else []
+    if target >= end:
+        return []
+    leading = replica.leadership is not None
+    below = lowest if lowest < target else None
+    return [Truncated(replica.name, target, end, high_watermark, start, leading, below)]
 
 
 def crash(replica: Replica, *, lost_batches: int = 0) -> list[Event]:

@@ -1,8 +1,11 @@
 """The oracle: committed history, lineage, holes and their reasons, offsets committed twice."""
 
 from sim.check.ledger import EMPTY, HOLE
+from sim.log import data_batch
 from sim.trace import (
+    Appended,
     Event,
+    HighWatermarkMoved,
     LeaderElected,
     ReplicaCrashed,
     ReplicaRestarted,
@@ -20,6 +23,7 @@ from tests.check.events import (
     committed,
     copied,
     marker,
+    record,
     removed,
     superseded,
     violations_of,
@@ -238,3 +242,24 @@ def test_a_sentence_names_a_record_by_key_value_and_offset() -> None:
     assert ledger.describe(101) == "tombstone of k (offset 1)"
     assert ledger.describe(102) == "COMMIT marker of producer 7 (offset 2)"
     assert ledger.describe(0) == "nothing"
+
+
+WIDE = data_batch((record(1, "b"), record(2, "c")), epoch=1)
+
+
+def test_a_batch_that_straddles_the_target_of_a_cut_is_gone_as_a_whole() -> None:
+    cut = Truncated("r1", 2, 3, 0, 0, leading=False, lowest=1)
+    events = [*cluster("r1"), *appended("r1", batch(0, "a")), Appended("r1", WIDE), cut]
+    disk = checked(events).ledger.disks["r1"]
+
+    assert disk.slots == [100, HOLE]
+    assert disk.lineage == [100, 0]
+
+
+def test_what_a_straddling_batch_took_with_it_is_missing_when_it_was_committed() -> None:
+    cut = Truncated("r1", 2, 3, 3, 0, leading=False, lowest=1)
+    commit = HighWatermarkMoved("r1", 3, leading=True)
+    events = [*cluster("r1"), *appended("r1", batch(0, "a")), Appended("r1", WIDE), commit, cut]
+    ledger = checked(events).ledger
+
+    assert ledger.first_missing(ledger.disks["r1"], 2, twice_counts=True) == 1
