@@ -65,13 +65,18 @@ class Work:
 
 
 def simulate_block(work: Work, block: Block) -> int:
-    """Runs a block and writes its two files; the number of runs. This is all a worker does."""
+    """Runs a block and writes its two files; the number of runs. This is all a worker does.
+
+    It stops when the staging folder is gone: the sweep was interrupted.
+    """
     files = {
         table: _BlockFile(work, block, table, schema)
         for table, schema in ((RUNS, runs_schema(work.sweep)), (VIOLATIONS, VIOLATIONS_SCHEMA))
     }
     runs = 0
     for batch in batches_of_cases(work.sweep, block.cases, open_case=work.open_case):
+        if not (work.out / STAGING).is_dir():
+            return runs
         runs += batch.num_rows
         for table, rows in zip(files, split_tables(batch), strict=True):
             files[table].add(rows)

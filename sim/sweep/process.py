@@ -15,7 +15,7 @@ from sim.errors import BadInput
 from sim.sweep.blocks import Block, StagedWaves, Work, simulate_block
 from sim.sweep.counting import count_files
 from sim.sweep.layout import Wave
-from sim.sweep.output import clear_errors, worker_died
+from sim.sweep.output import clear_errors, close_folder, worker_died
 from sim.sweep.progress import Reporter
 from sim.sweep.tally import Counts
 
@@ -64,6 +64,9 @@ class ProcessEngine:
                 self._run(pool, iter(blocks), staged, report)
         except BrokenProcessPool:
             raise BadInput(worker_died(self.work.out)) from None
+        except BaseException:
+            close_folder(self.work.out)  # which workers take as the sign to stop
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
 

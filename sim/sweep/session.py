@@ -115,8 +115,8 @@ def _settings() -> dict[str, str]:
 def _local_settings() -> dict[str, str]:
     """For one machine, where the JVM competes with the simulations for the cores.
 
-    Its own work is small: some thousand rows to sum up. What is saved on optimising code for that is
-    worth more than what the better code would save.
+    Its own work is small: some thousand rows to sum up. What is saved on optimising code for that
+    is worth more than what the better code would save.
     """
     return {
         "spark.driver.extraJavaOptions": " ".join(

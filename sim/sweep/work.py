@@ -28,7 +28,7 @@ from sim.sweep.row import batch_of, run_row, unfinished_row, worker_schema
 WALL_BOUND_SECONDS = 60.0
 """Real time one run may take. Runs end at their own bounds (simulated time, events) long before;
 this one is for what those do not see."""
-ROWS_PER_BATCH = 50
+ROWS_PER_BATCH = 20
 ERROR_LENGTH_MAX = 8_000
 RATE_CASES_MAX = 50
 """Cases on which the rate is measured, at most."""
