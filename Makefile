@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 ARGS ?=
 
 DEMO := reports/demo
-PLAN := scenarios/sweeps/leo_fixes.yaml
+PLAN := scenarios/sweeps/demo.yaml
 
 HAVE_JAVA = command -v "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" >/dev/null
 NO_JAVA := needs Java 17 or 21, and there is none; on Debian: apt-get install openjdk-17-jre-headless

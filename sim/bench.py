@@ -160,7 +160,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("reports/bench.json"))
     parser.add_argument("--scenarios", type=int, default=SCENARIOS)
-    parser.add_argument("--sweep-runs", type=int, default=10_000)
+    parser.add_argument("--sweep-runs", type=int, default=3_000)
     arguments = parser.parse_args()
 
     bare = statistics.median(bare_simpy_rate() for _ in range(3))
