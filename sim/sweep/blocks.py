@@ -1,8 +1,8 @@
 """Blocks on their way to the tables: written by workers, moved into place when a wave is whole.
 
 A worker writes the rows of its block into the staging folder, as one file per table, and answers
-with nothing but their number. Once all blocks of a wave are there, their folder is renamed: a wave
-comes into place as a whole or not at all, and no row passes through the process that leads.
+with nothing but the time it took. Once all blocks of a wave are there, their folder is renamed: a
+wave comes into place as a whole or not at all, and no row passes through the leading process.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Work:
         )
 
 
-def simulate_block(work: Work, block: Block) -> int:
-    """Runs a block and writes its two files; the number of runs. This is all a worker does.
+def simulate_block(work: Work, block: Block) -> float:
+    """Runs a block and writes its two files; real ms spent in its runs. This is all a worker does.
 
     It stops when the staging folder is gone: the sweep was interrupted.
     """
@@ -73,16 +73,16 @@ def simulate_block(work: Work, block: Block) -> int:
         table: _BlockFile(work, block, table, schema)
         for table, schema in ((RUNS, runs_schema(work.sweep)), (VIOLATIONS, VIOLATIONS_SCHEMA))
     }
-    runs = 0
+    busy_ms = 0.0
     for batch in batches_of_cases(work.sweep, block.cases, open_case=work.open_case):
         if not (work.out / STAGING).is_dir():
-            return runs
-        runs += batch.num_rows
+            return busy_ms
+        busy_ms += sum(batch.column("wall_ms").to_pylist())
         for table, rows in zip(files, split_tables(batch), strict=True):
             files[table].add(rows)
     for table in (VIOLATIONS, RUNS):  # runs last: its file says that the block is there
         files[table].close()
-    return runs
+    return busy_ms
 
 
 class _BlockFile:

@@ -50,8 +50,11 @@ class ProcessEngine:
         """Sums up the finished tables."""
         return count_files(self.work.out, self.work.sweep)
 
-    def run(self, waves: tuple[Wave, ...], report: Reporter) -> None:
-        """Runs `waves`. An exception or Ctrl-C drops what is under way; finished waves stay."""
+    def run(self, waves: tuple[Wave, ...], report: Reporter) -> float:
+        """Runs `waves`; the real ms that workers spent in runs.
+
+        An exception or Ctrl-C drops what is under way; finished waves stay.
+        """
         blocks = self.work.blocks(waves, cores=self.cores)
         staged = StagedWaves(self.work, blocks)
         pool = ProcessPoolExecutor(
@@ -61,7 +64,7 @@ class ProcessEngine:
         )
         try:
             with clear_errors(self.work.out):
-                self._run(pool, iter(blocks), staged, report)
+                return self._run(pool, iter(blocks), staged, report)
         except BrokenProcessPool:
             raise BadInput(worker_died(self.work.out)) from None
         except BaseException:
@@ -76,15 +79,15 @@ class ProcessEngine:
         blocks: Iterator[Block],
         staged: StagedWaves,
         report: Reporter,
-    ) -> None:
-        pending: set[Future[int]] = set()
+    ) -> float:
+        pending: set[Future[float]] = set()
+        busy_ms = 0.0
         while True:
             room = BLOCKS_IN_FLIGHT_PER_CORE * self.cores - len(pending)
             for block in islice(blocks, room):
                 pending.add(pool.submit(simulate_block, self.work, block))
             report(staged.commit())
             if not pending:
-                return
+                return busy_ms
             done, pending = wait(pending, return_when=FIRST_COMPLETED)
-            for future in done:
-                future.result()
+            busy_ms += sum(future.result() for future in done)

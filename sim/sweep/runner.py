@@ -42,8 +42,11 @@ class Engine(Protocol):
     def warm_up(self) -> None:
         """Start what is needed before the first block."""
 
-    def run(self, waves: tuple[Wave, ...], report: Reporter) -> None:
-        """Run waves and move each into place when it is whole; interrupts leave whole waves."""
+    def run(self, waves: tuple[Wave, ...], report: Reporter) -> float:
+        """Run waves and move each into place when it is whole; the ms that workers spent in runs.
+
+        Interrupts leave whole waves.
+        """
 
     def count(self) -> Counts:
         """Sum up the finished tables."""
@@ -58,6 +61,9 @@ class Seconds:
     simulate: float
     """From the first block to the last file."""
     tally: float
+    """Summing up."""
+    in_runs: float
+    """Spent inside runs, added up over the workers: at most `simulate` times the cores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,12 +180,18 @@ def _run(
         engine.warm_up()
     ready = time.perf_counter()
     with show_progress(console, total=sweep.runs, before=before) as report:
-        engine.run(waves, report)
+        busy_ms = engine.run(waves, report)
     simulated = time.perf_counter()
     with clear_errors(out):
         content = write_tallies(out, sweep, engine.count())
     counted = time.perf_counter()
-    return Seconds(ready - started, simulated - ready, counted - simulated), before, content
+    seconds = Seconds(
+        start=ready - started,
+        simulate=simulated - ready,
+        tally=counted - simulated,
+        in_runs=busy_ms / 1000,
+    )
+    return seconds, before, content
 
 
 def _say_interrupted(console: Console | None, out: Path, sweep: Sweep) -> None:

@@ -1,6 +1,6 @@
 """Running a sweep on Spark: one job, one task per block, through `mapInArrow`.
 
-A task gets the plan and a block number and answers with a number of runs; the rows go from the
+A task gets the plan and a block number and answers with the time it took; the rows go from the
 worker straight to the output folder, which all machines share. Summing them up is Spark's again
 (see `spark_tally`).
 """
@@ -27,18 +27,18 @@ from sim.sweep.tally import Counts
 POLL_SECONDS = 0.1
 CANCEL_SECONDS = 10.0
 
-_ANSWER = pa.schema([pa.field("runs", pa.int64())])
+_ANSWER = pa.schema([pa.field("busy_ms", pa.float64())])
 _Batches = Iterator[pa.RecordBatch]
 
 
 def block_worker(work: Work, blocks: tuple[Block, ...]) -> Callable[[_Batches], _Batches]:
-    """The function that runs on the workers: block numbers in, numbers of runs out."""
+    """The function that runs on the workers: block numbers in, time spent in runs out."""
 
     def simulate(batches: _Batches) -> _Batches:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                runs = simulate_block(work, blocks[number])
-                yield pa.RecordBatch.from_pylist([{"runs": runs}], schema=_ANSWER)
+                busy_ms = simulate_block(work, blocks[number])
+                yield pa.RecordBatch.from_pylist([{"busy_ms": busy_ms}], schema=_ANSWER)
 
     return simulate
 
@@ -69,8 +69,11 @@ class SparkEngine:
         """Sums up the finished tables."""
         return count_in_spark(self.session, self.work.out, self.work.sweep)
 
-    def run(self, waves: tuple[Wave, ...], report: Reporter) -> None:
-        """Runs `waves`. An exception or Ctrl-C cancels what is under way; finished waves stay."""
+    def run(self, waves: tuple[Wave, ...], report: Reporter) -> float:
+        """Runs `waves`; the real ms that workers spent in runs.
+
+        An exception or Ctrl-C cancels what is under way; finished waves stay.
+        """
         blocks = self.work.blocks(waves, cores=self.cores)
         staged = StagedWaves(self.work, blocks)
         job = _Job(self.session, self.work, blocks, self._numbers(len(blocks)))
@@ -87,6 +90,7 @@ class SparkEngine:
             raise _readable(job.error, self.work)
         if not staged.complete:
             raise BadInput(_not_shared(self.work))
+        return job.busy_ms
 
     def _numbers(self, end: int) -> DataFrame:
         """0 to `end`, exclusive, a partition each."""
@@ -100,10 +104,11 @@ class _Job:
         self, session: SparkSession, work: Work, blocks: tuple[Block, ...], numbers: DataFrame
     ) -> None:
         self.error: Exception | None = None
+        self.busy_ms = 0.0
         self._session = session
         self._group = f"replog-{uuid.uuid4().hex}"
         self._title = work.sweep.plan.title
-        self._answers = numbers.mapInArrow(block_worker(work, blocks), "runs long")
+        self._answers = numbers.mapInArrow(block_worker(work, blocks), "busy_ms double")
         self._thread = InheritableThread(target=self._run, daemon=True)
 
     def start(self) -> None:
@@ -116,7 +121,8 @@ class _Job:
     def _run(self) -> None:
         try:
             self._session.sparkContext.setJobGroup(self._group, self._title, interruptOnCancel=True)
-            self._answers.collect()  # one number per block
+            answers = self._answers.collect()  # one number per block
+            self.busy_ms = sum(answer["busy_ms"] for answer in answers)
         except Exception as error:  # noqa: BLE001 - raised again by the thread that waits
             self.error = error
 
