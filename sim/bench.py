@@ -147,7 +147,10 @@ def sweep_figures(count: int, engine: EngineName) -> dict[str, float]:
         "cores": result.cores,
         "runs_per_second": result.rate,
         "single_process_runs_per_second": result.single_process_rate,
-        "efficiency": result.rate / (result.cores * result.single_process_rate),
+        "rate_over_cores_times_single_process": result.rate
+        / (result.cores * result.single_process_rate),
+        "core_time_spent_in_runs": result.seconds.in_runs
+        / (result.cores * result.seconds.simulate),
     }
 
 
