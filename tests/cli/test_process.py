@@ -72,6 +72,10 @@ def test_the_command_is_installed_under_its_name() -> None:
     assert ended.stdout.startswith("replog ")
 
 
+def _heed_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_an_interrupt_is_one_line_and_exit_status_130(tmp_path: Path) -> None:
     endless = "format: replog-scenario/1\nduration_ms: 2000000000\nlimits: {max_events: 2000000000}"
     (tmp_path / "x.yaml").write_text("format: replog-scenario/1\nduration_ms: 300\n")
@@ -83,6 +87,8 @@ def test_an_interrupt_is_one_line_and_exit_status_130(tmp_path: Path) -> None:
         text=True,
         cwd=tmp_path,
         env=environment(),
+        # A test run in the background ignores interrupts, and its children would inherit that.
+        preexec_fn=_heed_interrupts,  # noqa: PLW1509 - there are no threads here
     )
     with process:
         assert process.stdout is not None
