@@ -30,6 +30,7 @@ from sim.compaction import (
     strategy_for,
 )
 from sim.log import Record, Segment, data_batch
+from sim.replication import rules_from
 from sim.run import run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.mix import BUILT_IN_MIXES
@@ -65,12 +66,13 @@ def bare_simpy_rate() -> float:
 def scenario_rates(count: int) -> dict[str, float]:
     """Scenarios and simulator events per second of one process, all invariants on."""
     mix = BUILT_IN_MIXES["reference"]
+    rules = rules_from({"preset": "kafka-4.0", "delete_retention_ms": 1000})
     for seed in range(20):
-        run_scenario(generate(seed, mix))
+        run_scenario(generate(seed, mix).with_rules(rules))
     events = core_events = 0
     started = time.perf_counter()
     for seed in range(count):
-        run = run_scenario(generate(seed, mix))
+        run = run_scenario(generate(seed, mix).with_rules(rules))
         events += run.counters["simulator_events"]
         core_events += run.counters["events"]
     seconds = time.perf_counter() - started
