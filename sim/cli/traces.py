@@ -22,14 +22,21 @@ def add_to(app: typer.Typer) -> None:
 def trace_git(
     repository: Annotated[Path, typer.Argument(help="A git repository.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="OUT", help="The Parquet file to write.")
-    ],
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="OUT",
+            help="The Parquet file to write; without it, NAME-changelog.parquet in this folder.",
+        ),
+    ] = None,
     limit: Annotated[int | None, typer.Option(help="Only so many changes, oldest first.")] = None,
 ) -> None:
     """Turn a repository's history into a changelog: one row per changed path per commit."""
     from sim.changelog import write_git_changelog
 
-    made = write_git_changelog(repository, output, limit=limit)
+    target = output or Path(f"{repository.resolve().name}-changelog.parquet")
+    made = write_git_changelog(repository, target, limit=limit)
     print(
         f"{made.path}: {made.changes:,} changes, {made.deletions:,} of them deletions, "
         f"in {made.commits:,} commits"

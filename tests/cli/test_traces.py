@@ -50,6 +50,15 @@ def test_a_repositorys_history_becomes_a_trace(
     assert {path.name for path in here.iterdir()} == {"repository", "changes.parquet"}
 
 
+def test_a_trace_without_a_given_name_is_named_after_the_repository(
+    replog: Replog, repository: Path, here: Path
+) -> None:
+    answer = replog("trace", "git", repository)
+
+    assert answer.out.startswith("repository-changelog.parquet: 5 changes")
+    assert (here / "repository-changelog.parquet").exists()
+
+
 def test_a_limit_counts_changes(replog: Replog, repository: Path) -> None:
     answer = replog("trace", "git", repository, "-o", "changes.parquet", "--limit", 2)
 
