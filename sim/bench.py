@@ -95,7 +95,6 @@ def cleaner_rate(size: int) -> float:
         full_map=True,
         first_dirty_offset=0,
         upper_bound=size,
-        decided_below=size,
         now_ms=1,
         delete_retention_ms=1_000,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from sim.check.ledger import EMPTY, Disk, Ledger
-from sim.log.record import BATCH_HEADER_BYTES, RECORD_OVERHEAD_BYTES
+from sim.log.record import BATCH_HEADER_BYTES, size_of
 from sim.trace import (
     Appended,
     Cleaned,
@@ -136,10 +136,7 @@ def retained(ledger: Ledger, disk: Disk) -> dict[str, int]:
             known = written[slot]
             record = known.record
             records += 1
-            size += BATCH_HEADER_BYTES + RECORD_OVERHEAD_BYTES
-            size += len(record.key or "") + len(record.value or "")
-            for name, value in record.headers:
-                size += 2 + len(name) + len(value)
+            size += size_of((record,), base_offset=record.offset)
             tombstones += known.tombstone
         elif slot == EMPTY:
             empty += 1

@@ -3,9 +3,11 @@
 Pure: standard library only, no clock, no randomness, no input or output.
 """
 
-from sim.compaction.cleaner import Cleaning, CleaningPass, clean
+from sim.compaction.cleaner import clean
 from sim.compaction.fixes import FIXES, Fix
 from sim.compaction.fold import fold
+from sim.compaction.offset_map import OffsetMap
+from sim.compaction.plan import Cleaning, CleaningPass
 from sim.compaction.strategies import STRATEGIES, Strategy, strategy_for
 from sim.compaction.tombstones import TOMBSTONE_MARKS, TOMBSTONE_REMOVALS, TombstoneRemoval
 
@@ -17,6 +19,7 @@ __all__ = [
     "Cleaning",
     "CleaningPass",
     "Fix",
+    "OffsetMap",
     "Strategy",
     "TombstoneRemoval",
     "clean",

@@ -6,6 +6,7 @@ so ties go to the later record, as KIP-280 asks.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -86,6 +87,53 @@ class HeaderStrategy:
         return (0, 0, record.offset)
 
 
+@dataclass(frozen=True, slots=True)
+class VarintHeaderStrategy:
+    """The header strategy as it was coded in PR 8103: a variable-length version, found loosely.
+
+    The version is the first header with a value whose name, trimmed and in any case, is the
+    configured one; it is a zig-zag variable-length integer, and bytes after it are ignored. What
+    cannot be decoded, or is not above 0, is no version.
+    """
+
+    header: str = "version"
+    name: str = "header"
+    source: str = "apache/kafka PR 8103, RecordVersion"
+    latest_wins: bool = False
+
+    def version(self, record: Record) -> Version:
+        """(version, offset); -1 without a version."""
+        wanted = self.header.strip().casefold()
+        for name, value in record.headers:
+            if value and name.strip().casefold() == wanted:
+                found = decode_varint(value)
+                return (found if found is not None and found > 0 else -1, record.offset)
+        return (-1, record.offset)
+
+
+MAX_VARINT_BYTES = 10
+
+
+def encode_varint(number: int) -> bytes:
+    """A zig-zag variable-length integer (ByteUtils.writeVarlong)."""
+    zigzag = number * 2 if number >= 0 else -number * 2 - 1
+    found = bytearray()
+    while zigzag >= 0x80:
+        found.append(zigzag & 0x7F | 0x80)
+        zigzag >>= 7
+    return bytes((*found, zigzag))
+
+
+def decode_varint(value: bytes) -> int | None:
+    """The zig-zag variable-length integer that `value` starts with; None when there is none."""
+    zigzag = 0
+    for index, byte in enumerate(value[:MAX_VARINT_BYTES]):
+        zigzag |= (byte & 0x7F) << (7 * index)
+        if byte < 0x80:
+            return (zigzag >> 1) ^ -(zigzag & 1)
+    return None
+
+
 def encode_version(version: int) -> bytes:
     """The header value of a version: signed big-endian, 8 bytes (KIP-280).
 
@@ -102,8 +150,17 @@ STRATEGIES: dict[str, Strategy] = {
 """The registered strategies by name."""
 
 
-def strategy_for(name: str, *, header: str | None = None) -> Strategy:
+HEADER_FORMS: dict[str, Callable[[str], Strategy]] = {
+    "last_long": HeaderStrategy,
+    "first_varint": VarintHeaderStrategy,
+}
+"""How the header strategy reads a version, by value of the `header_form` rule."""
+
+
+def strategy_for(
+    name: str, *, header: str | None = None, header_form: str = "last_long"
+) -> Strategy:
     """The strategy called `name`; `header` names the version header of the header strategy."""
-    if name == "header" and header is not None:
-        return HeaderStrategy(header)
+    if name == "header":
+        return HEADER_FORMS[header_form](header or "version")
     return STRATEGIES[name]

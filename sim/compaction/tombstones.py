@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import NamedTuple
 
 from sim.log import Record
@@ -40,6 +41,8 @@ class Circumstances(NamedTuple):
         removal_limit: With gated rules: only tombstones below this offset may go (exclusive).
         segment_last_modified_ms: Modification time of its segment in ms; None = unknown.
         legacy_horizon_ms: One horizon for the pass in ms (before KIP-534); None = none.
+        last_cleaning: (end offset exclusive, time in ms) of the last finished pass; None = none.
+        delete_retention_ms: `delete.retention.ms`.
     """
 
     offset: int
@@ -48,11 +51,39 @@ class Circumstances(NamedTuple):
     removal_limit: int
     segment_last_modified_ms: int | None
     legacy_horizon_ms: int | None
+    last_cleaning: tuple[int, int] | None = None
+    delete_retention_ms: int = 0
 
     @property
     def past_horizon(self) -> bool:
         """An earlier pass set a horizon and it is reached; equality counts as reached."""
         return self.horizon_ms is not None and self.now_ms >= self.horizon_ms
+
+
+class Stamp(Enum):
+    """Where a pass writes the delete horizon of a tombstone that it keeps."""
+
+    NOWHERE = "nowhere"
+    BATCH = "batch"
+    RECORD = "record"
+
+
+HORIZON_HEADER = "delete-horizon"
+"""Name of the header that carries the horizon of one record under `record_horizon`."""
+
+
+def record_horizon(record: Record) -> int | None:
+    """The delete horizon in the record's own header, in ms; None without one."""
+    return next(
+        (int.from_bytes(value, "big") for name, value in record.headers if name == HORIZON_HEADER),
+        None,
+    )
+
+
+def with_record_horizon(record: Record, horizon_ms: int) -> Record:
+    """The record with one header more: its delete horizon in ms, 8 bytes big-endian."""
+    header = (HORIZON_HEADER, horizon_ms.to_bytes(8, "big"))
+    return record._replace(headers=(*record.headers, header))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +95,7 @@ class TombstoneRemoval:
         source: Who asks for it.
         decides: One sentence for people.
         may_remove: The condition.
-        stamps: True when a retained tombstone gets a delete horizon.
+        stamps: Where a retained tombstone's delete horizon is written down.
         gates_markers: True when the removal limit holds for transaction markers, too.
     """
 
@@ -72,7 +103,7 @@ class TombstoneRemoval:
     source: str
     decides: str
     may_remove: Callable[[Circumstances], bool]
-    stamps: bool = True
+    stamps: Stamp = Stamp.BATCH
     gates_markers: bool = False
 
 
@@ -82,6 +113,13 @@ def _last_modified(c: Circumstances) -> bool:
         and c.legacy_horizon_ms is not None
         and c.segment_last_modified_ms <= c.legacy_horizon_ms
     )
+
+
+def _last_cleaning(c: Circumstances) -> bool:
+    if c.last_cleaning is None:
+        return False
+    end_offset, cleaned_ms = c.last_cleaning
+    return c.offset < end_offset and c.now_ms >= cleaned_ms + c.delete_retention_ms
 
 
 TOMBSTONE_REMOVALS: dict[str, TombstoneRemoval] = {
@@ -98,14 +136,28 @@ TOMBSTONE_REMOVALS: dict[str, TombstoneRemoval] = {
             "KIP-534, Motivation: what delete.retention.ms protects from",
             "the pass that meets it removes it",
             lambda c: True,
-            stamps=False,
+            stamps=Stamp.NOWHERE,
         ),
         TombstoneRemoval(
             "last_modified",
             "Kafka before 3.1 (KAFKA-4545, KAFKA-8522)",
             "removed when its segment's modification time is at or below the pass's horizon",
             _last_modified,
-            stamps=False,
+            stamps=Stamp.NOWHERE,
+        ),
+        TombstoneRemoval(
+            "cleaning_checkpoint",
+            "KIP-534, Rejected Alternatives; apache/kafka PR 7175",
+            "the last pass ended above it, and at least the retention ago",
+            _last_cleaning,
+            stamps=Stamp.NOWHERE,
+        ),
+        TombstoneRemoval(
+            "record_horizon",
+            "KIP-534, Rejected Alternatives: a header per record",
+            "as horizon, but the horizon is a header of the tombstone itself",
+            lambda c: c.past_horizon,
+            stamps=Stamp.RECORD,
         ),
         TombstoneRemoval(
             "leo_gated",

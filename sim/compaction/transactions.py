@@ -1,15 +1,17 @@
 """Transactions as the cleaner sees them: what is open, what was aborted, when a marker may go.
 
-Source: CleanedTransactionMetadata, ProducerStateManager.firstUnstableOffset, and
-`TransactionIndex.collectAbortedTxns`, whose answer is derived here from the log itself.
+The cleaner asks the segments' indexes of aborted transactions, as Kafka's does; whoever folds a log
+into a table derives the same from the batches. Source: CleanedTransactionMetadata,
+TransactionIndex.collectAbortedTxns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import heapq
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from sim.log import Batch, Control
+from sim.log import AbortedTransaction, Batch, Control, Segment
 
 
 class Transaction(NamedTuple):
@@ -49,11 +51,6 @@ def transactions_in(batches: Iterable[Batch], *, below: int) -> list[Transaction
     return found
 
 
-def first_unstable_offset(transactions: Iterable[Transaction]) -> int | None:
-    """First offset of the oldest open transaction; None when all are decided."""
-    return min([t.first_offset for t in transactions if t.control is None], default=None)
-
-
 class AbortedRanges:
     """Answers whether a data batch belongs to an aborted transaction."""
 
@@ -77,26 +74,81 @@ class AbortedRanges:
         )
 
 
-class MarkerWatch:
-    """Walks the batches of a pass and says which markers have no data left to decide."""
+def aborted_in(
+    segments: Sequence[Segment], start: int, end: int, *, first: int = 0
+) -> list[AbortedTransaction]:
+    """Index entries of transactions that touch [start, end), from segment number `first` on.
 
-    __slots__ = ("_seen",)
+    Their markers may lie beyond `end`. Source: TransactionIndex.collectAbortedTxns, which later
+    segments are asked, too, until an entry says that nothing older was open.
+    """
+    found = []
+    for index in range(first, len(segments)):
+        for entry in segments[index].aborted:
+            if entry.last_offset >= start and entry.first_offset < end:
+                found.append(entry)
+            if entry.last_stable_offset >= end:
+                return found
+    return found
 
-    def __init__(self) -> None:
-        """Nothing seen yet."""
+
+class TransactionWatch:
+    """Walks batches in offset order: which data is aborted, which markers have none left.
+
+    Source: CleanedTransactionMetadata. Empty batches count like full ones.
+
+    Attributes:
+        kept: Index entries of the ABORT markers that still have data, to be kept with them.
+    """
+
+    __slots__ = ("_active", "_committed", "_seen", "_waiting", "kept")
+
+    def __init__(self, aborted: Iterable[AbortedTransaction] = ()) -> None:
+        """Nothing is seen yet; `aborted` as in `add`."""
+        self._waiting: list[tuple[int, AbortedTransaction]] = []
+        self._active: dict[int, AbortedTransaction] = {}
         self._seen: set[int] = set()
+        self._committed: set[int] = set()
+        self.kept: list[AbortedTransaction] = []
+        self.add(aborted)
 
-    def may_discard(self, batch: Batch) -> bool:
-        """Note a batch; true for a marker of whose transaction no batch was seen in this pass.
+    def add(self, aborted: Iterable[AbortedTransaction]) -> None:
+        """More aborted transactions to look out for; one that is active already is ignored."""
+        for entry in aborted:
+            heapq.heappush(self._waiting, (entry.first_offset, entry))
 
-        Empty batches count like full ones; an emptied marker may always go; control batches other
-        than COMMIT and ABORT never may (CleanedTransactionMetadata.onControlBatchRead).
+    def decides(self, batch: Batch) -> bool:
+        """Note a batch; true for data of an aborted transaction and for a marker without data.
+
+        A marker may go when no batch of its transaction was seen, and when it is empty already;
+        control batches other than COMMIT and ABORT never may.
         """
+        waiting, producer_id = self._waiting, batch.producer_id
+        while waiting and waiting[0][0] <= batch.last_offset:
+            entry = heapq.heappop(waiting)[1]
+            self._active.setdefault(entry.producer_id, entry)
         if batch.control is None:
-            self._seen.add(batch.producer_id)
+            if not batch.transactional:
+                return False
+            if producer_id in self._active:
+                self._seen.add(producer_id)
+                return True
+            self._committed.add(producer_id)
             return False
-        if batch.control is Control.LEADER_CHANGE:
-            return False
-        seen = batch.producer_id in self._seen
-        self._seen.discard(batch.producer_id)
-        return not seen or not batch.records
+        if not batch.records:
+            return True
+        if batch.control is Control.ABORT:
+            return self._abort(producer_id)
+        if batch.control is Control.COMMIT:
+            seen = producer_id in self._committed
+            self._committed.discard(producer_id)
+            return not seen
+        return False
+
+    def _abort(self, producer_id: int) -> bool:
+        entry = self._active.pop(producer_id, None)
+        if entry is None or producer_id not in self._seen:
+            return True
+        self._seen.discard(producer_id)
+        self.kept.append(entry)
+        return False

@@ -12,8 +12,12 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from sim.log.epochs import EpochEntry, LeaderEpochCache
+from sim.log.producers import ProducerStates
 from sim.log.record import Batch
 from sim.log.segment import Segment
+
+MAX_RELATIVE_OFFSET = 2**31 - 1
+"""Farthest a record may be from the base of its segment (LogSegment.canConvertToRelativeOffset)."""
 
 _last_offset = attrgetter("last_offset")
 _base_offset = attrgetter("base_offset")
@@ -45,6 +49,7 @@ class Log:
         log_end_offset: Next offset to be given (exclusive end).
         high_watermark: Everything below is committed as far as this replica knows (exclusive).
         epochs: The leader epoch cache.
+        producers: What is known of producers and of open transactions.
         config: When to roll.
     """
 
@@ -54,6 +59,7 @@ class Log:
         "high_watermark",
         "log_end_offset",
         "log_start_offset",
+        "producers",
         "segments",
     )
 
@@ -65,6 +71,7 @@ class Log:
         self.log_end_offset = 0
         self.high_watermark = 0
         self.epochs = LeaderEpochCache()
+        self.producers = ProducerStates()
 
     @property
     def active(self) -> Segment:
@@ -102,7 +109,12 @@ class Log:
             )
         if self._must_roll(batch, now_ms):
             self.roll(batch.base_offset, now_ms=now_ms)
-        self.segments[-1].append(batch, now_ms=now_ms)
+        active = self.segments[-1]
+        active.append(batch, now_ms=now_ms)
+        if batch.producer_id >= 0:
+            aborted = self.producers.note(batch)
+            if aborted is not None:
+                active.aborted.append(aborted)
         self.epochs.assign(batch.epoch, batch.base_offset)
         self.log_end_offset = batch.last_offset + 1
 
@@ -115,11 +127,24 @@ class Log:
             and segment.size_bytes + batch.size_bytes > config.segment_bytes
         ):
             return True
+        if batch.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
+            return True
         if config.segment_ms is None:
             return False
-        if segment.first_timestamp_ms >= 0 and batch.timestamp_ms >= 0:
-            return batch.timestamp_ms - segment.first_timestamp_ms > config.segment_ms
-        return now_ms - segment.last_modified_ms > config.segment_ms
+        return segment.waited_ms(batch.timestamp_ms, now_ms=now_ms) > config.segment_ms
+
+    def roll_if_waited(self, *, now_ms: int) -> bool:
+        """Close the active segment when its first record is older than `segment_ms`; True if so.
+
+        What KIP-354 reads like; Kafka asks only when something is appended (`roll: on_append`).
+        """
+        segment, limit = self.segments[-1], self.config.segment_ms
+        if limit is None or not segment.batches:
+            return False
+        if segment.waited_ms(now_ms, now_ms=now_ms) <= limit:
+            return False
+        self.roll(now_ms=now_ms)
+        return True
 
     def roll(self, base_offset: int | None = None, *, now_ms: int) -> None:
         """Start a new active segment at `base_offset` or at the log end offset."""
@@ -159,9 +184,19 @@ class Log:
             lowest = min(lowest, active.batches[keep].base_offset)
             del active.batches[keep:]
             active.refresh()
+        active.aborted = [entry for entry in active.aborted if entry.last_offset < lowest]
         self.log_end_offset = max(offset, self.log_start_offset)
         self.high_watermark = min(self.high_watermark, self.log_end_offset)
+        self.reload_producers()
         return lowest
+
+    def reload_producers(self) -> None:
+        """Derive the producers' state from the batches, as after a restart (UnifiedLog.loadLog).
+
+        The indexes of aborted transactions live in the segments and stay as they are.
+        """
+        if self.producers.producers or any(segment.transactional for segment in self.segments):
+            self.producers.rebuild(self.batches())
 
     def lose_tail(self, batches: int) -> None:
         """Lose the last `batches` batches, as a crash before a flush does."""
@@ -195,6 +230,7 @@ class Log:
         """
         self.segments = [Segment(offset)]
         self.log_start_offset = self.log_end_offset = self.high_watermark = offset
+        self.producers = ProducerStates()
         self.epochs = LeaderEpochCache([] if epoch is None else [EpochEntry(epoch, offset)])
 
     def recompute_log_end_offset(self) -> None:

@@ -13,8 +13,8 @@ from typing import NamedTuple
 BATCH_HEADER_BYTES = 61
 """Size of a version 2 batch header (DefaultRecordBatch.RECORD_BATCH_OVERHEAD)."""
 
-RECORD_OVERHEAD_BYTES = 7
-"""Length, attributes, two deltas and three lengths of a small version 2 record, one byte each."""
+CONTROL_RECORD_BYTES = 17
+"""Size of a transaction marker: a key of 4 bytes, a value of 6, and one byte for each length."""
 
 
 class Control(StrEnum):
@@ -57,7 +57,7 @@ class Batch(NamedTuple):
         epoch: Leader epoch of the append.
         records: The surviving records in offset order; empty after `RETAIN_EMPTY`.
         timestamp_ms: Largest timestamp of its records in ms; -1 when there is none.
-        size_bytes: Modelled size on disk and on the wire.
+        size_bytes: Size on disk and on the wire, uncompressed.
         producer_id: Idempotent or transactional producer; -1 when there is none.
         producer_epoch: Epoch of that producer; -1 when there is none.
         base_sequence: Sequence number of the first record; -1 when there is none.
@@ -87,22 +87,55 @@ class Batch(NamedTuple):
         return self._replace(records=(), size_bytes=BATCH_HEADER_BYTES, delete_horizon_ms=None)
 
     def rebuilt(self, records: tuple[Record, ...], delete_horizon_ms: int | None) -> Batch:
-        """The same batch with fewer records or another horizon (buildRetainedRecordsInto)."""
+        """The same batch with fewer records or another horizon (buildRetainedRecordsInto).
+
+        The horizon takes the place of the base timestamp, and the records' deltas count from it:
+        timestamps read back unchanged, but a batch may grow (KIP-534).
+        """
+        if self.control is None:
+            base_ms = records[0].timestamp_ms if delete_horizon_ms is None else delete_horizon_ms
+            size_bytes = size_of(records, base_offset=self.base_offset, base_timestamp_ms=base_ms)
+        else:
+            size_bytes = self.size_bytes
         return self._replace(
             records=records,
-            timestamp_ms=max(record.timestamp_ms for record in records),
-            size_bytes=size_of(records),
+            timestamp_ms=max([record.timestamp_ms for record in records]),
+            size_bytes=size_bytes,
             delete_horizon_ms=delete_horizon_ms,
         )
 
 
-def size_of(records: Iterable[Record]) -> int:
-    """Modelled size in bytes of a batch that holds `records`."""
+def varint_bytes(number: int) -> int:
+    """Bytes of a zig-zag variable-length integer (ByteUtils.sizeOfVarint, sizeOfVarlong)."""
+    zigzag = number * 2 if number >= 0 else -number * 2 - 1
+    return (zigzag.bit_length() + 6) // 7 or 1
+
+
+def _text_bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def size_of(
+    records: Iterable[Record], *, base_offset: int = 0, base_timestamp_ms: int | None = None
+) -> int:
+    """Size in bytes of a version 2 batch that holds `records`, uncompressed.
+
+    Offsets and timestamps are stored as differences from the batch's base; without a base timestamp
+    the first record's counts. Source: DefaultRecord.sizeInBytes.
+    """
     total = BATCH_HEADER_BYTES
-    for record in records:
-        total += RECORD_OVERHEAD_BYTES + len(record.key or "") + len(record.value or "")
-        for name, value in record.headers:
-            total += 2 + len(name) + len(value)
+    base_ms = base_timestamp_ms
+    for offset, key, value, timestamp_ms, headers, _, _ in records:
+        if base_ms is None:
+            base_ms = timestamp_ms
+        body = 2 + varint_bytes(timestamp_ms - base_ms) + varint_bytes(offset - base_offset)
+        for text in (key, value):
+            length = 0 if text is None else _text_bytes(text)
+            body += length + (1 if length < 64 else varint_bytes(length))
+        for name, content in headers:
+            length = _text_bytes(name)
+            body += varint_bytes(length) + length + varint_bytes(len(content)) + len(content)
+        total += body + (1 if body < 64 else varint_bytes(body))
     return total
 
 
@@ -122,7 +155,7 @@ def data_batch(
         epoch,
         records,
         max(record.timestamp_ms for record in records),
-        size_of(records),
+        size_of(records, base_offset=records[0].offset),
         producer_id,
         producer_epoch,
         base_sequence,
@@ -148,7 +181,7 @@ def control_batch(
         epoch,
         (record,),
         timestamp_ms,
-        size_of((record,)),
+        BATCH_HEADER_BYTES + CONTROL_RECORD_BYTES,
         producer_id,
         producer_epoch,
         -1,

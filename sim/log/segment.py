@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.log.producers import AbortedTransaction
 from sim.log.record import Batch
 
 
@@ -16,12 +17,16 @@ class Segment:
         first_timestamp_ms: Timestamp of the first append in ms, -1 when there is none; rolling by
             time and the maximum compaction lag count from it (LogSegment.getFirstBatchTimestamp).
         largest_timestamp_ms: Largest timestamp in ms, -1 when there is none.
+        created_ms: When it was rolled, in ms; rolling by time counts from it without timestamps.
         transactional: True when a batch belongs to a transaction, so the cleaner has to look.
+        aborted: Its index of aborted transactions: those whose marker was appended to it.
     """
 
     __slots__ = (
+        "aborted",
         "base_offset",
         "batches",
+        "created_ms",
         "first_timestamp_ms",
         "largest_timestamp_ms",
         "last_modified_ms",
@@ -35,9 +40,11 @@ class Segment:
         self.batches: list[Batch] = []
         self.size_bytes = 0
         self.last_modified_ms = last_modified_ms
+        self.created_ms = last_modified_ms
         self.first_timestamp_ms = -1
         self.largest_timestamp_ms = -1
         self.transactional = False
+        self.aborted: list[AbortedTransaction] = []
 
     def append(self, batch: Batch, *, now_ms: int) -> None:
         """Add a batch at the end."""
@@ -45,7 +52,7 @@ class Segment:
         self.size_bytes += batch.size_bytes
         self.last_modified_ms = now_ms
         timestamp_ms = batch.timestamp_ms
-        if self.first_timestamp_ms < 0:
+        if len(self.batches) == 1:
             self.first_timestamp_ms = timestamp_ms
         self.largest_timestamp_ms = max(self.largest_timestamp_ms, timestamp_ms)
         if batch.transactional:
@@ -53,21 +60,21 @@ class Segment:
 
     @classmethod
     def of(cls, base_offset: int, batches: list[Batch], *, last_modified_ms: int) -> Segment:
-        """A segment that takes `batches` over as its own."""
+        """A segment that takes `batches` over as its own; its index of aborted ones is empty."""
         segment = cls(base_offset, last_modified_ms=last_modified_ms)
         segment.batches = batches
         segment.refresh()
         return segment
 
-    def absorb(self, following: Segment) -> None:
-        """Take over the batches of the segment that follows, and its modification time."""
-        if not self.batches:
-            self.first_timestamp_ms = following.first_timestamp_ms
-        self.batches += following.batches
-        self.size_bytes += following.size_bytes
-        self.last_modified_ms = following.last_modified_ms
-        self.largest_timestamp_ms = max(self.largest_timestamp_ms, following.largest_timestamp_ms)
-        self.transactional = self.transactional or following.transactional
+    def waited_ms(self, timestamp_ms: int, *, now_ms: int) -> int:
+        """How long it has been open, in ms, when a batch of that timestamp comes.
+
+        Counted between timestamps if the segment has one, else by the clock since its creation
+        (LogSegment.timeWaitedForRoll).
+        """
+        if self.first_timestamp_ms >= 0:
+            return timestamp_ms - self.first_timestamp_ms
+        return now_ms - self.created_ms
 
     def refresh(self) -> None:
         """Recompute what is derived from the batches, after some of them went."""

@@ -11,7 +11,6 @@ from sim.compaction import (
     clean,
     strategy_for,
 )
-from sim.compaction.transactions import first_unstable_offset, transactions_in
 from sim.replication.replica import Replica
 from sim.replication.rules import Rules
 from sim.trace import Cleaned, Event
@@ -25,11 +24,8 @@ def stable_offset(replica: Replica, *, rules: Rules) -> int:
     """
     log = replica.log
     bound = log.log_end_offset if rules.cleaner_bound == "leo" else log.high_watermark
-    if any(segment.transactional for segment in log.segments):
-        unstable = first_unstable_offset(transactions_in(log.batches(), below=bound))
-        if unstable is not None:
-            return min(bound, unstable)
-    return bound
+    unstable = log.producers.first_unstable_offset(bound)
+    return bound if unstable is None else min(bound, unstable)
 
 
 def clean_replica(
@@ -38,6 +34,10 @@ def clean_replica(
     rules: Rules,
     upper_bound: int,
     now_ms: int,
+    rescan: bool = False,
+    keep_producers: bool = True,
+    map_capacity: int | None = None,
+    max_message_bytes: int | None = None,
     removal_limit: int = 0,
     legacy_horizon_ms: int | None = None,
     legacy_last_modified: tuple[tuple[int, int, int], ...] | None = None,
@@ -49,6 +49,10 @@ def clean_replica(
         rules: Strategy, fix, removal rule and the rest.
         upper_bound: At most the last stable offset.
         now_ms: The replica's own clock in ms.
+        rescan: Run although nothing is dirty; see CleaningPass.
+        keep_producers: False when the last batch of an active producer needs no protection.
+        map_capacity: Most distinct keys the pass can map; the checkpoint moves as far as it got.
+        max_message_bytes: `max.message.bytes`; larger rebuilt batches are reported.
         removal_limit: For `leo_gated`: the smallest log end offset over all replicas. For
             `coordinated` the replica's own removal bound counts.
         legacy_horizon_ms: The horizon of `last_modified`, in ms.
@@ -57,27 +61,38 @@ def clean_replica(
     log = replica.log
     limit = replica.removal_bound if rules.tombstone_removal == "coordinated" else removal_limit
     plan = CleaningPass(
-        strategy=strategy_for(rules.strategy, header=rules.strategy_header),
+        strategy=strategy_for(
+            rules.strategy, header=rules.strategy_header, header_form=rules.header_form
+        ),
         fix=FIXES[rules.fix],
         removal=TOMBSTONE_REMOVALS[rules.tombstone_removal],
         is_tombstone=TOMBSTONE_MARKS[rules.tombstone_mark],
         full_map=rules.map_range == "full",
         first_dirty_offset=replica.first_dirty_offset,
         upper_bound=upper_bound,
-        decided_below=log.log_end_offset if rules.cleaner_bound == "leo" else log.high_watermark,
         now_ms=now_ms,
         delete_retention_ms=rules.delete_retention_ms,
+        last_records=log.producers.last_records() if keep_producers else {},
+        map_capacity=map_capacity,
+        rescan=rescan,
+        max_message_bytes=max_message_bytes,
         removal_limit=limit,
+        stamp_beyond_map=rules.horizon_stamp == "on_sight",
+        markers_like_tombstones=rules.marker_removal == "as_tombstones",
+        markers_by_key=rules.marker_lookup == "by_key",
         legacy_horizon_ms=legacy_horizon_ms,
         legacy_last_modified=legacy_last_modified,
         segment_bytes=log.config.segment_bytes,
+        last_cleaning=replica.last_cleaning,
     )
     before, first_dirty = log.size_bytes, replica.first_dirty_offset
     high_watermark = log.high_watermark
     result = clean(log.segments, plan)
     log.replace_segments(result.replaced, result.segments)
-    replica.first_dirty_offset = max(first_dirty, upper_bound)
-    replica.cleanly_compacted_offset = max(replica.cleanly_compacted_offset, upper_bound)
+    reached = max(first_dirty, result.next_dirty_offset)
+    replica.first_dirty_offset = reached
+    replica.cleanly_compacted_offset = max(replica.cleanly_compacted_offset, reached)
+    replica.last_cleaning = (reached, now_ms)
     _note_removed_tombstones(replica, result)
     if rules.leo_source == "last_record":
         log.recompute_log_end_offset()
@@ -86,7 +101,7 @@ def clean_replica(
         Cleaned(
             replica.name,
             first_dirty,
-            upper_bound,
+            reached,
             result.removals,
             tuple(result.emptied),
             tuple(result.dropped),

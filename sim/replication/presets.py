@@ -32,7 +32,12 @@ PRESETS: dict[str, Preset] = {
     for preset in (
         Preset(
             "kafka-2.8",
-            {**_KAFKA, "tombstone_removal": "last_modified", "cleaner_bound": "leo"},
+            {
+                **_KAFKA,
+                "tombstone_removal": "last_modified",
+                "marker_lookup": "by_key",
+                "cleaner_bound": "leo",
+            },
             "Kafka before KIP-534 and before the cleaner was bounded by the high watermark",
             "LogCleaner.scala at 2.8.2; KAFKA-13194 and KIP-534 came with 3.1.0",
         ),
@@ -56,7 +61,13 @@ PRESETS: dict[str, Preset] = {
         ),
         Preset(
             "kip-280-pr8103",
-            {**_KAFKA, "strategy": "header", "tombstone_removal": "last_modified"},
+            {
+                **_KAFKA,
+                "strategy": "header",
+                "header_form": "first_varint",
+                "tombstone_removal": "last_modified",
+                "marker_lookup": "by_key",
+            },
             "KIP-280 as it was coded upstream and closed unmerged: a map of dirty keys only",
             "apache/kafka PR 8103",
         ),
@@ -65,7 +76,9 @@ PRESETS: dict[str, Preset] = {
             {
                 **_KAFKA,
                 "strategy": "header",
+                "header_form": "first_varint",
                 "tombstone_removal": "last_modified",
+                "marker_lookup": "by_key",
                 "cleaner_bound": "leo",
             },
             "KIP-280 as it was merged into a fork of Kafka 2.4 and 2.6",

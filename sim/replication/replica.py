@@ -68,6 +68,8 @@ class Replica:
         epoch: The highest leader epoch it has seen.
         leadership: Set while it acts as leader.
         first_dirty_offset: The cleaner checkpoint: everything below was cleaned (exclusive).
+        last_cleaning: (end offset exclusive, own time in ms) of its last pass; on its disk only
+            under `cleaning_checkpoint`. None before the first pass.
         cleanly_compacted_offset: What it reports to the coordinator (MCCO, exclusive).
         removal_bound: Coordinated removal: tombstones and markers below may go (MTRO, exclusive).
         removed_tombstone_end: One above the highest tombstone it removed, or learnt was removed.
@@ -80,6 +82,7 @@ class Replica:
         "download",
         "epoch",
         "first_dirty_offset",
+        "last_cleaning",
         "leadership",
         "log",
         "name",
@@ -97,6 +100,7 @@ class Replica:
         self.epoch = 0
         self.leadership: Leadership | None = None
         self.first_dirty_offset = 0
+        self.last_cleaning: tuple[int, int] | None = None
         self.cleanly_compacted_offset = 0
         self.removal_bound = 0
         self.removed_tombstone_end = 0
@@ -155,6 +159,7 @@ def restart(replica: Replica, *, leo_from_last_record: bool = False) -> list[Eve
     replica.download = None
     if replica.leadership is not None:
         replica.leadership.positions.clear()
+    replica.log.reload_producers()
     if leo_from_last_record:
         replica.log.recompute_log_end_offset()
         _lower_checkpoints(replica)
@@ -173,3 +178,6 @@ def _lower_checkpoints(replica: Replica) -> None:
     end = replica.log.log_end_offset
     replica.first_dirty_offset = min(replica.first_dirty_offset, end)
     replica.cleanly_compacted_offset = min(replica.cleanly_compacted_offset, end)
+    if replica.last_cleaning is not None:
+        cleaned_end, at_ms = replica.last_cleaning
+        replica.last_cleaning = (min(cleaned_end, end), at_ms)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 
 from sim.compaction import FIXES, STRATEGIES, TOMBSTONE_MARKS, TOMBSTONE_REMOVALS
+from sim.compaction.strategies import HEADER_FORMS
 from sim.errors import BadInput
 
 RuleValue = str | int | bool
@@ -25,10 +26,14 @@ class Rules:
 
     strategy: str = "offset"
     strategy_header: str = "version"
+    header_form: str = "last_long"
     fix: str = "none"
     map_range: str = "full"
     cleaner_bound: str = "hw"
     tombstone_removal: str = "horizon"
+    horizon_stamp: str = "on_sight"
+    marker_removal: str = "as_tombstones"
+    marker_lookup: str = "never"
     tombstone_mark: str = "null_value"
     delete_retention_ms: int = 86_400_000
     commit: str = "majority"
@@ -40,6 +45,7 @@ class Rules:
     leo_source: str = "stored"
     offset_assignment: str = "leader_assigned"
     leader_change_record: bool = False
+    roll: str = "on_append"
     lag_guard: str = "none"
     fencing: bool = True
 
@@ -97,6 +103,12 @@ RULES: dict[str, RuleSpec] = {
             "KIP-280, compaction.strategy.header",
         ),
         RuleSpec(
+            "header_form",
+            tuple(HEADER_FORMS),
+            "the last header of exactly that name, 8 bytes; or the first loosely named, a varint",
+            "KIP-280, compaction.strategy.header; apache/kafka PR 8103",
+        ),
+        RuleSpec(
             "fix",
             tuple(FIXES),
             "what stays of the last offset of a round, or of the log",
@@ -119,6 +131,24 @@ RULES: dict[str, RuleSpec] = {
             tuple(TOMBSTONE_REMOVALS),
             "when a winning tombstone may go",
             "KIP-534, KIP-630, Redpanda PR 28087",
+        ),
+        RuleSpec(
+            "horizon_stamp",
+            ("on_sight", "mapped"),
+            "a kept tombstone gets its horizon on sight, or only once the map has reached it",
+            "MemoryRecords.filterTo (on_sight); apache/kafka PR 10914, review",
+        ),
+        RuleSpec(
+            "marker_removal",
+            ("as_tombstones", "horizon"),
+            "with last_modified: markers go by their segment's time, too, or by their own horizon",
+            "LogCleaner.shouldDiscardBatch in 2.8 (as_tombstones); KIP-534 (horizon)",
+        ),
+        RuleSpec(
+            "marker_lookup",
+            ("never", "by_key"),
+            "whether a marker is looked up in the map by the bytes of its key",
+            "KAFKA-14055",
         ),
         RuleSpec(
             "tombstone_mark",
@@ -187,6 +217,12 @@ RULES: dict[str, RuleSpec] = {
             (False, True),
             "a new leader first appends a control record",
             "LeaderState.appendLeaderChangeMessage",
+        ),
+        RuleSpec(
+            "roll",
+            ("on_append", "timer"),
+            "an active segment is closed by age only when something is appended, or by a timer",
+            "UnifiedLog.maybeRoll (on_append); KIP-354, KAFKA-20664",
         ),
         RuleSpec(
             "lag_guard",

@@ -243,6 +243,8 @@ class _Teller:
                 rules=self.rules,
                 upper_bound=bound,
                 now_ms=self.now_ms,
+                rescan=True,
+                keep_producers=False,
                 removal_limit=min(r.log.log_end_offset for r in self.replicas.values()),
                 legacy_horizon_ms=step.get("legacy_horizon"),
                 legacy_last_modified=step.get("segments", ()),

@@ -24,6 +24,7 @@ STORY_FORMAT = "replog-story/1"
 STORY_DEFAULTS = Rules(
     commit="isr",
     follower_position="request",
+    marker_removal="horizon",
     delete_retention_ms=100,
     tombstone_mark="explicit",
 )

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from sim.replication.follower import become_follower, fetch_request, receive_fetch
 from sim.replication.messages import Answer, FetchResponse, FetchSnapshotResponse
 from sim.replication.snapshots import receive_snapshot_chunk, snapshot_request
-from sim.trace import Copied
 
 if TYPE_CHECKING:
     from sim.world.node import Node
@@ -140,7 +139,7 @@ class Fetcher:
             self._later(node.world.scenario.timers.fetch_retry_ms)
             return
         self._greeted = True
-        node.changed(become_follower(node.replica, leader.replica, rules=node.world.rules))
+        node.world.tell(become_follower(node.replica, leader.replica, rules=node.world.rules))
         self.ask()
 
     def receive(self, number: int, response: FetchResponse) -> None:
@@ -151,15 +150,10 @@ class Fetcher:
             return
         world = node.world
         events = receive_fetch(replica, response, rules=world.rules, now_ms=node.now_ms)
+        world.tell(events)
         if response.answer is Answer.RECORDS:
             node.heard_ms = world.clock.now_ms
-            if events:
-                if type(events[0]) is Copied:
-                    for batch in response.batches:
-                        node.producers.note(batch)
-                world.tell(events)
         else:
-            node.changed(events)
             if response.answer is Answer.REBUILD and events:
                 world.elections.wiped(node)
             if not events and replica.download is None:
@@ -177,7 +171,7 @@ class Fetcher:
             return
         node.heard_ms = node.world.clock.now_ms
         events = receive_snapshot_chunk(node.replica, response, rules=node.world.rules)
-        node.changed(events)
+        node.world.tell(events)
         if events:
             self.ask()
         else:

@@ -75,13 +75,13 @@ class Housekeeper:
         bound = max(bound, min(replica.first_dirty_offset, segments[-1].base_offset))
         if bound <= segments[0].base_offset:
             return False
-        events = self._clean(bound)
+        events = self._clean(bound, rescan=True)
         node.world.tell(events)
         cleaned = events[0]
         assert isinstance(cleaned, Cleaned)
         return bool(cleaned.removals or cleaned.emptied or cleaned.dropped or cleaned.horizons)
 
-    def _clean(self, upper_bound: int) -> list[Event]:
+    def _clean(self, upper_bound: int, *, rescan: bool = False) -> list[Event]:
         node = self._node
         rules, replica = node.world.rules, node.replica
         limit = 0
@@ -92,6 +92,7 @@ class Housekeeper:
             rules=rules,
             upper_bound=upper_bound,
             now_ms=node.now_ms,
+            rescan=rescan,
             removal_limit=limit,
             legacy_horizon_ms=self._legacy_horizon_ms(),
         )

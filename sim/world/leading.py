@@ -114,7 +114,6 @@ class Desk:
     def append(self, batch: Batch, acknowledge: Callable[[], None] | None = None) -> None:
         """Append a batch; `acknowledge` is called when it is committed, if this leader sees it."""
         node = self._node
-        node.producers.note(batch)
         if acknowledge is not None:
             self._acknowledgements.append((batch.last_offset, acknowledge))
         self.react(append(node.replica, batch, rules=node.world.rules, now_ms=node.now_ms))

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from sim.replication.elections import become_leader
 from sim.replication.leader import answer_fetch
 from sim.replication.messages import FetchRequest, FetchSnapshotRequest
-from sim.replication.producers import ProducerStates
 from sim.replication.replica import Replica, crash, restart, wipe
 from sim.replication.snapshots import answer_fetch_snapshot
 from sim.scenario.model import ReplicaSpec
-from sim.trace import Event, LeaderResigned
+from sim.trace import LeaderResigned
 from sim.world.context import World
 from sim.world.fetching import Fetcher
 from sim.world.housekeeping import Housekeeper
@@ -27,7 +24,6 @@ class Node:
         name: What it is called.
         replica: Its state; up or down, its disk is here.
         incarnation: Which of its lives this is; what an earlier one was sent may be dropped.
-        producers: What it knows of idempotent producers.
         desk: What it does as a leader; None while it does not lead.
         fetcher: What it does as a follower.
         housekeeper: Its cleaner and its snapshots.
@@ -41,7 +37,6 @@ class Node:
         "housekeeper",
         "incarnation",
         "name",
-        "producers",
         "replica",
         "spec",
         "world",
@@ -54,7 +49,6 @@ class Node:
         self.name = spec.name
         self.replica = Replica(spec.name, world.log_config)
         self.incarnation = 1
-        self.producers = ProducerStates()
         self.desk: Desk | None = None
         self.fetcher = Fetcher(self)
         self.housekeeper = Housekeeper(self)
@@ -99,12 +93,6 @@ class Node:
             self.resign()
         self.replica.sees(epoch)
 
-    def changed(self, events: Sequence[Event]) -> None:
-        """Tell of events after which the log is another one than the producers' state says."""
-        if events:
-            self.producers.rebuild(self.replica.log.batches())
-            self.world.tell(events)
-
     def crash(self, *, lost_batches: int) -> None:
         """Go down; the last batches are lost, and connections to others are closed."""
         self.resign()
@@ -113,19 +101,21 @@ class Node:
         for node in self.world.nodes.values():
             if node.desk is not None:
                 node.desk.parked.pop(self.name, None)
-        self.changed(crash(self.replica, lost_batches=lost_batches))
+        self.world.tell(crash(self.replica, lost_batches=lost_batches))
 
     def restart(self) -> None:
         """Come back with what is on disk."""
         self.heard_ms = self.world.clock.now_ms
         rules = self.world.rules
-        self.changed(restart(self.replica, leo_from_last_record=rules.leo_source == "last_record"))
+        self.world.tell(
+            restart(self.replica, leo_from_last_record=rules.leo_source == "last_record")
+        )
         self.fetcher.acknowledged = self.replica.log.log_end_offset
 
     def wipe(self) -> None:
         """Lose the disk; the replica is up after."""
         self.fetcher.stop()
-        self.changed(wipe(self.replica, reason="a new disk"))
+        self.world.tell(wipe(self.replica, reason="a new disk"))
         self.world.elections.wiped(self)
 
     def answer_greeting(self, follower: Node, number: int, epoch: int) -> None:

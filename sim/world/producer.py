@@ -222,10 +222,10 @@ class Producer:
 
         repeated = None
         if self.idempotent:
-            repeated = node.producers.repeated(self.number, flight.sequence)
+            repeated = node.replica.log.producers.overtaken(self.number, flight.sequence)
         if repeated is not None:
             self._world.counts.repeats_recognised += 1
-            desk.when_committed(repeated.offset, acknowledge)
+            desk.when_committed(repeated.last_offset, acknowledge)
             return
         world = self._world
         header, offset = world.rules.strategy_header, node.replica.log.log_end_offset
@@ -269,7 +269,7 @@ class Producer:
             self._acknowledged(flight)
 
         offset = node.replica.log.log_end_offset
-        if self.number not in node.producers.open_since:
+        if not node.replica.log.producers.has_open(self.number):
             desk.when_committed(offset - 1, acknowledge)
             return
         commit = end.commit and self._failed != end.transaction

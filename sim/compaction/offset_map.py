@@ -1,0 +1,132 @@
+"""The offset map of one pass: the winning record of each key, and how far the map reaches.
+
+With a bounded capacity the map may fill up in the middle of a segment or of a batch; what lies
+beyond stays for the next pass. Source: Cleaner.buildOffsetMap, SkimpyOffsetMap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sim.compaction.strategies import Strategy
+from sim.compaction.transactions import TransactionWatch, aborted_in
+from sim.log import Batch, Record, Segment
+
+
+@dataclass(slots=True)
+class OffsetMap:
+    """Winners, and the last offset they were chosen up to.
+
+    Attributes:
+        winners: Key -> the record that beats all others of the key in the mapped range.
+        mapped_from: First offset of the mapped range (inclusive); a record below it is compared by
+            version, inside the range the winner beats all others.
+        latest_offset: Last offset of the mapped range (inclusive); -1 when nothing entered.
+    """
+
+    winners: dict[str, Record]
+    mapped_from: int
+    latest_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapRange:
+    """What a map is built from.
+
+    Attributes:
+        strategy: Which record of a key wins.
+        full: True = the winners of the clean section enter, too; they need no capacity.
+        first_dirty_offset: Start of the dirty section (inclusive).
+        upper_bound: Its end (exclusive).
+        capacity: Most distinct keys of the dirty section; None = no limit.
+    """
+
+    strategy: Strategy
+    full: bool
+    first_dirty_offset: int
+    upper_bound: int
+    capacity: int | None = None
+
+
+def build_map(segments: Sequence[Segment], wanted: MapRange) -> OffsetMap:
+    """The map over `segments`, read up to the upper bound or until it is full."""
+    start = 0 if wanted.full else wanted.first_dirty_offset
+    built = OffsetMap({}, start, -1)
+    transactional = any(segment.transactional for segment in segments)
+    aborted = aborted_in(segments, start, wanted.upper_bound) if transactional else ()
+    watch = TransactionWatch(aborted) if transactional else None
+    if wanted.capacity is None:
+        _put_all(built, segments, wanted, watch)
+        built.latest_offset = wanted.upper_bound - 1
+    elif wanted.capacity > 0:
+        _put_until_full(built, segments, wanted, watch)
+    return built
+
+
+def _put_all(
+    built: OffsetMap, segments: Sequence[Segment], wanted: MapRange, watch: TransactionWatch | None
+) -> None:
+    """Enter every winner of the range; the loop a pass spends half of its time in."""
+    winners, start, upper_bound = built.winners, built.mapped_from, wanted.upper_bound
+    latest_wins, version_of = wanted.strategy.latest_wins, wanted.strategy.version
+    for segment in segments:
+        for batch in segment.batches:
+            if batch.last_offset >= upper_bound:
+                return
+            if watch is not None and watch.decides(batch):
+                continue
+            if batch.last_offset < start or batch.control is not None:
+                continue
+            for record in batch.records:
+                key = record.key
+                if key is None or record.offset < start:
+                    continue
+                if latest_wins:
+                    winners[key] = record
+                else:
+                    known = winners.get(key)
+                    if known is None or version_of(record) > version_of(known):
+                        winners[key] = record
+
+
+def _put_until_full(
+    built: OffsetMap, segments: Sequence[Segment], wanted: MapRange, watch: TransactionWatch | None
+) -> None:
+    """Enter records of the dirty section until the next one finds the map full.
+
+    The map is full when it holds `capacity` keys, even if the next key is among them. Whole batches
+    and whole segments move `latest_offset` to their end, so that gaps do not stop the cleaner.
+    """
+    dirty_from, upper_bound = wanted.first_dirty_offset, wanted.upper_bound
+    keys: set[str] = set()
+    for index, segment in enumerate(segments):
+        for batch in segment.batches:
+            if batch.last_offset >= upper_bound:
+                break
+            aborted = watch is not None and watch.decides(batch)
+            if batch.control is None and not aborted and not _put(built, batch, wanted, keys):
+                return
+            if batch.last_offset >= dirty_from:
+                built.latest_offset = batch.last_offset
+        end = segments[index + 1].base_offset if index + 1 < len(segments) else upper_bound
+        if end > dirty_from:
+            built.latest_offset = min(end, upper_bound) - 1
+
+
+def _put(built: OffsetMap, batch: Batch, wanted: MapRange, keys: set[str]) -> bool:
+    """Enter the records of one batch; False when the map was full before one of them."""
+    winners, version_of = built.winners, wanted.strategy.version
+    for record in batch.records:
+        key, offset = record.key, record.offset
+        if key is None or offset < built.mapped_from:
+            continue
+        if offset >= wanted.first_dirty_offset:
+            if len(keys) == wanted.capacity:
+                return False
+            keys.add(key)
+            built.latest_offset = offset
+        known = winners.get(key)
+        if known is None or version_of(record) > version_of(known):
+            winners[key] = record
+    return True

@@ -1,0 +1,128 @@
+"""What one cleaning pass is given, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sim.compaction.fixes import Fix
+from sim.compaction.offset_map import OffsetMap
+from sim.compaction.strategies import Strategy
+from sim.compaction.tombstones import TombstoneMark, TombstoneRemoval
+from sim.log import LastRecord, Record, Segment
+from sim.trace import Removal
+
+REASONS = ("superseded", "tombstone", "aborted", "marker", "no key")
+"""Why a pass takes a record away."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleaningPass:
+    """Everything one pass depends on beside the segments.
+
+    Attributes:
+        strategy: Which record of a key wins.
+        fix: What stays of the last offset.
+        removal: When a winning tombstone may go.
+        is_tombstone: What marks a tombstone.
+        full_map: True = winners over the whole covered log; false = over the dirty section only.
+        first_dirty_offset: Where the clean section ends (inclusive start of the dirty one).
+        upper_bound: The pass covers batches that end below it (exclusive); in simulated time it is
+            the base of a segment and never above the last stable offset.
+        now_ms: The replica's clock in ms, taken once.
+        delete_retention_ms: `delete.retention.ms`.
+        last_records: What to keep of each active producer: its last batch stays, empty if need be.
+        map_capacity: Most distinct keys of the dirty section that the map holds; None = no limit.
+        given_map: Use this map instead of building one.
+        rescan: Run although nothing is dirty, as far as the upper bound; only tombstones, markers
+            and empty batches can go then. Kafka never does, its unit tests and a tidy end do.
+        segment_bytes: `segment.bytes`; neighbours up to this size become one; None = no limit.
+        max_message_bytes: `max.message.bytes`; batches that a delete horizon makes larger are
+            reported; None = no limit.
+        removal_limit: With gated removal rules: only below this offset (exclusive).
+        stamp_beyond_map: True = a tombstone gets its horizon on sight, also beyond the map's reach.
+        markers_like_tombstones: True = with `last_modified` markers go by their segment's time.
+        markers_by_key: True = markers are looked up in the map by their key's bytes (KAFKA-14055).
+        legacy_horizon_ms: The pass-wide horizon of `last_modified`, in ms; None = none.
+        legacy_last_modified: (base, end exclusive, last modified in ms) to use instead of the
+            segments' own times; None = use those.
+        last_cleaning: (end offset exclusive, time in ms) of the last finished pass, for
+            `cleaning_checkpoint`; None = there was none.
+    """
+
+    strategy: Strategy
+    fix: Fix
+    removal: TombstoneRemoval
+    is_tombstone: TombstoneMark
+    full_map: bool
+    first_dirty_offset: int
+    upper_bound: int
+    now_ms: int
+    delete_retention_ms: int
+    last_records: Mapping[int, LastRecord] = field(default_factory=dict)
+    map_capacity: int | None = None
+    given_map: OffsetMap | None = None
+    rescan: bool = False
+    segment_bytes: int | None = None
+    max_message_bytes: int | None = None
+    removal_limit: int = 0
+    stamp_beyond_map: bool = True
+    markers_like_tombstones: bool = False
+    markers_by_key: bool = False
+    legacy_horizon_ms: int | None = None
+    legacy_last_modified: tuple[tuple[int, int, int], ...] | None = None
+    last_cleaning: tuple[int, int] | None = None
+
+
+@dataclass(slots=True)
+class Cleaning:
+    """What a pass did: the new segments for the `replaced` first ones, and why each record went.
+
+    Attributes:
+        segments: What takes the place of the covered segments.
+        replaced: How many segments were covered.
+        next_dirty_offset: The cleaner checkpoint after the pass (exclusive end of what was mapped).
+        protected_offset: The record that the fix keeps whatever it is; None = none below the bound.
+        removed: Reason -> the records that went for it, in offset order.
+        winners: The offset map of the pass: key -> the record that beat the superseded ones.
+        evicted_markers: Offset of a marker -> offset of the user record whose key has its bytes.
+        emptied: Last offsets of batches whose header was kept without records.
+        dropped: Last offsets of batches that were already empty and are gone now.
+        horizons: (base offset, delete horizon in ms) of the batches that got one in this pass.
+        oversized: (base offset, bytes) of batches that a horizon made larger than allowed.
+        messages_read: Records the copying pass looked at; those of batches dropped whole are not.
+        messages_written: Records it kept.
+    """
+
+    segments: list[Segment]
+    replaced: int
+    next_dirty_offset: int
+    protected_offset: int | None = None
+    removed: dict[str, list[Record]] = field(
+        default_factory=lambda: {reason: [] for reason in REASONS}
+    )
+    winners: dict[str, Record] = field(default_factory=dict)
+    evicted_markers: dict[int, int] = field(default_factory=dict)
+    emptied: list[int] = field(default_factory=list)
+    dropped: list[int] = field(default_factory=list)
+    horizons: list[tuple[int, int]] = field(default_factory=list)
+    oversized: list[tuple[int, int]] = field(default_factory=list)
+    messages_read: int = 0
+    messages_written: int = 0
+
+    @property
+    def removals(self) -> tuple[Removal, ...]:
+        """Every removal with its reason, in offset order."""
+        found = [
+            Removal(record.offset, record.uid, record.key, reason, self._winner(reason, record))
+            for reason, records in self.removed.items()
+            for record in records
+        ]
+        return tuple(sorted(found))
+
+    def _winner(self, reason: str, record: Record) -> int | None:
+        if reason != "superseded":
+            return None
+        if record.key is None:
+            return self.evicted_markers[record.offset]
+        return self.winners[record.key].offset

@@ -1,0 +1,231 @@
+"""What a log knows of its producers: last batches, sequence numbers, open transactions (KIP-98).
+
+Every replica keeps it as it appends, leader or follower, and derives it again from its log after a
+restart or a truncation. Source: ProducerStateManager, ProducerStateEntry, ProducerAppendInfo.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sim.log.record import Batch, Control
+
+REMEMBERED_BATCHES = 5
+"""Batches per producer in which a repetition is recognised (NUM_BATCHES_TO_RETAIN)."""
+
+MAX_SEQUENCE = 2**31 - 1
+"""After it sequence numbers start again at 0 (DefaultRecordBatch.incrementSequence)."""
+
+
+class AbortedTransaction(NamedTuple):
+    """One entry of a segment's index of aborted transactions (AbortedTxn).
+
+    Attributes:
+        producer_id: Who wrote it.
+        first_offset: Base offset of its first batch.
+        last_offset: Offset of its ABORT marker (inclusive).
+        last_stable_offset: First offset of the oldest other open transaction when the marker came,
+            else the offset after the marker.
+    """
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class SentBatch(NamedTuple):
+    """A data batch as its producer numbered it; all bounds are inclusive."""
+
+    first_sequence: int
+    last_sequence: int
+    first_offset: int
+    last_offset: int
+
+
+class LastRecord(NamedTuple):
+    """What the cleaner keeps of an active producer (UnifiedLog.lastRecordsOfActiveProducers).
+
+    Attributes:
+        offset: Last offset of its newest data batch; None when only markers came in its epoch.
+        epoch: Its epoch.
+    """
+
+    offset: int | None
+    epoch: int
+
+
+@dataclass(slots=True)
+class Producer:
+    """One producer.
+
+    Attributes:
+        epoch: Its newest epoch.
+        last_timestamp_ms: Timestamp of its newest batch or marker in ms; expiry counts from it.
+        batches: Its newest data batches of this epoch, oldest first.
+        open_since: Base offset of its open transaction; None without one.
+        numbered: True once a sequence number or a marker came; others are not protected.
+    """
+
+    epoch: int
+    last_timestamp_ms: int
+    batches: deque[SentBatch] = field(default_factory=lambda: deque(maxlen=REMEMBERED_BATCHES))
+    open_since: int | None = None
+    numbered: bool = False
+
+    def sees(self, epoch: int) -> None:
+        """A new epoch starts without batches (ProducerStateEntry.maybeUpdateProducerEpoch)."""
+        if epoch != self.epoch:
+            self.epoch = epoch
+            self.batches.clear()
+
+
+class ProducerStates:
+    """The producers of one log by id.
+
+    Attributes:
+        producers: Those that are known and not expired.
+        ended: (first offset, marker offset) of decided transactions that may still be undecided for
+            readers: their marker was not below the high watermark yet.
+    """
+
+    __slots__ = ("ended", "producers")
+
+    def __init__(self) -> None:
+        """Nobody is known."""
+        self.producers: dict[int, Producer] = {}
+        self.ended: list[tuple[int, int]] = []
+
+    def note(self, batch: Batch) -> AbortedTransaction | None:
+        """Take in a batch that was appended; an ABORT that closes a transaction is returned.
+
+        An empty control batch says nothing any more (ProducerAppendInfo.append); a data batch
+        without sequence numbers opens a transaction but leaves nothing to remember.
+        """
+        producer_id = batch.producer_id
+        control = batch.control
+        if producer_id < 0 or (control is not None and not batch.records):
+            return None
+        producer = self.producers.get(producer_id)
+        if producer is None:
+            producer = Producer(batch.producer_epoch, batch.timestamp_ms)
+            self.producers[producer_id] = producer
+        producer.sees(batch.producer_epoch)
+        producer.last_timestamp_ms = batch.timestamp_ms
+        if control is not None:
+            producer.numbered = True
+            return self._end(producer_id, producer, batch)
+        if batch.transactional and producer.open_since is None:
+            producer.open_since = batch.base_offset
+        first = batch.base_sequence
+        if first >= 0:
+            producer.numbered = True
+            last = advance_sequence(first, batch.last_offset - batch.base_offset)
+            producer.batches.append(SentBatch(first, last, batch.base_offset, batch.last_offset))
+        return None
+
+    def _end(
+        self, producer_id: int, producer: Producer, marker: Batch
+    ) -> AbortedTransaction | None:
+        first, producer.open_since = producer.open_since, None
+        if first is None:
+            return None
+        offset = marker.base_offset
+        self.ended.append((first, offset))
+        if marker.control is not Control.ABORT:
+            return None
+        still_open = [p.open_since for p in self.producers.values() if p.open_since is not None]
+        return AbortedTransaction(
+            producer_id, first, offset, min(still_open, default=marker.last_offset + 1)
+        )
+
+    def first_unstable_offset(self, below: int) -> int | None:
+        """First offset of the oldest transaction without a marker below `below` (exclusive).
+
+        Transactions that are decided below it are forgotten: `below` is the high watermark, which
+        does not go back but by truncation. Source: ProducerStateManager.firstUnstableOffset.
+        """
+        if self.ended:
+            self.ended = [pair for pair in self.ended if pair[1] >= below]
+        unstable = [first for first, _ in self.ended]
+        unstable += [p.open_since for p in self.producers.values() if p.open_since is not None]
+        return min(unstable, default=None)
+
+    def last_records(self) -> dict[int, LastRecord]:
+        """What to keep of each producer; those without sequence numbers or markers are left out."""
+        return {
+            producer_id: LastRecord(
+                producer.batches[-1].last_offset if producer.batches else None, producer.epoch
+            )
+            for producer_id, producer in self.producers.items()
+            if producer.numbered
+        }
+
+    def last_sequences(self) -> dict[int, int]:
+        """Producer id -> its newest sequence number; -1 when only markers came in its epoch."""
+        return {
+            producer_id: producer.batches[-1].last_sequence if producer.batches else -1
+            for producer_id, producer in self.producers.items()
+            if producer.numbered
+        }
+
+    def overtaken(self, producer_id: int, first_sequence: int) -> SentBatch | None:
+        """The newest batch of a producer, if that or an older one has this sequence number.
+
+        For a producer with one batch in flight, whatever is not above the newest is a repetition.
+        """
+        producer = self.producers.get(producer_id)
+        if producer is None or not producer.batches:
+            return None
+        newest = producer.batches[-1]
+        return newest if first_sequence <= newest.last_sequence else None
+
+    def has_open(self, producer_id: int) -> bool:
+        """True while the producer has a transaction open."""
+        producer = self.producers.get(producer_id)
+        return producer is not None and producer.open_since is not None
+
+    def repeated(
+        self, producer_id: int, epoch: int, first_sequence: int, last_sequence: int
+    ) -> SentBatch | None:
+        """The remembered batch that a retry repeats (ProducerStateEntry.findDuplicateBatch)."""
+        producer = self.producers.get(producer_id)
+        if producer is None or producer.epoch != epoch:
+            return None
+        sequences = (first_sequence, last_sequence)
+        return next((sent for sent in producer.batches if sent[:2] == sequences), None)
+
+    def expire(self, *, now_ms: int, after_ms: int) -> tuple[int, ...]:
+        """Forget producers that were silent for `after_ms` and have no open transaction.
+
+        Returns their ids. Source: ProducerStateManager.isProducerExpired.
+        """
+        silent = tuple(
+            producer_id
+            for producer_id, producer in self.producers.items()
+            if producer.open_since is None and now_ms - producer.last_timestamp_ms >= after_ms
+        )
+        for producer_id in silent:
+            del self.producers[producer_id]
+        return silent
+
+    def rebuild(self, batches: Iterable[Batch]) -> list[AbortedTransaction]:
+        """Forget everything and read a log again; returns the aborted transactions it holds.
+
+        What a cleaner has taken away is not seen; a batch that it kept empty still counts.
+        """
+        self.producers = {}
+        self.ended = []
+        return [ended for batch in batches if (ended := self.note(batch)) is not None]
+
+
+def advance_sequence(sequence: int, by: int) -> int:
+    """The sequence number `by` after `sequence`, with its wrap from 2^31 - 1 to 0."""
+    return (sequence + by) % (MAX_SEQUENCE + 1)
+
+
+NOBODY: Mapping[int, LastRecord] = {}
+"""No active producers."""
