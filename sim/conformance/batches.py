@@ -1,0 +1,157 @@
+"""Batches of a log file as Kafka's bytes, written by Kafka's own `DefaultRecordBatch`.
+
+Not by `MemoryRecordsBuilder`, which refuses or recomputes what a log file may well say: a largest
+timestamp above those of the records that are left, a producer without sequence.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import jpype
+
+from sim.conformance.jvm import java_class
+from sim.errors import BadInput
+
+NOTHING = -1
+"""Kafka's "none" for a timestamp, a producer, an epoch of a producer, a sequence."""
+MAGIC = 2
+MARKERS = {"ABORT": 0, "COMMIT": 1}
+_INT = range(-(2**31), 2**31)
+
+
+class BatchWriter:
+    """Turns batches of a log file into bytes of a segment."""
+
+    def __init__(self) -> None:
+        self._batch = java_class(
+            "common.record.internal.DefaultRecordBatch", "common.record.DefaultRecordBatch"
+        )
+        self._record = java_class(
+            "common.record.internal.DefaultRecord", "common.record.DefaultRecord"
+        )
+        self._compression = java_class(
+            "common.record.CompressionType", "common.record.internal.CompressionType"
+        ).NONE
+        self._create_time = java_class("common.record.TimestampType").CREATE_TIME
+        self._header = java_class("common.header.internals.RecordHeader")
+        self._headers = jpype.JArray(java_class("common.header.Header"))
+        self._output = java_class("common.utils.ByteBufferOutputStream")
+        self._data_output = java_class("java.io.DataOutputStream")
+        self._buffer = java_class("java.nio.ByteBuffer")
+        self._overhead = int(self._batch.RECORD_BATCH_OVERHEAD)
+        self._has_horizons = _parameters(self._batch, "writeHeader") > 16
+
+    def segment(self, batches: Iterable[Mapping[str, Any]]) -> bytes:
+        """The bytes of these batches, one after the other."""
+        return b"".join(self.batch(batch) for batch in batches)
+
+    def batch(self, batch: Mapping[str, Any]) -> bytes:
+        """The bytes of one batch, its checksum included.
+
+        Raises:
+            BadInput: A number does not fit where Kafka keeps it.
+        """
+        records = batch["records"]
+        base, horizon = batch["base_offset"], batch.get("delete_horizon_ms")
+        base_time = _base_timestamp(records) if horizon is None else horizon
+        output = self._output(self._overhead + 64)
+        output.position(self._overhead)
+        data = self._data_output(output)
+        for record in records:
+            self._write(data, record, base, base_time)
+        size = int(output.buffer().position())
+        flags = [bool(batch.get("transactional")), batch.get("control") is not None]
+        if self._has_horizons:
+            flags.append(horizon is not None)
+        buffer = output.buffer()
+        buffer.position(0)
+        try:
+            self._batch.writeHeader(
+                buffer,
+                base,
+                _delta(batch["last_offset"] - base),
+                size,
+                MAGIC,
+                self._compression,
+                self._create_time,
+                base_time,
+                _largest_timestamp(batch),
+                _number(batch, "producer_id", NOTHING),
+                _number(batch, "producer_epoch", NOTHING),
+                _number(batch, "base_sequence", NOTHING),
+                *flags,
+                _number(batch, "epoch", 0),
+                len(records),
+            )
+        except (OverflowError, TypeError) as error:
+            raise BadInput(f"batch at offset {base}: Kafka cannot hold it: {error}") from None
+        return bytes(buffer.array())[:size]
+
+    def _write(self, data: Any, record: Mapping[str, Any], base: int, base_time: int) -> None:
+        time = record.get("timestamp_ms")
+        headers = record.get("headers") or ()
+        self._record.writeTo(
+            data,
+            _delta(record["offset"] - base),
+            (NOTHING if time is None else time) - base_time,
+            self._wrapped(_key(record)),
+            self._wrapped(_value(record)),
+            self._headers([self._header(name, _bytes(value)) for name, value in headers]),
+        )
+
+    def _wrapped(self, content: bytes | None) -> Any:
+        return None if content is None else self._buffer.wrap(content)
+
+
+def _parameters(of: Any, method: str) -> int:
+    return max(
+        len(each.getParameterTypes())
+        for each in of.class_.getDeclaredMethods()
+        if each.getName() == method
+    )
+
+
+def _number(batch: Mapping[str, Any], name: str, default: int) -> int:
+    value = batch.get(name)
+    return default if value is None else int(value)
+
+
+def _delta(delta: int) -> int:
+    if delta not in _INT:
+        raise BadInput(f"offset delta {delta}: Kafka keeps the offsets of a batch in 31 bits")
+    return delta
+
+
+def _base_timestamp(records: Sequence[Mapping[str, Any]]) -> int:
+    """What Kafka writes: the first record's, none for a batch without records."""
+    return _number(records[0], "timestamp_ms", NOTHING) if records else NOTHING
+
+
+def _largest_timestamp(batch: Mapping[str, Any]) -> int:
+    if batch.get("timestamp_ms") is not None:
+        return int(batch["timestamp_ms"])
+    return max((_number(each, "timestamp_ms", NOTHING) for each in batch["records"]), default=-1)
+
+
+def _key(record: Mapping[str, Any]) -> bytes | None:
+    """A marker's key is its version and its type (ControlRecordType)."""
+    marker = record.get("marker")
+    return _bytes(record.get("key")) if marker is None else struct.pack(">hh", 0, MARKERS[marker])
+
+
+def _value(record: Mapping[str, Any]) -> bytes | None:
+    """A marker's value is its version and the coordinator's epoch (EndTransactionMarker)."""
+    return _bytes(record.get("value")) if record.get("marker") is None else struct.pack(">hi", 0, 0)
+
+
+def _bytes(value: object) -> bytes | None:
+    if value is None:
+        return None
+    if isinstance(value, dict):
+        return bytes.fromhex(value["hex"])
+    if isinstance(value, int):
+        return struct.pack(">q", value)
+    return str(value).encode()

@@ -1,0 +1,209 @@
+"""Apache Kafka's own log cleaner as an oracle: a log file goes in, Kafka's answer comes out.
+
+`python -m sim.conformance.kafka FILE` prints that answer.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jpype
+
+from sim.conformance.batches import BatchWriter
+from sim.conformance.jars import KAFKA_VERSION
+from sim.conformance.jvm import start_jvm
+from sim.conformance.modern import ModernKafka, ModernLog, Pass
+from sim.conformance.reading import Answer, SegmentReader, aborted
+from sim.errors import BadInput
+
+FAST = Path("/dev/shm")  # noqa: S108 - a folder in memory, where there is one
+PRESET = "kafka-4.0"
+
+
+class KafkaCleaner:
+    """Answers log files as Kafka would.
+
+    Args:
+        version: The Kafka release. A process can have one only.
+        cache: Where its jars are kept, as for `kafka_jars`.
+
+    Raises:
+        BadInput: There is no Java, no such release, or it cannot be driven.
+    """
+
+    def __init__(self, version: str = KAFKA_VERSION, *, cache: Path | None = None) -> None:
+        start_jvm(version, cache=cache)
+        self.version = version
+        self._kafka = ModernKafka()
+        self._writer = BatchWriter()
+        self._reader = SegmentReader()
+
+    def answer(self, document: Mapping[str, Any]) -> Answer:
+        """What `replog clean --json` must answer, without the reasons of removals.
+
+        Args:
+            document: A log file with a preset that this release is the origin of.
+
+        Returns:
+            `{"steps": [...]}`: one object for each step.
+
+        Raises:
+            BadInput: Kafka refuses the log, or cannot be asked this.
+        """
+        rules = document.get("rules") or {}
+        if rules.get("preset", PRESET) != PRESET:
+            raise BadInput(f"rules.preset: Kafka {self.version} answers for {PRESET} only")
+        folder = FAST if FAST.is_dir() else None
+        with tempfile.TemporaryDirectory(prefix="replog-", dir=folder) as parent:
+            home = Path(parent) / "log-0"
+            home.mkdir()
+            try:
+                return self._run(document, home, int(rules.get("delete_retention_ms", 86_400_000)))
+            except jpype.JException as error:
+                raise BadInput(f"Kafka {self.version}: {error}") from None
+
+    def _run(self, document: Mapping[str, Any], home: Path, retention_ms: int) -> Answer:
+        controls: dict[int, str] = {}
+        for base, batches in _segments(document["segments"]):
+            _note_controls(batches, controls)
+            (home / f"{base:020}.log").write_bytes(self._writer.segment(batches))
+        log = self._kafka.open_log(home, retention_ms=retention_ms)
+        try:
+            steps = []
+            most_keys = _records(document) + 1
+            for step in document["steps"]:
+                if step["op"] == "clean":
+                    own = _clean(log, step, most_keys=most_keys)
+                else:
+                    own = self._step(log, step, controls)
+                steps.append({**own, **self._state(log, controls)})
+            return {"steps": steps}
+        finally:
+            log.close()
+
+    def _step(self, log: ModernLog, step: Mapping[str, Any], controls: dict[int, str]) -> Answer:
+        match step["op"]:
+            case "append":
+                _note_controls(step["batches"], controls)
+                for batch in step["batches"]:
+                    log.append(self._writer.batch(batch))
+                if step.get("roll_after"):
+                    log.roll()
+            case "roll":
+                log.roll()
+            case "reload":
+                log.reload()
+            case "produce_duplicate":
+                return self._duplicate(log, step)
+            case other:
+                raise BadInput(f"no such step: {other}")
+        return {}
+
+    def _duplicate(self, log: ModernLog, step: Mapping[str, Any]) -> Answer:
+        batch = {
+            "base_offset": 0,
+            "last_offset": len(step["keys"]) - 1,
+            "records": [{"offset": at, "key": key} for at, key in enumerate(step["keys"])],
+            "producer_id": step["producer_id"],
+            "producer_epoch": step["producer_epoch"],
+            "base_sequence": step["base_sequence"],
+        }
+        found = log.duplicate(self._writer.batch(batch), producer_id=step["producer_id"])
+        if found is None:
+            return {"duplicate": False}
+        return {"duplicate": True, "first_offset": found[0], "last_offset": found[1]}
+
+    def _state(self, log: ModernLog, controls: Mapping[int, str]) -> Answer:
+        batches: list[Answer] = []
+        tombstones: list[int] = []
+        for base, records in log.segments():
+            content = self._reader.segment(records, base_offset=base, controls=controls)
+            batches += content.batches
+            tombstones += content.tombstones
+        return {
+            "batches": batches,
+            "surviving_offsets": [at for batch in batches for at in batch["record_offsets"]],
+            "tombstone_offsets": tombstones,
+            "log_end_offset": log.log_end_offset(),
+            "last_sequences": {
+                str(producer): sequence
+                for producer, sequence in sorted(log.last_sequences().items())
+            },
+            "aborted_txns": [aborted(entry) for entry in log.aborted_transactions()],
+        }
+
+
+def _clean(log: ModernLog, step: Mapping[str, Any], *, most_keys: int) -> Answer:
+    first_dirty, wanted = int(step["first_dirty_offset"]), int(step["upper_bound"])
+    bases = [base for base, _ in log.segments()]
+    bound = max((base for base in bases if base <= wanted), default=bases[0])
+    now_ms = int(step["now_ms"])
+    capacity = int(step.get("map_capacity", most_keys))
+    if "offset_map" in step or step.get("forced_rescan"):
+        given = {key.encode(): int(at) for key, at in step.get("offset_map", {}).items()}
+        latest = int(step["map_latest_offset"])
+        done = log.clean_by(given, latest, now_ms=now_ms, upper_bound=bound)
+    elif first_dirty < bound and capacity > 0:
+        done = log.clean(
+            now_ms=now_ms, first_dirty_offset=first_dirty, upper_bound=bound, capacity=capacity
+        )
+    else:  # Kafka's manager starts no such pass, and its cleaner refuses a map without room
+        done = Pass(first_dirty, 0, 0, 0)
+    answer = done._asdict()
+    return answer if bound == wanted else {**answer, "effective_upper_bound": bound}
+
+
+def _segments(segments: Sequence[Any]) -> Iterator[tuple[int, Sequence[Mapping[str, Any]]]]:
+    """Base offset and batches of each segment; an empty one starts where the last one ended."""
+    end = 0
+    for segment in segments:
+        batches = segment["batches"] if isinstance(segment, dict) else segment
+        base = batches[0]["base_offset"] if batches else end
+        if isinstance(segment, dict):
+            base = segment["base_offset"]
+        end = batches[-1]["last_offset"] + 1 if batches else base
+        yield base, batches
+
+
+def _note_controls(batches: Iterable[Mapping[str, Any]], controls: dict[int, str]) -> None:
+    controls.update(
+        (batch["last_offset"], batch["control"])
+        for batch in batches
+        if batch.get("control") is not None
+    )
+
+
+def _records(document: Mapping[str, Any]) -> int:
+    batches = [batch for _, batches in _segments(document["segments"]) for batch in batches]
+    for step in document["steps"]:
+        batches += step.get("batches", ())
+    return sum(len(batch["records"]) for batch in batches)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print Kafka's answer for the log file that is named; 2 when that cannot be done."""
+    if len(arguments) != 1:
+        sys.stderr.write("usage: python -m sim.conformance.kafka FILE\n")
+        return 2
+    try:
+        with Path(arguments[0]).open(encoding="utf-8") as file:
+            document = json.load(file)
+        answer = KafkaCleaner().answer(document)
+    except BadInput as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    except (OSError, ValueError) as error:
+        sys.stderr.write(f"{arguments[0]}: {error}\n")
+        return 2
+    json.dump(answer, sys.stdout, indent=1)
+    sys.stdout.write("\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
