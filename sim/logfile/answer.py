@@ -1,0 +1,114 @@
+"""What `replog clean --json` answers to a log file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sim.compaction import TOMBSTONE_MARKS, Cleaning
+from sim.log import Batch, Log
+from sim.logfile.file import LogFile, log_file_from
+from sim.logfile.play import PassDone, StepDone, play
+from sim.logfile.steps import ProduceDuplicate
+from sim.trace import Removal
+
+Answer = dict[str, Any]
+
+REASONS = {
+    "tombstone": "tombstone past its horizon",
+    "aborted": "aborted",
+    "marker": "marker past its horizon",
+    "no key": "no key",
+}
+"""Why a record went, in the words of a log file; superseded ones name their winner."""
+
+
+def answer(document: dict[str, Any]) -> Answer:
+    """What comes of a log file: `{"steps": [...]}`, one object per step, in order.
+
+    Raises:
+        BadInput: `path: what is wrong`, for what no log file may say.
+    """
+    return answer_to(log_file_from(document))
+
+
+def answer_to(file: LogFile) -> Answer:
+    """The same for a log file that was read."""
+    return {"steps": [step_answer(done, file) for done in play(file)]}
+
+
+def step_answer(done: StepDone, file: LogFile) -> Answer:
+    """What came of one step; the log must not have moved on yet."""
+    out = log_answer(done.log, file.rules.rules.tombstone_mark)
+    if done.done is not None:
+        out |= pass_answer(done.done)
+    if isinstance(done.step, ProduceDuplicate):
+        out["duplicate"] = done.repeated is not None
+        if done.repeated is not None:
+            out["first_offset"] = done.repeated.first_offset
+            out["last_offset"] = done.repeated.last_offset
+    return out
+
+
+def log_answer(log: Log, tombstone_mark: str) -> Answer:
+    """The whole log as it is now, producers and aborted transactions included."""
+    is_tombstone = TOMBSTONE_MARKS[tombstone_mark]
+    batches = list(log.batches())
+    return {
+        "batches": [
+            batch_answer(batch, segment.base_offset)
+            for segment in log.segments
+            for batch in segment.batches
+        ],
+        "surviving_offsets": [record.offset for batch in batches for record in batch.records],
+        "tombstone_offsets": [
+            record.offset
+            for batch in batches
+            if batch.control is None
+            for record in batch.records
+            if is_tombstone(record)
+        ],
+        "log_end_offset": log.log_end_offset,
+        "last_sequences": {
+            str(producer_id): sequence
+            for producer_id, sequence in sorted(log.producers.last_sequences().items())
+        },
+        "aborted_txns": [entry._asdict() for segment in log.segments for entry in segment.aborted],
+    }
+
+
+def batch_answer(batch: Batch, segment: int) -> Answer:
+    """One batch; `segment` is the base offset of its segment."""
+    return {
+        "base_offset": batch.base_offset,
+        "last_offset": batch.last_offset,
+        "record_offsets": [record.offset for record in batch.records],
+        "delete_horizon_ms": batch.delete_horizon_ms,
+        "control": None if batch.control is None else batch.control.value,
+        "max_timestamp_ms": batch.timestamp_ms,
+        "segment": segment,
+    }
+
+
+def pass_answer(done: PassDone) -> Answer:
+    """What one pass did."""
+    cleaning = done.cleaning
+    return {
+        "effective_upper_bound": done.plan.upper_bound,
+        "next_dirty_offset": cleaning.next_dirty_offset,
+        "messages_read": cleaning.messages_read,
+        "messages_written": cleaning.messages_written,
+        "invalid_messages": len(cleaning.removed["no key"]),
+        "removed": removed(cleaning),
+    }
+
+
+def removed(cleaning: Cleaning) -> dict[str, str]:
+    """Why each record went in this pass, by offset."""
+    return {str(removal.offset): reason_of(removal) for removal in cleaning.removals}
+
+
+def reason_of(removal: Removal) -> str:
+    """Why a record went."""
+    if removal.reason == "superseded":
+        return f"superseded by {removal.winner_offset}"
+    return REASONS[removal.reason]

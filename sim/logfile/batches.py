@@ -1,0 +1,168 @@
+"""Batches and records of a log file: what each field means, and what no log could hold."""
+
+from __future__ import annotations
+
+from sim.log import Batch, Control, Record, control_batch
+from sim.log.producers import MAX_SEQUENCE
+from sim.log.record import BATCH_HEADER_BYTES, size_of
+from sim.logfile.reading import MAX_LONG, Fields, as_integer, as_list, as_text, complain, shown
+from sim.logfile.rules import LogRules
+
+BATCH_FIELDS = (
+    "base_offset",
+    "last_offset",
+    "epoch",
+    "producer_id",
+    "producer_epoch",
+    "base_sequence",
+    "transactional",
+    "control",
+    "timestamp_ms",
+    "delete_horizon_ms",
+    "records",
+    "magic",
+)
+RECORD_FIELDS = ("offset", "key", "value", "timestamp_ms", "headers", "marker", "flag")
+MARKERS = (Control.COMMIT.value, Control.ABORT.value)
+MAGIC = 2
+"""The batch format that is modelled; older ones have neither producers nor delete horizons."""
+
+
+def batch_at(value: object, path: str, rules: LogRules) -> Batch:
+    """The batch at `path` of a log file.
+
+    Raises:
+        BadInput: A field is missing, unknown or of the wrong kind; offsets do not ascend or lie
+            outside the batch; it is a marker that no transaction could have.
+    """
+    fields = Fields(value, path, BATCH_FIELDS)
+    fields.require("base_offset", "last_offset", "records")
+    base = fields.integer("base_offset")
+    last = fields.integer("last_offset", minimum=0)
+    if last < base:
+        fields.fail("last_offset", f"{last} is below the base offset {base}")
+    horizon = fields.maybe_integer("delete_horizon_ms")
+    _check_format(fields, horizon)
+    control = fields.choice("control", MARKERS)
+    records = _records(fields, base, last, rules, control=control)
+    producer_id = fields.integer("producer_id", -1, minimum=-1)
+    transactional = fields.boolean("transactional", default=False)
+    if transactional and producer_id < 0:
+        fields.fail("producer_id", "a transaction has a producer; allowed: 0 and above")
+    if control is not None:
+        _check_control(fields, base, last, records, transactional=transactional)
+    largest = max((record.timestamp_ms for record in records), default=-1)
+    return Batch(
+        base,
+        last,
+        fields.integer("epoch", 0, minimum=-1),
+        records,
+        fields.integer("timestamp_ms", largest, minimum=-1),
+        _size(records, base, control),
+        producer_id,
+        fields.integer("producer_epoch", -1, minimum=-1),
+        fields.integer("base_sequence", -1, minimum=-1, maximum=MAX_SEQUENCE),
+        transactional,
+        None if control is None else Control(control),
+        horizon,
+    )
+
+
+def _check_format(fields: Fields, horizon: int | None) -> None:
+    magic = fields.integer("magic", MAGIC)
+    if magic < MAGIC and horizon is not None:
+        fields.fail("delete_horizon_ms", f"batches of format {magic} have no delete horizon")
+    if magic != MAGIC:
+        fields.fail("magic", f"batches of format {magic} are not modelled; allowed: {MAGIC}")
+
+
+def _check_control(
+    fields: Fields, base: int, last: int, records: tuple[Record, ...], *, transactional: bool
+) -> None:
+    """A marker is one record, of a producer, in a transaction; an emptied one is just its header.
+
+    Its transaction's data may be gone, as it is after cleaning.
+    """
+    if fields.integer("producer_id", -1, minimum=-1) < 0:
+        fields.fail("producer_id", "a marker ends the transaction of a producer; it has none")
+    if not transactional:
+        fields.fail("transactional", "a marker ends a transaction; it cannot be false")
+    if last != base:
+        fields.fail("last_offset", f"a marker takes one offset; {last} is not {base}")
+    if len(records) > 1:
+        fields.fail("records", f"a control batch has one record, its marker, not {len(records)}")
+
+
+def _size(records: tuple[Record, ...], base: int, control: str | None) -> int:
+    if control is None:
+        return size_of(records, base_offset=base)
+    if not records:
+        return BATCH_HEADER_BYTES
+    return control_batch(base, epoch=0, control=Control(control), timestamp_ms=0).size_bytes
+
+
+def _records(
+    fields: Fields, base: int, last: int, rules: LogRules, *, control: str | None
+) -> tuple[Record, ...]:
+    found: list[Record] = []
+    for path, value in fields.items("records"):
+        record = _record(value, path, rules, control=control)
+        if found and record.offset <= found[-1].offset:
+            complain(f"{path}.offset", f"{record.offset} is not above {found[-1].offset}")
+        if not base <= record.offset <= last:
+            complain(f"{path}.offset", f"{record.offset} is outside its batch, {base} to {last}")
+        found.append(record)
+    return tuple(found)
+
+
+def _record(value: object, path: str, rules: LogRules, *, control: str | None) -> Record:
+    fields = Fields(value, path, RECORD_FIELDS)
+    offset = fields.integer("offset")
+    key, text = fields.maybe_text("key"), fields.maybe_text("value")
+    marker = fields.choice("marker", MARKERS)
+    if control is None and marker is not None:
+        fields.fail("marker", f"{marker} stands outside a control batch")
+    if control is not None:
+        if marker is None:
+            fields.fail("marker", f"missing; the record of a control batch has it: {control}")
+        if marker != control:
+            fields.fail("marker", f"{marker} stands in a control batch that says {control}")
+        for name, given in (("key", key), ("value", text)):
+            if given is not None:
+                fields.fail(name, f"a marker has none, not {shown(given)}")
+    return Record(
+        offset,
+        key,
+        text,
+        fields.integer("timestamp_ms", -1, minimum=-1),
+        _headers(fields, rules) if fields.has("headers") else (),
+        fields.boolean("flag", default=text is None and control is None),
+        uid=offset + 1,
+    )
+
+
+def _headers(fields: Fields, rules: LogRules) -> tuple[tuple[str, bytes], ...]:
+    found = []
+    for path, pair in fields.items("headers"):
+        items = as_list(pair, path)
+        if len(items) != 2:
+            complain(path, f"expected [name, value], not {shown(pair)}")
+        found.append((as_text(items[0], f"{path}[0]"), _content(items[1], f"{path}[1]", rules)))
+    return tuple(found)
+
+
+def _content(value: object, path: str, rules: LogRules) -> bytes:
+    """A number in the form the rules read, raw bytes in hexadecimal, or text as UTF-8."""
+    if isinstance(value, str):
+        return as_text(value, path).encode()
+    if value is None:
+        return b""
+    if isinstance(value, dict):
+        digits = Fields(value, path, ("hex",)).maybe_text("hex")
+        try:
+            return bytes.fromhex(digits if digits is not None else "?")
+        except ValueError:
+            complain(f"{path}.hex", f"expected pairs of hexadecimal digits, not {shown(digits)}")
+    if type(value) is not int:
+        complain(path, f'expected a whole number, text or {{"hex": "80"}}, not {shown(value)}')
+    return rules.encode(as_integer(value, path, minimum=-MAX_LONG - 1))

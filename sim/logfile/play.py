@@ -1,0 +1,183 @@
+"""Doing the steps of a log file to a log, one cleaner and no cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sim.compaction import (
+    FIXES,
+    TOMBSTONE_MARKS,
+    TOMBSTONE_REMOVALS,
+    Cleaning,
+    CleaningPass,
+    OffsetMap,
+    clean,
+    strategy_for,
+)
+from sim.log import Log, Record, Segment
+from sim.log.producers import SentBatch, advance_sequence
+from sim.logfile.file import LogFile
+from sim.logfile.rules import LogRules
+from sim.logfile.steps import Append, Clean, ProduceDuplicate, Reload, Roll, Step
+
+
+@dataclass(frozen=True, slots=True)
+class PassDone:
+    """One cleaning pass that was run.
+
+    Attributes:
+        plan: What the cleaner was given.
+        cleaning: What it did.
+    """
+
+    plan: CleaningPass
+    cleaning: Cleaning
+
+
+@dataclass(frozen=True, slots=True)
+class StepDone:
+    """A step, and what came of it; the log itself has moved on to after the step.
+
+    Attributes:
+        number: Number of the step, from 1.
+        step: The step.
+        log: The log after it; later steps change it.
+        done: The pass, if it was one.
+        repeated: The batch that a retry repeats, if it was one and there is one.
+    """
+
+    number: int
+    step: Step
+    log: Log
+    done: PassDone | None = None
+    repeated: SentBatch | None = None
+
+
+def play(file: LogFile) -> Iterator[StepDone]:
+    """Do the steps of a log file in order; look at the log before asking for the next one."""
+    log = log_of(file)
+    cleaned: tuple[int, int] | None = None
+    for number, step in enumerate(file.steps, start=1):
+        done, repeated = None, None
+        if isinstance(step, Clean):
+            done = _clean(log, step, file.rules, cleaned)
+            cleaned = (done.cleaning.next_dirty_offset, step.now_ms)
+        elif isinstance(step, Append):
+            for batch in step.batches:
+                log.append(batch, now_ms=0)
+            if step.roll_after:
+                _roll(log)
+        elif isinstance(step, Roll):
+            _roll(log)
+        elif isinstance(step, Reload):
+            log.producers.rebuild(log.batches())
+        elif isinstance(step, ProduceDuplicate):
+            repeated = _repeated(log, step)
+        yield StepDone(number, step, log, done, repeated)
+
+
+def log_of(file: LogFile) -> Log:
+    """The log before the first step, producers and aborted transactions derived from it."""
+    log = Log()
+    log.segments = []
+    for written in file.segments:
+        segment = Segment(written.base_offset)
+        for batch in written.batches:
+            segment.append(batch, now_ms=0)
+            log.epochs.assign(batch.epoch, batch.base_offset)
+            aborted = log.producers.note(batch)
+            if aborted is not None:
+                segment.aborted.append(aborted)
+        log.segments.append(segment)
+    last = log.last_batch()
+    log.log_start_offset = log.segments[0].base_offset
+    log.log_end_offset = max(log.active.base_offset, 0 if last is None else last.last_offset + 1)
+    return log
+
+
+def _roll(log: Log) -> None:
+    """A new active segment, unless the active one is empty."""
+    if log.active.batches:
+        log.roll(now_ms=0)
+
+
+def _repeated(log: Log, step: ProduceDuplicate) -> SentBatch | None:
+    last = advance_sequence(step.base_sequence, step.count - 1)
+    return log.producers.repeated(step.producer_id, step.producer_epoch, step.base_sequence, last)
+
+
+def _clean(
+    log: Log, step: Clean, rules: LogRules, last_cleaning: tuple[int, int] | None
+) -> PassDone:
+    """Run one pass and swap its segments in."""
+    for segment in log.segments:
+        known = rules.last_modified_ms
+        segment.last_modified_ms = step.now_ms if known is None else known
+    plan = _plan(log, step, rules, last_cleaning)
+    covers = any(segment.base_offset < plan.upper_bound for segment in log.segments)
+    if covers:
+        cleaning = clean(log.segments, plan)
+        log.replace_segments(cleaning.replaced, cleaning.segments)
+    else:
+        cleaning = Cleaning([], 0, step.first_dirty_offset)
+    return PassDone(plan, cleaning)
+
+
+def _plan(
+    log: Log, step: Clean, rules: LogRules, last_cleaning: tuple[int, int] | None
+) -> CleaningPass:
+    values = rules.rules
+    return CleaningPass(
+        strategy=strategy_for(
+            values.strategy, header=values.strategy_header, header_form=values.header_form
+        ),
+        fix=FIXES[values.fix],
+        removal=TOMBSTONE_REMOVALS[values.tombstone_removal],
+        is_tombstone=TOMBSTONE_MARKS[values.tombstone_mark],
+        full_map=values.map_range == "full",
+        first_dirty_offset=step.first_dirty_offset,
+        upper_bound=effective_bound(log.segments, step.upper_bound),
+        now_ms=step.now_ms,
+        delete_retention_ms=values.delete_retention_ms,
+        last_records=log.producers.last_records(),
+        map_capacity=step.map_capacity,
+        given_map=_given_map(step),
+        removal_limit=_removal_limit(log, step, values.tombstone_removal),
+        stamp_beyond_map=values.horizon_stamp == "on_sight",
+        markers_like_tombstones=values.marker_removal == "as_tombstones",
+        markers_by_key=values.marker_lookup == "by_key",
+        legacy_horizon_ms=_legacy_horizon_ms(log, step, values.delete_retention_ms),
+        last_cleaning=last_cleaning,
+    )
+
+
+def effective_bound(segments: list[Segment], upper_bound: int) -> int:
+    """The highest segment base at or below `upper_bound`; the log's first when none is."""
+    bases = [segment.base_offset for segment in segments]
+    return max((base for base in bases if base <= upper_bound), default=bases[0])
+
+
+def _given_map(step: Clean) -> OffsetMap | None:
+    """The map that the step gives; records in it stand for their offsets alone."""
+    if step.map_latest_offset is None:
+        return None
+    winners = {key: Record(offset, key, "") for key, offset in (step.offset_map or {}).items()}
+    # Nothing counts as inside its range, so that offsets alone decide.
+    return OffsetMap(winners, mapped_from=1 << 62, latest_offset=step.map_latest_offset)
+
+
+def _removal_limit(log: Log, step: Clean, removal: str) -> int:
+    """What the gated removal rules wait for: there is one replica, this one."""
+    return step.first_dirty_offset if removal == "coordinated" else log.log_end_offset
+
+
+def _legacy_horizon_ms(log: Log, step: Clean, delete_retention_ms: int) -> int:
+    """The horizon of a pass before KIP-534 in ms; 0 when no segment is below the dirty section.
+
+    Source: LogCleaner.clean in 2.8.
+    """
+    if step.delete_horizon_ms is not None:
+        return step.delete_horizon_ms
+    below = [s for s in log.segments if s.base_offset < step.first_dirty_offset]
+    return below[-1].last_modified_ms - delete_retention_ms if below else 0

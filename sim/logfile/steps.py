@@ -1,0 +1,171 @@
+"""The steps of a log file: what is done to the log, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sim.log import Batch
+from sim.log.producers import MAX_SEQUENCE
+from sim.logfile.batches import batch_at
+from sim.logfile.reading import MAX_LONG, Fields, as_integer, as_text, complain, shown
+from sim.logfile.rules import LogRules
+from sim.replication.rules import hint, listed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clean:
+    """One cleaning pass.
+
+    Attributes:
+        now_ms: The cleaner's clock in ms.
+        first_dirty_offset: Where the dirty section begins (inclusive).
+        upper_bound: Where the pass ends (exclusive); rounded down to a segment's base.
+        map_capacity: Most distinct keys; None = no limit. No meaning beside `offset_map` or
+            `forced_rescan`.
+        offset_map: Key -> offset, instead of a map that is built; None = build one.
+        map_latest_offset: Last offset (inclusive) that the given map, or the empty one, reaches.
+        forced_rescan: Nothing is dirty; run with an empty map all the same.
+        delete_horizon_ms: The pass-wide horizon of the rules before KIP-534, in ms; None = derive.
+    """
+
+    now_ms: int
+    first_dirty_offset: int
+    upper_bound: int
+    map_capacity: int | None = None
+    offset_map: Mapping[str, int] | None = None
+    map_latest_offset: int | None = None
+    forced_rescan: bool = False
+    delete_horizon_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """New batches for the active segment; `paths` says where each one stands in the file."""
+
+    batches: tuple[Batch, ...]
+    paths: tuple[str, ...]
+    roll_after: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Roll:
+    """A new empty active segment, unless it is empty already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reload:
+    """Producer state is forgotten and derived from the log again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProduceDuplicate:
+    """A retry of an old batch of `count` records; nothing is appended."""
+
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    count: int
+
+
+Step = Clean | Append | Roll | Reload | ProduceDuplicate
+
+_CLEAN_FIELDS = (
+    "now_ms",
+    "first_dirty_offset",
+    "upper_bound",
+    "map_capacity",
+    "offset_map",
+    "map_latest_offset",
+    "forced_rescan",
+    "delete_horizon_ms",
+)
+
+
+def step_at(value: object, path: str, rules: LogRules) -> Step:
+    """The step at `path` of a log file.
+
+    Raises:
+        BadInput: Unknown operation; a field is missing, unknown or of the wrong kind.
+    """
+    if not isinstance(value, dict):
+        complain(path, f"expected an object, not {shown(value)}")
+    op = value.get("op")
+    if not isinstance(op, str) or op not in _OPS:
+        what = "missing" if op is None else f"unknown op {shown(op)}{hint(str(op), _OPS)}"
+        complain(f"{path}.op", f"{what}; allowed: {listed(_OPS)}")
+    names, read = _OPS[op]
+    return read(Fields(value, path, ("op", *names, "note")), rules)
+
+
+def _clean(fields: Fields, rules: LogRules) -> Clean:
+    fields.require("now_ms", "first_dirty_offset", "upper_bound")
+    given = _offset_map(fields) if fields.has("offset_map") else None
+    forced = fields.boolean("forced_rescan", default=False)
+    if given is not None and rules.rules.strategy != "offset":
+        fields.fail(
+            "offset_map", f"goes with strategy offset only, and this is {rules.rules.strategy}"
+        )
+    if given and forced:
+        fields.fail("offset_map", "forced_rescan runs with an empty map; give one or the other")
+    if given is not None or forced:
+        fields.require("map_latest_offset")
+    elif fields.has("map_latest_offset"):
+        fields.fail("map_latest_offset", "needs offset_map or forced_rescan: true beside it")
+    return Clean(
+        now_ms=fields.integer("now_ms"),
+        first_dirty_offset=fields.integer("first_dirty_offset"),
+        upper_bound=fields.integer("upper_bound"),
+        map_capacity=fields.maybe_integer("map_capacity"),
+        offset_map=given,
+        map_latest_offset=fields.maybe_integer("map_latest_offset", minimum=-1),
+        forced_rescan=forced,
+        delete_horizon_ms=fields.maybe_integer("delete_horizon_ms", minimum=-MAX_LONG - 1),
+    )
+
+
+def _offset_map(fields: Fields) -> dict[str, int]:
+    path, given = fields.at("offset_map"), fields.values["offset_map"]
+    if not isinstance(given, dict):
+        complain(path, f"expected an object of key: offset, not {shown(given)}")
+    return {
+        as_text(key, path): as_integer(offset, f"{path}.{key}", minimum=0)
+        for key, offset in given.items()
+    }
+
+
+def _append(fields: Fields, rules: LogRules) -> Append:
+    items = list(fields.items("batches"))
+    return Append(
+        tuple(batch_at(value, path, rules) for path, value in items),
+        tuple(path for path, _ in items),
+        fields.boolean("roll_after", default=False),
+    )
+
+
+def _produce_duplicate(fields: Fields, rules: LogRules) -> ProduceDuplicate:
+    keys = list(fields.items("keys"))
+    if not keys:
+        fields.fail("keys", "a batch has at least one record; give a key for each")
+    for path, key in keys:
+        if key is not None:
+            as_text(key, path)
+    return ProduceDuplicate(
+        fields.integer("producer_id"),
+        fields.integer("producer_epoch"),
+        fields.integer("base_sequence", maximum=MAX_SEQUENCE),
+        len(keys),
+    )
+
+
+_OPS: dict[str, tuple[tuple[str, ...], Callable[[Fields, LogRules], Step]]] = {
+    "clean": (_CLEAN_FIELDS, _clean),
+    "append": (("batches", "roll_after"), _append),
+    "roll": ((), lambda fields, rules: Roll()),
+    "reload": ((), lambda fields, rules: Reload()),
+    "produce_duplicate": (
+        ("producer_id", "producer_epoch", "base_sequence", "keys"),
+        _produce_duplicate,
+    ),
+}
+"""Each operation with its fields and what reads them."""
