@@ -1,0 +1,281 @@
+"""A story on a real broker: write, let its cleaner pass, several times, and keep a log file of it.
+
+The raw log before the first pass becomes a log file; each later batch becomes an append, each pass
+of the broker's cleaner a `clean` step. What is on the disk before and after each pass is kept.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from sim.conformance.broker import Broker, running_broker
+from sim.conformance.broker_clients import (
+    PATIENCE_S,
+    Administrator,
+    Producer,
+    Read,
+    connected,
+    read_all,
+)
+from sim.conformance.broker_load import PLAIN, End, Load, Operation, Send, settings_of
+from sim.conformance.compare import Json
+from sim.conformance.log_steps import FORMAT
+from sim.conformance.raw_log import RawLog, RawSegment, bases_in, read_raw, read_segments
+from sim.errors import BadInput
+
+TOPIC = "compared"
+RETENTION_MS = 6_000
+SEGMENT_MS = 3_600_000
+ROLL_MS = 2 * SEGMENT_MS
+"""Timestamps jump by so much to make the log roll (Kafka's LogSegment.timeWaitedForRoll)."""
+_POLL_S = 0.05
+_HOLD_S = 1.0
+_BETWEEN_MS = 200
+
+_SETTINGS = {
+    "cleanup.policy": "delete",
+    "retention.ms": "-1",
+    "segment.ms": str(SEGMENT_MS),
+    "delete.retention.ms": str(RETENTION_MS),
+    "min.cleanable.dirty.ratio": "0.0",
+    "message.timestamp.after.max.ms": str(2**63 - 1),
+}
+
+Say = Callable[[str], None]
+"""Takes what the story does now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """One pass of the broker's cleaner.
+
+    Attributes:
+        step: Its number among the steps of the log file.
+        from_ms: It did not begin before this time.
+        to_ms: It was over at this time.
+        before: The log just before it.
+        after: The log just after it.
+        last_sequences: What the broker then knew of producers.
+    """
+
+    step: int
+    from_ms: int
+    to_ms: int
+    before: RawLog
+    after: RawLog
+    last_sequences: dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What happened on the broker, as a log file, and what was seen of it.
+
+    Attributes:
+        document: The log file; the `now_ms` of a pass is when it was made possible.
+        passes: The cleaner's passes.
+        uncommitted: What a consumer reads that wants everything, and the end it is told.
+        committed: What a consumer reads that wants committed records only, and the end.
+        held_up: An open transaction held the cleaner up while it was watched.
+    """
+
+    document: Json
+    passes: tuple[Passed, ...]
+    uncommitted: tuple[list[Read], int]
+    committed: tuple[list[Read], int]
+    held_up: bool
+
+
+def tell_story(jars: Sequence[Path], seed: int, *, say: Say = lambda text: None) -> Story:
+    """Run the story on a broker of its own; takes about half a minute.
+
+    Raises:
+        BadInput: The broker does not start, or does not do in time what is waited for.
+    """
+    say("starting the broker")
+    with running_broker(jars) as broker, connected(broker.address) as administrator:
+        with closing(_Teller(broker, administrator, Load(seed))) as teller:
+            teller.tell(say)
+        return Story(
+            document=teller.document,
+            passes=tuple(teller.passes),
+            uncommitted=read_all(broker.address, TOPIC, "read_uncommitted"),
+            committed=read_all(broker.address, TOPIC, "read_committed"),
+            held_up=teller.held_up,
+        )
+
+
+class _Teller:
+    """Writes to one topic of a running broker and keeps the log file of what happens."""
+
+    def __init__(self, broker: Broker, administrator: Administrator, load: Load) -> None:
+        self.document: Json = {}
+        self.passes: list[Passed] = []
+        self.held_up = False
+        self._broker = broker
+        self._administrator = administrator
+        self._load = load
+        self._partition = broker.partition(TOPIC)
+        self._producers: dict[str, Producer] = {}
+        self._in_transaction: set[str] = set()
+        self._new_markers = 0
+        self._timestamp_ms = _now_ms()
+        self._noted_end = 0
+        self._bound = 0
+        administrator.create(TOPIC, _SETTINGS)
+
+    def close(self) -> None:
+        """Disconnect all producers."""
+        for producer in self._producers.values():
+            producer.close()
+
+    def tell(self, say: Say) -> None:
+        """The whole story."""
+        load = self._load
+        say("writing three segments")
+        for _ in range(3):
+            self._write(load.some(12, unkeyed=True))
+            self._roll()
+        self._begin_log_file()
+        say("first pass: the topic becomes compacted")
+        self._clean(lambda: self._administrator.change(TOPIC, {"cleanup.policy": "compact"}))
+        say("second pass: more of everything")
+        self._write(load.some(16))
+        self._clean(self._roll)
+        say("third pass: an open transaction holds it up, then ends")
+        self._write(load.left_open(12))
+        self._roll()
+        self.held_up = self._nothing_is_cleaned()
+        self._clean(lambda: self._write(load.end_open(commit=False)))
+        for number in ("fourth", "fifth", "sixth"):
+            say(f"{number} pass: after the delete horizons")
+            self._wait_for_horizons()
+            self._write(load.some(4))
+            self._clean(self._roll)
+
+    def _producer(self, name: str) -> Producer:
+        if name not in self._producers:
+            made = Producer(self._broker.address, TOPIC, settings_of(name))
+            self._producers[name] = made
+        return self._producers[name]
+
+    def _write(self, operations: Sequence[Operation]) -> None:
+        """Do these, then wait until all markers are in the log."""
+        for operation in operations:
+            self._timestamp_ms += 1
+            if isinstance(operation, End):
+                self._in_transaction.remove(operation.producer)
+                self._producer(operation.producer).end(commit=operation.commit)
+                self._new_markers += 1
+            else:
+                self._send(operation)
+        _await(self._markers_are_there, f"{self._new_markers} new markers in the log")
+
+    def _send(self, operation: Send) -> None:
+        producer = self._producer(operation.producer)
+        transactional = "transactional.id" in settings_of(operation.producer)
+        if transactional and operation.producer not in self._in_transaction:
+            producer.begin()
+            self._in_transaction.add(operation.producer)
+        producer.batch(operation.content, self._timestamp_ms)
+
+    def _new_segments(self) -> list[RawSegment]:
+        """Segments with what is not noted yet; the cleaner is not at work on any of them."""
+        since = max(base for base in bases_in(self._partition) if base <= self._noted_end)
+        return read_segments(self._partition, since=since)
+
+    def _markers_are_there(self) -> bool:
+        markers = [
+            batch
+            for segment in self._new_segments()
+            for batch in segment.batches
+            if batch["control"] and batch["base_offset"] >= self._noted_end
+        ]
+        return len(markers) >= self._new_markers
+
+    def _roll(self) -> None:
+        """Begin a new segment with one record."""
+        self._timestamp_ms += ROLL_MS
+        self._producer(PLAIN).batch([("roll", str(self._timestamp_ms))], self._timestamp_ms)
+
+    def _begin_log_file(self) -> None:
+        raw = read_raw(self._partition)
+        self.document = {
+            "format": FORMAT,
+            "rules": {"preset": "kafka-4.0", "delete_retention_ms": RETENTION_MS},
+            "segments": [
+                {"base_offset": segment.base_offset, "batches": list(segment.batches)}
+                for segment in raw.segments
+            ],
+            "steps": [],
+        }
+        self._noted(raw.end)
+
+    def _note_appends(self) -> None:
+        """What was written since goes into the log file, with the segments it went to."""
+        steps = self.document["steps"]
+        for segment in self._new_segments():
+            new = [b for b in segment.batches if b["base_offset"] >= self._noted_end]
+            if new and segment.base_offset == self._noted_end:
+                steps.append({"op": "roll"})
+            if new:
+                steps.append({"op": "append", "batches": new, "roll_after": False})
+                self._noted(new[-1]["last_offset"] + 1)
+
+    def _noted(self, end: int) -> None:
+        self._noted_end = end
+        self._new_markers = 0
+
+    def _clean(self, begin: Callable[[], None]) -> None:
+        """Let the cleaner pass: `begin` makes it possible; then wait for its checkpoint.
+
+        No transaction is open then: the pass goes up to the active segment.
+        """
+        if self.document["steps"]:
+            self._note_appends()
+        before = read_raw(self._partition)
+        from_ms = _now_ms()
+        begin()
+        self._note_appends()
+        bound = bases_in(self._partition)[-1]
+        _await(lambda: self._broker.checkpoint(TOPIC) == bound, f"the cleaner's checkpoint {bound}")
+        to_ms = _now_ms()
+        steps = self.document["steps"]
+        steps.append(
+            {
+                "op": "clean",
+                "now_ms": from_ms,
+                "first_dirty_offset": self._bound,
+                "upper_bound": bound,
+            }
+        )
+        known = self._administrator.last_sequences(TOPIC)
+        after = read_raw(self._partition)
+        self.passes.append(Passed(len(steps) - 1, from_ms, to_ms, before, after, known))
+        self._bound = bound
+
+    def _nothing_is_cleaned(self) -> bool:
+        """Whether the checkpoint stands still although a closed segment is dirty."""
+        self._note_appends()
+        time.sleep(_HOLD_S)
+        return self._broker.checkpoint(TOPIC) == self._bound
+
+    def _wait_for_horizons(self) -> None:
+        horizons = [b["delete_horizon_ms"] for b in read_raw(self._partition).batches]
+        latest = max((at for at in horizons if at is not None), default=0)
+        time.sleep(max(0, latest + _BETWEEN_MS - _now_ms()) / 1000)
+
+
+def _await(happened: Callable[[], bool], what: str) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not happened():
+        if time.monotonic() > until:
+            raise BadInput(f"the broker: waited {PATIENCE_S} s in vain for {what}")
+        time.sleep(_POLL_S)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

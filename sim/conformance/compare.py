@@ -1,0 +1,168 @@
+"""Compares Replog's answer to a log file with Kafka's, step by step, and says the first difference.
+
+Kafka is right by definition. What only one side can know is left out: the reasons of removals are
+Replog's own, and an emptied marker no longer says whether it was a COMMIT or an ABORT.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+Json: TypeAlias = dict[str, Any]
+Answerer: TypeAlias = Callable[[Json], Json]
+"""Takes a log file, gives `{"steps": [...]}`."""
+
+BATCH_FIELDS = (
+    "base_offset",
+    "last_offset",
+    "record_offsets",
+    "delete_horizon_ms",
+    "control",
+    "max_timestamp_ms",
+    "segment",
+)
+STEP_FIELDS = (
+    "batches",
+    "surviving_offsets",
+    "tombstone_offsets",
+    "log_end_offset",
+    "last_sequences",
+    "aborted_txns",
+)
+CLEAN_FIELDS = ("next_dirty_offset", "messages_read", "messages_written", "invalid_messages")
+DUPLICATE_FIELDS = ("duplicate", "first_offset", "last_offset")
+
+
+class Refused(Exception):
+    """One side gives no answer to a log file; the text says which side and why."""
+
+
+def normal_step(step: Mapping[str, Any], op: str) -> Json:
+    """What is compared of one step of an answer, in one form.
+
+    Args:
+        step: As answered by either side.
+        op: The step's operation: it decides which fields there are.
+    """
+    normal: Json = {name: step.get(name) for name in STEP_FIELDS}
+    normal["batches"] = [_normal_batch(batch) for batch in step["batches"]]
+    sequences = step["last_sequences"].items()
+    normal["last_sequences"] = {str(producer): value for producer, value in sequences}
+    normal["aborted_txns"] = sorted(
+        (dict(entry) for entry in step["aborted_txns"]), key=lambda entry: entry["last_offset"]
+    )
+    if op == "clean":
+        normal.update({name: step.get(name) for name in CLEAN_FIELDS})
+    if op == "produce_duplicate":
+        normal.update({name: step.get(name) for name in DUPLICATE_FIELDS})
+    return normal
+
+
+def _normal_batch(batch: Mapping[str, Any]) -> Json:
+    normal = {name: batch.get(name) for name in BATCH_FIELDS}
+    if not normal["record_offsets"] and normal["control"]:
+        normal["control"] = "emptied"
+    return normal
+
+
+def difference_between(document: Json, replog: Json, kafka: Json) -> str | None:
+    """The first difference between two answers to a log file, as a sentence with its JSON path.
+
+    None = they agree.
+    """
+    ours, theirs = replog["steps"], kafka["steps"]
+    if len(ours) != len(theirs):
+        return f"steps: Replog answers {len(ours)} of them, Kafka {len(theirs)}"
+    for number, (step, our, their) in enumerate(zip(document["steps"], ours, theirs, strict=True)):
+        found = _first(
+            normal_step(our, step["op"]), normal_step(their, step["op"]), f"steps[{number}]"
+        )
+        if found is not None:
+            path, mine, yours = found
+            what = f"step {number} ({_told(step)})"
+            return f"{path}: Replog says {_shown(mine)}, Kafka says {_shown(yours)}, after {what}"
+    return None
+
+
+def _told(step: Mapping[str, Any]) -> str:
+    """A step in a few words."""
+    if step["op"] != "clean":
+        return str(step["op"])
+    capacity = f", room for {step['map_capacity']} keys" if "map_capacity" in step else ""
+    span = f"[{step['first_dirty_offset']}, {step['upper_bound']})"
+    return f"clean {span} at {step['now_ms']} ms{capacity}"
+
+
+def _shown(value: object) -> str:
+    return json.dumps(value) if value is not _ABSENT else "there is none"
+
+
+_ABSENT = object()
+
+
+def _first(ours: Any, theirs: Any, path: str) -> tuple[str, Any, Any] | None:
+    """Path and both values of the first place where two JSON values differ."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        for name in [*ours, *(name for name in theirs if name not in ours)]:
+            found = _first(ours.get(name, _ABSENT), theirs.get(name, _ABSENT), f"{path}.{name}")
+            if found is not None:
+                return found
+        return None
+    if _are_objects(ours) and _are_objects(theirs):
+        for number in range(max(len(ours), len(theirs))):
+            mine = ours[number] if number < len(ours) else _ABSENT
+            yours = theirs[number] if number < len(theirs) else _ABSENT
+            found = _first(mine, yours, f"{path}[{number}]")
+            if found is not None:
+                return found
+        return None
+    same = type(ours) is type(theirs) and ours == theirs
+    return None if same else (path, ours, theirs)
+
+
+def _are_objects(value: object) -> bool:
+    """A list of objects is compared one by one, a list of numbers as a whole."""
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+
+
+def answers(document: Json, replog: Answerer, kafka: Answerer) -> tuple[Json, Json]:
+    """Both answers to a log file, Replog's first.
+
+    Raises:
+        Refused: A side gave none. Random logs are valid, so that is a difference too.
+    """
+    return _ask("Replog", replog, document), _ask("Kafka", kafka, document)
+
+
+def _ask(side: str, answerer: Answerer, document: Json) -> Json:
+    try:
+        return answerer(document)
+    except Exception as error:
+        kind = type(error).__name__
+        raise Refused(f"{side} gives no answer: {kind}: {error}") from error
+
+
+def first_difference(
+    document: Json, *, replog: Answerer | None = None, kafka: Answerer
+) -> str | None:
+    """The first difference between Replog and Kafka on a log file, None where they agree.
+
+    Args:
+        document: The log file.
+        replog: Replog's side; default `sim.logfile.answer`.
+        kafka: Kafka's side, such as `KafkaCleaner().answer`.
+    """
+    try:
+        ours, theirs = answers(document, replog or replog_answer, kafka)
+    except Refused as refused:
+        return str(refused)
+    return difference_between(document, ours, theirs)
+
+
+def replog_answer(document: Json) -> Json:
+    """Replog's own answer to a log file."""
+    from sim.logfile import answer
+
+    return answer(document)

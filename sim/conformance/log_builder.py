@@ -1,0 +1,277 @@
+"""Log files made of small actions, valid by construction: offsets, sequences, transactions.
+
+An action says *what* happens ("producer 4 aborts"), never at which offset, so any list of actions
+makes a log file: actions can be left out or reordered while a counterexample is made smaller. The
+builder keeps the books a broker would keep and writes what a replica's disk could then hold, holes
+left by earlier cleaning included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Document: TypeAlias = dict[str, Any]
+"""A log file or a part of one, as JSON: objects are dictionaries."""
+
+NO_SEQUENCE = -1
+NO_TIMESTAMP = -1
+SEQUENCES = 2**31
+"""Sequences wrap: after 2^31 - 1 comes 0 (Kafka's DefaultRecordBatch.incrementSequence)."""
+
+FIRST_TRANSACTIONAL = 3
+"""Producers 1 and 2 are idempotent, producers from here on transactional; 0 stands for none."""
+
+Header: TypeAlias = tuple[str, int | str]
+"""Name and value of a header: an integer, or raw bytes in hexadecimal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One record to write.
+
+    Attributes:
+        key: None = no key.
+        value: None = a tombstone; an empty string is a value.
+        missing_before: Offsets inside the batch, just before this record, whose records are gone.
+        timestamp_ms: -1 = none.
+        headers: Name and value each.
+    """
+
+    key: str | None
+    value: str | None
+    missing_before: int = 0
+    timestamp_ms: int = 0
+    headers: tuple[Header, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """One batch of records.
+
+    Attributes:
+        entries: Its records; none = a batch that was emptied by earlier cleaning.
+        producer: 0 = none, 1 and 2 idempotent, from 3 on transactional.
+        missing_before: Offsets before it whose batches are gone.
+        missing_after: Offsets at its end whose records are gone.
+        next_epoch: The first batch of a new leader.
+        bump: The producer starts over with a higher epoch (not inside a transaction).
+        horizon_ms: Delete horizon set by an earlier pass, if it has records.
+        timestamp_ms: What an emptied batch remembers as its largest timestamp.
+    """
+
+    entries: tuple[Entry, ...]
+    producer: int = 0
+    missing_before: int = 0
+    missing_after: int = 0
+    next_epoch: bool = False
+    bump: bool = False
+    horizon_ms: int | None = None
+    timestamp_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """The end of a transaction, or of one that wrote nothing here (its records may be gone, too).
+
+    Attributes:
+        producer: Counted on from the first transactional one.
+        commit: COMMIT or ABORT.
+        bump: The marker carries the next producer epoch (KIP-890, transaction version 2).
+        emptied: Only the batch header is left, as earlier cleaning leaves it. Such a batch ends no
+            transaction (Kafka's ProducerAppendInfo.append): a follower that still has the
+            transaction's batches keeps it open.
+        missing_before: Offsets before it whose batches are gone.
+        horizon_ms: Delete horizon set by an earlier pass, here or on the leader.
+        timestamp_ms: When it was written.
+    """
+
+    producer: int
+    commit: bool
+    bump: bool = False
+    emptied: bool = False
+    missing_before: int = 0
+    horizon_ms: int | None = None
+    timestamp_ms: int = 0
+
+
+Write: TypeAlias = Data | Marker
+
+
+@dataclass(slots=True)
+class _Producer:
+    """What a broker knows of one producer."""
+
+    epoch: int = 0
+    next_sequence: int = 0
+    open_since: int | None = None
+
+
+class LogBuilder:
+    """Writes batches one after the other and keeps a broker's books.
+
+    Attributes:
+        end: Log end offset, exclusive.
+        bases: Base offsets of the segments, the active one last.
+        offsets: Every offset worth cleaning from: base offsets and record offsets, in order.
+        horizons: Delete horizons written so far, in ms.
+        sequences: (producer, producer epoch, base sequence, last sequence, keys) per data batch.
+    """
+
+    def __init__(self, start: int, first_sequences: Sequence[int]) -> None:
+        """Start an empty log at offset `start`; producers begin at these sequences, in turn."""
+        self.end = start
+        self.bases = [start]
+        self.offsets: list[int] = []
+        self.horizons: list[int] = []
+        self.sequences: list[tuple[int, int, int, int, list[str | None]]] = []
+        self._segments: list[Document] = [{"base_offset": start, "batches": []}]
+        self._producers: dict[int, _Producer] = {}
+        self._first_sequences = first_sequences
+        self._epoch = 0
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The first offset of the oldest open transaction, else the log end offset."""
+        since = [p.open_since for p in self._producers.values() if p.open_since is not None]
+        return min(since, default=self.end)
+
+    @property
+    def undecided(self) -> list[int]:
+        """Producers with an open transaction, in order of their numbers."""
+        known = sorted(self._producers.items())
+        return [number for number, producer in known if producer.open_since is not None]
+
+    def write(self, action: Write) -> Document:
+        """Append a batch to the active segment; the batch as the log file has it."""
+        batch = self._data(action) if isinstance(action, Data) else self._marker(action)
+        self._segments[-1]["batches"].append(batch)
+        self.offsets.append(batch["base_offset"])
+        self.offsets.extend(r["offset"] for r in batch["records"] if r["offset"] > self.offsets[-1])
+        if batch["delete_horizon_ms"] is not None:
+            self.horizons.append(batch["delete_horizon_ms"])
+        self.end = batch["last_offset"] + 1
+        return batch
+
+    def roll(self, missing: int = 0) -> None:
+        """Begin a new active segment, `missing` offsets above the log end offset.
+
+        An empty active segment stays the active one where nothing is missing.
+        """
+        base = self.end + missing
+        if base == self.bases[-1]:
+            return
+        self.end = base
+        self.bases.append(base)
+        self._segments.append({"base_offset": base, "batches": []})
+
+    def segments(self) -> list[Any]:
+        """The segments written so far; as plain lists where their base goes without saying."""
+        written: list[Any] = []
+        implied = 0
+        for segment in self._segments:
+            base, batches = segment["base_offset"], list(segment["batches"])
+            plain = base == (batches[0]["base_offset"] if batches else implied)
+            written.append(batches if plain else {"base_offset": base, "batches": batches})
+            implied = batches[-1]["last_offset"] + 1 if batches else -1
+        return written
+
+    def _producer(self, number: int) -> _Producer:
+        if number not in self._producers:
+            first = self._first_sequences[number % len(self._first_sequences)]
+            self._producers[number] = _Producer(next_sequence=first)
+        return self._producers[number]
+
+    def _data(self, action: Data) -> Document:
+        self._epoch += action.next_epoch
+        base = self.end + action.missing_before
+        records: list[Document] = []
+        end = base
+        for entry in action.entries:
+            offset = end + entry.missing_before
+            records.append(_record(entry, offset))
+            end = offset + 1
+        last = max(end, base + 1) - 1 + action.missing_after
+        horizon = action.horizon_ms if records else None
+        largest = max((e.timestamp_ms for e in action.entries), default=action.timestamp_ms)
+        return {
+            "base_offset": base,
+            "last_offset": last,
+            "epoch": self._epoch,
+            **self._sequenced(action, base, last),
+            "control": None,
+            "timestamp_ms": largest,
+            "delete_horizon_ms": horizon,
+            "records": records,
+        }
+
+    def _sequenced(self, action: Data, base: int, last: int) -> Document:
+        """The fields of a batch that tell of its producer."""
+        if action.producer == 0:
+            return _of_producer(-1, -1, NO_SEQUENCE, transactional=False)
+        producer = self._producer(action.producer)
+        transactional = action.producer >= FIRST_TRANSACTIONAL
+        if action.bump and producer.open_since is None:
+            producer.epoch += 1
+            producer.next_sequence = 0
+        if transactional and producer.open_since is None:
+            producer.open_since = base
+        first = (producer.next_sequence + action.missing_before) % SEQUENCES
+        count = last - base + 1
+        producer.next_sequence = (first + count) % SEQUENCES
+        keys = [entry.key for entry in action.entries]
+        last_sequence = (first + count - 1) % SEQUENCES
+        self.sequences.append((action.producer, producer.epoch, first, last_sequence, keys))
+        return _of_producer(action.producer, producer.epoch, first, transactional=transactional)
+
+    def _marker(self, action: Marker) -> Document:
+        number = max(action.producer, FIRST_TRANSACTIONAL)
+        producer = self._producer(number)
+        if action.bump:
+            producer.epoch += 1
+            producer.next_sequence = 0
+        if not action.emptied:
+            producer.open_since = None
+        offset = self.end + action.missing_before
+        kind = "COMMIT" if action.commit else "ABORT"
+        record: Document = {
+            "offset": offset,
+            "key": None,
+            "value": None,
+            "marker": kind,
+            "timestamp_ms": action.timestamp_ms,
+            "headers": [],
+        }
+        return {
+            "base_offset": offset,
+            "last_offset": offset,
+            "epoch": self._epoch,
+            **_of_producer(number, producer.epoch, NO_SEQUENCE, transactional=True),
+            "control": kind,
+            "timestamp_ms": action.timestamp_ms,
+            "delete_horizon_ms": None if action.emptied else action.horizon_ms,
+            "records": [] if action.emptied else [record],
+        }
+
+
+def _record(entry: Entry, offset: int) -> Document:
+    headers = [
+        [name, value if isinstance(value, int) else {"hex": value}] for name, value in entry.headers
+    ]
+    return {
+        "offset": offset,
+        "key": entry.key,
+        "value": entry.value,
+        "timestamp_ms": entry.timestamp_ms,
+        "headers": headers,
+    }
+
+
+def _of_producer(number: int, epoch: int, sequence: int, *, transactional: bool) -> Document:
+    return {
+        "producer_id": number,
+        "producer_epoch": epoch,
+        "base_sequence": sequence,
+        "transactional": transactional,
+    }

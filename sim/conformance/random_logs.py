@@ -1,0 +1,160 @@
+"""Random log files that Kafka could really hold, as Hypothesis strategies.
+
+Keys and producers are few, so that things collide; what is rare on a disk (holes, emptied batches,
+old delete horizons, sequences about to wrap) is common here. Logs stay small: many run in little
+time, and a counterexample shrinks to a few batches.
+"""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from sim.conformance.log_builder import Data, Document, Entry, Marker
+from sim.conformance.log_steps import (
+    Append,
+    Clean,
+    Ending,
+    Now,
+    Other,
+    Plan,
+    Retry,
+    Segment,
+    Step,
+    build,
+)
+
+KEYS = ("a", "b", "c", "d")
+LARGE_GAP = 2**31 + 7
+"""More offsets than one segment may span."""
+ENDINGS: tuple[tuple[Ending, ...], ...] = (
+    ("COMMIT",),
+    ("ABORT",),
+    ("ABORT", "COMMIT"),
+    ("COMMIT", "ABORT"),
+    ("open", "ABORT"),
+    ("open",),
+)
+
+_none = st.none()
+_keys = st.one_of(st.sampled_from(KEYS), st.sampled_from(KEYS), st.sampled_from((*KEYS, None)))
+_values = st.sampled_from(("v", "v", "v", None, None, ""))
+_mostly_no_offset = st.sampled_from((0, 0, 0, 0, 1, 2))
+_timestamps = st.sampled_from((0, 5, 900, -1, 1_700_000_000_000))
+_headers = st.sampled_from(
+    ((), (("version", 7),), (("raw", "80"), ("raw", "")), (("version", -1), ("trace", "00ff")))
+)
+_horizons = st.sampled_from((None, None, None, 0, 500, 1_000, 1_050, 1_100, 2_000))
+_rarely = st.sampled_from((False, False, False, False, False, True))
+_producers = st.sampled_from((0, 0, 1, 2, 3, 3, 4, 4, 5))
+
+
+def entries() -> st.SearchStrategy[Entry]:
+    """One record: mostly just a key and a value."""
+    plain = st.builds(Entry, key=_keys, value=_values)
+    odd = st.builds(
+        Entry,
+        key=_keys,
+        value=_values,
+        missing_before=_mostly_no_offset,
+        timestamp_ms=_timestamps,
+        headers=_headers,
+    )
+    return st.one_of(plain, plain, odd)
+
+
+def data() -> st.SearchStrategy[Data]:
+    """One batch of records, an emptied one included."""
+    records = st.lists(entries(), min_size=1, max_size=3).map(tuple)
+    plain = st.builds(Data, entries=records, producer=_producers)
+    odd = st.builds(
+        Data,
+        entries=st.one_of(records, st.just(())),
+        producer=_producers,
+        missing_before=_mostly_no_offset,
+        missing_after=_mostly_no_offset,
+        next_epoch=_rarely,
+        bump=_rarely,
+        horizon_ms=_horizons,
+        timestamp_ms=_timestamps,
+    )
+    return st.one_of(plain, odd)
+
+
+def markers() -> st.SearchStrategy[Marker]:
+    """One transaction marker."""
+    producers = st.sampled_from((3, 3, 4, 4, 5))
+    plain = st.builds(Marker, producer=producers, commit=st.booleans())
+    odd = st.builds(
+        Marker,
+        producer=producers,
+        commit=st.booleans(),
+        bump=st.booleans(),
+        emptied=_rarely,
+        missing_before=_mostly_no_offset,
+        horizon_ms=_horizons,
+        timestamp_ms=_timestamps,
+    )
+    return st.one_of(plain, plain, odd)
+
+
+def writes() -> st.SearchStrategy[Data | Marker]:
+    """One batch of either kind."""
+    return st.one_of(data(), data(), markers())
+
+
+def segments() -> st.SearchStrategy[Segment]:
+    """One segment, an empty one included."""
+    missing = st.sampled_from((0,) * 12 + (1, 2, LARGE_GAP))
+    batches = st.lists(writes(), max_size=6).map(tuple)
+    return st.builds(Segment, writes=batches, missing_before=missing)
+
+
+def cleans() -> st.SearchStrategy[Clean]:
+    """One pass: often over the whole log, at or near a horizon, with a small map."""
+    later = st.builds(Now, st.just("later"), st.sampled_from((0, 1, 60, 100, 150, 5_000, -80)))
+    at_horizon = st.builds(
+        Now, st.just("horizon"), st.sampled_from((0, 0, -1, 1)), which=st.integers(0, 3)
+    )
+    return st.builds(
+        Clean,
+        now=st.one_of(later, at_horizon),
+        dirty=st.sampled_from(("start", "start", "start", "bound", "offset")),
+        which=st.integers(0, 30),
+        segments_left=st.sampled_from((0, 0, 0, 1, 2)),
+        capacity=st.one_of(_none, _none, st.integers(0, 4)),
+    )
+
+
+def steps() -> st.SearchStrategy[Step]:
+    """One step."""
+    appends = st.builds(
+        Append,
+        writes=st.lists(writes(), min_size=1, max_size=2).map(tuple),
+        roll_after=st.booleans(),
+    )
+    others = st.builds(Other, op=st.sampled_from(("roll", "reload", "reload")))
+    retries = st.builds(Retry, which=st.integers(0, 6), shift=st.sampled_from((0, 0, 0, 1)))
+    return st.one_of(cleans(), cleans(), cleans(), appends, others, retries)
+
+
+def plans() -> st.SearchStrategy[Plan]:
+    """A log of one to four segments to clean, an active one, and up to six steps."""
+    closed = st.lists(segments(), min_size=1, max_size=4)
+    active = st.builds(Segment, writes=st.lists(writes(), max_size=2).map(tuple))
+    first = st.builds(lambda step: [step], cleans())
+    return st.builds(
+        Plan,
+        segments=st.builds(lambda old, last: (*old, last), closed, active),
+        steps=st.builds(lambda clean, more: (*clean, *more), first, st.lists(steps(), max_size=5)),
+        start=st.sampled_from((0, 0, 0, 0, 7)),
+        first_sequences=st.sampled_from(((0,), (0,), (5, 2**31 - 2))),
+        delete_retention_ms=st.sampled_from((100, 100, 1_000, 0)),
+        endings=st.sampled_from(ENDINGS),
+        end_in_active=st.booleans(),
+        clean_open=_rarely,
+    )
+
+
+def documents() -> st.SearchStrategy[Document]:
+    """Log files for the preset `kafka-4.0`, each with at least one pass of the cleaner."""
+    return plans().map(build)
