@@ -8,6 +8,7 @@ from sim.log import Batch, Record
 from sim.trace import (
     Appended,
     Cleaned,
+    CleanerLooked,
     Consumed,
     Copied,
     Event,
@@ -73,6 +74,12 @@ def _on_the_log(event: Event, about: About | None) -> str | None:
             return f"{name} truncates from {end} to {target}"
         case Cleaned():
             return _cleaning(event, about)
+        case CleanerLooked():
+            found = f"due below {event.upper_bound}" if event.eligible else "not due"
+            return (
+                f"{name} looks at its log from {event.first_dirty_offset}: {found}, "
+                f"{event.delay_ms} ms overdue"
+            )
         case Consumed(_, consumer, start, end, records, _):
             return f"{consumer} reads {name} from {start} to {end}: {_records(records, about)}"
         case RemovalBoundMoved(_, offset):

@@ -161,6 +161,7 @@ class Cleaned(NamedTuple):
         log_end_offset: After the pass.
         high_watermark: Before the pass.
         size_bytes: (before, after) of the whole log.
+        oversized: (base offset, bytes) of batches that cleaning made larger than allowed.
     """
 
     replica: str
@@ -174,6 +175,35 @@ class Cleaned(NamedTuple):
     log_end_offset: int
     high_watermark: int
     size_bytes: tuple[int, int]
+    oversized: tuple[tuple[int, int], ...] = ()
+
+
+class CleanerLooked(NamedTuple):
+    """A cleaner with `max.compaction.lag.ms` looked at its log and chose to clean it, or not.
+
+    Attributes:
+        replica: Whose log.
+        now_ms: Its own clock.
+        eligible: True when a pass follows, up to `upper_bound` (exclusive).
+        first_dirty_offset: Where the clean section ends.
+        upper_bound: Up to where it would clean.
+        stable_offset: Above it nothing may be cleaned whatever its age (exclusive).
+        delay_ms: How long the oldest uncleaned closed segment is overdue; 0 = it is not.
+        metric_secs: `max-compaction-delay-secs` after the look.
+        max_lag_ms: `max.compaction.lag.ms`.
+        difference_max_ms: `message.timestamp.difference.max.ms`; None = not bounded.
+    """
+
+    replica: str
+    now_ms: int
+    eligible: bool
+    first_dirty_offset: int
+    upper_bound: int
+    stable_offset: int
+    delay_ms: int
+    metric_secs: int
+    max_lag_ms: int
+    difference_max_ms: int | None
 
 
 class SnapshotTaken(NamedTuple):
@@ -308,6 +338,7 @@ Event = (
     | PositionRecorded
     | IsrChanged
     | Cleaned
+    | CleanerLooked
     | SnapshotTaken
     | SnapshotDeleted
     | PrefixDeleted

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from sim.check.ledger import HOLE, Disk, Ledger
 from sim.check.registry import Invariant, Kind, Reporter, invariant
+from sim.compaction.tombstones import without_record_horizon
 from sim.trace import (
     Cleaned,
+    Consumed,
     Copied,
     PrefixDeleted,
     Quiesced,
@@ -161,22 +163,38 @@ class WinnerRetained(Invariant):
 
 @invariant
 class RecordImmutable(Invariant):
-    """Whatever a follower copies is, field by field, what was appended."""
+    """Whatever a follower copies and a consumer reads is, field by field, what was appended.
+
+    The header that `record_horizon` adds is a matter of the replicas: no reader may be given it.
+    """
 
     name = "record-immutable"
-    source = "KIP-534 (timestamps read back unchanged)"
+    source = "KIP-534 (timestamps read back unchanged; Rejected Alternatives)"
     in_stories = False
 
     def on_copied(self, event: Copied) -> None:
         """Compare each copied record with the append."""
         for record in self.ledger.altered:
             original = self.ledger.written[record.uid].record
-            if record != original:
+            if without_record_horizon(record) != original:
                 self.violated(
                     event.replica,
                     record.offset,
                     record.key,
                     f"{event.replica} copied {record} where {original} was appended.",
+                )
+
+    def on_consumed(self, event: Consumed) -> None:
+        """Compare each record a consumer is given with the append."""
+        written = self.ledger.written
+        for record in event.records:
+            original = written[record.uid].record
+            if record is not original and record != original:
+                self.violated(
+                    event.replica,
+                    record.offset,
+                    record.key,
+                    f"{event.consumer} read {record} where {original} was appended.",
                 )
 
 

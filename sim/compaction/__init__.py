@@ -6,7 +6,7 @@ Pure: standard library only, no clock, no randomness, no input or output.
 from sim.compaction.cleaner import clean
 from sim.compaction.fixes import FIXES, Fix
 from sim.compaction.fold import fold
-from sim.compaction.offset_map import OffsetMap
+from sim.compaction.offset_map import OffsetMap, map_capacity
 from sim.compaction.plan import Cleaning, CleaningPass
 from sim.compaction.strategies import STRATEGIES, Strategy, strategy_for
 from sim.compaction.tombstones import TOMBSTONE_MARKS, TOMBSTONE_REMOVALS, TombstoneRemoval
@@ -24,5 +24,6 @@ __all__ = [
     "TombstoneRemoval",
     "clean",
     "fold",
+    "map_capacity",
     "strategy_for",
 ]

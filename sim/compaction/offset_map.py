@@ -13,6 +13,18 @@ from sim.compaction.strategies import Strategy
 from sim.compaction.transactions import TransactionWatch, aborted_in
 from sim.log import Batch, Record, Segment
 
+ENTRY_BYTES = 24
+"""A key's hash and an offset (SkimpyOffsetMap.bytesPerEntry)."""
+
+VERSION_BYTES = 8
+"""What an entry needs on top when winners are not chosen by offset (KIP-280, Memory)."""
+
+
+def map_capacity(buffer_bytes: int, load_factor: float, strategy: Strategy) -> int:
+    """How many keys a map of that memory holds (CleanerConfig, LogCleaner.CleanerThread)."""
+    entry_bytes = ENTRY_BYTES if strategy.latest_wins else ENTRY_BYTES + VERSION_BYTES
+    return int(buffer_bytes // entry_bytes * load_factor)
+
 
 @dataclass(slots=True)
 class OffsetMap:

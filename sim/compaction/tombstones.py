@@ -80,6 +80,13 @@ def record_horizon(record: Record) -> int | None:
     )
 
 
+def without_record_horizon(record: Record) -> Record:
+    """The record as it was appended: without the header that a pass added."""
+    if record_horizon(record) is None:
+        return record
+    return record._replace(headers=tuple(h for h in record.headers if h[0] != HORIZON_HEADER))
+
+
 def with_record_horizon(record: Record, horizon_ms: int) -> Record:
     """The record with one header more: its delete horizon in ms, 8 bytes big-endian."""
     header = (HORIZON_HEADER, horizon_ms.to_bytes(8, "big"))

@@ -31,10 +31,13 @@ class LogConfig:
         segment_bytes: `segment.bytes`; None = never by size.
         segment_ms: `segment.ms`, and for compacted topics at most `max.compaction.lag.ms`;
             None = never by time.
+        aligned: True = cleaning passes end at the base of a segment, as in Kafka; so does the
+            checkpoint after a truncation. False = they may end anywhere, as in stories.
     """
 
     segment_bytes: int | None = None
     segment_ms: int | None = None
+    aligned: bool = False
 
 
 class Log:

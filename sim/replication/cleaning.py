@@ -110,6 +110,7 @@ def clean_replica(
             log.log_end_offset,
             high_watermark,
             (before, log.size_bytes),
+            tuple(result.oversized),
         )
     ]
 

@@ -25,6 +25,7 @@ _KAFKA: dict[str, RuleValue] = {
     "map_range": "dirty",
     "truncation": "epoch_diverging",
     "tombstone_removal": "horizon",
+    "lag_metric": "on_clean",
 }
 
 PRESETS: dict[str, Preset] = {

@@ -174,10 +174,18 @@ def wipe(replica: Replica, *, reason: str) -> list[Event]:
 
 
 def _lower_checkpoints(replica: Replica) -> None:
-    """LogCleanerManager.maybeTruncateCheckpoint."""
-    end = replica.log.log_end_offset
-    replica.first_dirty_offset = min(replica.first_dirty_offset, end)
-    replica.cleanly_compacted_offset = min(replica.cleanly_compacted_offset, end)
+    """What was cleaned cannot reach beyond the log.
+
+    Kafka lowers the checkpoint to the base of what is the active segment now
+    (LogCleanerManager.maybeTruncateCheckpoint).
+    """
+    log = replica.log
+    end = log.log_end_offset
+    checkpoint = min(replica.first_dirty_offset, end)
+    if log.config.aligned:
+        checkpoint = min(checkpoint, max(log.active.base_offset, log.log_start_offset))
+    replica.first_dirty_offset = checkpoint
+    replica.cleanly_compacted_offset = min(replica.cleanly_compacted_offset, checkpoint)
     if replica.last_cleaning is not None:
         cleaned_end, at_ms = replica.last_cleaning
-        replica.last_cleaning = (min(cleaned_end, end), at_ms)
+        replica.last_cleaning = (min(cleaned_end, checkpoint), at_ms)

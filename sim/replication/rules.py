@@ -32,6 +32,7 @@ class Rules:
     cleaner_bound: str = "hw"
     tombstone_removal: str = "horizon"
     horizon_stamp: str = "on_sight"
+    horizon_header: str = "hidden"
     marker_removal: str = "as_tombstones"
     marker_lookup: str = "never"
     tombstone_mark: str = "null_value"
@@ -46,6 +47,7 @@ class Rules:
     offset_assignment: str = "leader_assigned"
     leader_change_record: bool = False
     roll: str = "on_append"
+    lag_metric: str = "every_scan"
     lag_guard: str = "none"
     fencing: bool = True
 
@@ -139,6 +141,12 @@ RULES: dict[str, RuleSpec] = {
             "MemoryRecords.filterTo (on_sight); apache/kafka PR 10914, review",
         ),
         RuleSpec(
+            "horizon_header",
+            ("hidden", "visible"),
+            "with record_horizon: whether consumers are given the header that holds the horizon",
+            "KIP-534, Rejected Alternatives",
+        ),
+        RuleSpec(
             "marker_removal",
             ("as_tombstones", "horizon"),
             "with last_modified: markers go by their segment's time, too, or by their own horizon",
@@ -223,6 +231,12 @@ RULES: dict[str, RuleSpec] = {
             ("on_append", "timer"),
             "an active segment is closed by age only when something is appended, or by a timer",
             "UnifiedLog.maybeRoll (on_append); KIP-354, KAFKA-20664",
+        ),
+        RuleSpec(
+            "lag_metric",
+            ("every_scan", "on_clean"),
+            "max-compaction-delay-secs says what each scan saw, or the last that led to a pass",
+            "KIP-354, Public Interfaces (every_scan); PreCleanStats (on_clean)",
         ),
         RuleSpec(
             "lag_guard",

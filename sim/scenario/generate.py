@@ -153,6 +153,10 @@ def _topic(mix: Mix, rng: Random) -> Topic:
         min_cleanable_dirty_ratio=rng.choice(_DIRTY_RATIOS),
         min_compaction_lag_ms=least,
         max_compaction_lag_ms=most,
+        dedupe_buffer_bytes=log_between(rng, (60, 400)) if random() < mix.small_maps else None,
+        producer_expiration_ms=(
+            log_between(rng, (500, 8_000)) if random() < mix.forgotten_producers else None
+        ),
     )
 
 

@@ -94,6 +94,10 @@ class Mix(BaseModel):
     """Chance that replicas take snapshots and drop the prefix of their logs (KIP-630)."""
     topic_lags: Share = 0.3
     """Chance of a minimum, and of a maximum, compaction lag (KIP-58, KIP-354)."""
+    small_maps: Share = 0.2
+    """Chance that the cleaners' offset maps hold a few keys only, so that rounds are partial."""
+    forgotten_producers: Share = 0.2
+    """Chance that silent producers are forgotten within the run."""
 
     @model_validator(mode="before")
     @classmethod

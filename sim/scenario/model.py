@@ -31,6 +31,11 @@ class Topic:
     """Topic settings under Kafka's own names with dots turned into underscores.
 
     `max_compaction_lag_ms` None = no bound; `segment_ms` None = never by time.
+    `dedupe_buffer_bytes` is the memory of one cleaner's offset map, used up to
+    `dedupe_load_factor`; None = as much as it takes. `producer_expiration_ms`: a producer that is
+    silent for so long is forgotten; None = never. `timestamp_difference_max_ms`: a record whose
+    timestamp is farther from the leader's clock is refused; None = none is.
+    `max_message_bytes`: a batch that cleaning makes larger is counted; None = no limit.
     """
 
     segment_bytes: Annotated[int, Ge(1)] = 2048
@@ -38,6 +43,11 @@ class Topic:
     min_cleanable_dirty_ratio: Share = 0.3
     min_compaction_lag_ms: Milliseconds = 0
     max_compaction_lag_ms: Period | None = None
+    dedupe_buffer_bytes: Annotated[int, Ge(1)] | None = None
+    dedupe_load_factor: Share = 0.9
+    producer_expiration_ms: Period | None = None
+    timestamp_difference_max_ms: Milliseconds | None = None
+    max_message_bytes: Annotated[int, Ge(1)] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,12 @@ class TopicSettings(BaseModel):
     """How long a tombstone stays at least, in ms; `rules.delete_retention_ms` is its short form."""
     max_compaction_lag_ms: Period | None = Field(None, alias="max.compaction.lag.ms")
     """KIP-354: a closed segment is cleaned at the latest so many ms after its first record."""
+    max_message_bytes: Annotated[int, Ge(1)] | None = Field(None, alias="max.message.bytes")
+    """Batches that a delete horizon makes larger than this are counted (KIP-534)."""
+    timestamp_difference_max_ms: Milliseconds | None = Field(
+        None, alias="message.timestamp.difference.max.ms"
+    )
+    """A record whose timestamp is farther from the leader's clock is refused."""
     min_cleanable_dirty_ratio: Share | None = Field(None, alias="min.cleanable.dirty.ratio")
     """Share of dirty bytes above which a log is cleaned."""
     min_compaction_lag_ms: Milliseconds | None = Field(None, alias="min.compaction.lag.ms")
@@ -56,6 +62,14 @@ class BrokerSettings(BaseModel):
 
     backoff_ms: Period | None = Field(None, alias="log.cleaner.backoff.ms")
     """Pause of a cleaner that found nothing to do, in ms, for replicas without one of their own."""
+    dedupe_buffer_bytes: Annotated[int, Ge(1)] | None = Field(
+        None, alias="log.cleaner.dedupe.buffer.size"
+    )
+    """Memory of a cleaner's offset map in bytes: 24 a key, 32 where it keeps versions (KIP-280)."""
+    dedupe_load_factor: Share | None = Field(None, alias="log.cleaner.io.buffer.load.factor")
+    """Share of the offset map's memory that is used."""
+    producer_expiration_ms: Period | None = Field(None, alias="producer.id.expiration.ms")
+    """A producer that is silent for so many ms is forgotten, and its last batch may go."""
     compaction_strategy: StrategyName | None = Field(None, alias="log.cleaner.compaction.strategy")
     compaction_strategy_header: Name | None = Field(
         None, alias="log.cleaner.compaction.strategy.header"
@@ -77,11 +91,16 @@ _AS_RULES = {
 """Settings that are rules, too: field of the settings -> name of the rule."""
 
 _AS_TOPIC = (
+    "dedupe_buffer_bytes",
+    "dedupe_load_factor",
     "max_compaction_lag_ms",
+    "max_message_bytes",
     "min_cleanable_dirty_ratio",
     "min_compaction_lag_ms",
+    "producer_expiration_ms",
     "segment_bytes",
     "segment_ms",
+    "timestamp_difference_max_ms",
 )
 
 

@@ -11,6 +11,7 @@ from sim.log import Batch, Control, Record, control_batch, data_batch
 from sim.replication import Replica, elections, follower, leader, snapshots
 from sim.replication.cleaning import clean_replica, stable_offset
 from sim.replication.coordination import RemovalCoordinator, accept_removal_bound
+from sim.replication.reading import as_read
 from sim.replication.replica import crash, restart, wipe
 from sim.story.format import Step, Story
 from sim.story.outcome import StoryRun, view_of
@@ -308,7 +309,8 @@ class _Teller:
             if start <= record.offset < end
         ]
         self.positions[consumer] = end
-        self._emit([Consumed(replica.name, consumer, start, end, tuple(records), self.now_ms)])
+        given = as_read(records, rules=self.rules)
+        self._emit([Consumed(replica.name, consumer, start, end, given, self.now_ms)])
 
     def _expect_tombstone_gone(self, step: Step) -> None:
         self._emit([TombstoneProbed(self.leader or "", step["key"])])

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sim.log import Record
+from sim.replication.reading import as_read
 from sim.scenario.model import Consumer as ConsumerSpec
 from sim.trace import Consumed
 
@@ -86,7 +87,7 @@ class Consumer:
         if end == position:
             return False
         self.position = end
-        given = tuple(records)
+        given = as_read(records, rules=self._world.rules)
         if given and given[0].offset < position:
             given = tuple(record for record in given if record.offset >= position)
         now_ms = self._world.clock.now_ms

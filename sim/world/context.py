@@ -136,7 +136,7 @@ class World:
         self.nodes: dict[str, Node] = {}
         topic = scenario.topic
         bounds = [ms for ms in (topic.segment_ms, topic.max_compaction_lag_ms) if ms is not None]
-        self.log_config = LogConfig(topic.segment_bytes, min(bounds, default=None))
+        self.log_config = LogConfig(topic.segment_bytes, min(bounds, default=None), aligned=True)
         self.leader: tuple[int, str] | None = None
         self.committed = 0
         self.counts = Counts()

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sim.compaction.eligibility import EligibilityConfig, cleanable_bound, eligibility
+from sim.compaction import map_capacity, strategy_for
+from sim.compaction.eligibility import (
+    Eligibility,
+    EligibilityConfig,
+    cleanable_bound,
+    eligibility,
+)
 from sim.replication.cleaning import clean_replica, stable_offset
 from sim.replication.snapshots import delete_prefix, take_snapshot
-from sim.trace import Cleaned, Event
+from sim.trace import Cleaned, CleanerLooked, Event
 
 if TYPE_CHECKING:
     from sim.world.node import Node
@@ -20,18 +26,24 @@ class Housekeeper:
         paused: How many faults keep its cleaner from running at present.
     """
 
-    __slots__ = ("_config", "_node", "paused")
+    __slots__ = ("_capacity", "_config", "_metric_secs", "_node", "paused")
 
     def __init__(self, node: Node) -> None:
         """Nothing runs before `start`."""
         self._node = node
         self.paused = 0
+        self._metric_secs = 0
         topic = node.world.scenario.topic
         self._config = EligibilityConfig(
             min_cleanable_dirty_ratio=topic.min_cleanable_dirty_ratio,
             min_compaction_lag_ms=topic.min_compaction_lag_ms,
             max_compaction_lag_ms=topic.max_compaction_lag_ms,
         )
+        self._capacity: int | None = None
+        if topic.dedupe_buffer_bytes is not None:
+            strategy = strategy_for(node.world.rules.strategy)
+            size, load = topic.dedupe_buffer_bytes, topic.dedupe_load_factor
+            self._capacity = max(1, map_capacity(size, load, strategy))
 
     def start(self, index: int, of: int) -> None:
         """Begin; replica `index` of `of` looks at its log out of step with the others."""
@@ -48,18 +60,56 @@ class Housekeeper:
         node = self._node
         assert node.spec.cleaner_backoff_ms is not None
         node.world.clock.after(max(1, node.spec.cleaner_backoff_ms), self._look)
-        replica = node.replica
-        segments = replica.log.segments
-        if replica.up and not self.paused and segments[-1].base_offset > replica.first_dirty_offset:
-            found = eligibility(
-                segments,
-                self._config,
-                first_dirty_offset=replica.first_dirty_offset,
-                stable_offset=stable_offset(replica, rules=node.world.rules),
-                now_ms=node.now_ms,
-            )
-            if found.eligible:
-                node.world.tell(self._clean(found.upper_bound))
+        if not node.replica.up or self.paused:
+            return
+        self._forget_producers()
+        log = node.replica.log
+        if node.world.rules.roll == "timer":
+            log.roll_if_waited(now_ms=node.now_ms)
+        timed = self._config.max_compaction_lag_ms is not None
+        if timed or log.segments[-1].base_offset > node.replica.first_dirty_offset:
+            self._clean_if_due()
+
+    def _forget_producers(self) -> None:
+        """Producers that were silent for too long lose the protection of their last batch."""
+        after_ms = self._node.world.scenario.topic.producer_expiration_ms
+        producers = self._node.replica.log.producers
+        if after_ms is not None and producers.producers:
+            producers.expire(now_ms=self._node.now_ms, after_ms=after_ms)
+
+    def _clean_if_due(self) -> None:
+        node = self._node
+        replica, now_ms = node.replica, node.now_ms
+        stable = stable_offset(replica, rules=node.world.rules)
+        found = eligibility(
+            replica.log.segments,
+            self._config,
+            first_dirty_offset=replica.first_dirty_offset,
+            stable_offset=stable,
+            now_ms=now_ms,
+        )
+        if self._config.max_compaction_lag_ms is not None:
+            node.world.tell([self._looked(found, stable)])
+        if found.eligible:
+            node.world.tell(self._clean(found.upper_bound))
+
+    def _looked(self, found: Eligibility, stable: int) -> CleanerLooked:
+        node, config = self._node, self._config
+        if found.eligible or node.world.rules.lag_metric == "every_scan":
+            self._metric_secs = found.compaction_delay_ms // 1000
+        assert config.max_compaction_lag_ms is not None
+        return CleanerLooked(
+            node.name,
+            node.now_ms,
+            found.eligible,
+            node.replica.first_dirty_offset,
+            found.upper_bound,
+            stable,
+            found.compaction_delay_ms,
+            self._metric_secs,
+            config.max_compaction_lag_ms,
+            node.world.scenario.topic.timestamp_difference_max_ms,
+        )
 
     def clean_what_is_left(self) -> bool:
         """One pass over all that may be cleaned, whatever the ratio; True when it changed a log."""
@@ -93,6 +143,8 @@ class Housekeeper:
             upper_bound=upper_bound,
             now_ms=node.now_ms,
             rescan=rescan,
+            map_capacity=None if rescan else self._capacity,
+            max_message_bytes=node.world.scenario.topic.max_message_bytes,
             removal_limit=limit,
             legacy_horizon_ms=self._legacy_horizon_ms(),
         )

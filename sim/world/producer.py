@@ -185,11 +185,22 @@ class Producer:
         """Markers are written by a coordinator that never gives up (KIP-98)."""
         out_of_retries = flight.tries > self._settings.retries
         if out_of_retries and flight.line.end is None and not self.patient:
+            self._give_up(flight)
+        else:
+            self._transmit(flight)
+
+    def _give_up(self, flight: Flight) -> None:
+        if flight.done_ms is None:
             flight.done_ms = self._world.clock.now_ms
             self._world.counts.sends_given_up += 1
             self._failed = flight.line.sends[0].transaction
-        else:
-            self._transmit(flight)
+
+    def _misdated(self, node: Node, flight: Flight) -> bool:
+        """A timestamp is too far from the leader's clock (InvalidTimestampException)."""
+        limit = self._world.scenario.topic.timestamp_difference_max_ms
+        return limit is not None and any(
+            abs(send.timestamp_ms - node.now_ms) > limit for send in flight.line.sends
+        )
 
     def _refused(self, flight: Flight, tries: int) -> None:
         """The replica that was asked does not lead: ask who does, and send again at once."""
@@ -210,6 +221,8 @@ class Producer:
             self._world.clock.after(self._link.latency_ms(), self._refused, flight, tries)
         elif flight.line.end is not None:
             self._append_marker(node, flight, flight.line.end)
+        elif self._misdated(node, flight):
+            self._world.clock.after(self._link.latency_ms(), self._give_up, flight)
         else:
             self._append_data(node, flight)
 

@@ -89,5 +89,5 @@ def test_a_removed_tombstone_is_remembered_by_its_offset() -> None:
 
     clean_replica(replica, rules=rules, upper_bound=3, now_ms=0)
     assert replica.removed_tombstone_end == 0
-    clean_replica(replica, rules=rules, upper_bound=3, now_ms=0)
+    clean_replica(replica, rules=rules, upper_bound=3, now_ms=0, rescan=True)
     assert replica.removed_tombstone_end == 2
