@@ -149,8 +149,9 @@ def _clean(log: ModernLog, step: Mapping[str, Any], *, most_keys: int) -> Answer
         latest = int(step["map_latest_offset"])
         done = log.clean_by(given, latest, now_ms=now_ms, upper_bound=bound)
     elif first_dirty < bound and capacity > 0:
+        start = max(first_dirty, bases[0])  # as LogCleanerManager.cleanableOffsets has it
         done = log.clean(
-            now_ms=now_ms, first_dirty_offset=first_dirty, upper_bound=bound, capacity=capacity
+            now_ms=now_ms, first_dirty_offset=start, upper_bound=bound, capacity=capacity
         )
     else:  # Kafka's manager starts no such pass, and its cleaner refuses a map without room
         done = Pass(first_dirty, 0, 0, 0)
