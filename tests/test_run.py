@@ -169,7 +169,7 @@ def test_liveness_is_judged_only_where_it_is_asked_for() -> None:
     quiet = replace(
         LOST_TAIL,
         faults=LOST_TAIL.faults[:2],
-        workload=Workload(LOST_TAIL.workload.sends[:-1]),
+        workload=replace(LOST_TAIL.workload, sends=LOST_TAIL.workload.sends[:-1]),
         expect=Expect(),
     )
 

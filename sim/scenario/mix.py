@@ -79,7 +79,7 @@ class Mix(BaseModel):
     idle_ms: Times = (800, 5_000)
     transactional: Share = 0.25
     """Chance that a scenario has transactional producers."""
-    not_idempotent: Share = 0.1
+    not_idempotent: Share = 0.3
     """Chance that the leader of a scenario does not recognise a retry."""
     skewed_clocks: Share = 0.5
     """Chance that the replicas' clocks differ, by up to `clock_skew_ms`."""

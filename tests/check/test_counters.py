@@ -14,7 +14,7 @@ from sim.run import Run, run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.load import load_scenario
 from sim.scenario.mix import Mix
-from sim.scenario.model import Scenario, Workload
+from sim.scenario.model import Scenario
 from sim.trace import (
     Appended,
     Cleaned,
@@ -137,9 +137,8 @@ def test_a_runs_counters_are_exactly_those_and_all_integers() -> None:
 
 def without_the_last_write(fix: str) -> Run:
     """The lost tail, but nobody writes after the migration: A=d, which loses, came last."""
-    quiet = replace(
-        LOST_TAIL, faults=LOST_TAIL.faults[:2], workload=Workload(LOST_TAIL.workload.sends[:-1])
-    )
+    workload = replace(LOST_TAIL.workload, sends=LOST_TAIL.workload.sends[:-1])
+    quiet = replace(LOST_TAIL, faults=LOST_TAIL.faults[:2], workload=workload)
     return run_scenario(quiet.with_rules(LOST_TAIL.rules.with_values({"fix": fix})))
 
 
