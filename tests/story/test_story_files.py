@@ -22,8 +22,17 @@ PATHS = sorted(
 )
 WITHOUT_EFFECT = {
     "offset_assignment": "the op `push` is the naive design; it is allowed under any rule",
+    "horizon_stamp": "a story's pass maps all it covers; partial rounds are told by log files",
+    "roll": "a story has no segments; scenarios/kip354 shows the difference in simulated time",
+    "lag_metric": "nobody looks at a log in a story; scenarios/kip354 shows the difference",
 }
 """Rules that change nothing in a story, and why."""
+
+ALIKE = {
+    ("tombstone_removal", "horizon", "record_horizon"),
+    ("tombstone_removal", "record_horizon", "horizon"),
+}
+"""Changes of a rule that no story can tell: its batches hold one record each."""
 
 
 @cache
@@ -117,7 +126,8 @@ def changes() -> Iterator[tuple[str, RuleValue, RuleValue]]:
     for name, spec in RULES.items():
         if name not in WITHOUT_EFFECT:
             for before in spec.values:
-                yield from ((name, before, after) for after in spec.values if after != before)
+                every = [(name, before, after) for after in spec.values if after != before]
+                yield from (change for change in every if change not in ALIKE)
 
 
 @pytest.mark.parametrize(("rule", "before", "after"), list(changes()))
