@@ -66,6 +66,8 @@ class BatchWriter:
         flags = [bool(batch.get("transactional")), batch.get("control") is not None]
         if self._has_horizons:
             flags.append(horizon is not None)
+        elif horizon is not None:
+            raise BadInput(f"batch at offset {base}: this release of Kafka knows no delete horizon")
         buffer = output.buffer()
         buffer.position(0)
         try:

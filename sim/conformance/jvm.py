@@ -44,13 +44,15 @@ def start_jvm(version: str = KAFKA_VERSION, *, cache: Path | None = None) -> Non
 def java_class(*names: str) -> Any:
     """The first class of these names that there is: a class may move between releases.
 
-    A name starts below `org.apache.kafka.` unless it starts with `java.` or `kafka.`.
+    A name starts below `org.apache.kafka.` unless it starts with `java.`, `kafka.` or `scala.`.
 
     Raises:
         BadInput: No class of any of these names, as in a release that cannot be driven.
     """
     for name in names:
-        whole = name if name.startswith(("java.", "kafka.")) else f"org.apache.kafka.{name}"
+        whole = (
+            name if name.startswith(("java.", "kafka.", "scala.")) else f"org.apache.kafka.{name}"
+        )
         try:
             return jpype.JClass(whole)
         except TypeError:
@@ -69,13 +71,6 @@ def private_method(of: Any, name: str, *arguments: Any) -> Any:
     method = of.class_.getDeclaredMethod(name, *arguments)
     method.setAccessible(True)
     return method
-
-
-def private_field(of: Any, name: str) -> Any:
-    """A field that the class keeps to itself, ready to be read by `get`."""
-    field = of.class_.getDeclaredField(name)
-    field.setAccessible(True)
-    return field
 
 
 def with_quiet_logging(load: Callable[[], object]) -> None:

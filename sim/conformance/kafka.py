@@ -15,14 +15,17 @@ from typing import Any
 import jpype
 
 from sim.conformance.batches import BatchWriter
+from sim.conformance.disk_log import DiskLog, Kafka, Pass, Round
 from sim.conformance.jars import KAFKA_VERSION
 from sim.conformance.jvm import start_jvm
-from sim.conformance.modern import ModernKafka, ModernLog, Pass
+from sim.conformance.legacy import LegacyKafka
+from sim.conformance.modern import ModernKafka
 from sim.conformance.reading import Answer, SegmentReader, aborted
 from sim.errors import BadInput
 
 FAST = Path("/dev/shm")  # noqa: S108 - a folder in memory, where there is one
-PRESET = "kafka-4.0"
+DEFAULT_PRESET = "kafka-4.0"
+DAY_MS = 86_400_000
 
 
 class KafkaCleaner:
@@ -39,7 +42,7 @@ class KafkaCleaner:
     def __init__(self, version: str = KAFKA_VERSION, *, cache: Path | None = None) -> None:
         start_jvm(version, cache=cache)
         self.version = version
-        self._kafka = ModernKafka()
+        self._kafka: Kafka = LegacyKafka() if version.startswith("2.8.") else ModernKafka()
         self._writer = BatchWriter()
         self._reader = SegmentReader()
 
@@ -56,29 +59,38 @@ class KafkaCleaner:
             BadInput: Kafka refuses the log, or cannot be asked this.
         """
         rules = document.get("rules") or {}
-        if rules.get("preset", PRESET) != PRESET:
-            raise BadInput(f"rules.preset: Kafka {self.version} answers for {PRESET} only")
+        preset = rules.get("preset", DEFAULT_PRESET)
+        if preset != self.preset:
+            raise BadInput(
+                f"rules.preset: {preset}: Kafka {self.version} answers for {self.preset}"
+            )
         folder = FAST if FAST.is_dir() else None
         with tempfile.TemporaryDirectory(prefix="replog-", dir=folder) as parent:
             home = Path(parent) / "log-0"
             home.mkdir()
             try:
-                return self._run(document, home, int(rules.get("delete_retention_ms", 86_400_000)))
+                return self._run(document, home, rules)
             except jpype.JException as error:
                 raise BadInput(f"Kafka {self.version}: {error}") from None
 
-    def _run(self, document: Mapping[str, Any], home: Path, retention_ms: int) -> Answer:
+    @property
+    def preset(self) -> str:
+        """The preset that this release answers for."""
+        return self._kafka.preset
+
+    def _run(self, document: Mapping[str, Any], home: Path, rules: Mapping[str, Any]) -> Answer:
         controls: dict[int, str] = {}
         for base, batches in _segments(document["segments"]):
             _note_controls(batches, controls)
             (home / f"{base:020}.log").write_bytes(self._writer.segment(batches))
+        retention_ms = int(rules.get("delete_retention_ms", DAY_MS))
         log = self._kafka.open_log(home, retention_ms=retention_ms)
         try:
             steps = []
             most_keys = _records(document) + 1
             for step in document["steps"]:
                 if step["op"] == "clean":
-                    own = _clean(log, step, most_keys=most_keys)
+                    own = _clean(log, step, most_keys=most_keys, rules=rules)
                 else:
                     own = self._step(log, step, controls)
                 steps.append({**own, **self._state(log, controls)})
@@ -86,7 +98,7 @@ class KafkaCleaner:
         finally:
             log.close()
 
-    def _step(self, log: ModernLog, step: Mapping[str, Any], controls: dict[int, str]) -> Answer:
+    def _step(self, log: DiskLog, step: Mapping[str, Any], controls: dict[int, str]) -> Answer:
         match step["op"]:
             case "append":
                 _note_controls(step["batches"], controls)
@@ -104,7 +116,7 @@ class KafkaCleaner:
                 raise BadInput(f"no such step: {other}")
         return {}
 
-    def _duplicate(self, log: ModernLog, step: Mapping[str, Any]) -> Answer:
+    def _duplicate(self, log: DiskLog, step: Mapping[str, Any]) -> Answer:
         batch = {
             "base_offset": 0,
             "last_offset": len(step["keys"]) - 1,
@@ -118,7 +130,7 @@ class KafkaCleaner:
             return {"duplicate": False}
         return {"duplicate": True, "first_offset": found[0], "last_offset": found[1]}
 
-    def _state(self, log: ModernLog, controls: Mapping[int, str]) -> Answer:
+    def _state(self, log: DiskLog, controls: Mapping[int, str]) -> Answer:
         batches: list[Answer] = []
         tombstones: list[int] = []
         for base, records in log.segments():
@@ -138,21 +150,27 @@ class KafkaCleaner:
         }
 
 
-def _clean(log: ModernLog, step: Mapping[str, Any], *, most_keys: int) -> Answer:
+def _clean(
+    log: DiskLog, step: Mapping[str, Any], *, most_keys: int, rules: Mapping[str, Any]
+) -> Answer:
     first_dirty, wanted = int(step["first_dirty_offset"]), int(step["upper_bound"])
     bases = [base for base, _ in log.segments()]
     bound = max((base for base in bases if base <= wanted), default=bases[0])
     now_ms = int(step["now_ms"])
+    told = Round(
+        now_ms,
+        bound,
+        delete_horizon_ms=step.get("delete_horizon_ms"),
+        last_modified_ms=int(rules.get("segment_last_modified_ms", now_ms)),
+    )
     capacity = int(step.get("map_capacity", most_keys))
     if "offset_map" in step or step.get("forced_rescan"):
         given = {key.encode(): int(at) for key, at in step.get("offset_map", {}).items()}
         latest = int(step["map_latest_offset"])
-        done = log.clean_by(given, latest, now_ms=now_ms, upper_bound=bound)
+        done = log.clean_by(told, given, latest)
     elif first_dirty < bound and capacity > 0:
         start = max(first_dirty, bases[0])  # as LogCleanerManager.cleanableOffsets has it
-        done = log.clean(
-            now_ms=now_ms, first_dirty_offset=start, upper_bound=bound, capacity=capacity
-        )
+        done = log.clean(told, first_dirty_offset=start, capacity=capacity)
     else:  # Kafka's manager starts no such pass, and its cleaner refuses a map without room
         done = Pass(first_dirty, 0, 0, 0)
     answer = done._asdict()

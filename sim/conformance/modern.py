@@ -1,47 +1,33 @@
-"""A log on disk and its cleaner, as the Java classes of Kafka 4.1 and later have them.
-
-What is done to a log here is what Kafka does: a log is loaded from its segment files as after a
-crash, so that Kafka derives indexes and the aborted transactions; it is appended to as a follower
-appends what it fetched; it is cleaned by `Cleaner.doClean` between bounds that are given.
-"""
+"""A log on disk and its cleaner, as the Java classes of Kafka 4.1 and later have them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from sim.conformance.jvm import java_class, private_field, private_method, proxy
+from sim.conformance.disk_log import Pass, Round, counted
+from sim.conformance.jvm import java_class, private_method, proxy
 from sim.conformance.surroundings import Clock, Housekeeping, settings
 
-INTERNALS = "storage.internals.log"
 IO_BYTES = 2**18
-LOAD = 0.5
-"""Of an offset map's slots that may be used: a map of 2 n slots takes exactly n keys."""
-
-
-NO_VERIFICATION = False
-NOT_OVERDUE = False
+SLOT_BYTES = 24
+"""An MD5 hash and an offset (SkimpyOffsetMap)."""
 CLEAN_SHUTDOWN = True
 NEVER_MS = 2**31 - 1
-
-
-class Pass(NamedTuple):
-    """What Kafka reports of one cleaning pass."""
-
-    next_dirty_offset: int
-    messages_read: int
-    messages_written: int
-    invalid_messages: int
+NO_VERIFICATION = False
+NOT_OVERDUE = False
 
 
 class ModernKafka:
-    """The classes of a release, and what all logs share."""
+    """The classes of a release from 4.1 on, and what all logs share."""
+
+    preset = "kafka-4.0"
 
     def __init__(self) -> None:
         def internal(name: str) -> Any:
-            return java_class(f"{INTERNALS}.{name}")
+            return java_class(f"storage.internals.log.{name}")
 
         self.unified_log = internal("UnifiedLog")
         self.log_config = internal("LogConfig")
@@ -60,13 +46,12 @@ class ModernKafka:
         self.buffer = java_class("java.nio.ByteBuffer")
         self.stats = java_class("storage.log.metrics.BrokerTopicStats")()
         self.clock = Clock()
-        self.housekeeping = Housekeeping("server.util.Scheduler")
-        system = java_class("common.utils.Time").SYSTEM
+        self.housekeeping = Housekeeping("server.util.Scheduler", run="run")
+        self.system_time = java_class("common.utils.Time").SYSTEM
         self.throttler = java_class("storage.internals.utils.Throttler")(
-            math.inf, 2**62, "cleaner", "bytes", system
+            math.inf, 2**62, "cleaner", "bytes", self.system_time
         )
-        self.system_time = system
-        self.local_log = private_field(self.unified_log, "localLog")
+        self.check_done = proxy("java.util.function.Consumer", {"accept": lambda _: None})
         self.rebuild = private_method(
             self.unified_log,
             "rebuildProducerState",
@@ -78,15 +63,9 @@ class ModernKafka:
             "findDuplicateBatch",
             java_class("common.record.internal.RecordBatch", "common.record.RecordBatch").class_,
         )
-        self.check_done = proxy("java.util.function.Consumer", {"accept": lambda _: None})
 
     def open_log(self, folder: Path, *, retention_ms: int) -> ModernLog:
-        """The log whose segment files are in `folder`.
-
-        Args:
-            folder: Named `topic-partition`, and it holds `*.log` files.
-            retention_ms: `delete.retention.ms` of the topic.
-        """
+        """The log whose segment files are in `folder`."""
         return ModernLog(self, folder, retention_ms=retention_ms)
 
 
@@ -100,11 +79,7 @@ class ModernLog:
         self._log = self._load()
 
     def append(self, batch: bytes) -> None:
-        """Append one batch as a follower does.
-
-        One at a time: where many batches come in one fetch, Kafka notes transactions that a later
-        batch of the same fetch opens in the last stable offset of those that an earlier one ends.
-        """
+        """Append one batch as a follower does."""
         records = self._kafka.records.readableRecords(self._kafka.buffer.wrap(batch))
         self._log.appendAsFollower(records, 2**31 - 1)
 
@@ -119,41 +94,36 @@ class ModernLog:
             snapshot.unlink()
         self._log = self._load()
 
-    def clean(
-        self, *, now_ms: int, first_dirty_offset: int, upper_bound: int, capacity: int
-    ) -> Pass:
+    def clean(self, told: Round, *, first_dirty_offset: int, capacity: int) -> Pass:
         """One pass over the log, with a map of its own making that takes `capacity` keys."""
         kafka = self._kafka
-        cleaner = self._cleaner(kafka.offset_map(24 * math.ceil(capacity / LOAD)))
-        log = kafka.log_to_clean(self._log, first_dirty_offset, upper_bound, NOT_OVERDUE)
-        done = cleaner.doClean(log, now_ms)
+        cleaner = self._cleaner(capacity)
+        log = kafka.log_to_clean(self._log, first_dirty_offset, told.upper_bound, NOT_OVERDUE)
+        done = cleaner.doClean(log, told.now_ms)
         kafka.housekeeping.run_due()
-        return _pass(int(done.getKey()), done.getValue())
+        return counted(int(done.getKey()), done.getValue())
 
-    def clean_by(
-        self, offset_map: Mapping[bytes, int], latest_offset: int, *, now_ms: int, upper_bound: int
-    ) -> Pass:
+    def clean_by(self, told: Round, offset_map: Mapping[bytes, int], latest_offset: int) -> Pass:
         """One pass with a map that is given: the second half of `Cleaner.doClean`."""
         kafka = self._kafka
-        known = kafka.offset_map(24 * math.ceil((len(offset_map) + 1) / LOAD))
+        cleaner = self._cleaner(len(offset_map) + 1)
+        known = cleaner.offsetMap()
         for key, offset in offset_map.items():
             known.put(kafka.buffer.wrap(key), offset)
         known.updateLatestOffset(latest_offset)
-        cleaner = self._cleaner(known)
         stats, transactions = kafka.cleaner_stats(kafka.system_time), kafka.transactions()
-        end = min(latest_offset + 1, upper_bound)
         groups = cleaner.groupSegmentsBySize(
-            self._log.logSegments(0, end),
+            self._log.logSegments(0, min(latest_offset + 1, told.upper_bound)),
             self._config.segmentSize(),
             self._config.maxIndexSize,
-            upper_bound,
+            told.upper_bound,
         )
         for group in groups:
             cleaner.cleanSegments(
-                self._log, group, known, now_ms, stats, transactions, 0, upper_bound
+                self._log, group, known, told.now_ms, stats, transactions, 0, told.upper_bound
             )
         kafka.housekeeping.run_due()
-        return _pass(latest_offset + 1, stats)
+        return counted(latest_offset + 1, stats)
 
     def segments(self) -> Iterator[tuple[int, Any]]:
         """Base offset and `FileRecords` of each segment, in order."""
@@ -196,13 +166,6 @@ class ModernLog:
         self._kafka.housekeeping.run_due()
 
     def _load(self) -> Any:
-        """Open the log; Kafka indexes what has no index yet.
-
-        A clean shutdown is claimed, so that indexes that are there stay: a transaction index holds
-        what the batches alone would not tell after cleaning. For want of snapshots Kafka would
-        then forget all producers; so it is told to read the whole log for them, as it does after
-        a truncation.
-        """
         kafka = self._kafka
         log = kafka.unified_log.create(
             kafka.file(str(self._folder)),
@@ -224,18 +187,11 @@ class ModernLog:
         kafka.rebuild.invoke(log, log.logEndOffset(), producers)
         return log
 
-    def _cleaner(self, offset_map: Any) -> Any:
+    def _cleaner(self, capacity: int) -> Any:
+        """A cleaner whose map is full when it holds `capacity` keys, which is half of its slots."""
         kafka = self._kafka
-        return kafka.cleaner(
-            0, offset_map, IO_BYTES, IO_BYTES, LOAD, kafka.throttler, kafka.clock.time,
-            kafka.check_done,
-        )  # fmt: skip
-
-
-def _pass(next_dirty_offset: int, stats: Any) -> Pass:
-    return Pass(
-        next_dirty_offset,
-        int(stats.messagesRead()),
-        int(stats.messagesWritten()),
-        int(stats.invalidMessagesRead()),
-    )
+        slots = 2 * capacity
+        offset_map = kafka.offset_map(slots * SLOT_BYTES)
+        load = (capacity + 0.5) / slots  # Kafka cuts the fraction off, and insists on more than 1
+        surroundings = (kafka.throttler, kafka.clock.time, kafka.check_done)
+        return kafka.cleaner(0, offset_map, IO_BYTES, IO_BYTES, load, *surroundings)

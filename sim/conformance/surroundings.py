@@ -41,9 +41,14 @@ class Housekeeping:
     """Kafka's `Scheduler` without threads: it deletes the files of replaced segments when told.
 
     What else Kafka schedules is dropped: flushes, and the expiry of producers.
+
+    Args:
+        interface: The name of the `Scheduler` of the release.
+        run: The method of its tasks that does them.
     """
 
-    def __init__(self, interface: str) -> None:
+    def __init__(self, interface: str, *, run: str) -> None:
+        self._run = run
         self._due: list[Any] = []
         future = proxy("java.util.concurrent.ScheduledFuture", {"cancel": lambda _: True})
 
@@ -68,7 +73,7 @@ class Housekeeping:
         """Do what was put off: delete files."""
         due, self._due = self._due, []
         for task in due:
-            task.run()
+            getattr(task, self._run)()
 
 
 def settings(values: dict[str, object]) -> Any:
