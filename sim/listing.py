@@ -12,10 +12,14 @@ from sim.check.checker import known_invariants
 from sim.check.reached import REACHED
 from sim.check.registry import INVARIANTS
 from sim.errors import BadInput
+from sim.logfile import LOG_FORMAT
 from sim.replication import PRESETS, RULES, Rules
+from sim.story.format import STORY_FORMAT
 from sim.suite import format_of, scenario_files
 
 Rows = list[dict[str, str]]
+
+_KINDS = {STORY_FORMAT: "story", LOG_FORMAT: "log"}
 
 
 def _text(value: object) -> str:
@@ -93,7 +97,7 @@ def scenarios(folder: Path) -> Rows:
         rows.append(
             {
                 "file": str(path),
-                "kind": "story" if "story" in str(format_of(path)) else "timed",
+                "kind": _KINDS.get(str(format_of(path)), "timed"),
                 "title": str(top.get("title", "")),
                 "source": str(top.get("source", "")),
             }

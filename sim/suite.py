@@ -1,4 +1,4 @@
-"""Suites: any scenario file, story or timed, to a result with what was expected of it."""
+"""Suites: any scenario file, story, timed or log, to a result with what was expected of it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from sim.check import Violation
 from sim.check.checker import known_invariants
 from sim.check.reached import REACHED
 from sim.errors import BadInput
+from sim.logfile import LOG_FORMAT
 from sim.replication import rules_from
 from sim.rows import violation_row
 from sim.scenario.document import SCENARIO_FORMAT
@@ -26,7 +27,12 @@ from sim.trace import Event
 SUFFIXES = (".yaml", ".yml", ".json")
 _FORMAT = re.compile(r"""^\s*["']?format["']?\s*:\s*["']?([\w./-]+)""", re.MULTILINE)
 _FORMAT_INLINE = re.compile(r"""["']format["']\s*:\s*["']([\w./-]+)["']""")
-_ELSEWHERE = {"replog-sweep/1": "a sweep plan; run it with: replog sweep"}
+_ELSEWHERE = {
+    "replog-sweep/1": "a sweep plan; run it with: replog sweep",
+    LOG_FORMAT: "a log file; run it with: replog clean",
+}
+IN_A_SUITE = (STORY_FORMAT, SCENARIO_FORMAT, LOG_FORMAT)
+"""What a suite runs."""
 
 BAD_INPUT = "bad input"
 ERROR = "error"
@@ -48,6 +54,7 @@ class CaseResult:
         differences: Where it is not what the file expects; empty = expectation met.
         detail: What `--json` adds for this kind of file.
         is_story: Whether it is a story: its times are steps.
+        run_with: The command that reproduces it: a log file has commands of its own.
         wall_ms: How long it took, in ms of real time.
         events: (when, event) of everything that happened; of a timed run only if asked for.
     """
@@ -61,6 +68,7 @@ class CaseResult:
     differences: tuple[str, ...] = ()
     detail: Mapping[str, Any] = field(default_factory=dict)
     is_story: bool = False
+    run_with: str = "replog run"
     wall_ms: int = 0
     events: tuple[tuple[int, Event], ...] = ()
 
@@ -85,9 +93,14 @@ class CaseResult:
         return () if self.expectation_met else (*reason, *self.differences)
 
     @property
+    def is_log(self) -> bool:
+        """Whether it is a log file: one cleaner, no cluster."""
+        return self.run_with != "replog run"
+
+    @property
     def command(self) -> str:
         """What reproduces it."""
-        return f"replog run {shlex.quote(str(self.path))}"
+        return f"{self.run_with} {shlex.quote(str(self.path))}{' --check' * self.is_log}"
 
     def as_json(self) -> dict[str, Any]:
         """What `replog run --json` prints."""
@@ -213,12 +226,28 @@ def _run_timed(
     )
 
 
+def _run_log(path: Path) -> CaseResult:
+    from sim.logfile.expect import checked
+
+    started = time.perf_counter()
+    found = checked(path)
+    return CaseResult(
+        path=path,
+        id=found.id,
+        title=found.title,
+        verdict="holds",
+        differences=found.differences,
+        run_with=found.command,
+        wall_ms=_since(started),
+    )
+
+
 def _since(started: float) -> int:
     return round((time.perf_counter() - started) * 1000)
 
 
 def scenario_files(folder: Path) -> list[Path]:
-    """All stories and timed scenarios below `folder`, sorted by path.
+    """All stories, timed scenarios and log files below `folder`, sorted by path.
 
     Raises:
         BadInput: It is no folder, or holds none.
@@ -230,12 +259,10 @@ def scenario_files(folder: Path) -> list[Path]:
     found = [
         path
         for path in sorted(folder.rglob("*"))
-        if path.suffix in SUFFIXES and format_of(path) in (STORY_FORMAT, SCENARIO_FORMAT)
+        if path.suffix in SUFFIXES and format_of(path) in IN_A_SUITE
     ]
     if not found:
-        raise BadInput(
-            f"{folder}: no scenario files; they say format: {STORY_FORMAT} or {SCENARIO_FORMAT}"
-        )
+        raise BadInput(f"{folder}: no scenario files; they say format: {' or '.join(IN_A_SUITE)}")
     return found
 
 
@@ -246,16 +273,22 @@ def run_suite(folder: Path) -> Iterator[CaseResult]:
     """
     for path in scenario_files(folder):
         started = time.perf_counter()
+        command = "replog run"
         try:
-            yield run_file(path)
+            if format_of(path) == LOG_FORMAT:
+                command = "replog clean"
+                yield _run_log(path)
+            else:
+                yield run_file(path)
         except BadInput as error:
-            yield _not_run(path, BAD_INPUT, str(error), started)
+            yield _not_run(path, BAD_INPUT, str(error), command, started)
         except Exception as error:  # noqa: BLE001 - the others are to be run all the same
-            yield _not_run(path, ERROR, _last_place(error), started)
+            yield _not_run(path, ERROR, _last_place(error), command, started)
 
 
-def _not_run(path: Path, verdict: str, reason: str, started: float) -> CaseResult:
-    return CaseResult(path, path.stem, "", verdict, reason, wall_ms=_since(started))
+def _not_run(path: Path, verdict: str, reason: str, command: str, started: float) -> CaseResult:
+    wall_ms = _since(started)
+    return CaseResult(path, path.stem, "", verdict, reason, run_with=command, wall_ms=wall_ms)
 
 
 def _last_place(error: Exception) -> str:

@@ -1,16 +1,44 @@
-"""Is it time to clean, and up to where? Dirty ratio and compaction lags (KIP-58, KIP-354).
+"""Is it time to clean, from where, and up to where? Dirty ratio and compaction lags.
 
-Source: LogCleanerManager.cleanableOffsets, .calculateCleanableBytes, .maxCompactionDelay and
-LogToClean.
+Pure functions over what is known of a log's segments: KIP-58, KIP-354. Source:
+LogCleanerManager.cleanableOffsets, .calculateCleanableBytes, .maxCompactionDelay,
+.grabFilthiestCompactedLog, and LogToClean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from enum import Enum
+from operator import attrgetter
+from typing import NamedTuple, Protocol
 
-from sim.log import Segment
+_base_offset = attrgetter("base_offset")
+
+
+class SegmentFacts(Protocol):
+    """What is asked of a segment."""
+
+    @property
+    def base_offset(self) -> int:
+        """Smallest offset it may hold."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of its batches."""
+
+    @property
+    def first_timestamp_ms(self) -> int:
+        """Timestamp of its first batch in ms; at most 0 when there is none."""
+
+    @property
+    def largest_timestamp_ms(self) -> int:
+        """Largest timestamp of its records in ms; negative when there is none."""
+
+    @property
+    def last_modified_ms(self) -> int:
+        """When its file was last written to, in ms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,57 +56,164 @@ class EligibilityConfig:
     max_compaction_lag_ms: int | None = None
 
 
-class Eligibility(NamedTuple):
-    """Whether a log is eligible, and the numbers behind it.
+class FirstDirty(NamedTuple):
+    """Where the dirty section begins (inclusive).
 
-    Attributes:
-        eligible: True when a pass should run.
-        upper_bound: First offset the pass leaves alone; the base of a segment.
-        clean_bytes: Bytes of the segments that start below the first dirty offset.
-        cleanable_bytes: Bytes of the segments from the one that holds the first dirty offset on.
-        dirty_ratio: cleanable / (clean + cleanable); None when both are 0.
-        compaction_delay_ms: How long the oldest uncleaned segment is overdue, in ms.
+    `force_update` is true when the checkpoint was invalid and is to be rewritten at once.
     """
 
-    eligible: bool
-    upper_bound: int
-    clean_bytes: int
-    cleanable_bytes: int
-    dirty_ratio: float | None
-    compaction_delay_ms: int
+    offset: int
+    force_update: bool
+
+
+def first_dirty(
+    checkpoint: int | None, *, log_start_offset: int, log_end_offset: int
+) -> FirstDirty:
+    """The first dirty offset by the cleaner's checkpoint; None = there is none yet.
+
+    A checkpoint below the log start or above the log end is invalid; the whole log is dirty then.
+    """
+    if checkpoint is None:
+        return FirstDirty(log_start_offset, force_update=False)
+    if not log_start_offset <= checkpoint <= log_end_offset:
+        return FirstDirty(log_start_offset, force_update=True)
+    return FirstDirty(checkpoint, force_update=False)
+
+
+class Limit(Enum):
+    """What may keep the cleaner from going further."""
+
+    ACTIVE_SEGMENT = "active segment"
+    MIN_LAG = "min.compaction.lag.ms"
+    STABLE_OFFSET = "last stable offset"
+
+
+class Bound(NamedTuple):
+    """How far the cleaner may go.
+
+    Attributes:
+        offset: The first uncleanable offset (exclusive bound), never below the first dirty one.
+        effective: The same rounded down to the base of a segment: where a pass really ends.
+        limit: Which limit is the lowest; of equal ones the earlier named.
+        limited_to: The offset of that limit; when it is below `offset`, that is the first dirty
+            one, and nothing is cleanable.
+    """
+
+    offset: int
+    effective: int
+    limit: Limit
+    limited_to: int
+
+
+def from_offset(segments: Sequence[SegmentFacts], offset: int) -> int:
+    """Index of the segment that holds `offset`, else of the first one; the active one at most."""
+    return max(bisect_right(segments, offset, key=_base_offset) - 1, 0)
+
+
+def held_back_by(
+    segments: Sequence[SegmentFacts], *, first_dirty_offset: int, lag_ms: int, now_ms: int
+) -> SegmentFacts | None:
+    """The first segment with a record younger than `lag_ms`, strictly; it and all after it wait.
+
+    Looked for among those not active from the one that holds the first dirty offset on. A segment
+    without timestamps counts by its modification time.
+    """
+    if lag_ms <= 0:
+        return None
+    for segment in segments[from_offset(segments, first_dirty_offset) : -1]:
+        if age_from_ms(segment) > now_ms - lag_ms:
+            return segment
+    return None
+
+
+def age_from_ms(segment: SegmentFacts) -> int:
+    """The time in ms that the minimum lag counts from (LogSegment.largestTimestamp)."""
+    largest = segment.largest_timestamp_ms
+    return largest if largest >= 0 else segment.last_modified_ms
+
+
+def bound_of(
+    segments: Sequence[SegmentFacts],
+    *,
+    first_dirty_offset: int,
+    stable_offset: int,
+    min_compaction_lag_ms: int,
+    now_ms: int,
+) -> Bound:
+    """How far the cleaner may go; `stable_offset` is the last stable one, at most the watermark."""
+    young = held_back_by(
+        segments,
+        first_dirty_offset=first_dirty_offset,
+        lag_ms=min_compaction_lag_ms,
+        now_ms=now_ms,
+    )
+    limits = [(segments[-1].base_offset, Limit.ACTIVE_SEGMENT)]
+    if young is not None:
+        limits.append((young.base_offset, Limit.MIN_LAG))
+    limits.append((stable_offset, Limit.STABLE_OFFSET))
+    limited_to, limit = min(limits, key=lambda pair: pair[0])
+    offset = max(limited_to, first_dirty_offset)
+    return Bound(offset, segments[from_offset(segments, offset)].base_offset, limit, limited_to)
 
 
 def cleanable_bound(
-    segments: Sequence[Segment],
+    segments: Sequence[SegmentFacts],
     *,
     first_dirty_offset: int,
     stable_offset: int,
     min_compaction_lag_ms: int,
     now_ms: int,
 ) -> int:
-    """The first uncleanable offset, rounded down to the base of a segment (exclusive bound).
+    """Where a pass ends: the first uncleanable offset, rounded down to the base of a segment."""
+    return bound_of(
+        segments,
+        first_dirty_offset=first_dirty_offset,
+        stable_offset=stable_offset,
+        min_compaction_lag_ms=min_compaction_lag_ms,
+        now_ms=now_ms,
+    ).effective
 
-    `stable_offset` is the last stable offset. The active segment is never cleaned; with a minimum
-    lag neither is the first segment with a record younger than it, nor any after it.
+
+def earliest_dirty_ms(segments: Sequence[SegmentFacts], *, first_dirty_offset: int) -> int | None:
+    """Smallest first timestamp above 0, in ms, of the segments that may have to be cleaned.
+
+    They are those not active from the one that holds the first dirty offset on, each with its
+    cleaned part (LogCleanerManager.maxCompactionDelay). None = there is no such timestamp.
     """
-    bound = min(stable_offset, segments[-1].base_offset)
-    if min_compaction_lag_ms > 0:
-        for index, segment in enumerate(segments[:-1]):
-            if segments[index + 1].base_offset <= first_dirty_offset:
-                continue
-            largest = segment.largest_timestamp_ms
-            age_from = largest if largest >= 0 else segment.last_modified_ms
-            if age_from > now_ms - min_compaction_lag_ms:
-                bound = min(bound, segment.base_offset)
-                break
-    for segment in reversed(segments):
-        if segment.base_offset <= bound:
-            return segment.base_offset
-    return segments[0].base_offset
+    dirty = segments[from_offset(segments, first_dirty_offset) : -1]
+    return min((s.first_timestamp_ms for s in dirty if s.first_timestamp_ms > 0), default=None)
+
+
+class Eligibility(NamedTuple):
+    """Whether a log is eligible, and the numbers behind it.
+
+    Attributes:
+        eligible: True when a pass should run.
+        bound: How far it would go.
+        clean_bytes: Bytes of the segments that start below the first dirty offset.
+        cleanable_bytes: Bytes of the segments from the one that holds the first dirty offset on, up
+            to where a pass ends; one that straddles that offset is counted on both sides.
+        dirty_ratio: cleanable / (clean + cleanable); None when both are 0.
+        compaction_delay_ms: How long the oldest uncleaned segment is overdue, in ms.
+        overdue: That delay makes it eligible: it is above 0 and there is something to clean.
+    """
+
+    eligible: bool
+    bound: Bound
+    clean_bytes: int
+    cleanable_bytes: int
+    dirty_ratio: float | None
+    compaction_delay_ms: int
+    overdue: bool
+
+    @property
+    def upper_bound(self) -> int:
+        """Where a pass ends (exclusive); the base of a segment."""
+        return self.bound.effective
 
 
 def eligibility(
-    segments: Sequence[Segment],
+    segments: Sequence[SegmentFacts],
     config: EligibilityConfig,
     *,
     first_dirty_offset: int,
@@ -86,30 +221,55 @@ def eligibility(
     now_ms: int,
 ) -> Eligibility:
     """Decide whether the log that consists of `segments` should be cleaned now."""
-    bound = cleanable_bound(
+    bound = bound_of(
         segments,
         first_dirty_offset=first_dirty_offset,
         stable_offset=stable_offset,
         min_compaction_lag_ms=config.min_compaction_lag_ms,
         now_ms=now_ms,
     )
-    clean_bytes = cleanable_bytes = 0
-    earliest: int | None = None
-    for index, segment in enumerate(segments[:-1]):
-        ends_above_dirty = segments[index + 1].base_offset > first_dirty_offset
-        if segment.base_offset < first_dirty_offset:
-            clean_bytes += segment.size_bytes
-        if ends_above_dirty:
-            if segment.base_offset < bound:
-                cleanable_bytes += segment.size_bytes
-            if segment.first_timestamp_ms > 0:
-                first = segment.first_timestamp_ms
-                earliest = first if earliest is None else min(earliest, first)
+    holds_dirty = from_offset(segments, first_dirty_offset)
+    clean = sum(s.size_bytes for s in segments if s.base_offset < first_dirty_offset)
+    cleanable = sum(s.size_bytes for s in segments[holds_dirty:] if s.base_offset < bound.effective)
     delay = 0
+    earliest = earliest_dirty_ms(segments, first_dirty_offset=first_dirty_offset)
     if config.max_compaction_lag_ms is not None and earliest is not None:
         delay = max(0, now_ms - config.max_compaction_lag_ms - earliest)
-    total = clean_bytes + cleanable_bytes
-    ratio = cleanable_bytes / total if total else None
-    overdue = delay > 0 and cleanable_bytes > 0
+    total = clean + cleanable
+    ratio = cleanable / total if total else None
+    overdue = delay > 0 and cleanable > 0
     dirty = ratio is not None and ratio > config.min_cleanable_dirty_ratio
-    return Eligibility(overdue or dirty, max(bound, 0), clean_bytes, cleanable_bytes, ratio, delay)
+    return Eligibility(overdue or dirty, bound, clean, cleanable, ratio, delay, overdue)
+
+
+def select(logs: Mapping[str, Eligibility]) -> str | None:
+    """The log to clean: of the eligible ones that with the highest ratio; of equals the first.
+
+    A log that is overdue does not go before one with a higher ratio.
+    """
+    eligible = [name for name, found in logs.items() if found.eligible]
+    return max(eligible, key=lambda name: logs[name].dirty_ratio or 0.0, default=None)
+
+
+class Scan(NamedTuple):
+    """One look of a cleaner thread over all logs.
+
+    Attributes:
+        thread: Which thread.
+        delays_ms: Compaction delay of each log it considered, in ms.
+        cleaned: Whether it found a log to clean.
+    """
+
+    thread: int
+    delays_ms: tuple[int, ...]
+    cleaned: bool
+
+
+def max_compaction_delay_secs(scans: Iterable[Scan]) -> int:
+    """The metric `max-compaction-delay-secs` after some scans, in whole seconds.
+
+    Each thread remembers the largest delay of its last scan that led to a clean; one that found
+    nothing to clean does not refresh it. Source: LogCleaner.registerMetrics, PreCleanStats.
+    """
+    remembered = {scan.thread: max(scan.delays_ms, default=0) for scan in scans if scan.cleaned}
+    return max(remembered.values(), default=0) // 1000

@@ -67,6 +67,8 @@ def log_file_from(document: object, *, rules: Mapping[str, object] | None = None
         BadInput: `path: what is wrong`.
     """
     check_format(document)
+    if isinstance(document, dict) and "logs" in document:
+        complain("logs", "has logs to choose from, not steps; ask it with: replog eligible")
     fields = Fields(document, "", _TOP)
     fields.require("segments", "steps")
     works_by = rules_of(fields.values.get("rules"))

@@ -1,0 +1,156 @@
+"""`replog clean`, `replog eligible`: one cleaner on one log file, without a cluster."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sim.cli.output import AsJson, RuleOption, print_json, print_table, rule_values
+
+if TYPE_CHECKING:
+    from sim.logfile.eligible import Judgement
+    from sim.logfile.explain import Explanation
+    from sim.logfile.file import LogFile
+
+LogPath = Annotated[Path, typer.Argument(metavar="LOGFILE", help="A log file, replog-log/1, JSON.")]
+Check = Annotated[
+    bool, typer.Option("--check", help="Compare with the file's `expect`; exit 1 if it differs.")
+]
+Explain = Annotated[
+    str | None,
+    typer.Option(
+        "--explain",
+        metavar="KEY",
+        help="Why is this key's tombstone, or value, still here, or already gone?",
+    ),
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these commands to the program."""
+    app.command()(clean)
+    app.command()(eligible)
+
+
+def clean(
+    file: LogPath,
+    rule: RuleOption = None,
+    explain: Explain = None,
+    check: Check = False,
+    as_json: AsJson = False,
+) -> None:
+    """Do the steps of a log file; show what the cleaner keeps, removes, and why."""
+    from sim.logfile.answer import answer_to
+    from sim.logfile.file import load_log_file
+
+    rules = rule_values(rule)
+    loaded = load_log_file(file, rules=rules)
+    explained = _explained(loaded, file, explain)
+    answer = answer_to(loaded)
+    differences = _differences(file, rules) if check else []
+    if as_json:
+        if explained is not None:
+            answer["explanation"] = [
+                {"offset": one.offset, "kind": one.kind, "fate": one.fate, "sentence": one.sentence}
+                for one in explained
+            ]
+        print_json(answer | ({"differences": differences} if check else {}))
+    elif explained is not None:
+        for one in explained:
+            print(one.sentence)
+    else:
+        _show_steps(loaded, answer)
+    _end(differences, check, as_json, _command("clean", file, rule))
+
+
+def eligible(file: LogPath, check: Check = False, as_json: AsJson = False) -> None:
+    """Say which of the logs in a log file the cleaner would choose, and why."""
+    from sim.logfile.eligible import eligible_answer, judge, load_eligible_file
+
+    judgement = judge(load_eligible_file(file))
+    differences = _differences(file, {}) if check else []
+    if as_json:
+        print_json(eligible_answer(judgement) | ({"differences": differences} if check else {}))
+    else:
+        _show_judgement(judgement)
+    _end(differences, check, as_json, _command("eligible", file, None))
+
+
+def _explained(loaded: LogFile, file: Path, key: str | None) -> list[Explanation] | None:
+    from sim.errors import BadInput
+    from sim.logfile.explain import explain_key
+
+    if key is None:
+        return None
+    try:
+        return explain_key(loaded, key)
+    except BadInput as error:
+        raise BadInput(f"{file}: {error}") from None
+
+
+def _differences(file: Path, rules: dict[str, str]) -> list[str]:
+    from sim.logfile.expect import checked
+
+    return list(checked(file, rules=rules).differences)
+
+
+def _command(name: str, file: Path, rule: list[str] | None) -> str:
+    options = [f"--rule={text}" for text in rule or []]
+    return f"replog {name} {shlex.join([str(file), *options])} --check"
+
+
+def _end(differences: list[str], check: bool, as_json: bool, command: str) -> None:
+    if check and not as_json:
+        for line in differences:
+            print(f"not as expected: {line}")
+        print("expectation NOT met" if differences else "expectation met")
+        if differences:
+            print(f"reproduce: {command}")
+    raise typer.Exit(1 if differences else 0)
+
+
+def _show_steps(file: LogFile, answer: dict[str, Any]) -> None:
+    from sim.logfile.telling import heading, log_lines, rows_of
+
+    print(f"rules: {heading(file)}")
+    for number, (step, told) in enumerate(zip(file.steps, answer["steps"], strict=True), start=1):
+        print()
+        for line in log_lines(number, step, told):
+            print(line)
+        rows = rows_of(told)
+        if rows:
+            print_table(rows)
+
+
+def _show_judgement(judgement: Judgement) -> None:
+    from sim.logfile.eligible import eligible_answer
+
+    rows = [
+        {
+            "log": name,
+            "first dirty": one["first_dirty_offset"],
+            "uncleanable from": one["first_uncleanable_offset"],
+            "bound": one["effective_upper_bound"],
+            "clean": one["clean_bytes"],
+            "cleanable": one["cleanable_bytes"],
+            "ratio": "-" if one["cleanable_ratio"] is None else f"{one['cleanable_ratio']:.4f}",
+            "delay ms": one["compaction_delay_ms"],
+            "eligible": "yes" if one["eligible"] else "no",
+        }
+        for name, one in eligible_answer(judgement)["logs"].items()
+    ]
+    if rows:
+        print_table(rows)
+    for name, judged in judgement.logs.items():
+        print(f"{name}: {judged.why}")
+        if judged.dirty.force_update:
+            print(
+                f"{name}: the checkpoint {judged.log.checkpoint} is no offset of the log, "
+                f"{judged.log.log_start_offset} to {judged.log.log_end_offset}; it is rewritten"
+            )
+    print(f"selected: {judgement.selected or 'none'}")
+    if judgement.selected is not None:
+        print(f"max-compaction-delay-secs: {judgement.delay_secs}")

@@ -1,0 +1,287 @@
+"""Which log the cleaner would choose (`replog eligible`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sim.compaction.eligibility import (
+    Eligibility,
+    EligibilityConfig,
+    FirstDirty,
+    Scan,
+    eligibility,
+    first_dirty,
+    max_compaction_delay_secs,
+    select,
+)
+from sim.errors import BadInput
+from sim.logfile.file import ABOUT, check_format
+from sim.logfile.reading import REQUIRED, Fields, complain, read_json, shown
+from sim.logfile.why import why
+
+_TOP = ("format", *ABOUT[:3], "now_ms", "topic", "logs", *ABOUT[3:])
+_RATIO, _MIN_LAG, _MAX_LAG = (
+    "min.cleanable.dirty.ratio",
+    "min.compaction.lag.ms",
+    "max.compaction.lag.ms",
+)
+_ELSEWHERE = ("delete.retention.ms", "max.message.bytes", "segment.bytes", "segment.ms")
+"""Settings that may be pasted in with the others; they say nothing about when to clean."""
+
+_POLICIES = ("compact", "compact,delete", "delete,compact")
+_LOG = (
+    "segments",
+    "log_start_offset",
+    "log_end_offset",
+    "high_watermark",
+    "last_stable_offset",
+    "checkpoint",
+    "in_progress",
+    "uncleanable",
+)
+_SEGMENT = (
+    "base_offset",
+    "size_bytes",
+    "first_batch_timestamp_ms",
+    "largest_timestamp_ms",
+    "last_modified_ms",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentGiven:
+    """A segment as the file describes it; the names are those of `SegmentFacts`."""
+
+    base_offset: int
+    size_bytes: int
+    first_timestamp_ms: int
+    largest_timestamp_ms: int
+    last_modified_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogGiven:
+    """A log as the file describes it; offsets are exclusive ends but for the start."""
+
+    segments: tuple[SegmentGiven, ...]
+    log_start_offset: int
+    log_end_offset: int
+    high_watermark: int
+    last_stable_offset: int
+    checkpoint: int | None
+    in_progress: bool
+    uncleanable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EligibleFile:
+    """The logs of one cleaner, their topic's settings, and its clock in ms."""
+
+    now_ms: int
+    config: EligibilityConfig
+    logs: dict[str, LogGiven]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the cleaner makes of one log.
+
+    Attributes:
+        dirty: Where its dirty section begins.
+        found: The numbers; `eligible` says nothing of `in_progress` and `uncleanable` yet.
+        why: One sentence.
+    """
+
+    log: LogGiven
+    dirty: FirstDirty
+    found: Eligibility
+    why: str
+
+    @property
+    def considered(self) -> bool:
+        """Nobody cleans it at present, and no pass over it ended in an unexpected error."""
+        return not (self.log.in_progress or self.log.uncleanable)
+
+    @property
+    def eligible(self) -> bool:
+        """Whether it could be selected."""
+        return self.considered and self.found.eligible
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the cleaner makes of all logs, and which one it would clean; None = none.
+
+    `delay_secs` is the metric `max-compaction-delay-secs` after this one look.
+    """
+
+    selected: str | None
+    logs: dict[str, Judged]
+    delay_secs: int
+
+
+def load_eligible_file(path: Path) -> EligibleFile:
+    """Read and check a file for `replog eligible`.
+
+    Raises:
+        BadInput: `file: path: what is wrong`.
+    """
+    document = read_json(path)
+    try:
+        return eligible_file_from(document)
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from None
+
+
+def is_eligible_document(document: object) -> bool:
+    """True for a log file with `logs` to choose from, false for one with steps."""
+    return isinstance(document, dict) and "logs" in document
+
+
+def eligible_file_from(document: object) -> EligibleFile:
+    """The same for a JSON document.
+
+    Raises:
+        BadInput: `path: what is wrong`.
+    """
+    check_format(document)
+    if isinstance(document, dict) and "steps" in document:
+        complain("steps", "has steps to do, not logs to choose from; ask it with: replog clean")
+    fields = Fields(document, "", _TOP)
+    fields.require("now_ms", "logs")
+    config = _config(fields)
+    logs = fields.values["logs"]
+    if not isinstance(logs, dict):
+        fields.fail("logs", f"expected an object of name: log, not {shown(logs)}")
+    return EligibleFile(
+        fields.integer("now_ms"),
+        config,
+        {name: _log(value, f"logs.{name}", config) for name, value in logs.items()},
+    )
+
+
+def _config(fields: Fields) -> EligibilityConfig:
+    given = fields.values.get("topic")
+    topic = Fields(
+        {} if given is None else given,
+        "topic",
+        (_RATIO, _MIN_LAG, _MAX_LAG, "cleanup.policy", *_ELSEWHERE),
+    )
+    topic.choice("cleanup.policy", _POLICIES)
+    ratio = topic.values.get(_RATIO)
+    if ratio is None:
+        ratio = EligibilityConfig().min_cleanable_dirty_ratio
+    if type(ratio) not in (int, float) or not 0 <= ratio <= 1:
+        topic.fail(_RATIO, f"expected a number from 0 to 1, not {shown(ratio)}")
+    least = topic.integer(_MIN_LAG, 0)
+    most = topic.maybe_integer(_MAX_LAG, minimum=1)
+    if most is not None and least > most:
+        topic.fail(_MIN_LAG, f"{least} is above {_MAX_LAG}, {most}")
+    return EligibilityConfig(
+        min_cleanable_dirty_ratio=ratio, min_compaction_lag_ms=least, max_compaction_lag_ms=most
+    )
+
+
+def _log(value: Any, path: str, config: EligibilityConfig) -> LogGiven:
+    fields = Fields(value, path, _LOG)
+    fields.require("segments", "log_end_offset")
+    segments = _segments(fields, config)
+    log_end = fields.integer("log_end_offset")
+    active_base = segments[-1].base_offset
+    if log_end < active_base:
+        fields.fail(
+            "log_end_offset", f"{log_end} is below {active_base}, the active segment's base"
+        )
+    log_start = fields.integer("log_start_offset", segments[0].base_offset)
+    if log_start > log_end:
+        fields.fail("log_start_offset", f"{log_start} is above the log end offset, {log_end}")
+    watermark = fields.integer("high_watermark", log_end)
+    if watermark > log_end:
+        fields.fail("high_watermark", f"{watermark} is above the log end offset, {log_end}")
+    stable = fields.integer("last_stable_offset", watermark)
+    if stable > watermark:
+        fields.fail("last_stable_offset", f"{stable} is above the high watermark, {watermark}")
+    return LogGiven(
+        segments,
+        log_start,
+        log_end,
+        watermark,
+        stable,
+        fields.maybe_integer("checkpoint"),
+        fields.boolean("in_progress", default=False),
+        fields.boolean("uncleanable", default=False),
+    )
+
+
+def _segments(fields: Fields, config: EligibilityConfig) -> tuple[SegmentGiven, ...]:
+    found: list[SegmentGiven] = []
+    given = list(fields.items("segments"))
+    for index, (path, value) in enumerate(given):
+        one = Fields(value, path, _SEGMENT)
+        one.require("base_offset", "size_bytes")
+        base = one.integer("base_offset")
+        if found and base <= found[-1].base_offset:
+            one.fail("base_offset", f"{base} is not above {found[-1].base_offset}")
+        largest = one.integer("largest_timestamp_ms", -1, minimum=-1)
+        is_active = index == len(given) - 1
+        needs_time = largest < 0 and config.min_compaction_lag_ms > 0 and not is_active
+        modified = one.integer("last_modified_ms", REQUIRED if needs_time else -1, minimum=-1)
+        found.append(
+            SegmentGiven(
+                base,
+                one.integer("size_bytes"),
+                one.integer("first_batch_timestamp_ms", -1, minimum=-1),
+                largest,
+                modified,
+            )
+        )
+    if not found:
+        fields.fail("segments", "expected at least the active segment")
+    return tuple(found)
+
+
+def judge(file: EligibleFile) -> Judgement:
+    """Look at every log and choose."""
+    logs = {name: _judged(log, file) for name, log in file.logs.items()}
+    selected = select({name: one.found for name, one in logs.items() if one.eligible})
+    delays = tuple(one.found.compaction_delay_ms for one in logs.values() if one.considered)
+    scan = Scan(0, delays, cleaned=selected is not None)
+    return Judgement(selected, logs, max_compaction_delay_secs([scan]))
+
+
+def _judged(log: LogGiven, file: EligibleFile) -> Judged:
+    dirty = first_dirty(
+        log.checkpoint, log_start_offset=log.log_start_offset, log_end_offset=log.log_end_offset
+    )
+    found = eligibility(
+        log.segments,
+        file.config,
+        first_dirty_offset=dirty.offset,
+        stable_offset=log.last_stable_offset,
+        now_ms=file.now_ms,
+    )
+    return Judged(log, dirty, found, why(log, dirty, found, file.config, now_ms=file.now_ms))
+
+
+def eligible_answer(judgement: Judgement) -> dict[str, Any]:
+    """What `replog eligible --json` answers."""
+    return {
+        "selected": judgement.selected,
+        "logs": {
+            name: {
+                "first_dirty_offset": one.dirty.offset,
+                "first_uncleanable_offset": one.found.bound.offset,
+                "effective_upper_bound": one.found.bound.effective,
+                "force_update_checkpoint": one.dirty.force_update,
+                "clean_bytes": one.found.clean_bytes,
+                "cleanable_bytes": one.found.cleanable_bytes,
+                "cleanable_ratio": one.found.dirty_ratio,
+                "compaction_delay_ms": one.found.compaction_delay_ms,
+                "eligible": one.eligible,
+                "why": one.why,
+            }
+            for name, one in judgement.logs.items()
+        },
+    }

@@ -1,0 +1,122 @@
+"""A log file's answer as lines and rows for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sim.logfile.file import LogFile
+from sim.logfile.steps import Append, Clean, ProduceDuplicate, Reload, Roll, Step
+
+_OFFSETS_SHOWN = 12
+
+
+def heading(file: LogFile) -> str:
+    """The preset, and what the file says beside it."""
+    beside = [f"{name}={value}" for name, value in file.rules.given.items()]
+    return ", ".join([file.rules.preset, *beside])
+
+
+def log_lines(number: int, step: Step, told: dict[str, Any]) -> Iterator[str]:
+    """What a step was and did, above the table of batches."""
+    yield f"step {number}: {_step(step)}"
+    if isinstance(step, Clean):
+        if told["effective_upper_bound"] != step.upper_bound:
+            yield (
+                f"  upper bound {step.upper_bound} is no segment's base: rounded down to "
+                f"{told['effective_upper_bound']}"
+            )
+        yield (
+            f"  read {told['messages_read']}, kept {told['messages_written']}, next dirty offset "
+            f"{told['next_dirty_offset']}"
+            + (f", without a key {told['invalid_messages']}" if told["invalid_messages"] else "")
+        )
+        for reason, offsets in _by_reason(told["removed"]).items():
+            yield f"  removed {_listed(offsets)}: {reason}"
+    if isinstance(step, ProduceDuplicate):
+        yield (
+            f"  a duplicate of offsets {told['first_offset']} to {told['last_offset']}"
+            if told["duplicate"]
+            else "  no duplicate of any of the producer's last five batches"
+        )
+    yield f"  log end offset {told['log_end_offset']}{_state(told)}"
+
+
+def _step(step: Step) -> str:
+    match step:
+        case Clean():
+            given = (
+                f", map of at most {step.map_capacity} keys"
+                if step.map_capacity is not None
+                else ""
+            )
+            if step.forced_rescan:
+                given = f", forced rescan with an empty map up to {step.map_latest_offset}"
+            elif step.offset_map is not None:
+                given = f", with a given map up to {step.map_latest_offset}"
+            return (
+                f"clean [{step.first_dirty_offset}, {step.upper_bound}) at {step.now_ms} ms{given}"
+            )
+        case Append():
+            return f"append {len(step.batches)} batches" + (", then roll" * step.roll_after)
+        case Roll():
+            return "roll"
+        case Reload():
+            return "reload: producer state is derived from the log again"
+        case ProduceDuplicate():
+            return (
+                f"producer {step.producer_id}, epoch {step.producer_epoch}, sends {step.count} "
+                f"records from sequence {step.base_sequence} again"
+            )
+
+
+def _by_reason(removed: dict[str, str]) -> dict[str, list[str]]:
+    """Reason -> offsets, in order of first appearance; superseded ones name their winner each."""
+    found: dict[str, list[str]] = {}
+    for offset, reason in removed.items():
+        winner = reason.removeprefix("superseded by ")
+        if winner != reason:
+            found.setdefault("superseded", []).append(f"{offset} (by {winner})")
+        else:
+            found.setdefault(reason, []).append(offset)
+    return found
+
+
+def _listed(items: list[str]) -> str:
+    shown = ", ".join(items[:_OFFSETS_SHOWN])
+    more = len(items) - _OFFSETS_SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _state(told: dict[str, Any]) -> str:
+    sequences = ", ".join(f"{name}: {last}" for name, last in told["last_sequences"].items())
+    aborted = ", ".join(
+        f"{entry['producer_id']}: {entry['first_offset']} to {entry['last_offset']}"
+        for entry in told["aborted_txns"]
+    )
+    return (f"; last sequences {sequences}" if sequences else "") + (
+        f"; aborted transactions {aborted}" if aborted else ""
+    )
+
+
+def rows_of(told: dict[str, Any]) -> list[dict[str, object]]:
+    """One row for each batch that is there."""
+    tombstones = set(told["tombstone_offsets"])
+    return [
+        {
+            "batch": f"{batch['base_offset']}..{batch['last_offset']}",
+            "segment": batch["segment"],
+            "offsets kept": _listed(
+                [f"{o}{' (tombstone)' * (o in tombstones)}" for o in batch["record_offsets"]]
+            )
+            or "empty",
+            "control": batch["control"] or "-",
+            "delete horizon": _or_dash(batch["delete_horizon_ms"]),
+            "largest timestamp": _or_dash(batch["max_timestamp_ms"]),
+        }
+        for batch in told["batches"]
+    ]
+
+
+def _or_dash(value: int | None) -> str:
+    return "-" if value is None or value < 0 else str(value)
