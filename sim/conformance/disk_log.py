@@ -12,6 +12,7 @@ class Round(NamedTuple):
 
     Attributes:
         now_ms: Kafka's clock; it is taken once, at the start of the pass.
+        first_dirty_offset: Where the dirty section starts, not below the log start offset.
         upper_bound: The first uncleanable offset, a segment base.
         delete_horizon_ms: In a release without a horizon for each batch: deletes of segments that
             were not modified after it go. None: what that release makes of the modification times.
@@ -19,6 +20,7 @@ class Round(NamedTuple):
     """
 
     now_ms: int
+    first_dirty_offset: int
     upper_bound: int
     delete_horizon_ms: int | None = None
     last_modified_ms: int | None = None
@@ -49,7 +51,7 @@ class DiskLog(Protocol):
     def reload(self) -> None:
         """Close and open the log, and read all of it for the state of its producers."""
 
-    def clean(self, told: Round, *, first_dirty_offset: int, capacity: int) -> Pass:
+    def clean(self, told: Round, *, capacity: int) -> Pass:
         """One pass over the log, with a map of its own making that takes `capacity` keys."""
 
     def clean_by(self, told: Round, offset_map: Mapping[bytes, int], latest_offset: int) -> Pass:

@@ -159,6 +159,7 @@ def _clean(
     now_ms = int(step["now_ms"])
     told = Round(
         now_ms,
+        max(first_dirty, bases[0]),  # as LogCleanerManager.cleanableOffsets has it
         bound,
         delete_horizon_ms=step.get("delete_horizon_ms"),
         last_modified_ms=int(rules.get("segment_last_modified_ms", now_ms)),
@@ -169,8 +170,7 @@ def _clean(
         latest = int(step["map_latest_offset"])
         done = log.clean_by(told, given, latest)
     elif first_dirty < bound and capacity > 0:
-        start = max(first_dirty, bases[0])  # as LogCleanerManager.cleanableOffsets has it
-        done = log.clean(told, first_dirty_offset=start, capacity=capacity)
+        done = log.clean(told, capacity=capacity)
     else:  # Kafka's manager starts no such pass, and its cleaner refuses a map without room
         done = Pass(first_dirty, 0, 0, 0)
     answer = done._asdict()

@@ -95,13 +95,13 @@ class LegacyLog:
             snapshot.unlink()
         self._log = self._load()
 
-    def clean(self, told: Round, *, first_dirty_offset: int, capacity: int) -> Pass:
+    def clean(self, told: Round, *, capacity: int) -> Pass:
         """One pass over the log, with a map of its own making that takes `capacity` keys."""
         kafka = self._kafka
         self._touch(told)
         cleaner = self._cleaner(capacity)
         partition = self._log.topicPartition()
-        bounds = (first_dirty_offset, told.upper_bound, NOT_OVERDUE)
+        bounds = (told.first_dirty_offset, told.upper_bound, NOT_OVERDUE)
         log = kafka.log_to_clean(partition, self._log, *bounds)
         if told.delete_horizon_ms is None:
             done = cleaner.clean(log)
@@ -127,7 +127,7 @@ class LegacyLog:
             self._config.maxIndexSize(),
             told.upper_bound,
         )
-        horizon_ms = 0 if told.delete_horizon_ms is None else told.delete_horizon_ms
+        horizon_ms = self._horizon(told)
         for group in kafka.in_java(groups):
             cleaner.cleanSegments(self._log, group, known, horizon_ms, stats, transactions)
         kafka.housekeeping.run_due()
@@ -175,6 +175,14 @@ class LegacyLog:
     def _segments(self) -> Iterable[Any]:
         segments: Iterable[Any] = self._kafka.in_java(self._log.logSegments())
         return segments
+
+    def _horizon(self, told: Round) -> int:
+        """The horizon that is told, else what `Cleaner.clean` makes of modification times."""
+        if told.delete_horizon_ms is not None:
+            return told.delete_horizon_ms
+        below = list(self._kafka.in_java(self._log.logSegments(0, told.first_dirty_offset)))
+        retention_ms = self._config.deleteRetentionMs()
+        return int(below[-1].lastModified()) - int(retention_ms) if below else 0
 
     def _touch(self, told: Round) -> None:
         if told.last_modified_ms is not None:

@@ -94,11 +94,11 @@ class ModernLog:
             snapshot.unlink()
         self._log = self._load()
 
-    def clean(self, told: Round, *, first_dirty_offset: int, capacity: int) -> Pass:
+    def clean(self, told: Round, *, capacity: int) -> Pass:
         """One pass over the log, with a map of its own making that takes `capacity` keys."""
         kafka = self._kafka
         cleaner = self._cleaner(capacity)
-        log = kafka.log_to_clean(self._log, first_dirty_offset, told.upper_bound, NOT_OVERDUE)
+        log = kafka.log_to_clean(self._log, told.first_dirty_offset, told.upper_bound, NOT_OVERDUE)
         done = cleaner.doClean(log, told.now_ms)
         kafka.housekeeping.run_due()
         return counted(int(done.getKey()), done.getValue())
