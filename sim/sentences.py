@@ -17,6 +17,8 @@ from sim.trace import (
     IsrChanged,
     LeaderElected,
     LeaderResigned,
+    LogStartedAfresh,
+    LogStartMoved,
     PositionRecorded,
     PrefixDeleted,
     Pushed,
@@ -140,6 +142,10 @@ def _of_a_snapshot(event: Event) -> str | None:
             return f"{name} deletes snapshot ({end}, {epoch})"
         case PrefixDeleted(_, start, _):
             return f"{name} starts its log at {start}"
+        case LogStartMoved(_, start, _, cause):
+            return f"{name} starts its log at {start}: {cause}"
+        case LogStartedAfresh(_, start, end, _):
+            return f"{name}, whose log ended at {end}, starts anew at {start}"
         case _:
             return None
 

@@ -162,6 +162,7 @@ class Cleaned(NamedTuple):
         high_watermark: Before the pass.
         size_bytes: (before, after) of the whole log.
         oversized: (base offset, bytes) of batches that cleaning made larger than allowed.
+        partial: True when the pass ended below its bound, since its offset map was full.
     """
 
     replica: str
@@ -176,6 +177,7 @@ class Cleaned(NamedTuple):
     high_watermark: int
     size_bytes: tuple[int, int]
     oversized: tuple[tuple[int, int], ...] = ()
+    partial: bool = False
 
 
 class CleanerLooked(NamedTuple):
@@ -228,6 +230,30 @@ class PrefixDeleted(NamedTuple):
 
     replica: str
     log_start_offset: int
+    high_watermark: int
+
+
+class LogStartMoved(NamedTuple):
+    """A replica's log starts at `log_start_offset` now, since old segments were deleted.
+
+    `cause` is the setting that asked for it, or that the leader's log starts there.
+    """
+
+    replica: str
+    log_start_offset: int
+    high_watermark: int
+    cause: str
+
+
+class LogStartedAfresh(NamedTuple):
+    """A follower that was below the leader's log start emptied its log and starts there.
+
+    `log_end_offset` and `high_watermark` are from before.
+    """
+
+    replica: str
+    log_start_offset: int
+    log_end_offset: int
     high_watermark: int
 
 
@@ -342,6 +368,8 @@ Event = (
     | SnapshotTaken
     | SnapshotDeleted
     | PrefixDeleted
+    | LogStartMoved
+    | LogStartedAfresh
     | SnapshotOffered
     | SnapshotChunkFetched
     | SnapshotFetchDropped

@@ -127,6 +127,7 @@ class Book:
         voters: Who counts for a majority.
         recommitted: By the latest high watermark: (offset, uid) that were committed as another.
         reassigned: By the latest append: (record, uid that had the same offset and epoch before).
+        expired_below: Offsets below were deleted by retention on some replica (exclusive).
         altered: By the latest copy: records that are not the very ones that were appended.
         previous_hw: The high watermark of the replica of the latest event, before it moved.
     """
@@ -164,6 +165,7 @@ class Book:
         self.recommitted: list[tuple[int, int]] = []
         self.reassigned: list[tuple[Record, int]] = []
         self.altered: list[Record] = []
+        self.expired_below = 0
         self.previous_hw = 0
 
     def describe(self, uid: int) -> str:

@@ -30,6 +30,7 @@ COUNTERS: tuple[str, ...] = (
     "cleanings",
     "records_removed",
     "tombstones_removed",
+    "oversized_batches",
     "snapshots_fetched",
     "faults",
     "reads",
@@ -49,6 +50,7 @@ COUNTERS: tuple[str, ...] = (
 """Names of the counters, in the order of every table. All are integers.
 
 records: appended by leaders; committed: offsets committed; events: events of the core;
+oversized_batches: rebuilt by a cleaner to more bytes than `max.message.bytes`;
 bytes_replicated: batches copied and snapshot chunks; bytes_retained, records_retained,
 empty_batches, tombstones_left: on all disks at the end, in the model's bytes (one batch header for
 each record or empty batch); keys: with a committed, decided record; keys_won_earlier: of those,
@@ -70,6 +72,7 @@ class Tally:
         self._records = 0
         self._removed = 0
         self._tombstones = 0
+        self._oversized = 0
         self._reads = 0
         self._bytes_appended = 0
         self._bytes_replicated = 0
@@ -95,6 +98,7 @@ class Tally:
         elif isinstance(event, Cleaned):
             self._removed += len(event.removals)
             self._tombstones += sum(1 for r in event.removals if r.reason == "tombstone")
+            self._oversized += len(event.oversized)
         elif isinstance(event, SnapshotChunkFetched):
             self._bytes_replicated += event.size_bytes
 
@@ -112,6 +116,7 @@ class Tally:
             "cleanings": kinds.get(Cleaned, 0),
             "records_removed": self._removed,
             "tombstones_removed": self._tombstones,
+            "oversized_batches": self._oversized,
             "snapshots_fetched": kinds.get(SnapshotInstalled, 0),
             "faults": kinds.get(FaultInjected, 0),
             "reads": self._reads,

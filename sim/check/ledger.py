@@ -14,6 +14,8 @@ from sim.trace import (
     HighWatermarkMoved,
     IsrChanged,
     LeaderElected,
+    LogStartedAfresh,
+    LogStartMoved,
     PrefixDeleted,
     Pushed,
     ReplicaAdded,
@@ -61,6 +63,8 @@ class Ledger(Book):
             SnapshotTaken: self._snapshot_taken,
             SnapshotDeleted: self._snapshot_deleted,
             PrefixDeleted: self._prefix_deleted,
+            LogStartMoved: self._log_start_moved,
+            LogStartedAfresh: self._started_afresh,
             SnapshotInstalled: self._snapshot_installed,
         }
 
@@ -285,12 +289,24 @@ class Ledger(Book):
     def _snapshot_deleted(self, event: SnapshotDeleted) -> None:
         self.disks[event.replica].snapshots.pop((event.end_offset, event.epoch), None)
 
-    def _prefix_deleted(self, event: PrefixDeleted) -> None:
+    def _prefix_deleted(self, event: PrefixDeleted | LogStartMoved) -> None:
         disk = self.disks[event.replica]
         for offset in range(disk.start, event.log_start_offset):
             disk.slots[offset] = HOLE
         disk.start = event.log_start_offset
         disk.clean = max(disk.clean, disk.start)
+
+    def _log_start_moved(self, event: LogStartMoved) -> None:
+        self._prefix_deleted(event)
+        self.expired_below = max(self.expired_below, event.log_start_offset)
+
+    def _started_afresh(self, event: LogStartedAfresh) -> None:
+        fresh = Disk(event.replica)
+        end = event.log_start_offset
+        fresh.slots, fresh.lineage = [HOLE] * end, [0] * end
+        fresh.start = fresh.hw = fresh.clean = end
+        self.disks[event.replica] = fresh
+        self._forget_disagreement()
 
     def _snapshot_installed(self, event: SnapshotInstalled) -> None:
         fresh = Disk(event.replica)

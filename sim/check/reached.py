@@ -13,6 +13,8 @@ from sim.trace import (
     FaultInjected,
     IsrChanged,
     LeaderElected,
+    LogStartedAfresh,
+    LogStartMoved,
     PositionRecorded,
     ReplicaWiped,
     SnapshotInstalled,
@@ -37,6 +39,9 @@ REACHED: dict[str, str] = {
     "follower-truncated": "a follower cut a conflicting tail",
     "replica-rebuilt": "a replica lost its log and started over",
     "snapshot-installed": "a follower replaced its log by a snapshot",
+    "partial-round": "a cleaning pass ended below its bound, since the offset map was full",
+    "old-segments-deleted": "a replica deleted segments by retention.ms or retention.bytes",
+    "follower-started-afresh": "a follower was below the leader's log start and began anew there",
     "fault-injected": "the world did something to the cluster",
 }
 """Every claim by name, with what it means."""
@@ -68,6 +73,8 @@ class Reached:
             ReplicaWiped: lambda _: self._names.add("replica-rebuilt"),
             SnapshotInstalled: lambda _: self._names.add("snapshot-installed"),
             FaultInjected: lambda _: self._names.add("fault-injected"),
+            LogStartMoved: lambda _: self._names.add("old-segments-deleted"),
+            LogStartedAfresh: lambda _: self._names.add("follower-started-afresh"),
         }
 
     @property
@@ -87,6 +94,8 @@ class Reached:
 
     def _cleaned(self, event: Cleaned) -> None:
         names = self._names
+        if event.partial:
+            names.add("partial-round")
         for removal in event.removals:
             names.add("record-removed")
             if removal.winner_offset is not None and removal.winner_offset < removal.offset:

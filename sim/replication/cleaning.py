@@ -111,6 +111,7 @@ def clean_replica(
             high_watermark,
             (before, log.size_bytes),
             tuple(result.oversized),
+            result.next_dirty_offset < upper_bound,
         )
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sim.replication.messages import Answer, FetchRequest, FetchResponse
 from sim.replication.replica import Replica, SnapshotDownload, truncate, wipe
+from sim.replication.retention import start_afresh
 from sim.replication.rules import Rules
 from sim.replication.snapshots import drop_download
 from sim.trace import Copied, Event, HighWatermarkMoved, Pushed
@@ -42,6 +43,8 @@ def receive_fetch(
         return truncate(follower, min(own.end_offset, end, log.log_end_offset))
     if response.answer is Answer.REBUILD:
         return _rebuild(follower)
+    if response.answer is Answer.OUT_OF_RANGE:
+        return start_afresh(follower, response.log_start_offset)
     return _start_download(follower, response)
 
 

@@ -72,9 +72,12 @@ def _majority_candidate(leader: Replica, leadership: Leadership, rule: str) -> i
 
 
 def answer_fetch(
-    leader: Replica, request: FetchRequest, *, rules: Rules
+    leader: Replica, request: FetchRequest, *, rules: Rules, snapshots: bool = True
 ) -> tuple[FetchResponse, list[Event]]:
-    """Answer a follower: fence, redirect to a snapshot, find divergence, else record and read."""
+    """Answer a follower: fence, redirect to a snapshot, find divergence, else record and read.
+
+    Without `snapshots`, what lies below the log start was deleted for good (`compact,delete`).
+    """
     leadership, log = leader.leadership, leader.log
     if leadership is None:
         return FetchResponse(Answer.NOT_LEADER, leader.name, leader.epoch, request.offset), []
@@ -82,7 +85,9 @@ def answer_fetch(
     if rules.fencing and request.epoch > epoch:
         return FetchResponse(Answer.STALE_LEADER, leader.name, epoch, offset), []
     start = log.log_start_offset
-    if start > 0 and (offset < start or offset == 0):
+    if not snapshots and offset < start:
+        return _out_of_range(leader, epoch, offset), []
+    if snapshots and start > 0 and (offset < start or offset == 0):
         return _offer_snapshot(leader, request, epoch)
     known_here = request.last_epoch == log.epochs.latest and offset <= log.log_end_offset
     if rules.truncation == "epoch_diverging" and request.last_epoch >= 0 and not known_here:
@@ -109,8 +114,14 @@ def answer_fetch(
         None,
         None,
         leader.removed_tombstone_end,
+        start,
     )
     return response, events
+
+
+def _out_of_range(leader: Replica, epoch: int, offset: int) -> FetchResponse:
+    start = leader.log.log_start_offset
+    return FetchResponse(Answer.OUT_OF_RANGE, leader.name, epoch, offset, log_start_offset=start)
 
 
 def _offer_snapshot(

@@ -37,6 +37,7 @@ class Answer(StrEnum):
     DIVERGING = "diverging epoch"
     SNAPSHOT = "snapshot id"
     REBUILD = "rebuild"
+    OUT_OF_RANGE = "below the log start, and there are no snapshots"
 
 
 class FetchResponse(NamedTuple):
@@ -52,6 +53,7 @@ class FetchResponse(NamedTuple):
         diverging: With `DIVERGING`: where the leader's epoch ends.
         snapshot: With `SNAPSHOT`: what to fetch instead; None when the leader has none.
         removed_tombstone_end: The leader's, for `lag_guard: reset_propagated`.
+        log_start_offset: With `RECORDS` and `OUT_OF_RANGE`: the leader's.
     """
 
     answer: Answer
@@ -63,6 +65,7 @@ class FetchResponse(NamedTuple):
     diverging: EpochEnd | None = None
     snapshot: SnapshotId | None = None
     removed_tombstone_end: int = 0
+    log_start_offset: int = 0
 
 
 class FetchSnapshotRequest(NamedTuple):

@@ -36,6 +36,8 @@ class Topic:
     silent for so long is forgotten; None = never. `timestamp_difference_max_ms`: a record whose
     timestamp is farther from the leader's clock is refused; None = none is.
     `max_message_bytes`: a batch that cleaning makes larger is counted; None = no limit.
+    `deletes`: `cleanup.policy` is `compact,delete`, and segments older than `retention_ms` or
+    beyond `retention_bytes` go; None = no bound.
     """
 
     segment_bytes: Annotated[int, Ge(1)] = 2048
@@ -48,6 +50,9 @@ class Topic:
     producer_expiration_ms: Period | None = None
     timestamp_difference_max_ms: Milliseconds | None = None
     max_message_bytes: Annotated[int, Ge(1)] | None = None
+    deletes: bool = False
+    retention_ms: Milliseconds | None = None
+    retention_bytes: Annotated[int, Ge(0)] | None = None
 
 
 @dataclass(frozen=True, slots=True)

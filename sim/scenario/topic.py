@@ -27,8 +27,14 @@ class TopicSettings(BaseModel):
 
     model_config = FILE_CONFIG
 
-    cleanup_policy: Literal["compact"] = Field("compact", alias="cleanup.policy")
-    """Only compacted topics are simulated."""
+    cleanup_policy: Literal["compact", "compact,delete", "delete,compact"] = Field(
+        "compact", alias="cleanup.policy"
+    )
+    """Topics are compacted; with `delete` old segments go, too."""
+    retention_ms: Milliseconds | None = Field(None, alias="retention.ms")
+    """With `delete`: a closed segment goes when its newest record is older than this, in ms."""
+    retention_bytes: Annotated[int, Ge(0)] | None = Field(None, alias="retention.bytes")
+    """With `delete`: the oldest segments go while the log is larger than this by more than them."""
     compaction_strategy: StrategyName | None = Field(None, alias="compaction.strategy")
     """KIP-280; `rules.strategy` is its short form."""
     compaction_strategy_header: Name | None = Field(None, alias="compaction.strategy.header")
@@ -98,6 +104,8 @@ _AS_TOPIC = (
     "min_cleanable_dirty_ratio",
     "min_compaction_lag_ms",
     "producer_expiration_ms",
+    "retention_bytes",
+    "retention_ms",
     "segment_bytes",
     "segment_ms",
     "timestamp_difference_max_ms",
@@ -127,7 +135,7 @@ def topic_of(topic: TopicSettings, broker: BrokerSettings) -> Topic:
             if name in settings.model_fields_set:
                 values[name] = getattr(settings, name)
                 break
-    return Topic(**values)
+    return Topic(**values, deletes="delete" in topic.cleanup_policy)
 
 
 def conflicts(rules: Mapping[str, object], topic: TopicSettings) -> list[tuple[str, str]]:

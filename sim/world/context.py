@@ -9,6 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, Protocol
 
 from sim.log import LogConfig
+from sim.replication.retention import Retention
 from sim.scenario.model import ReplicaSpec, Scenario
 from sim.trace import Event, ReplicaAdded
 from sim.world.clock import Clock
@@ -104,6 +105,7 @@ class World:
         network: Links between the nodes.
         nodes: The replicas by name, in the order in which they joined.
         log_config: When logs roll.
+        retention: What a `compact,delete` topic keeps; None = nothing is deleted by age or size.
         elections: Who makes leaders.
         leader: (epoch, name) of the newest leader; what clients learn when they ask.
         committed: Highest high watermark any leader ever had; for faults that must know it.
@@ -121,6 +123,7 @@ class World:
         "log_config",
         "network",
         "nodes",
+        "retention",
         "rules",
         "scenario",
     )
@@ -137,6 +140,9 @@ class World:
         topic = scenario.topic
         bounds = [ms for ms in (topic.segment_ms, topic.max_compaction_lag_ms) if ms is not None]
         self.log_config = LogConfig(topic.segment_bytes, min(bounds, default=None), aligned=True)
+        self.retention = (
+            Retention(topic.retention_ms, topic.retention_bytes) if topic.deletes else None
+        )
         self.leader: tuple[int, str] | None = None
         self.committed = 0
         self.counts = Counts()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sim.replication.follower import become_follower, fetch_request, receive_fetch
 from sim.replication.messages import Answer, FetchResponse, FetchSnapshotResponse
+from sim.replication.retention import take_log_start
 from sim.replication.snapshots import receive_snapshot_chunk, snapshot_request
 
 if TYPE_CHECKING:
@@ -153,6 +154,8 @@ class Fetcher:
         world.tell(events)
         if response.answer is Answer.RECORDS:
             node.heard_ms = world.clock.now_ms
+            if world.retention is not None:
+                world.tell(take_log_start(replica, response.log_start_offset))
         else:
             if response.answer is Answer.REBUILD and events:
                 world.elections.wiped(node)

@@ -12,6 +12,7 @@ from sim.compaction.eligibility import (
     eligibility,
 )
 from sim.replication.cleaning import clean_replica, stable_offset
+from sim.replication.retention import delete_old_segments
 from sim.replication.snapshots import delete_prefix, take_snapshot
 from sim.trace import Cleaned, CleanerLooked, Event
 
@@ -69,6 +70,9 @@ class Housekeeper:
         timed = self._config.max_compaction_lag_ms is not None
         if timed or log.segments[-1].base_offset > node.replica.first_dirty_offset:
             self._clean_if_due()
+        if node.world.retention is not None:
+            world = node.world
+            world.tell(delete_old_segments(node.replica, world.retention, now_ms=node.now_ms))
 
     def _forget_producers(self) -> None:
         """Producers that were silent for too long lose the protection of their last batch."""

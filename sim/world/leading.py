@@ -133,7 +133,9 @@ class Desk:
         if request.epoch > self.epoch and world.rules.fencing:
             world.elections.heard_epoch(node, request.epoch)
         name = follower.name
-        response, events = answer_fetch(node.replica, request, rules=world.rules)
+        response, events = answer_fetch(
+            node.replica, request, rules=world.rules, snapshots=world.retention is None
+        )
         if response.answer is Answer.RECORDS:
             self._note_fetch(name, request.offset)
             self.react(events)
@@ -199,7 +201,9 @@ class Desk:
             if same is not None and same[0][1:] == request[1:]:
                 response = same[1]
             else:
-                response, events = answer_fetch(node.replica, request, rules=world.rules)
+                response, events = answer_fetch(
+                    node.replica, request, rules=world.rules, snapshots=world.retention is None
+                )
                 self.react(events)
                 if response.answer is Answer.RECORDS:
                     same = request, response

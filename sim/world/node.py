@@ -136,7 +136,12 @@ class Node:
         if self.desk is not None:
             self.desk.fetch(follower, number, request)
             return
-        response, _ = answer_fetch(self.replica, request, rules=self.world.rules)
+        response, _ = answer_fetch(
+            self.replica,
+            request,
+            rules=self.world.rules,
+            snapshots=self.world.retention is None,
+        )
         answer = follower.fetcher.receive
         self.world.network.send(self.name, follower.name, answer, number, response)
 
