@@ -31,9 +31,8 @@ def clean(segments: Sequence[Segment], plan: CleaningPass) -> Cleaning:
 def _map_of(segments: Sequence[Segment], plan: CleaningPass) -> OffsetMap:
     if plan.first_dirty_offset >= plan.upper_bound and not plan.rescan:
         return OffsetMap({}, 0, -1)
-    covered = [segment for segment in segments if segment.base_offset < plan.upper_bound]
     return build_map(
-        covered,
+        segments,
         MapRange(
             strategy=plan.strategy,
             full=plan.full_map,

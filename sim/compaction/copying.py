@@ -70,7 +70,13 @@ class _Copier:
                 group[0].base_offset, batches, last_modified_ms=group[-1].last_modified_ms
             )
             if self.watch is not None:
-                merged.aborted, self.watch.kept = self.watch.kept, []
+                beyond = [
+                    entry
+                    for segment in group
+                    for entry in segment.aborted
+                    if entry.last_offset >= plan.upper_bound
+                ]
+                merged.aborted, self.watch.kept = [*self.watch.kept, *beyond], []
             self.result.segments.append(merged)
         return self.result
 

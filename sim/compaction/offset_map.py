@@ -62,13 +62,17 @@ class MapRange:
 
 
 def build_map(segments: Sequence[Segment], wanted: MapRange) -> OffsetMap:
-    """The map over `segments`, read up to the upper bound or until it is full."""
+    """The map over `segments`, read up to the upper bound or until it is full.
+
+    Segments beyond the bound are given, too: the marker of an aborted transaction may lie there.
+    """
     start = 0 if wanted.full else wanted.first_dirty_offset
     built = OffsetMap({}, start, -1)
     transactional = any(segment.transactional for segment in segments)
     aborted = aborted_in(segments, start, wanted.upper_bound) if transactional else ()
     watch = TransactionWatch(aborted) if transactional else None
-    if wanted.capacity is None:
+    nothing_dirty = wanted.first_dirty_offset >= wanted.upper_bound
+    if wanted.capacity is None or (nothing_dirty and wanted.capacity > 0):
         _put_all(built, segments, wanted, watch)
         built.latest_offset = wanted.upper_bound - 1
     elif wanted.capacity > 0:
@@ -113,6 +117,8 @@ def _put_until_full(
     dirty_from, upper_bound = wanted.first_dirty_offset, wanted.upper_bound
     keys: set[str] = set()
     for index, segment in enumerate(segments):
+        if segment.base_offset >= upper_bound:
+            return
         for batch in segment.batches:
             if batch.last_offset >= upper_bound:
                 break

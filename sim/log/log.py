@@ -224,6 +224,7 @@ class Log:
         if drop:
             del first.batches[:drop]
             first.refresh()
+            first.aborted = [entry for entry in first.aborted if entry.last_offset >= offset]
 
     def reset_to(self, offset: int, epoch: int | None = None) -> None:
         """Empty the log; start, end and high watermark become `offset`.

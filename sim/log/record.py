@@ -14,7 +14,10 @@ BATCH_HEADER_BYTES = 61
 """Size of a version 2 batch header (DefaultRecordBatch.RECORD_BATCH_OVERHEAD)."""
 
 CONTROL_RECORD_BYTES = 17
-"""Size of a transaction marker: a key of 4 bytes, a value of 6, and one byte for each length."""
+"""Size of a transaction marker: a key of 4 bytes, a value of 6, and one byte for each length.
+
+A delete horizon makes it larger: its timestamp is then stored as the distance to the horizon.
+"""
 
 
 class Control(StrEnum):
@@ -92,11 +95,12 @@ class Batch(NamedTuple):
         The horizon takes the place of the base timestamp, and the records' deltas count from it:
         timestamps read back unchanged, but a batch may grow (KIP-534).
         """
+        base_ms = records[0].timestamp_ms if delete_horizon_ms is None else delete_horizon_ms
         if self.control is None:
-            base_ms = records[0].timestamp_ms if delete_horizon_ms is None else delete_horizon_ms
             size_bytes = size_of(records, base_offset=self.base_offset, base_timestamp_ms=base_ms)
         else:
-            size_bytes = self.size_bytes
+            delta_bytes = varint_bytes(records[0].timestamp_ms - base_ms)
+            size_bytes = BATCH_HEADER_BYTES + CONTROL_RECORD_BYTES - 1 + delta_bytes
         return self._replace(
             records=records,
             timestamp_ms=max([record.timestamp_ms for record in records]),
@@ -129,6 +133,8 @@ def size_of(
         if base_ms is None:
             base_ms = timestamp_ms
         body = 2 + varint_bytes(timestamp_ms - base_ms) + varint_bytes(offset - base_offset)
+        if len(headers) >= 64:
+            body += varint_bytes(len(headers)) - 1
         for text in (key, value):
             length = 0 if text is None else _text_bytes(text)
             body += length + (1 if length < 64 else varint_bytes(length))
