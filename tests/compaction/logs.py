@@ -1,13 +1,27 @@
-"""Random logs for the cleaner, and a plan with plain defaults."""
+"""Logs for the cleaner, written by hand, and a plan with plain defaults."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 
-from hypothesis import strategies as st
-
-from sim.compaction import FIXES, STRATEGIES, TOMBSTONE_MARKS, TOMBSTONE_REMOVALS, CleaningPass
+from sim.compaction import (
+    FIXES,
+    STRATEGIES,
+    TOMBSTONE_MARKS,
+    TOMBSTONE_REMOVALS,
+    Cleaning,
+    CleaningPass,
+    clean,
+)
 from sim.compaction.strategies import encode_version
-from sim.log import Batch, Control, Record, Segment, control_batch, data_batch
+from sim.log import (
+    AbortedTransaction,
+    Batch,
+    Control,
+    ProducerStates,
+    Record,
+    Segment,
+    control_batch,
+    data_batch,
+)
 
 RETENTION_MS = 100
 
@@ -22,7 +36,6 @@ def plan(**changes: object) -> CleaningPass:
         "full_map": True,
         "first_dirty_offset": 0,
         "upper_bound": 1 << 40,
-        "decided_below": 1 << 40,
         "now_ms": 0,
         "delete_retention_ms": RETENTION_MS,
     }
@@ -42,23 +55,57 @@ def record(
     return Record(offset, key, value, timestamp_ms, headers, uid=offset + 1)
 
 
-def batch(*records: Record, pid: int = -1) -> Batch:
-    """A data batch; with a pid it is transactional."""
-    return data_batch(records, epoch=1, producer_id=pid, transactional=pid >= 0)
+def batch(*records: Record, pid: int = -1, sequence: int = -1, producer_epoch: int = 0) -> Batch:
+    """A data batch; with a pid but no sequence it is transactional."""
+    return data_batch(
+        records,
+        epoch=1,
+        producer_id=pid,
+        producer_epoch=producer_epoch if pid >= 0 else -1,
+        base_sequence=sequence,
+        transactional=pid >= 0 and sequence < 0,
+    )
 
 
-def marker(offset: int, pid: int, *, commit: bool) -> Batch:
+def marker(offset: int, pid: int, *, commit: bool, producer_epoch: int = 0) -> Batch:
     """A transaction marker."""
-    control = Control.COMMIT if commit else Control.ABORT
     return control_batch(
-        offset, epoch=1, control=control, timestamp_ms=0, producer_id=pid, uid=offset + 1
+        offset,
+        epoch=1,
+        control=Control.COMMIT if commit else Control.ABORT,
+        timestamp_ms=0,
+        producer_id=pid,
+        producer_epoch=producer_epoch,
+        uid=offset + 1,
     )
 
 
 def segment(*batches: Batch, base: int | None = None, last_modified_ms: int = 0) -> Segment:
-    """A segment of the batches; `base` defaults to the first one's."""
+    """A segment of the batches; `base` defaults to the first one's. See `indexed` for aborts."""
     start = base if base is not None else (batches[0].base_offset if batches else 0)
     return Segment.of(start, list(batches), last_modified_ms=last_modified_ms)
+
+
+def indexed(*segments: Segment) -> list[Segment]:
+    """The segments, their indexes of aborted transactions filled as appending fills them."""
+    states = ProducerStates()
+    for each in segments:
+        noted = [states.note(batch) for batch in each.batches]
+        each.aborted = [entry for entry in noted if entry is not None]
+    return list(segments)
+
+
+def whole(segments: Sequence[Segment], result: Cleaning) -> list[Segment]:
+    """The whole log after a pass."""
+    return [*result.segments, *segments[result.replaced :]]
+
+
+def passes(log: list[Segment], *times: int, **changes: object) -> Cleaning:
+    """Passes at the given times, one after the other; the last one's result."""
+    for now_ms in times:
+        result = clean(log, plan(now_ms=now_ms, **changes))
+        log = whole(log, result)
+    return result
 
 
 def records_of(segments: Sequence[Segment]) -> list[Record]:
@@ -76,45 +123,6 @@ def batches_of(segments: Sequence[Segment]) -> list[Batch]:
     return [b for each in segments for b in each.batches]
 
 
-@st.composite
-def logs(draw: st.DrawFn) -> list[Segment]:
-    """Up to four segments of batches with gaps, few keys, tombstones, versions and timestamps."""
-    offset, batches = 0, []
-    for size in draw(st.lists(st.integers(1, 3), max_size=8)):
-        records = []
-        for _ in range(size):
-            records.append(
-                record(
-                    offset,
-                    draw(st.sampled_from(["a", "b", "c", None])),
-                    draw(st.sampled_from(["v", None])),
-                    timestamp_ms=draw(st.integers(0, 3)),
-                    version=draw(st.sampled_from([None, -1, 0, 1, 2])),
-                )
-            )
-            offset += draw(st.sampled_from([1, 1, 2]))
-        made = batch(*records)
-        if draw(st.booleans()):
-            made = made._replace(delete_horizon_ms=draw(st.integers(0, 2)) * RETENTION_MS)
-        batches.append(made)
-    cuts = sorted({0, len(batches), *draw(st.lists(st.integers(0, len(batches)), max_size=3))})
-    return [segment(*batches[start:end]) for start, end in pairwise(cuts)] or [segment()]
-
-
-@st.composite
-def plans(draw: st.DrawFn) -> CleaningPass:
-    """Any combination of strategy, fix, removal rule, map, bound and time."""
-    bound = draw(st.integers(0, 30))
-    return plan(
-        strategy=draw(st.sampled_from(list(STRATEGIES.values()))),
-        fix=draw(st.sampled_from(list(FIXES.values()))),
-        removal=draw(st.sampled_from(list(TOMBSTONE_REMOVALS.values()))),
-        full_map=draw(st.booleans()),
-        first_dirty_offset=draw(st.integers(0, bound)),
-        upper_bound=bound,
-        decided_below=bound,
-        now_ms=draw(st.integers(0, 2)) * RETENTION_MS,
-        removal_limit=draw(st.integers(0, 30)),
-        legacy_horizon_ms=draw(st.sampled_from([None, 0])),
-        segment_bytes=draw(st.sampled_from([None, 10_000])),
-    )
+def aborted_of(segments: Sequence[Segment]) -> list[AbortedTransaction]:
+    """All entries of the indexes of aborted transactions, in order."""
+    return [entry for each in segments for entry in each.aborted]

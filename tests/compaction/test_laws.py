@@ -7,168 +7,226 @@ from hypothesis import given
 from sim.compaction import Cleaning, CleaningPass, clean
 from sim.compaction.fixes import Tail
 from sim.log import Batch, Record, Segment
-from tests.compaction.logs import batches_of, logs, offsets_of, plans, records_of
+from tests.compaction.histories import Case, cases
+from tests.compaction.logs import aborted_of, batches_of, offsets_of, records_of, whole
+from tests.compaction.model import Model
+from tests.log.wire import decode, encode, readable
+
+HORIZON_HEADER = "delete-horizon"
 
 
-def cleaned(segments: Sequence[Segment], plan: CleaningPass) -> tuple[list[Segment], Cleaning]:
-    """The whole log after a pass, and what the pass says about itself."""
-    result = clean(segments, plan)
-    return [*result.segments, *segments[result.replaced :]], result
+def after(case: Case) -> tuple[list[Segment], Cleaning]:
+    """The whole log after the pass, and what the pass says about itself."""
+    result = clean(case.segments, case.plan)
+    return whole(case.segments, result), result
 
 
-def covered(segments: Sequence[Segment], plan: CleaningPass) -> list[Batch]:
+def touchable(case: Case) -> list[Batch]:
     """The batches that a pass may touch: those that end below its bound."""
-    return [each for each in batches_of(segments) if each.last_offset < plan.upper_bound]
+    return [b for b in batches_of(case.segments) if b.last_offset < case.plan.upper_bound]
 
 
-def winners(segments: Sequence[Segment], plan: CleaningPass) -> dict[str, Record]:
-    """The winning record of each key in the mapped range, by comparing all with all."""
-    start = 0 if plan.full_map else plan.first_dirty_offset
-    mapped = [r for b in covered(segments, plan) for r in b.records if r.offset >= start]
-    return {
-        key: max((r for r in mapped if r.key == key), key=plan.strategy.version)
-        for key in {r.key for r in mapped}
-        if key is not None
-    }
+def unstamped(record: Record) -> Record:
+    """The record without the header that `record_horizon` adds."""
+    return record._replace(headers=tuple(h for h in record.headers if h[0] != HORIZON_HEADER))
 
 
-@given(logs(), plans())
-def test_what_stays_is_in_its_old_order_at_its_old_offsets(
-    segments: list[Segment], plan: CleaningPass
-) -> None:
-    after, _ = cleaned(segments, plan)
+@given(cases())
+def test_a_pass_does_what_a_slow_reading_of_the_rules_says(case: Case) -> None:
+    """Every removal, horizon, empty batch, index entry and number, from a second cleaner."""
+    result = clean(case.segments, case.plan)
+    expected = Model(case.segments, case.plan).expected()
 
-    before = {r.offset: r for r in records_of(segments)}
-    assert offsets_of(after) == sorted(offsets_of(after))
-    assert all(before[r.offset] is r for r in records_of(after))
+    assert {removal.offset: removal.reason for removal in result.removals} == expected.reasons
+    assert [
+        (each.base_offset, each.batches, each.aborted, each.last_modified_ms)
+        for each in result.segments
+    ] == expected.segments
+    assert result.replaced == expected.replaced
+    assert result.next_dirty_offset == expected.next_dirty_offset
+    assert result.horizons == expected.horizons
+    assert (result.emptied, result.dropped) == (expected.emptied, expected.dropped)
+    assert (result.messages_read, result.messages_written) == expected.messages
 
 
-@given(logs(), plans())
-def test_every_record_either_stays_or_is_removed_with_a_reason(
-    segments: list[Segment], plan: CleaningPass
-) -> None:
-    after, result = cleaned(segments, plan)
+@given(cases())
+def test_what_stays_is_in_its_old_order_at_its_old_offsets(case: Case) -> None:
+    left, _ = after(case)
+
+    assert offsets_of(left) == sorted(offsets_of(left))
+    assert set(offsets_of(left)) <= set(offsets_of(case.segments))
+    ends = [(b.base_offset, b.last_offset) for b in batches_of(left)]
+    assert ends == sorted(ends)
+    assert set(ends) <= {(b.base_offset, b.last_offset) for b in batches_of(case.segments)}
+
+
+@given(cases())
+def test_every_record_either_stays_or_is_removed_with_a_reason(case: Case) -> None:
+    left, result = after(case)
 
     removed = [removal.offset for removal in result.removals]
-    assert sorted([*removed, *offsets_of(after)]) == offsets_of(segments)
+    assert sorted([*removed, *offsets_of(left)]) == offsets_of(case.segments)
     assert removed == sorted(removed)
-
-
-@given(logs(), plans())
-def test_nothing_that_reaches_the_bound_is_touched(
-    segments: list[Segment], plan: CleaningPass
-) -> None:
-    after, result = cleaned(segments, plan)
-
-    bound = plan.upper_bound
-    assert [b for b in batches_of(after) if b.last_offset >= bound] == [
-        b for b in batches_of(segments) if b.last_offset >= bound
-    ]
-    touched = [*(r.offset for r in result.removals), *result.emptied, *result.dropped]
-    assert all(offset < bound for offset in touched)
-    assert all(base < bound for base, _ in result.horizons)
-
-
-@given(logs(), plans())
-def test_a_winning_value_stays(segments: list[Segment], plan: CleaningPass) -> None:
-    after, _ = cleaned(segments, plan)
-
-    values = {r.offset for r in winners(segments, plan).values() if not plan.is_tombstone(r)}
-    assert values <= set(offsets_of(after))
-
-
-@given(logs(), plans())
-def test_every_removal_is_explained_by_the_log(segments: list[Segment], plan: CleaningPass) -> None:
-    _, result = cleaned(segments, plan)
-
-    best = winners(segments, plan)
-    before = {r.offset: r for r in records_of(segments)}
+    before = {record.offset: record for record in records_of(case.segments)}
     for removal in result.removals:
         record = before[removal.offset]
-        version = plan.strategy.version
-        if removal.reason == "superseded":
-            assert record.key is not None
-            winner = best[record.key]
-            assert removal.winner_offset == winner.offset
-            assert version(winner) > version(record)
-        elif removal.reason == "tombstone":
-            assert plan.is_tombstone(record)
-            assert record.key not in best or version(best[record.key]) <= version(record)
-        else:
-            assert (removal.reason, record.key) == ("no key", None)
         assert (removal.uid, removal.key) == (record.uid, record.key)
 
 
-@given(logs(), plans())
-def test_everything_beaten_and_everything_without_a_key_goes_but_for_what_the_fix_protects(
-    segments: list[Segment], plan: CleaningPass
-) -> None:
-    after, result = cleaned(segments, plan)
+@given(cases())
+def test_who_superseded_a_record_has_its_key_and_a_higher_version(case: Case) -> None:
+    before = {record.offset: record for record in records_of(case.segments)}
+    version = case.plan.strategy.version
 
-    best, left = winners(segments, plan), set(offsets_of(after))
-    for batch in covered(segments, plan):
-        for record in batch.records:
-            winner = best.get(record.key or "")
-            version = plan.strategy.version
-            beaten = winner is not None and version(winner) > version(record)
-            if (beaten or record.key is None) and record.offset != result.protected_offset:
-                assert record.offset not in left
+    result = clean(case.segments, case.plan)
+    for removal in result.removals:
+        assert (removal.winner_offset is not None) == (removal.reason == "superseded")
+        if removal.winner_offset is not None and removal.key is not None:
+            winner = result.winners[removal.key]
+            assert winner.offset == removal.winner_offset
+            assert version(winner) > version(before[removal.offset])
 
 
-@given(logs(), plans())
-def test_the_same_pass_twice_in_a_row_removes_nothing_more(
-    segments: list[Segment], plan: CleaningPass
-) -> None:
-    once, _ = cleaned(segments, plan)
-    twice, second = cleaned(once, plan)
+@given(cases())
+def test_a_winning_value_of_the_mapped_range_stays(case: Case) -> None:
+    left, result = after(case)
 
-    assert not second.removals
-    assert batches_of(twice) == batches_of(once)
+    if case.plan.given_map is None:
+        winners = result.winners.values()
+        assert {r.offset for r in winners if not case.plan.is_tombstone(r)} <= set(offsets_of(left))
 
 
-@given(logs(), plans())
-def test_a_pass_leaves_its_arguments_alone(segments: list[Segment], plan: CleaningPass) -> None:
-    before = [(s.base_offset, list(s.batches), s.size_bytes) for s in segments]
+@given(cases())
+def test_nothing_that_reaches_the_bound_is_touched(case: Case) -> None:
+    left, result = after(case)
 
-    assert clean(segments, plan).removals == clean(segments, plan).removals
-    assert [(s.base_offset, list(s.batches), s.size_bytes) for s in segments] == before
-
-
-@given(logs(), plans())
-def test_batches_keep_their_offsets_and_segments_add_up(
-    segments: list[Segment], plan: CleaningPass
-) -> None:
-    after, _ = cleaned(segments, plan)
-
-    before = {b.last_offset: b for b in batches_of(segments)}
-    for batch in batches_of(after):
-        source = before[batch.last_offset]
-        assert (batch.base_offset, batch.epoch) == (source.base_offset, source.epoch)
-    for segment in after:
-        assert segment.size_bytes == sum(b.size_bytes for b in segment.batches)
-        assert all(b.base_offset >= segment.base_offset for b in segment.batches)
+    bound = case.plan.upper_bound
+    beyond = [b for b in batches_of(case.segments) if b.last_offset >= bound]
+    assert [b for b in batches_of(left) if b.last_offset >= bound] == beyond
+    touched = [*(r.offset for r in result.removals), *result.emptied, *result.dropped]
+    assert all(offset < bound for offset in touched)
+    assert all(base < bound for base, _ in result.horizons)
+    assert [e for e in aborted_of(left) if e.last_offset >= bound] == [
+        e for e in aborted_of(case.segments) if e.last_offset >= bound
+    ]
 
 
-@given(logs(), plans())
-def test_a_horizon_once_set_stays(segments: list[Segment], plan: CleaningPass) -> None:
-    after, result = cleaned(segments, plan)
+@given(cases())
+def test_beyond_the_reach_of_the_map_only_aborted_data_and_markers_go(case: Case) -> None:
+    result = clean(case.segments, case.plan)
 
-    had = {b.base_offset: b.delete_horizon_ms for b in batches_of(segments)}
-    for batch in batches_of(after):
+    for removal in result.removals:
+        if removal.offset >= result.next_dirty_offset:
+            assert removal.reason in {"aborted", "marker"}
+    if not case.plan.stamp_beyond_map:
+        stamped = dict(result.horizons)
+        for batch in touchable(case):
+            if batch.base_offset in stamped and batch.last_offset >= result.next_dirty_offset:
+                assert batch.control is not None
+
+
+@given(cases())
+def test_a_record_that_stays_reads_back_byte_for_byte(case: Case) -> None:
+    """Timestamps included, although a horizon takes the place they are counted from."""
+    left, result = after(case)
+
+    before = {record.offset: record for record in records_of(case.segments)}
+    for batch in batches_of(left):
+        read = decode(encode(batch))
+        assert read == readable(batch)
+        for old, new in ((before[r.offset]._replace(uid=0), r) for r in read.records):
+            if new.headers == old.headers:
+                assert new == old
+            else:
+                assert unstamped(new) == unstamped(old)
+                assert len(new.headers) == len(old.headers) + 1
+                assert case.plan.removal.name == "record_horizon"
+                assert case.plan.is_tombstone(old)
+                assert batch.base_offset in dict(result.horizons)
+    assert [r.uid for r in records_of(left)] == [before[o].uid for o in offsets_of(left)]
+
+
+@given(cases())
+def test_the_size_of_a_batch_is_the_number_of_its_bytes(case: Case) -> None:
+    left, _ = after(case)
+
+    assert all(batch.size_bytes == len(encode(batch)) for batch in batches_of(left))
+    assert all(each.size_bytes == sum(b.size_bytes for b in each.batches) for each in left)
+
+
+@given(cases())
+def test_a_batch_keeps_the_header_it_was_appended_with(case: Case) -> None:
+    """All but its records, its size, its largest timestamp and its horizon."""
+    left, _ = after(case)
+
+    before = {batch.last_offset: batch for batch in batches_of(case.segments)}
+    for batch in batches_of(left):
+        old = before[batch.last_offset]
+        assert batch == old._replace(
+            records=batch.records,
+            size_bytes=batch.size_bytes,
+            timestamp_ms=batch.timestamp_ms,
+            delete_horizon_ms=batch.delete_horizon_ms,
+        )
+        if not batch.records:
+            assert (batch.timestamp_ms, batch.delete_horizon_ms) == (old.timestamp_ms, None)
+
+
+@given(cases())
+def test_a_horizon_once_set_stays(case: Case) -> None:
+    left, result = after(case)
+
+    had = {b.base_offset: b.delete_horizon_ms for b in batches_of(case.segments)}
+    for batch in batches_of(left):
         before = had[batch.base_offset]
         if before is not None and batch.records:
             assert batch.delete_horizon_ms == before
-    assert all(had[base] is None for base, _ in result.horizons)
-    assert all(at == plan.now_ms + plan.delete_retention_ms for _, at in result.horizons)
+        if batch.delete_horizon_ms != before and batch.records:
+            assert (batch.base_offset, batch.delete_horizon_ms) in result.horizons
+    now_ms = case.plan.now_ms + case.plan.delete_retention_ms
+    assert all(at == now_ms for _, at in result.horizons)
 
 
-@given(logs(), plans())
-def test_the_fix_keeps_what_it_says(segments: list[Segment], plan: CleaningPass) -> None:
-    after, _ = cleaned(segments, plan)
+@given(cases())
+def test_a_batch_over_the_limit_is_told_when_the_pass_made_it_larger(case: Case) -> None:
+    left, result = after(case)
 
-    last = batches_of(segments)[-1] if batches_of(segments) else None
-    kept = plan.fix.keeps(Tail(last, plan.upper_bound))
+    before = {b.base_offset: b.size_bytes for b in batches_of(case.segments)}
+    limit = case.plan.max_message_bytes
+    assert result.oversized == [
+        (b.base_offset, b.size_bytes)
+        for b in batches_of(left)
+        if limit is not None and b.size_bytes > limit and b.size_bytes > before[b.base_offset]
+    ]
+
+
+@given(cases())
+def test_the_fix_keeps_what_it_says(case: Case) -> None:
+    left, _ = after(case)
+
+    before = batches_of(case.segments)
+    kept = case.plan.fix.keeps(Tail(before[-1] if before else None, case.plan.upper_bound))
     if kept.record_offset is not None:
-        assert kept.record_offset in offsets_of(after)
-    if kept.batch_end in [b.last_offset for b in batches_of(segments)]:
-        assert kept.batch_end in [b.last_offset for b in batches_of(after)]
+        assert kept.record_offset in offsets_of(left)
+    if kept.batch_end in [b.last_offset for b in before]:
+        assert kept.batch_end in [b.last_offset for b in batches_of(left)]
+
+
+@given(cases())
+def test_a_pass_leaves_its_arguments_alone(case: Case) -> None:
+    before = photograph(case.segments, case.plan)
+
+    assert clean(case.segments, case.plan) is not clean(case.segments, case.plan)
+    assert clean(case.segments, case.plan).removals == clean(case.segments, case.plan).removals
+    assert photograph(case.segments, case.plan) == before
+
+
+def photograph(segments: Sequence[Segment], plan: CleaningPass) -> list[object]:
+    """Everything about the arguments that could change."""
+    found: list[object] = [
+        {name: getattr(each, name) for name in Segment.__slots__}
+        | {"batches": list(each.batches), "aborted": list(each.aborted)}
+        for each in segments
+    ]
+    given_map = None if plan.given_map is None else dict(plan.given_map.winners)
+    return [*found, given_map, dict(plan.last_records)]

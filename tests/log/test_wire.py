@@ -1,0 +1,120 @@
+"""Sizes and timestamps of batches are what Kafka's format 2 makes of them (KIP-98, KIP-534)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sim.log import Batch, Control, Record, control_batch, data_batch
+from sim.log.record import BATCH_HEADER_BYTES, CONTROL_RECORD_BYTES, varint_bytes
+from tests.log.wire import HEADER, decode, encode, readable
+
+TIMES = st.one_of(
+    st.integers(-1, 300), st.sampled_from([1_700_000_000_000, 2**40, 2**62]), st.integers(0, 2**41)
+)
+TEXTS = st.one_of(st.none(), st.text(max_size=3), st.integers(60, 70).map(lambda n: "é" * n))
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> Batch:
+    """Batches of records near and far apart in offset and in time, with and without headers."""
+    base = draw(st.sampled_from([0, 5, 2**40]))
+    deltas = draw(
+        st.lists(
+            st.one_of(st.integers(0, 200), st.integers(8_000, 8_300), st.just(2**31 - 1)),
+            min_size=1,
+            max_size=4,
+            unique=True,
+        )
+    )
+    header = st.tuples(st.text(max_size=2), st.binary(max_size=70))
+    many = st.sampled_from([0, 0, 1, 63, 64])
+    return data_batch(
+        tuple(
+            Record(
+                base + delta,
+                draw(TEXTS),
+                draw(TEXTS),
+                draw(TIMES),
+                tuple([draw(header)] * draw(many)),
+                draw(st.booleans()),
+            )
+            for delta in sorted(deltas)
+        ),
+        epoch=draw(st.integers(-1, 9)),
+        producer_id=draw(st.integers(-1, 2**40)),
+        producer_epoch=draw(st.integers(-1, 2**15 - 1)),
+        base_sequence=draw(st.integers(-1, 2**31 - 1)),
+        transactional=draw(st.booleans()),
+    )
+
+
+@given(batches())
+def test_a_batch_reads_back_as_it_was_written(batch: Batch) -> None:
+    assert decode(encode(batch)) == readable(batch)
+
+
+@given(batches())
+def test_the_size_of_a_batch_is_the_number_of_its_bytes(batch: Batch) -> None:
+    assert batch.size_bytes == len(encode(batch))
+
+
+@given(batches(), st.data())
+def test_a_rebuilt_batch_has_the_size_of_its_bytes_and_reads_back_its_old_timestamps(
+    batch: Batch, data: st.DataObject
+) -> None:
+    kept = data.draw(st.sets(st.sampled_from(batch.records), min_size=1))
+    records = tuple(record for record in batch.records if record in kept)
+    rebuilt = batch.rebuilt(records, data.draw(st.one_of(st.none(), st.integers(0, 2**62))))
+
+    assert rebuilt.size_bytes == len(encode(rebuilt))
+    read = decode(encode(rebuilt))
+    assert read == readable(rebuilt)
+    before = {record.offset: record for record in batch.records}
+    assert all(record == before[record.offset]._replace(uid=0) for record in read.records)
+    assert rebuilt.timestamp_ms == max(record.timestamp_ms for record in records)
+
+
+@given(batches(), st.integers(0, 2**41))
+def test_an_emptied_batch_is_a_header_that_says_all_but_its_horizon(
+    batch: Batch, horizon: int
+) -> None:
+    empty = batch._replace(delete_horizon_ms=horizon).emptied()
+
+    assert empty.size_bytes == len(encode(empty)) == HEADER.size == BATCH_HEADER_BYTES
+    assert decode(encode(empty)) == empty
+    assert empty == batch._replace(records=(), size_bytes=61, delete_horizon_ms=None)
+
+
+@pytest.mark.parametrize("control", Control)
+@given(timestamp_ms=TIMES, horizon=st.one_of(st.none(), st.integers(0, 2**41)))
+def test_a_control_batch_has_the_size_of_its_bytes_with_and_without_a_horizon(
+    control: Control, timestamp_ms: int, horizon: int | None
+) -> None:
+    marker = control_batch(
+        3, epoch=1, control=control, timestamp_ms=timestamp_ms, producer_id=7, producer_epoch=0
+    )
+    rebuilt = marker.rebuilt(marker.records, horizon)
+
+    assert marker.size_bytes == len(encode(marker)) == BATCH_HEADER_BYTES + CONTROL_RECORD_BYTES
+    assert rebuilt.size_bytes == len(encode(rebuilt))
+    assert decode(encode(rebuilt)) == readable(rebuilt)
+    assert readable(marker.emptied()) == decode(encode(marker.emptied()))
+
+
+@pytest.mark.parametrize(
+    ("number", "size"),
+    [(0, 1), (-1, 1), (63, 1), (-64, 1), (64, 2), (-65, 2), (8191, 2), (8192, 3), (2**31 - 1, 5)],
+)
+def test_a_variable_length_integer_grows_with_its_distance_from_zero(
+    number: int, size: int
+) -> None:
+    assert varint_bytes(number) == size
+
+
+def test_a_horizon_in_the_place_of_the_base_timestamp_makes_a_batch_grow() -> None:
+    """KIP-534: deltas of 0 become deltas of days, several bytes for each record."""
+    records = tuple(Record(offset, "k", None, 1_700_000_000_000) for offset in range(10))
+    batch = data_batch(records, epoch=1)
+    stamped = batch.rebuilt(records, 1_700_000_000_000 + 86_400_000)
+
+    assert stamped.size_bytes - batch.size_bytes == 10 * (varint_bytes(-86_400_000) - 1) == 30
