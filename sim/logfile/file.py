@@ -74,9 +74,10 @@ def log_file_from(document: object, *, rules: Mapping[str, object] | None = None
     works_by = rules_of(fields.values.get("rules"))
     if rules:
         works_by = works_by.with_values(rules, where="--rule")
-    segments, end = _segments(fields, works_by)
+    history = _History()
+    segments = _segments(fields, works_by, history)
     steps = tuple(step_at(value, path, works_by) for path, value in fields.items("steps"))
-    _check_appends(steps, end)
+    _check_appends(steps, history)
     return LogFile(works_by, segments, steps)
 
 
@@ -90,62 +91,77 @@ def check_format(document: object) -> None:
         complain("format", f"{what}; allowed: {LOG_FORMAT}")
 
 
-def _segments(fields: Fields, rules: LogRules) -> tuple[tuple[WrittenSegment, ...], int]:
-    """The segments, and where the log ends (exclusive)."""
+class _History:
+    """What was in the log so far, to recognise what cannot follow on it.
+
+    Attributes:
+        end: Where the log ends (exclusive).
+    """
+
+    def __init__(self) -> None:
+        self.end = 0
+        self._plain: dict[int, int] = {}
+
+    def take(self, batch: Batch, path: str) -> None:
+        """Raise BadInput when the batch at `path` cannot follow; else it is part of the history."""
+        if batch.base_offset < self.end:
+            complain(
+                f"{path}.base_offset",
+                f"{batch.base_offset} is below {self.end}, where what comes before it ends",
+            )
+        producer = batch.producer_id
+        if batch.control is not None and producer in self._plain:
+            complain(
+                f"{path}.control",
+                f"{batch.control} without a transaction: producer {producer} writes outside "
+                f"transactions, as at offset {self._plain[producer]}",
+            )
+        if producer >= 0 and batch.control is None and not batch.transactional:
+            self._plain.setdefault(producer, batch.base_offset)
+        self.end = batch.last_offset + 1
+
+
+def _segments(fields: Fields, rules: LogRules, history: _History) -> tuple[WrittenSegment, ...]:
     found: list[WrittenSegment] = []
-    end = 0
     for path, value in fields.items("segments"):
-        segment = _segment(value, path, rules, end)
+        segment = _segment(value, path, rules, history)
         if found and segment.base_offset <= found[-1].base_offset:
             before = len(found) - 1
-            text = f"starts at {segment.base_offset}, as segments[{before}] does"
-            complain(path, text)
+            complain(path, f"starts at {segment.base_offset}, where segments[{before}] starts")
         found.append(segment)
-        last = segment.batches[-1].last_offset + 1 if segment.batches else 0
-        end = max(end, segment.base_offset, last)
     if not found:
         fields.fail("segments", "expected at least the active segment; it may be empty: []")
-    return tuple(found), end
+    return tuple(found)
 
 
-def _segment(value: Any, path: str, rules: LogRules, previous_end: int) -> WrittenSegment:
-    """One segment; `previous_end` is where the one before ends (exclusive)."""
+def _segment(value: Any, path: str, rules: LogRules, history: _History) -> WrittenSegment:
+    base: int | None = None
     if isinstance(value, list):
         items = [(f"{path}[{index}]", item) for index, item in enumerate(value)]
-        base = None
     elif isinstance(value, dict):
         fields = Fields(value, path, ("base_offset", "batches"))
         items = list(fields.items("batches"))
         base = fields.maybe_integer("base_offset")
-        if base is not None and base < previous_end:
-            fields.fail("base_offset", f"{base} is below {previous_end}, the end of the one before")
+        if base is not None and base < history.end:
+            fields.fail("base_offset", f"{base} is below {history.end}, where the one before ends")
     else:
         complain(path, f"expected a list of batches, or an object with them, not {shown(value)}")
-    end = previous_end if base is None else base
+    if base is not None:
+        history.end = base
+    start = history.end
     batches = []
     for place, item in items:
         batch = batch_at(item, place, rules)
-        check_above(batch, place, end)
+        history.take(batch, place)
         batches.append(batch)
-        end = batch.last_offset + 1
     if base is None:
-        base = batches[0].base_offset if batches else previous_end
+        base = batches[0].base_offset if batches else start
     return WrittenSegment(base, tuple(batches))
 
 
-def check_above(batch: Batch, path: str, end: int) -> None:
-    """Raise BadInput when a batch at `path` starts below `end`, where the log ends (exclusive)."""
-    if batch.base_offset < end:
-        complain(
-            f"{path}.base_offset",
-            f"{batch.base_offset} is below {end}, where what comes before it ends",
-        )
-
-
-def _check_appends(steps: tuple[Step, ...], end: int) -> None:
+def _check_appends(steps: tuple[Step, ...], history: _History) -> None:
     """Appended batches lie above the log's end; cleaning and rolling do not move that."""
     for step in steps:
         if isinstance(step, Append):
             for batch, path in zip(step.batches, step.paths, strict=True):
-                check_above(batch, path, end)
-                end = batch.last_offset + 1
+                history.take(batch, path)
