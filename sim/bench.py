@@ -14,6 +14,7 @@ import platform
 import statistics
 import tempfile
 import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -29,7 +30,7 @@ from sim.compaction import (
     clean,
     strategy_for,
 )
-from sim.log import Record, Segment, data_batch
+from sim.log import LastRecord, Record, Segment, data_batch
 from sim.replication import rules_from
 from sim.run import run_scenario
 from sim.scenario.generate import generate
@@ -43,6 +44,7 @@ SCENARIOS = 300
 CLEANER_SIZES = (10_000, 100_000, 1_000_000)
 RECORDS_PER_BATCH = 100
 RECORDS_PER_KEY = 10
+RECORDS_PER_DELETE = 20
 REPEATS = 3
 
 
@@ -84,10 +86,9 @@ def scenario_rates(count: int) -> dict[str, float]:
     }
 
 
-def cleaner_rate(size: int) -> float:
-    """Records per second of one cleaning pass over `size` records, a tenth as many keys."""
-    segments = _log(size)
-    plan = CleaningPass(
+def _plan(size: int) -> CleaningPass:
+    """A pass with every rule on: protected producers, horizons, grouping, the size limit."""
+    return CleaningPass(
         strategy=strategy_for("offset"),
         fix=FIXES["empty_batch"],
         removal=TOMBSTONE_REMOVALS["horizon"],
@@ -97,7 +98,15 @@ def cleaner_rate(size: int) -> float:
         upper_bound=size,
         now_ms=1,
         delete_retention_ms=1_000,
+        last_records={producer: LastRecord(None, 0) for producer in range(10)},
+        max_message_bytes=1 << 20,
+        segment_bytes=1 << 30,
     )
+
+
+def cleaner_rate(size: int) -> float:
+    """Records per second of one cleaning pass over `size` records, a tenth as many keys."""
+    segments, plan = _log(size), _plan(size)
 
     def once() -> float:
         started = time.perf_counter()
@@ -110,16 +119,47 @@ def cleaner_rate(size: int) -> float:
     return _best(once)
 
 
+def cleaner_memory(size: int) -> dict[str, float]:
+    """Bytes per record: of the log itself, and at most on top of it while a pass runs."""
+    tracemalloc.start()
+    segments = _log(size)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    clean(segments, _plan(size))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return {
+        "log_bytes_per_record": round(held / size, 1),
+        "pass_bytes_per_record": round((peak - held) / size, 1),
+    }
+
+
 def _log(size: int) -> list[Segment]:
     rng = Random(size)
     keys = [f"key-{number}" for number in range(max(1, size // RECORDS_PER_KEY))]
     segment = Segment(0)
     for base in range(0, size, RECORDS_PER_BATCH):
         records = tuple(
-            Record(offset, rng.choice(keys), "value", offset, (), uid=offset + 1)
+            Record(
+                offset,
+                rng.choice(keys),
+                "value" if offset % RECORDS_PER_DELETE else None,
+                offset,
+                (),
+                uid=offset + 1,
+            )
             for offset in range(base, min(base + RECORDS_PER_BATCH, size))
         )
-        segment.append(data_batch(records, epoch=1), now_ms=0)
+        number = base // RECORDS_PER_BATCH
+        batch = data_batch(
+            records,
+            epoch=1,
+            producer_id=number % 10,
+            producer_epoch=0,
+            base_sequence=base,
+            transactional=number % 2 == 1,
+        )
+        segment.append(batch, now_ms=0)
     return [segment, Segment(size)]
 
 
@@ -177,6 +217,7 @@ def main() -> None:
         "cleaner_records_per_second": {
             str(size): round(cleaner_rate(size)) for size in CLEANER_SIZES
         },
+        "cleaner_memory": {str(size): cleaner_memory(size) for size in CLEANER_SIZES},
         "sweeps": {
             "spark": _rounded(sweep_figures(arguments.sweep_runs, "spark")),
             "process": _rounded(sweep_figures(arguments.sweep_runs, "process")),
