@@ -1,6 +1,6 @@
 """Apache Kafka's own log cleaner as an oracle: a log file goes in, Kafka's answer comes out.
 
-`python -m sim.conformance.kafka FILE` prints that answer.
+`python -m sim.conformance.kafka FILE [VERSION]` prints that answer.
 """
 
 from __future__ import annotations
@@ -26,6 +26,12 @@ from sim.errors import BadInput
 FAST = Path("/dev/shm")  # noqa: S108 - a folder in memory, where there is one
 DEFAULT_PRESET = "kafka-4.0"
 DAY_MS = 86_400_000
+COMMON_RULES = {"strategy": "offset", "map_range": "dirty"}
+OWN_RULES = {
+    "kafka-4.0": {**COMMON_RULES, "tombstone_removal": "horizon", "fix": "empty_batch"},
+    "kafka-2.8": {**COMMON_RULES, "tombstone_removal": "last_modified", "fix": "none"},
+}
+"""What Kafka cannot be told to do otherwise."""
 
 
 class KafkaCleaner:
@@ -59,11 +65,7 @@ class KafkaCleaner:
             BadInput: Kafka refuses the log, or cannot be asked this.
         """
         rules = document.get("rules") or {}
-        preset = rules.get("preset", DEFAULT_PRESET)
-        if preset != self.preset:
-            raise BadInput(
-                f"rules.preset: {preset}: Kafka {self.version} answers for {self.preset}"
-            )
+        _check_rules(rules, version=self.version, preset=self.preset)
         folder = FAST if FAST.is_dir() else None
         with tempfile.TemporaryDirectory(prefix="replog-", dir=folder) as parent:
             home = Path(parent) / "log-0"
@@ -80,12 +82,17 @@ class KafkaCleaner:
 
     def _run(self, document: Mapping[str, Any], home: Path, rules: Mapping[str, Any]) -> Answer:
         controls: dict[int, str] = {}
+        sizes: dict[int, int] = {}
         for base, batches in _segments(document["segments"]):
             _note_controls(batches, controls)
-            (home / f"{base:020}.log").write_bytes(self._writer.segment(batches))
-        retention_ms = int(rules.get("delete_retention_ms", DAY_MS))
+            content = self._writer.segment(batches)
+            (home / f"{base:020}.log").write_bytes(content)
+            sizes[base] = len(content)
+        retention_ms = _given(rules, "delete_retention_ms", DAY_MS)
         log = self._kafka.open_log(home, retention_ms=retention_ms)
         try:
+            if {base: int(records.sizeInBytes()) for base, records in log.segments()} != sizes:
+                raise BadInput(f"Kafka {self.version}: it cuts or splits a segment of this log")
             steps = []
             most_keys = _records(document) + 1
             for step in document["steps"]:
@@ -162,19 +169,33 @@ def _clean(
         max(first_dirty, bases[0]),  # as LogCleanerManager.cleanableOffsets has it
         bound,
         delete_horizon_ms=step.get("delete_horizon_ms"),
-        last_modified_ms=int(rules.get("segment_last_modified_ms", now_ms)),
+        last_modified_ms=_given(rules, "segment_last_modified_ms", now_ms),
     )
-    capacity = int(step.get("map_capacity", most_keys))
-    if "offset_map" in step or step.get("forced_rescan"):
-        given = {key.encode(): int(at) for key, at in step.get("offset_map", {}).items()}
-        latest = int(step["map_latest_offset"])
-        done = log.clean_by(told, given, latest)
+    capacity = _given(step, "map_capacity", most_keys)
+    offset_map = step.get("offset_map")
+    if offset_map is not None or step.get("forced_rescan"):
+        known = {key.encode(): int(at) for key, at in (offset_map or {}).items()}
+        done = log.clean_by(told, known, int(step["map_latest_offset"]))
     elif first_dirty < bound and capacity > 0:
         done = log.clean(told, capacity=capacity)
     else:  # Kafka's manager starts no such pass, and its cleaner refuses a map without room
         done = Pass(first_dirty, 0, 0, 0)
     answer = done._asdict()
     return answer if bound == wanted else {**answer, "effective_upper_bound": bound}
+
+
+def _check_rules(rules: Mapping[str, Any], *, version: str, preset: str) -> None:
+    asked = rules.get("preset", DEFAULT_PRESET)
+    if asked != preset:
+        raise BadInput(f"rules.preset: {asked}: Kafka {version} answers for {preset}")
+    for name, own in OWN_RULES[preset].items():
+        if rules.get(name, own) != own:
+            raise BadInput(f"rules.{name}: {rules[name]}: Kafka {version} does {own} only")
+
+
+def _given(values: Mapping[str, Any], name: str, default: int) -> int:
+    value = values.get(name)
+    return default if value is None else int(value)
 
 
 def _segments(segments: Sequence[Any]) -> Iterator[tuple[int, Sequence[Mapping[str, Any]]]]:
@@ -205,19 +226,29 @@ def _records(document: Mapping[str, Any]) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print Kafka's answer for the log file that is named; 2 when that cannot be done."""
-    if len(arguments) != 1:
-        sys.stderr.write("usage: python -m sim.conformance.kafka FILE\n")
+    """Print Kafka's answer for the log file that is named; 2 when that cannot be done.
+
+    Args:
+        arguments: The file, and the Kafka release if it is not the usual one.
+    """
+    if len(arguments) not in {1, 2}:
+        sys.stderr.write("usage: python -m sim.conformance.kafka FILE [KAFKA-VERSION]\n")
         return 2
     try:
         with Path(arguments[0]).open(encoding="utf-8") as file:
             document = json.load(file)
-        answer = KafkaCleaner().answer(document)
+        answer = KafkaCleaner(*arguments[1:]).answer(document)
     except BadInput as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        sys.stderr.write(f"{arguments[0]}: {error.strerror or error}\n")
+        return 2
+    except ValueError as error:
         sys.stderr.write(f"{arguments[0]}: {error}\n")
+        return 2
+    except (KeyError, TypeError, AttributeError) as error:
+        sys.stderr.write(f"{arguments[0]}: no log file: {type(error).__name__}: {error}\n")
         return 2
     json.dump(answer, sys.stdout, indent=1)
     sys.stdout.write("\n")

@@ -157,7 +157,9 @@ class ModernLog:
         found = self._kafka.find_duplicate.invoke(entry.get(), asked)
         if not found.isPresent():
             return None
-        return int(found.get().firstOffset()), int(found.get().lastOffset())
+        metadata = found.get()
+        last = metadata.lastOffset  # a field until 4.1, a method since
+        return int(metadata.firstOffset()), int(last() if callable(last) else last)
 
     def close(self) -> None:
         """Close all files."""

@@ -1,0 +1,290 @@
+"""What Kafka is asked for a log file, and what is never asked; a stand-in answers for Kafka."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sim.conformance import kafka
+from sim.conformance.disk_log import Pass, Round
+from sim.conformance.kafka import KafkaCleaner
+from sim.conformance.reading import SegmentContent
+from sim.errors import BadInput
+
+DONE = Pass(next_dirty_offset=99, messages_read=3, messages_written=2, invalid_messages=1)
+
+
+class Records:
+    """A segment file of one byte for each batch."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def sizeInBytes(self) -> int:  # noqa: N802 - Kafka's name
+        return self._size
+
+
+class Log:
+    """A log that knows its segments, and notes what is done to it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.files = {int(file.stem): file.stat().st_size for file in sorted(folder.iterdir())}
+        self.calls: list[tuple[Any, ...]] = []
+
+    def segments(self) -> Iterator[tuple[int, Records]]:
+        return ((base, Records(size)) for base, size in self.files.items())
+
+    def clean(self, told: Round, *, capacity: int) -> Pass:
+        self.calls.append(("clean", told, capacity))
+        return DONE
+
+    def clean_by(self, told: Round, offset_map: Mapping[bytes, int], latest_offset: int) -> Pass:
+        self.calls.append(("clean_by", told, dict(offset_map), latest_offset))
+        return DONE
+
+    def append(self, batch: bytes) -> None:
+        self.calls.append(("append", batch))
+
+    def roll(self) -> None:
+        self.calls.append(("roll",))
+
+    def reload(self) -> None:
+        self.calls.append(("reload",))
+
+    def duplicate(self, batch: bytes, *, producer_id: int) -> tuple[int, int] | None:
+        self.calls.append(("duplicate", batch, producer_id))
+        return (4, 5) if producer_id == 1 else None
+
+    def aborted_transactions(self) -> list[Any]:
+        return []
+
+    def log_end_offset(self) -> int:
+        return 7
+
+    def last_sequences(self) -> dict[int, int]:
+        return {10: 4, 9: -1}
+
+    def close(self) -> None:
+        self.calls.append(("close",))
+
+
+class Release:
+    """A release of Kafka; the last log that it opened is at hand."""
+
+    preset = "kafka-4.0"
+
+    def open_log(self, folder: Path, *, retention_ms: int) -> Log:
+        self.log = Log(folder)
+        self.retention_ms = retention_ms
+        return self.log
+
+
+class Writer:
+    """One byte for each batch: its last offset."""
+
+    def batch(self, batch: Mapping[str, Any]) -> bytes:
+        return bytes([batch["last_offset"]])
+
+    def segment(self, batches: list[Mapping[str, Any]]) -> bytes:
+        return b"".join(map(self.batch, batches))
+
+
+class Reader:
+    """Finds nothing: what is read is no concern of these tests."""
+
+    def segment(self, *_: object, **__: object) -> Any:
+        return SegmentContent([], [])
+
+
+@pytest.fixture
+def release(monkeypatch: pytest.MonkeyPatch) -> Release:
+    """What stands in for Kafka."""
+    made = Release()
+    monkeypatch.setattr(kafka, "start_jvm", lambda *_, **__: None)
+    monkeypatch.setattr(kafka, "ModernKafka", lambda: made)
+    monkeypatch.setattr(kafka, "BatchWriter", Writer)
+    monkeypatch.setattr(kafka, "SegmentReader", Reader)
+    return made
+
+
+def batch(base: int, last: int | None = None, **more: object) -> dict[str, Any]:
+    """A batch of one record."""
+    records = [{"offset": base, "key": "k", "value": "v"}]
+    return {"base_offset": base, "last_offset": last or base, "records": records, **more}
+
+
+def log_file(*steps: Mapping[str, Any], **rules: object) -> dict[str, Any]:
+    """Offsets 2 and 3, a gap, offset 6; three segments, the active one empty, at 7."""
+    segments = [[batch(2), batch(3)], {"base_offset": 5, "batches": [batch(6)]}, []]
+    return {"rules": rules, "segments": segments, "steps": list(steps)}
+
+
+def clean(first_dirty_offset: int, upper_bound: int, **more: object) -> dict[str, Any]:
+    """A cleaning pass at time 50."""
+    return {
+        "op": "clean",
+        "now_ms": 50,
+        "first_dirty_offset": first_dirty_offset,
+        "upper_bound": upper_bound,
+        **more,
+    }
+
+
+def answered(*steps: Mapping[str, Any], **rules: object) -> dict[str, Any]:
+    """The object of the last step."""
+    last: dict[str, Any] = KafkaCleaner().answer(log_file(*steps, **rules))["steps"][-1]
+    return last
+
+
+def told(first_dirty_offset: int, upper_bound: int) -> Round:
+    """A pass at time 50, when also all segments were last modified."""
+    return Round(50, first_dirty_offset, upper_bound, last_modified_ms=50)
+
+
+def test_segments_are_written_where_the_log_file_says_they_start(release: Release) -> None:
+    answered({"op": "roll"})
+
+    assert release.log.files == {2: 2, 5: 1, 7: 0}
+    assert release.retention_ms == 86_400_000
+
+
+def test_a_pass_is_told_its_bounds_and_answers_with_its_counts(release: Release) -> None:
+    answer = answered(clean(3, 7, map_capacity=2))
+
+    assert release.log.calls == [("clean", told(3, 7), 2), ("close",)]
+    assert {name: answer[name] for name in DONE._fields} == DONE._asdict()
+    assert "effective_upper_bound" not in answer
+
+
+def test_without_a_capacity_the_map_takes_every_key_of_the_log_file(release: Release) -> None:
+    answered({"op": "append", "batches": [batch(7)]}, clean(3, 7))
+
+    assert release.log.calls[1] == ("clean", told(3, 7), 5)
+
+
+def test_an_upper_bound_within_a_segment_is_rounded_down_and_said(release: Release) -> None:
+    assert answered(clean(2, 6))["effective_upper_bound"] == 5
+    assert release.log.calls[0][1] == told(2, 5)
+
+
+def test_a_first_dirty_offset_below_the_log_start_is_the_log_start(release: Release) -> None:
+    answered(clean(0, 7))
+
+    assert release.log.calls[0][1] == told(2, 7)
+
+
+@pytest.mark.parametrize("step", [clean(7, 7), clean(5, 6), clean(2, 7, map_capacity=0)])
+def test_a_pass_into_whose_map_nothing_can_enter_is_not_started(
+    release: Release, step: dict[str, Any]
+) -> None:
+    answer = answered(step)
+
+    assert release.log.calls == [("close",)]
+    assert answer["next_dirty_offset"] == step["first_dirty_offset"]
+    assert (answer["messages_read"], answer["messages_written"]) == (0, 0)
+
+
+def test_a_given_map_is_used_instead_of_one_of_its_own(release: Release) -> None:
+    answered(clean(7, 7, offset_map={"a": 9}, map_latest_offset=4))
+
+    assert release.log.calls[0] == ("clean_by", told(7, 7), {b"a": 9}, 4)
+
+
+def test_a_forced_rescan_has_an_empty_map(release: Release) -> None:
+    answered(clean(7, 7, forced_rescan=True, map_latest_offset=6))
+
+    assert release.log.calls[0] == ("clean_by", told(7, 7), {}, 6)
+
+
+def test_old_releases_are_told_their_horizon_and_when_segments_were_modified(
+    release: Release,
+) -> None:
+    answered(clean(3, 7, delete_horizon_ms=8), segment_last_modified_ms=1, delete_retention_ms=2)
+
+    assert release.log.calls[0][1] == Round(50, 3, 7, delete_horizon_ms=8, last_modified_ms=1)
+    assert release.retention_ms == 2
+
+
+def test_batches_are_appended_one_by_one_and_the_segment_rolled_after_them(
+    release: Release,
+) -> None:
+    answered({"op": "append", "batches": [batch(7), batch(8, 9)], "roll_after": True})
+
+    assert release.log.calls == [("append", b"\x07"), ("append", b"\x09"), ("roll",), ("close",)]
+
+
+def test_a_retry_is_asked_about_with_as_many_records_as_it_has_keys(release: Release) -> None:
+    retry = {"op": "produce_duplicate", "producer_epoch": 0, "base_sequence": 3, "keys": ["a", "b"]}
+
+    known = answered({**retry, "producer_id": 1})
+    assert release.log.calls[0] == ("duplicate", b"\x01", 1)
+    assert (known["duplicate"], known["first_offset"], known["last_offset"]) == (True, 4, 5)
+
+    unknown = answered({**retry, "producer_id": 2})
+    assert unknown["duplicate"] is False
+    assert "first_offset" not in unknown
+
+
+def test_producers_are_named_in_order_as_json_names_them(release: Release) -> None:
+    assert list(answered({"op": "reload"})["last_sequences"].items()) == [("9", -1), ("10", 4)]
+    assert release.log.calls == [("reload",), ("close",)]
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        ({"preset": "kip-280"}, "rules.preset: kip-280: Kafka .* answers for kafka-4.0"),
+        ({"fix": "none"}, "rules.fix: none: Kafka .* does empty_batch only"),
+        ({"strategy": "timestamp"}, "rules.strategy: timestamp: Kafka .* does offset only"),
+    ],
+)
+def test_kafka_is_not_asked_for_what_it_does_not_do(
+    release: Release, rules: dict[str, str], words: str
+) -> None:
+    with pytest.raises(BadInput, match=words):
+        answered(**rules)
+
+
+def test_an_unknown_step_is_named_and_the_log_closed(release: Release) -> None:
+    with pytest.raises(BadInput, match="no such step: truncate"):
+        answered({"op": "truncate"})
+
+    assert release.log.calls == [("close",)]
+
+
+def test_a_log_that_kafka_keeps_differently_is_refused(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Log, "segments", lambda _: iter([(2, Records(1))]))
+
+    with pytest.raises(BadInput, match="cuts or splits a segment"):
+        answered({"op": "roll"})
+
+    assert release.log.calls == [("close",)]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [("{", "Expecting property name"), ("{}", "no log file: KeyError: 'segments'")],
+)
+@pytest.mark.usefixtures("release")
+def test_a_file_that_is_no_log_file_is_one_line_and_status_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, words: str
+) -> None:
+    file = tmp_path / "case.json"
+    file.write_text(content)
+
+    assert kafka.main([str(file)]) == 2
+
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"{file}: ")
+    assert words in err
+    assert err.count("\n") == 1
+
+
+def test_the_tool_says_how_to_call_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert kafka.main([]) == 2
+
+    assert capsys.readouterr().err.startswith("usage: python -m sim.conformance.kafka FILE")
