@@ -155,6 +155,10 @@ class _Teller:
             self._wait_for_horizons()
             self._write(load.some(4))
             self._clean(self._roll)
+        say("more that no pass sees, with an open transaction, for the readers")
+        self._write(load.some(10))
+        self._write(load.left_open(4))
+        self._note_appends()
 
     def _producer(self, name: str) -> Producer:
         if name not in self._producers:

@@ -31,7 +31,13 @@ STEP_FIELDS = (
     "last_sequences",
     "aborted_txns",
 )
-CLEAN_FIELDS = ("next_dirty_offset", "messages_read", "messages_written", "invalid_messages")
+CLEAN_FIELDS = (
+    "effective_upper_bound",
+    "next_dirty_offset",
+    "messages_read",
+    "messages_written",
+    "invalid_messages",
+)
 DUPLICATE_FIELDS = ("duplicate", "first_offset", "last_offset")
 
 
@@ -39,24 +45,26 @@ class Refused(Exception):
     """One side gives no answer to a log file; the text says which side and why."""
 
 
-def normal_step(step: Mapping[str, Any], op: str) -> Json:
+def normal_step(answered: Mapping[str, Any], step: Mapping[str, Any]) -> Json:
     """What is compared of one step of an answer, in one form.
 
     Args:
-        step: As answered by either side.
-        op: The step's operation: it decides which fields there are.
+        answered: The answer to the step, by either side.
+        step: The step: its operation decides which fields there are.
     """
-    normal: Json = {name: step.get(name) for name in STEP_FIELDS}
-    normal["batches"] = [_normal_batch(batch) for batch in step["batches"]]
-    sequences = step["last_sequences"].items()
+    normal: Json = {name: answered.get(name) for name in STEP_FIELDS}
+    normal["batches"] = [_normal_batch(batch) for batch in answered["batches"]]
+    sequences = answered["last_sequences"].items()
     normal["last_sequences"] = {str(producer): value for producer, value in sequences}
     normal["aborted_txns"] = sorted(
-        (dict(entry) for entry in step["aborted_txns"]), key=lambda entry: entry["last_offset"]
+        (dict(entry) for entry in answered["aborted_txns"]), key=lambda entry: entry["last_offset"]
     )
-    if op == "clean":
-        normal.update({name: step.get(name) for name in CLEAN_FIELDS})
-    if op == "produce_duplicate":
-        normal.update({name: step.get(name) for name in DUPLICATE_FIELDS})
+    if step["op"] == "clean":
+        normal.update({name: answered.get(name) for name in CLEAN_FIELDS})
+        if normal["effective_upper_bound"] is None:
+            normal["effective_upper_bound"] = step["upper_bound"]
+    if step["op"] == "produce_duplicate":
+        normal.update({name: answered.get(name) for name in DUPLICATE_FIELDS})
     return normal
 
 
@@ -76,13 +84,11 @@ def difference_between(document: Json, replog: Json, kafka: Json) -> str | None:
     if len(ours) != len(theirs):
         return f"steps: Replog answers {len(ours)} of them, Kafka {len(theirs)}"
     for number, (step, our, their) in enumerate(zip(document["steps"], ours, theirs, strict=True)):
-        found = _first(
-            normal_step(our, step["op"]), normal_step(their, step["op"]), f"steps[{number}]"
-        )
+        found = first_unequal(normal_step(our, step), normal_step(their, step), f"steps[{number}]")
         if found is not None:
             path, mine, yours = found
             what = f"step {number} ({_told(step)})"
-            return f"{path}: Replog says {_shown(mine)}, Kafka says {_shown(yours)}, after {what}"
+            return f"{path}: Replog says {shown(mine)}, Kafka says {shown(yours)}, after {what}"
     return None
 
 
@@ -95,26 +101,30 @@ def _told(step: Mapping[str, Any]) -> str:
     return f"clean {span} at {step['now_ms']} ms{capacity}"
 
 
-def _shown(value: object) -> str:
-    return json.dumps(value) if value is not _ABSENT else "there is none"
+def shown(value: object) -> str:
+    """A value as JSON, or that there is none."""
+    return json.dumps(value) if value is not ABSENT else "there is none"
 
 
-_ABSENT = object()
+ABSENT = object()
+"""In place of a value that one side does not have."""
 
 
-def _first(ours: Any, theirs: Any, path: str) -> tuple[str, Any, Any] | None:
+def first_unequal(ours: Any, theirs: Any, path: str) -> tuple[str, Any, Any] | None:
     """Path and both values of the first place where two JSON values differ."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         for name in [*ours, *(name for name in theirs if name not in ours)]:
-            found = _first(ours.get(name, _ABSENT), theirs.get(name, _ABSENT), f"{path}.{name}")
+            found = first_unequal(
+                ours.get(name, ABSENT), theirs.get(name, ABSENT), f"{path}.{name}"
+            )
             if found is not None:
                 return found
         return None
     if _are_objects(ours) and _are_objects(theirs):
         for number in range(max(len(ours), len(theirs))):
-            mine = ours[number] if number < len(ours) else _ABSENT
-            yours = theirs[number] if number < len(theirs) else _ABSENT
-            found = _first(mine, yours, f"{path}[{number}]")
+            mine = ours[number] if number < len(ours) else ABSENT
+            yours = theirs[number] if number < len(theirs) else ABSENT
+            found = first_unequal(mine, yours, f"{path}[{number}]")
             if found is not None:
                 return found
         return None

@@ -57,6 +57,8 @@ class Data:
         missing_after: Offsets at its end whose records are gone.
         next_epoch: The first batch of a new leader.
         bump: The producer starts over with a higher epoch (not inside a transaction).
+        from_zero: Its sequence is 0 whatever came before, as in a coordinator's offset commits
+            (KAFKA-8335).
         horizon_ms: Delete horizon set by an earlier pass, if it has records.
         timestamp_ms: What an emptied batch remembers as its largest timestamp.
     """
@@ -67,6 +69,7 @@ class Data:
     missing_after: int = 0
     next_epoch: bool = False
     bump: bool = False
+    from_zero: bool = False
     horizon_ms: int | None = None
     timestamp_ms: int = 0
 
@@ -119,8 +122,16 @@ class LogBuilder:
         sequences: (producer, producer epoch, base sequence, last sequence, keys) per data batch.
     """
 
-    def __init__(self, start: int, first_sequences: Sequence[int]) -> None:
-        """Start an empty log at offset `start`; producers begin at these sequences, in turn."""
+    def __init__(
+        self, start: int, first_sequences: Sequence[int], *, with_horizons: bool = True
+    ) -> None:
+        """Start an empty log.
+
+        Args:
+            start: Its first offset.
+            first_sequences: Where producers begin to count, in turn.
+            with_horizons: Batches may have a delete horizon (KIP-534); else it is left out.
+        """
         self.end = start
         self.bases = [start]
         self.offsets: list[int] = []
@@ -129,6 +140,7 @@ class LogBuilder:
         self._segments: list[Document] = [{"base_offset": start, "batches": []}]
         self._producers: dict[int, _Producer] = {}
         self._first_sequences = first_sequences
+        self._with_horizons = with_horizons
         self._epoch = 0
 
     @property
@@ -193,7 +205,6 @@ class LogBuilder:
             records.append(_record(entry, offset))
             end = offset + 1
         last = max(end, base + 1) - 1 + action.missing_after
-        horizon = action.horizon_ms if records else None
         largest = max((e.timestamp_ms for e in action.entries), default=action.timestamp_ms)
         return {
             "base_offset": base,
@@ -202,9 +213,12 @@ class LogBuilder:
             **self._sequenced(action, base, last),
             "control": None,
             "timestamp_ms": largest,
-            "delete_horizon_ms": horizon,
+            "delete_horizon_ms": self._horizon(action) if records else None,
             "records": records,
         }
+
+    def _horizon(self, action: Write) -> int | None:
+        return action.horizon_ms if self._with_horizons else None
 
     def _sequenced(self, action: Data, base: int, last: int) -> Document:
         """The fields of a batch that tell of its producer."""
@@ -218,6 +232,8 @@ class LogBuilder:
         if transactional and producer.open_since is None:
             producer.open_since = base
         first = (producer.next_sequence + action.missing_before) % SEQUENCES
+        if action.from_zero:
+            first = 0
         count = last - base + 1
         producer.next_sequence = (first + count) % SEQUENCES
         keys = [entry.key for entry in action.entries]
@@ -250,7 +266,7 @@ class LogBuilder:
             **_of_producer(number, producer.epoch, NO_SEQUENCE, transactional=True),
             "control": kind,
             "timestamp_ms": action.timestamp_ms,
-            "delete_horizon_ms": None if action.emptied else action.horizon_ms,
+            "delete_horizon_ms": None if action.emptied else self._horizon(action),
             "records": [] if action.emptied else [record],
         }
 

@@ -50,14 +50,25 @@ class Clean:
             at some `offset`.
         which: Which offset, for `offset`.
         segments_left: How many of the segments that may be cleaned are left out at the end.
+        short_by: The bound asked for is so many offsets below a segment's base.
         capacity: Most distinct keys the offset map takes; None = no limit.
+        given: An offset map to use instead of building one: keys, each with the number of an
+            offset; an empty one forces a rescan of a clean log. None = build it, as where
+            nothing lies below the bound, or it is not known which segments were joined.
+        latest: Which offset the given map ends at; None = just below the bound.
+        log_horizon_ms: The log-wide delete horizon of releases before KIP-534; None = what that
+            release makes of modification times.
     """
 
     now: Now
     dirty: Literal["start", "bound", "offset"] = "start"
     which: int = 0
     segments_left: int = 0
+    short_by: int = 0
     capacity: int | None = None
+    given: tuple[tuple[str, int], ...] | None = None
+    latest: int | None = None
+    log_horizon_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,28 +110,34 @@ class Plan:
     Attributes:
         segments: Segments to begin with, the last one active.
         steps: What happens then.
+        preset: What the log is cleaned like.
+        modified_ms: When all segments were last modified, for presets that look at it.
         start: Offset at which the log begins.
         first_sequences: Where producers begin to count, in turn.
         delete_retention_ms: `delete.retention.ms`.
         endings: What becomes of transactions that are still open when the log is written, in
             turn: COMMIT or ABORT, or they stay `open`.
+        tail: Batches at the end of what may be cleaned, after those markers if they are there.
         end_in_active: Whether these markers are in the active segment or in the one before.
         clean_open: Passes may go beyond the last stable offset, which no cleaner manager allows.
     """
 
     segments: tuple[Segment, ...]
     steps: tuple[Step, ...]
+    preset: str = "kafka-4.0"
+    modified_ms: int | None = None
     start: int = 0
     first_sequences: Sequence[int] = (0,)
     delete_retention_ms: int = 100
     endings: tuple[Ending, ...] = ("open",)
     end_in_active: bool = False
+    tail: tuple[Write, ...] = ()
     clean_open: bool = False
 
 
 def build(plan: Plan) -> Document:
     """The log file of a plan."""
-    builder = LogBuilder(plan.start, plan.first_sequences)
+    builder = LogBuilder(plan.start, plan.first_sequences, with_horizons=plan.preset != "kafka-2.8")
     *closed, active = plan.segments
     for number, segment in enumerate(closed):
         if number:
@@ -128,15 +145,19 @@ def build(plan: Plan) -> Document:
         _write(builder, segment.writes)
     if not plan.end_in_active:
         _end_transactions(builder, plan.endings)
+    _write(builder, plan.tail)
     builder.roll(active.missing_before)
     if plan.end_in_active:
         _end_transactions(builder, plan.endings)
     _write(builder, active.writes)
     segments = builder.segments()
     writer = _Steps(builder, plan)
+    rules = {"preset": plan.preset, "delete_retention_ms": plan.delete_retention_ms}
+    if plan.modified_ms is not None:
+        rules["segment_last_modified_ms"] = plan.modified_ms
     return {
         "format": FORMAT,
-        "rules": {"preset": "kafka-4.0", "delete_retention_ms": plan.delete_retention_ms},
+        "rules": rules,
         "segments": segments,
         "steps": [writer.step(step) for step in plan.steps],
     }
@@ -162,6 +183,7 @@ class _Steps:
         self._plan = plan
         self._now_ms = 1_000
         self._bound: int | None = None
+        self._bases_known = True
 
     def step(self, step: Step) -> Document:
         if isinstance(step, Clean):
@@ -183,6 +205,8 @@ class _Steps:
         limit = bases[-1] if self._plan.clean_open else self._builder.last_stable_offset
         allowed = [base for base in bases[1:] if base <= limit] or bases[:1]
         bound = allowed[-1 - step.segments_left % len(allowed)]
+        if step.short_by and step.given is None:
+            bound = max(bases[0], bound - step.short_by)
         dirty = self._first_dirty(step)
         written: Document = {
             "op": "clean",
@@ -190,20 +214,43 @@ class _Steps:
             "first_dirty_offset": dirty,
             "upper_bound": bound,
         }
-        if step.capacity is not None:
+        if step.given is not None and self._bases_known and bound > bases[0]:
+            written.update(self._given(step.given, step.latest, bound))
+            self._merge(written["map_latest_offset"] + 1)
+        elif step.capacity is not None:
             written["map_capacity"] = step.capacity
+            self._bases_known = False
         elif dirty < bound:
-            self._merge(bound)
+            self._merge(max(base for base in bases if base <= bound))
+        if step.log_horizon_ms is not None:
+            written["delete_horizon_ms"] = step.log_horizon_ms
         self._builder.horizons.append(now_ms + self._plan.delete_retention_ms)
         self._now_ms = now_ms
         self._bound = bound
         return written
 
-    def _merge(self, bound: int) -> None:
-        """All segments below the bound become one, unless it would span more than 31 bits."""
+    def _given(
+        self, given: tuple[tuple[str, int], ...], latest: int | None, bound: int
+    ) -> Document:
+        """The fields of a pass that does not build its map."""
+        last = bound - 1 if latest is None else min(bound - 1, self._offset(latest))
+        fields: Document = {"map_latest_offset": last}
+        if not given:
+            return {**fields, "first_dirty_offset": bound, "forced_rescan": True}
+        return {**fields, "offset_map": {key: self._offset(which) for key, which in given}}
+
+    def _offset(self, which: int) -> int:
+        """One of the offsets worth naming; 0 where there is none."""
+        offsets = self._builder.offsets
+        return offsets[which % len(offsets)] if offsets else 0
+
+    def _merge(self, end: int) -> None:
+        """Segments with a base below `end` become one, if that cannot span too many offsets."""
         bases = self._builder.bases
-        if bound - bases[0] < 2**31:
-            bases[:] = [bases[0], *(base for base in bases[1:] if base >= bound)]
+        if end - bases[0] < 2**31:
+            bases[:] = [bases[0], *(base for base in bases[1:] if base >= end)]
+        else:
+            self._bases_known = False
 
     def _now(self, now: Now) -> int:
         horizons = self._builder.horizons
@@ -214,10 +261,7 @@ class _Steps:
     def _first_dirty(self, step: Clean) -> int:
         if step.dirty == "bound" and self._bound is not None:
             return self._bound
-        offsets = self._builder.offsets
-        if step.dirty == "offset" and offsets:
-            return offsets[step.which % len(offsets)]
-        return 0
+        return self._offset(step.which) if step.dirty == "offset" else 0
 
     def _retry(self, step: Retry) -> Document:
         known = self._builder.sequences

@@ -24,6 +24,10 @@ from sim.conformance.log_steps import (
 )
 
 KEYS = ("a", "b", "c", "d")
+MARKER_KEYS = ("\0\0\0\0", "\0\0\0\1")
+"""Keys with the very bytes of the keys of ABORT and COMMIT markers (KAFKA-14055)."""
+BEFORE_HORIZONS = "kafka-2.8"
+"""The preset of releases that have no delete horizon for each batch."""
 LARGE_GAP = 2**31 + 7
 """More offsets than one segment may span."""
 ENDINGS: tuple[tuple[Ending, ...], ...] = (
@@ -36,7 +40,12 @@ ENDINGS: tuple[tuple[Ending, ...], ...] = (
 )
 
 _none = st.none()
-_keys = st.one_of(st.sampled_from(KEYS), st.sampled_from(KEYS), st.sampled_from((*KEYS, None)))
+_keys = st.one_of(
+    st.sampled_from(KEYS),
+    st.sampled_from(KEYS),
+    st.sampled_from((*KEYS, None)),
+    st.sampled_from((*KEYS, *MARKER_KEYS)),
+)
 _values = st.sampled_from(("v", "v", "v", None, None, ""))
 _mostly_no_offset = st.sampled_from((0, 0, 0, 0, 1, 2))
 _timestamps = st.sampled_from((0, 5, 900, -1, 1_700_000_000_000))
@@ -74,6 +83,7 @@ def data() -> st.SearchStrategy[Data]:
         missing_after=_mostly_no_offset,
         next_epoch=_rarely,
         bump=_rarely,
+        from_zero=_rarely,
         horizon_ms=_horizons,
         timestamp_ms=_timestamps,
     )
@@ -109,23 +119,29 @@ def segments() -> st.SearchStrategy[Segment]:
     return st.builds(Segment, writes=batches, missing_before=missing)
 
 
-def cleans() -> st.SearchStrategy[Clean]:
+def cleans(preset: str) -> st.SearchStrategy[Clean]:
     """One pass: often over the whole log, at or near a horizon, with a small map."""
+    log_wide = st.sampled_from((None, None, 0, 999, 1_000, 1_001, 2**63 - 1))
     later = st.builds(Now, st.just("later"), st.sampled_from((0, 1, 60, 100, 150, 5_000, -80)))
     at_horizon = st.builds(
         Now, st.just("horizon"), st.sampled_from((0, 0, -1, 1)), which=st.integers(0, 3)
     )
+    given = st.lists(st.tuples(st.sampled_from(KEYS), st.integers(0, 30)), max_size=3).map(tuple)
     return st.builds(
         Clean,
         now=st.one_of(later, at_horizon),
+        given=st.one_of(*[_none] * 7, given),
+        latest=st.one_of(_none, _none, st.integers(0, 30)),
         dirty=st.sampled_from(("start", "start", "start", "bound", "offset")),
         which=st.integers(0, 30),
         segments_left=st.sampled_from((0, 0, 0, 1, 2)),
+        short_by=st.sampled_from((0,) * 15 + (1,)),
         capacity=st.one_of(_none, _none, st.integers(0, 4)),
+        log_horizon_ms=log_wide if preset == BEFORE_HORIZONS else _none,
     )
 
 
-def steps() -> st.SearchStrategy[Step]:
+def steps(preset: str) -> st.SearchStrategy[Step]:
     """One step."""
     appends = st.builds(
         Append,
@@ -134,27 +150,40 @@ def steps() -> st.SearchStrategy[Step]:
     )
     others = st.builds(Other, op=st.sampled_from(("roll", "reload", "reload")))
     retries = st.builds(Retry, which=st.integers(0, 6), shift=st.sampled_from((0, 0, 0, 1)))
-    return st.one_of(cleans(), cleans(), cleans(), appends, others, retries)
+    passes = cleans(preset)
+    return st.one_of(passes, passes, passes, appends, others, retries)
 
 
-def plans() -> st.SearchStrategy[Plan]:
+def tails() -> st.SearchStrategy[tuple[Data, ...]]:
+    """One batch of which a pass may leave nothing: deletes and records without a key."""
+    gone = st.builds(Entry, key=st.sampled_from((None, *KEYS)), value=_none)
+    records = st.lists(gone, min_size=1, max_size=2).map(tuple)
+    return st.builds(Data, entries=records, horizon_ms=_horizons).map(lambda last: (last,))
+
+
+def plans(preset: str) -> st.SearchStrategy[Plan]:
     """A log of one to four segments to clean, an active one, and up to six steps."""
     closed = st.lists(segments(), min_size=1, max_size=4)
     active = st.builds(Segment, writes=st.lists(writes(), max_size=2).map(tuple))
-    first = st.builds(lambda step: [step], cleans())
+    first = st.builds(lambda step: [step], cleans(preset))
+    more = st.lists(steps(preset), max_size=5)
+    modified = st.sampled_from((None, 0, 999, 1_000, 1_100))
     return st.builds(
         Plan,
         segments=st.builds(lambda old, last: (*old, last), closed, active),
-        steps=st.builds(lambda clean, more: (*clean, *more), first, st.lists(steps(), max_size=5)),
+        steps=st.builds(lambda clean, then: (*clean, *then), first, more),
+        preset=st.just(preset),
+        modified_ms=modified if preset == BEFORE_HORIZONS else _none,
         start=st.sampled_from((0, 0, 0, 0, 7)),
         first_sequences=st.sampled_from(((0,), (0,), (5, 2**31 - 2))),
         delete_retention_ms=st.sampled_from((100, 100, 1_000, 0)),
         endings=st.sampled_from(ENDINGS),
         end_in_active=st.booleans(),
+        tail=st.one_of(*[st.just(())] * 3, tails()),
         clean_open=_rarely,
     )
 
 
-def documents() -> st.SearchStrategy[Document]:
-    """Log files for the preset `kafka-4.0`, each with at least one pass of the cleaner."""
-    return plans().map(build)
+def documents(preset: str = "kafka-4.0") -> st.SearchStrategy[Document]:
+    """Log files for a preset, each with at least one pass of the cleaner."""
+    return plans(preset).map(build)

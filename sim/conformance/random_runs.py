@@ -22,7 +22,7 @@ from sim.conformance.compare import (
     difference_between,
     replog_answer,
 )
-from sim.conformance.features import ALL_FEATURES, features_of, passes, written_batches
+from sim.conformance.features import features_expected, features_of, passes, written_batches
 from sim.conformance.random_logs import documents
 
 ROUND = 500
@@ -56,16 +56,18 @@ class Compared:
 
     Attributes:
         seed: The seed of the logs.
+        preset: What they are cleaned like.
         logs: How many different logs were compared.
         steps: Steps of these logs, after each of which everything was compared.
         passes: Cleaning passes among them.
         records: Records the logs wrote, markers included.
-        features: In how many logs each of `ALL_FEATURES` occurred.
+        features: In how many logs each feature occurred.
         difference: The first difference in one sentence; None = all agree.
         document: The smallest log found that shows it.
     """
 
     seed: int
+    preset: str
     logs: int = 0
     steps: int = 0
     passes: int = 0
@@ -77,7 +79,7 @@ class Compared:
     @property
     def never(self) -> list[str]:
         """Features that did not occur in any log."""
-        return [name for name in ALL_FEATURES if not self.features[name]]
+        return [name for name in features_expected(self.preset) if not self.features[name]]
 
 
 class _Differs(Exception):
@@ -99,6 +101,7 @@ def compare_random(
     *,
     kafka: Answerer,
     replog: Answerer = replog_answer,
+    preset: str = "kafka-4.0",
     progress: Progress = lambda done, doing: None,
     agreed: Callable[[Agreed], None] = lambda case: None,
 ) -> Compared:
@@ -109,10 +112,11 @@ def compare_random(
         seed: The same seed gives the same logs.
         kafka: Kafka's side.
         replog: Replog's side.
+        preset: What the logs are cleaned like; Kafka's side must be of such a release.
         progress: Told after each log.
         agreed: Given each log on which both agree.
     """
-    comparison = _Comparison(count, seed, replog, kafka, progress, agreed)
+    comparison = _Comparison(count, Compared(seed, preset), replog, kafka, progress, agreed)
     number = 0
     while comparison.result.logs < count and comparison.result.difference is None:
         comparison.round(number)
@@ -126,14 +130,15 @@ class _Comparison:
     def __init__(
         self,
         count: int,
-        seed: int,
+        result: Compared,
         replog: Answerer,
         kafka: Answerer,
         progress: Progress,
         agreed: Callable[[Agreed], None],
     ) -> None:
-        self.result = Compared(seed)
+        self.result = result
         self._count = count
+        self._logs = documents(result.preset)
         self._replog = replog
         self._kafka = kafka
         self._progress = progress
@@ -155,7 +160,7 @@ class _Comparison:
             report_multiple_bugs=False,
             print_blob=False,
         )
-        @given(documents())
+        @given(self._logs)
         def agree(document: Json) -> None:
             self._compare(document)
 

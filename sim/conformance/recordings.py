@@ -104,7 +104,7 @@ def read_recordings(folder: Path = FOLDER) -> Iterator[tuple[str, Json]]:
 def _compact(document: Json, kafka: Json) -> Json:
     """Kafka's answer, only what is compared."""
     pairs = zip(document["steps"], kafka["steps"], strict=True)
-    return {"steps": [normal_step(answer, step["op"]) for step, answer in pairs]}
+    return {"steps": [normal_step(answer, step) for step, answer in pairs]}
 
 
 def _without_defaults(document: Json) -> Json:
