@@ -18,7 +18,15 @@ from sim.compaction.eligibility import (
 )
 from sim.errors import BadInput
 from sim.logfile.file import ABOUT, check_format
-from sim.logfile.reading import REQUIRED, Fields, complain, read_json, shown
+from sim.logfile.reading import (
+    REQUIRED,
+    Fields,
+    as_object,
+    complain,
+    inside,
+    read_json,
+    shown,
+)
 from sim.logfile.why import why
 
 _TOP = ("format", *ABOUT[:3], "now_ms", "topic", "logs", *ABOUT[3:])
@@ -152,13 +160,11 @@ def eligible_file_from(document: object) -> EligibleFile:
     fields = Fields(document, "", _TOP)
     fields.require("now_ms", "logs")
     config = _config(fields)
-    logs = fields.values["logs"]
-    if not isinstance(logs, dict):
-        fields.fail("logs", f"expected an object of name: log, not {shown(logs)}")
+    logs = as_object(fields.values["logs"], "logs")
     return EligibleFile(
         fields.integer("now_ms"),
         config,
-        {name: _log(value, f"logs.{name}", config) for name, value in logs.items()},
+        {name: _log(value, inside("logs", name), config) for name, value in logs.items()},
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from sim.errors import BadInput
 from sim.log import Batch
 from sim.logfile.batches import batch_at
-from sim.logfile.reading import Fields, complain, read_json, shown
+from sim.logfile.reading import Fields, as_object, complain, read_json, shown
 from sim.logfile.rules import LogRules, rules_of
 from sim.logfile.steps import Append, Step, step_at
 
@@ -83,9 +83,7 @@ def log_file_from(document: object, *, rules: Mapping[str, object] | None = None
 
 def check_format(document: object) -> None:
     """Raise BadInput unless the document is an object that says it is a log file."""
-    if not isinstance(document, dict):
-        complain("", f"expected an object at the top level, not {shown(document)}")
-    given = document.get("format")
+    given = as_object(document, "").get("format")
     if given != LOG_FORMAT:
         what = "missing" if given is None else f"unknown format {shown(given)}"
         complain("format", f"{what}; allowed: {LOG_FORMAT}")

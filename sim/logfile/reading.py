@@ -24,27 +24,34 @@ class _Required:
 REQUIRED: Final = _Required()
 
 
-def read_json(path: Path) -> object:
-    """The JSON value in a file.
+class Repeated(dict[str, Any]):
+    """An object that gives a field twice; whoever reads its fields complains.
 
-    Raises:
-        BadInput: It cannot be read, is not JSON, or an object in it names a field twice.
+    Attributes:
+        twice: The name of that field.
     """
 
-    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise BadInput(f"{path}: {twice}: given twice in one object")
+    twice: str
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) == len(pairs):
         return found
+    names = [name for name, _ in pairs]
+    repeated = Repeated(found)
+    repeated.twice = next(name for name in names if names.count(name) > 1)
+    return repeated
 
-    def no_number(text: str) -> NoReturn:
-        raise BadInput(f"{path}: is not JSON: {text} is no number")
 
+def read_json(path: Path) -> object:
+    """The JSON value in a file; an object that gives a field twice is a `Repeated`.
+
+    Raises:
+        BadInput: It cannot be read, is not UTF-8, or is not JSON.
+    """
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-        return json.loads(text, object_pairs_hook=unique, parse_constant=no_number)
+        return json.loads(path.read_bytes().decode("utf-8-sig"), object_pairs_hook=_object)
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
@@ -64,7 +71,7 @@ def complain(path: str, text: str) -> NoReturn:
 
 def shown(value: object) -> str:
     """A value as a message repeats it, shortened."""
-    text = json.dumps(value, ensure_ascii=True, default=str)
+    text = json.dumps(value, default=str)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
@@ -98,6 +105,21 @@ def as_list(value: object, path: str) -> list[Any]:
     return value
 
 
+def as_object(value: object, path: str) -> dict[str, Any]:
+    """An object that gives every field once. Raises BadInput."""
+    if not isinstance(value, dict):
+        complain(path, f"expected an object, not {shown(value)}")
+    if isinstance(value, Repeated):
+        complain(inside(path, value.twice), "given twice")
+    return value
+
+
+def inside(path: str, name: str) -> str:
+    """The path of a field of the object at `path`; names that would break a line are quoted."""
+    word = name if name.isprintable() else json.dumps(name)
+    return f"{path}.{word}" if path else word
+
+
 class Fields:
     """The fields of one JSON object.
 
@@ -112,18 +134,16 @@ class Fields:
 
     def __init__(self, value: object, path: str, allowed: Collection[str]) -> None:
         """Raises BadInput unless `value` is an object that has no other fields than `allowed`."""
-        if not isinstance(value, dict):
-            complain(path, f"expected an object, not {shown(value)}")
         self.path = path
-        self.values: dict[str, Any] = value
-        if not value.keys() <= set(allowed):
-            name = next(name for name in value if name not in allowed)
+        self.values = as_object(value, path)
+        if not self.values.keys() <= set(allowed):
+            name = next(name for name in self.values if name not in allowed)
             close = hint(name, allowed)
             complain(self.at(name), f"unknown field{close}; allowed: {listed(allowed)}")
 
     def at(self, name: str) -> str:
         """The path of a field."""
-        return f"{self.path}.{name}" if self.path else name
+        return inside(self.path, name)
 
     def fail(self, name: str, text: str) -> NoReturn:
         """Raise BadInput about a field."""

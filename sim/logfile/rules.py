@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 
 from sim.compaction.strategies import HEADER_FORMS, encode_varint, encode_version
 from sim.errors import BadInput
-from sim.logfile.reading import MAX_LONG, complain, shown
+from sim.logfile.reading import MAX_LONG, as_object, complain, inside, shown
 from sim.replication import PRESETS, Rules
 from sim.replication.rules import check_value, hint, listed
 
@@ -86,7 +86,7 @@ class LogRules:
 
 
 def rules_of(values: object, *, where: str = "rules") -> LogRules:
-    """The rules in a log file; `values` is its `rules` object or None.
+    """The rules in a log file; `values` is its `rules` object or None. Null means not given.
 
     Numbers may come as text, as on a command line, only if `where` is not the file's own `rules`.
 
@@ -95,15 +95,15 @@ def rules_of(values: object, *, where: str = "rules") -> LogRules:
     """
     if values is None:
         values = {}
-    if not isinstance(values, Mapping):
-        complain(where, f"expected an object, not {shown(values)}")
+    values = as_object(values, where)
     unknown = next((name for name in values if name not in ALLOWED), None)
     if unknown is not None:
         complain(
-            f"{where}.{unknown}",
+            inside(where, unknown),
             f"unknown rule{hint(unknown, ALLOWED)}; allowed: {listed(ALLOWED)}",
         )
-    preset = values.get("preset", DEFAULT_PRESET)
+    given = {name: value for name, value in values.items() if value is not None}
+    preset = given.pop("preset", DEFAULT_PRESET)
     if not isinstance(preset, str) or preset not in PRESETS:
         close = hint(str(preset), PRESETS)
         complain(
@@ -112,7 +112,6 @@ def rules_of(values: object, *, where: str = "rules") -> LogRules:
     taken: dict[str, object] = {
         name: value for name, value in PRESETS[preset].values.items() if name in OF_A_PRESET
     }
-    given = {name: value for name, value in values.items() if name != "preset"}
     for name, value in given.items():
         if name == "header_key":
             taken["strategy_header"] = _checked("strategy_header", name, value, where)

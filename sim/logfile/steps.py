@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from sim.log import Batch
 from sim.log.producers import MAX_SEQUENCE
 from sim.logfile.batches import batch_at
-from sim.logfile.reading import MAX_LONG, Fields, as_integer, as_text, complain, shown
+from sim.logfile.reading import (
+    MAX_LONG,
+    Fields,
+    as_integer,
+    as_object,
+    as_text,
+    complain,
+    inside,
+    shown,
+)
 from sim.logfile.rules import LogRules
 from sim.replication.rules import hint, listed
 
@@ -88,9 +97,7 @@ def step_at(value: object, path: str, rules: LogRules) -> Step:
     Raises:
         BadInput: Unknown operation; a field is missing, unknown or of the wrong kind.
     """
-    if not isinstance(value, dict):
-        complain(path, f"expected an object, not {shown(value)}")
-    op = value.get("op")
+    op = as_object(value, path).get("op")
     if not isinstance(op, str) or op not in _OPS:
         what = "missing" if op is None else f"unknown op {shown(op)}{hint(str(op), _OPS)}"
         complain(f"{path}.op", f"{what}; allowed: {listed(_OPS)}")
@@ -125,11 +132,10 @@ def _clean(fields: Fields, rules: LogRules) -> Clean:
 
 
 def _offset_map(fields: Fields) -> dict[str, int]:
-    path, given = fields.at("offset_map"), fields.values["offset_map"]
-    if not isinstance(given, dict):
-        complain(path, f"expected an object of key: offset, not {shown(given)}")
+    path = fields.at("offset_map")
+    given = as_object(fields.values["offset_map"], path)
     return {
-        as_text(key, path): as_integer(offset, f"{path}.{key}", minimum=0)
+        as_text(key, path): as_integer(offset, inside(path, key), minimum=0)
         for key, offset in given.items()
     }
 

@@ -2,7 +2,19 @@
 
 import pytest
 
-from sim.compaction.eligibility import EligibilityConfig, cleanable_bound, eligibility
+from sim.compaction.eligibility import (
+    Eligibility,
+    EligibilityConfig,
+    FirstDirty,
+    Limit,
+    Scan,
+    bound_of,
+    cleanable_bound,
+    eligibility,
+    first_dirty,
+    max_compaction_delay_secs,
+    select,
+)
 from sim.log import Segment
 from tests.compaction.logs import batch, record, segment
 
@@ -105,9 +117,9 @@ def test_a_segment_below_the_first_dirty_offset_is_not_overdue() -> None:
     segments = [of_bytes(0, 10, timestamp_ms=1), of_bytes(10, 10, timestamp_ms=900), Segment(20)]
     config = EligibilityConfig(max_compaction_lag_ms=100)
 
-    for first_dirty, delay in ((10, 0), (9, 899)):
+    for dirty_from, delay in ((10, 0), (9, 899)):
         found = eligibility(
-            segments, config, first_dirty_offset=first_dirty, stable_offset=20, now_ms=1_000
+            segments, config, first_dirty_offset=dirty_from, stable_offset=20, now_ms=1_000
         )
         assert found.compaction_delay_ms == delay
 
@@ -171,3 +183,111 @@ def test_a_segment_without_timestamps_counts_by_its_modification_time() -> None:
 
     assert bound(segments, lag=100, now=149) == 0
     assert bound(segments, lag=100, now=150) == 10
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "found"),
+    [
+        (None, FirstDirty(10, force_update=False)),
+        (9, FirstDirty(10, force_update=True)),
+        (10, FirstDirty(10, force_update=False)),
+        (15, FirstDirty(15, force_update=False)),
+        (20, FirstDirty(20, force_update=False)),
+        (21, FirstDirty(10, force_update=True)),
+    ],
+)
+def test_a_checkpoint_outside_the_log_is_reset_to_the_log_start(
+    checkpoint: int | None, found: FirstDirty
+) -> None:
+    """Above the log end too: all of the log is dirty then, not nothing of it."""
+    assert first_dirty(checkpoint, log_start_offset=10, log_end_offset=20) == found
+
+
+@pytest.mark.parametrize(
+    ("stable", "lag", "limit", "limited_to"),
+    [
+        (20, 0, Limit.ACTIVE_SEGMENT, 20),
+        (19, 0, Limit.STABLE_OFFSET, 19),
+        (99, 100, Limit.MIN_LAG, 10),
+        (9, 100, Limit.STABLE_OFFSET, 9),
+        (10, 100, Limit.MIN_LAG, 10),
+    ],
+)
+def test_the_lowest_limit_binds(stable: int, lag: int, limit: Limit, limited_to: int) -> None:
+    segments = [of_bytes(0, 1, timestamp_ms=0), of_bytes(10, 1, timestamp_ms=500), Segment(20)]
+
+    found = bound_of(
+        segments,
+        first_dirty_offset=0,
+        stable_offset=stable,
+        min_compaction_lag_ms=lag,
+        now_ms=500,
+    )
+
+    assert (found.limit, found.limited_to, found.offset) == (limit, limited_to, limited_to)
+
+
+def test_the_first_uncleanable_offset_is_never_below_the_first_dirty_one() -> None:
+    """Rounded down to a segment it may be: 15 lies in the one that starts at 10."""
+    found = bound_of(
+        log(1, 1, 1), first_dirty_offset=15, stable_offset=5, min_compaction_lag_ms=0, now_ms=0
+    )
+
+    assert (found.offset, found.effective, found.limited_to) == (15, 10, 5)
+
+
+def test_a_first_dirty_offset_in_the_active_segment_counts_that_as_clean() -> None:
+    segments = [of_bytes(0, 100), of_bytes(10, 30)]
+    found = eligibility(
+        segments, EligibilityConfig(), first_dirty_offset=12, stable_offset=20, now_ms=10
+    )
+
+    assert (found.clean_bytes, found.cleanable_bytes, found.dirty_ratio) == (130, 0, 0.0)
+
+
+def with_ratio(clean: int, dirty: int, *, now: int = 10, max_lag: int | None = None) -> Eligibility:
+    """The verdict about a log with so many clean and dirty bytes."""
+    return eligibility(
+        log(clean, dirty),
+        EligibilityConfig(max_compaction_lag_ms=max_lag),
+        first_dirty_offset=10,
+        stable_offset=99,
+        now_ms=now,
+    )
+
+
+def test_the_highest_ratio_is_selected_also_over_a_log_that_is_overdue() -> None:
+    logs = {"overdue": with_ratio(90, 10, now=1_000, max_lag=5), "dirty": with_ratio(10, 90)}
+
+    assert logs["overdue"].overdue
+    assert select(logs) == "dirty"
+    assert select({"overdue": logs["overdue"]}) == "overdue"
+
+
+def test_of_equal_ratios_the_first_named_is_selected() -> None:
+    logs = {"b": with_ratio(10, 90), "a": with_ratio(10, 90)}
+
+    assert (select(logs), select(dict(reversed(logs.items())))) == ("b", "a")
+
+
+def test_without_an_eligible_log_none_is_selected() -> None:
+    assert select({"a": with_ratio(50, 50)}) is None
+    assert select({}) is None
+
+
+def test_the_delay_metric_is_the_largest_of_all_threads_in_whole_seconds() -> None:
+    scans = [Scan(0, (999, 1_999), cleaned=True), Scan(1, (500,), cleaned=True)]
+
+    assert max_compaction_delay_secs(scans) == 1
+    assert max_compaction_delay_secs([]) == 0
+
+
+def test_a_scan_that_found_nothing_to_clean_does_not_refresh_the_delay_metric() -> None:
+    late, idle, on_time = (
+        Scan(0, (5_000,), cleaned=True),
+        Scan(0, (), cleaned=False),
+        Scan(0, (0,), cleaned=True),
+    )
+
+    assert max_compaction_delay_secs([late, idle]) == 5
+    assert max_compaction_delay_secs([late, idle, on_time]) == 0

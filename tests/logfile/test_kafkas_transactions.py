@@ -50,7 +50,7 @@ def test_a_retry_of_a_batch_that_was_cleaned_is_still_recognised() -> None:
 
 
 def test_a_producers_last_batch_stays_when_all_its_records_are_gone() -> None:
-    """As testLogCleanerRetainsProducerLastSequence, and the end of testDuplicateCheckAfterCleaning."""
+    """As testLogCleanerRetainsProducerLastSequence, and testDuplicateCheckAfterCleaning."""
     log = Writer({"preset": "kafka-3.8"})
     log.singles("k=0")
     for producer in (1, 2, 3):

@@ -1,0 +1,42 @@
+"""Documents for `replog eligible`, and what is answered to them."""
+
+from typing import Any
+
+from sim.logfile.eligible import eligible_answer, eligible_file_from, judge
+
+Json = dict[str, Any]
+
+NOW = 1_400_000_000_000
+HOUR = 3_600_000
+RATIO, MIN_LAG, MAX_LAG = (
+    "min.cleanable.dirty.ratio",
+    "min.compaction.lag.ms",
+    "max.compaction.lag.ms",
+)
+
+
+def log(*bases: int, end: int, size: int = 100, at: int = NOW, **fields: Any) -> Json:
+    """A log with a segment at each base, all of the same size and time; the last is active."""
+    return {
+        "segments": [
+            {
+                "base_offset": base,
+                "size_bytes": size if base < end else 0,
+                "first_batch_timestamp_ms": at,
+                "largest_timestamp_ms": at,
+            }
+            for base in bases
+        ],
+        "log_end_offset": end,
+        **fields,
+    }
+
+
+def document(*, now: int = NOW, topic: Json | None = None, **logs: Json) -> Json:
+    return {"format": "replog-log/1", "now_ms": now, "topic": topic or {}, "logs": logs}
+
+
+def asked(*, now: int = NOW, topic: Json | None = None, **logs: Json) -> Json:
+    """The answer; a ratio of 0.05 makes nearly everything eligible, as in Kafka's own tests."""
+    settings = {RATIO: 0.05} | (topic or {})
+    return eligible_answer(judge(eligible_file_from(document(now=now, topic=settings, **logs))))

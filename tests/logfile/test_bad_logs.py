@@ -1,0 +1,293 @@
+"""Bad input: one line with the JSON path, what is wrong and what is allowed."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from sim.errors import BadInput
+from sim.logfile import answer
+from sim.logfile.reading import MAX_LONG
+from tests.logfile.writer import Json, Writer, last_offsets
+
+
+def good() -> Json:
+    """Two segments and an active one; a transaction; one of each step."""
+    log = Writer({"preset": "kafka-4.0"})
+    log.data("a=1", "b=2", "c=3")
+    log.roll()
+    log.data("d=1", "e=1", "f=1", producer=4)
+    log.abort(4)
+    log.roll()
+    log.clean()
+    log.data("g=1")
+    log.step("roll")
+    log.step("reload")
+    log.step("produce_duplicate", producer_id=4, producer_epoch=0, base_sequence=0, keys=["d"])
+    return log.document()
+
+
+def put(document: Json, path: str, value: Any) -> Json:
+    """A copy with another value at `path` (words with dots); `...` takes the field away."""
+    changed = deepcopy(document)
+    *way, last = [int(word) if word.isdecimal() else word for word in path.split(".")]
+    place: Any = changed
+    for word in way:
+        place = place[word]
+    if value is ...:
+        del place[last]
+    else:
+        place[last] = value
+    return changed
+
+
+def complaint(document: Any) -> str:
+    """What is said about a document; one line."""
+    with pytest.raises(BadInput) as raised:
+        answer(document)
+    text = str(raised.value)
+    assert "\n" not in text
+    return text
+
+
+FIRST = "segments.0.batches.0"
+
+
+MARKED = "segments.1.batches.1"
+
+
+def test_the_good_one_is_good() -> None:
+    assert len(answer(good())["steps"]) == 5
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("format", "replog-log/2", 'format: unknown format "replog-log/2"; allowed: replog-log/1'),
+        ("format", ..., "format: missing; allowed: replog-log/1"),
+        ("segments", ..., "segments: missing"),
+        ("steps", ..., "steps: missing"),
+        ("segments", {}, "segments: expected a list, not {}"),
+        ("segments", [], "segments: expected at least the active segment"),
+        ("segment", [], "segment: unknown field (did you mean 'segments'?); allowed: format, id"),
+        ("rules", [], "rules: expected an object, not []"),
+        ("rules.fixx", "none", "rules.fixx: unknown rule (did you mean 'fix'?); allowed: preset, "),
+        ("rules.commit", "isr", "rules.commit: unknown rule"),
+        ("rules.strategy_header", "v", "rules.strategy_header: unknown rule"),
+        ("rules.fix", "leo", "rules.fix: unknown value 'leo'"),
+        ("rules.header_key", "", "rules.header_key: unknown value ''"),
+        ("rules.preset", "kafka-9", 'rules.preset: unknown preset "kafka-9"'),
+        ("rules.delete_retention_ms", -1, "rules.delete_retention_ms: -1 is below"),
+        (
+            "rules.delete_retention_ms",
+            "7",
+            'rules.delete_retention_ms: expected a whole number, not "7"',
+        ),
+        ("rules.delete_retention_ms", True, "rules.delete_retention_ms: expected a whole number"),
+        ("rules.segment_last_modified_ms", 1.5, "rules.segment_last_modified_ms: expected a time"),
+        ("segments.1", 7, "segments[1]: expected a list of batches, or an object with them, not 7"),
+        ("segments.1", None, "segments[1]: expected a list of batches"),
+        ("segments.1.batches", ..., "segments[1].batches: missing"),
+        (
+            "segments.1.base_offset",
+            2,
+            "segments[1].base_offset: 2 is below 3, where the one before",
+        ),
+        ("segments.1.base_offset", 4, "segments[1].batches[0].base_offset: 3 is below 4"),
+        ("segments.2.base_offset", 3, "segments[2].base_offset: 3 is below 7"),
+        ("segments.1.size", 2, "segments[1].size: unknown field; allowed: base_offset, batches"),
+        ("steps.0", "roll", 'steps[0]: expected an object, not "roll"'),
+        ("steps.0.op", ..., "steps[0].op: missing; allowed: clean, append, roll, reload, produce"),
+        ("steps.0.op", "cleen", "steps[0].op: unknown op \"cleen\" (did you mean 'clean'?)"),
+        ("steps.0.now_ms", ..., "steps[0].now_ms: missing"),
+        ("steps.0.now_ms", None, "steps[0].now_ms: has to have a value, not null"),
+        ("steps.0.now_ms", -1, "steps[0].now_ms: -1 is below the smallest allowed, 0"),
+        ("steps.0.now_ms", float("nan"), "steps[0].now_ms: expected a whole number, not NaN"),
+        ("steps.0.first_dirty_offset", ..., "steps[0].first_dirty_offset: missing"),
+        ("steps.0.upper_bound", ..., "steps[0].upper_bound: missing"),
+        ("steps.0.upper_bound", 1.0, "steps[0].upper_bound: expected a whole number, not 1.0"),
+        ("steps.0.upper_bound", MAX_LONG + 1, "steps[0].upper_bound: 9223372036854775808 is above"),
+        ("steps.0.map_capacity", -1, "steps[0].map_capacity: -1 is below the smallest allowed, 0"),
+        ("steps.0.map_capacity", True, "steps[0].map_capacity: expected a whole number, not true"),
+        ("steps.0.offset_map", {"a": 1}, "steps[0].map_latest_offset: missing"),
+        ("steps.0.offset_map", [], "steps[0].offset_map: expected an object, not []"),
+        ("steps.0.forced_rescan", True, "steps[0].map_latest_offset: missing"),
+        ("steps.0.forced_rescan", 1, "steps[0].forced_rescan: expected true or false, not 1"),
+        ("steps.0.map_latest_offset", 1, "steps[0].map_latest_offset: needs offset_map or forced"),
+        ("steps.0.roll_after", True, "steps[0].roll_after: unknown field; allowed: op, now_ms"),
+        ("steps.1.batches", ..., "steps[1].batches: missing"),
+        ("steps.1.batches.0.base_offset", 6, "steps[1].batches[0].base_offset: 6 is below 7"),
+        ("steps.1.roll_after", "yes", 'steps[1].roll_after: expected true or false, not "yes"'),
+        ("steps.2.keys", [], "steps[2].keys: unknown field"),
+        ("steps.4.keys", ..., "steps[4].keys: missing"),
+        ("steps.4.keys", [], "steps[4].keys: a batch has at least one record"),
+        ("steps.4.keys", [7], "steps[4].keys[0]: expected text, not 7"),
+        ("steps.4.base_sequence", 2**31, "steps[4].base_sequence: 2147483648 is above the largest"),
+        ("steps.4.producer_id", ..., "steps[4].producer_id: missing"),
+    ],
+)
+def test_a_file_names_the_path_and_what_is_allowed(path: str, value: Any, said: str) -> None:
+    assert complaint(put(good(), path, value)).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("base_offset", ..., "base_offset: missing"),
+        ("last_offset", ..., "last_offset: missing"),
+        ("records", ..., "records: missing"),
+        ("records", None, "records: has to have a value, not null"),
+        ("colour", 1, "colour: unknown field; allowed: base_offset, last_offset"),
+        ("base_offset", -1, "base_offset: -1 is below the smallest allowed, 0"),
+        ("base_offset", "0", 'base_offset: expected a whole number, not "0"'),
+        ("base_offset", 5, "last_offset: 2 is below the base offset 5"),
+        ("last_offset", True, "last_offset: expected a whole number, not true"),
+        ("last_offset", 1, "records[2].offset: 2 is outside its batch, 0 to 1"),
+        ("base_offset", 1, "records[0].offset: 0 is outside its batch, 1 to 2"),
+        ("records.1.offset", 0, "records[1].offset: 0 is not above 0"),
+        ("records.2.offset", ..., "records[2].offset: missing"),
+        ("records.2", None, "records[2]: expected an object, not null"),
+        ("records.1.key", 7, "records[1].key: expected text, not 7"),
+        ("records.1.key", "\ud83d", 'records[1].key: "\\ud83d" is half a character'),
+        ("records.1.value", ["v"], 'records[1].value: expected text, not ["v"]'),
+        ("records.1.marker", "ABORT", "records[1].marker: ABORT stands outside a control batch"),
+        (
+            "records.1.marker",
+            "LEADER",
+            'records[1].marker: unknown value "LEADER"; allowed: COMMIT',
+        ),
+        ("records.1.timestamp_ms", -2, "records[1].timestamp_ms: -2 is below"),
+        ("records.1.flag", "no", 'records[1].flag: expected true or false, not "no"'),
+        ("records.0.headers", {}, "records[0].headers: expected a list, not {}"),
+        ("records.0.headers", ["v"], 'records[0].headers[0]: expected a list, not "v"'),
+        ("records.0.headers", [["v"]], 'records[0].headers[0]: expected [name, value], not ["v"]'),
+        ("records.0.headers", [[1, 2]], "records[0].headers[0][0]: expected text, not 1"),
+        ("records.0.headers", [["v", 1.5]], "records[0].headers[0][1]: expected a whole number"),
+        ("records.0.headers", [["v", 2**63]], "records[0].headers[0][1]: 9223372036854775808 is"),
+        (
+            "records.0.headers",
+            [["v", {"hex": "8"}]],
+            "records[0].headers[0][1].hex: expected pairs",
+        ),
+        ("records.0.headers", [["v", {"hex": None}]], "records[0].headers[0][1].hex: expected"),
+        ("records.0.headers", [["v", {"bytes": ""}]], "records[0].headers[0][1].bytes: unknown"),
+        ("producer_id", -2, "producer_id: -2 is below the smallest allowed, -1"),
+        ("base_sequence", 2**31, "base_sequence: 2147483648 is above the largest allowed"),
+        ("transactional", 1, "transactional: expected true or false, not 1"),
+        ("transactional", True, "producer_id: a transaction has a producer"),
+        (
+            "control",
+            "LEADER_CHANGE",
+            'control: unknown value "LEADER_CHANGE"; allowed: COMMIT, ABORT',
+        ),
+        ("control", "COMMIT", "records[0].marker: missing; the record of a control batch has it"),
+        ("delete_horizon_ms", -1, "delete_horizon_ms: -1 is below the smallest allowed, 0"),
+        ("magic", 1, "magic: batches of format 1 are not modelled; allowed: 2"),
+    ],
+)
+def test_a_batch_names_the_path_inside_it(path: str, value: Any, said: str) -> None:
+    assert complaint(put(good(), f"{FIRST}.{path}", value)).startswith(
+        f"segments[0].batches[0].{said}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("producer_id", -1, "producer_id: a transaction has a producer"),
+        ("transactional", False, "transactional: a marker ends a transaction; it cannot be false"),
+        ("last_offset", 7, "last_offset: a marker takes one offset; 7 is not 6"),
+        (
+            "records.0.marker",
+            "COMMIT",
+            "records[0].marker: COMMIT stands in a control batch that says",
+        ),
+        ("records.0.key", "k", 'records[0].key: a marker has none, not "k"'),
+        ("records.0.value", "v", 'records[0].value: a marker has none, not "v"'),
+        ("control", None, "records[0].marker: ABORT stands outside a control batch"),
+    ],
+)
+def test_a_marker_that_ends_no_transaction_is_no_possible_log(
+    path: str, value: Any, said: str
+) -> None:
+    assert complaint(put(good(), f"{MARKED}.{path}", value)).startswith(
+        f"segments[1].batches[1].{said}"
+    )
+
+
+def test_a_control_batch_has_no_second_record() -> None:
+    marker = {"offset": 6, "marker": "ABORT"}
+    document = put(good(), f"{MARKED}.records", [marker, marker | {"offset": 7}])
+
+    assert "records[1].offset: 7 is outside its batch" in complaint(document)
+
+
+def test_a_producer_that_writes_outside_transactions_has_none_to_end() -> None:
+    document = put(good(), "segments.1.batches.0.transactional", False)
+
+    assert complaint(document) == (
+        "segments[1].batches[1].control: ABORT without a transaction: producer 4 writes outside "
+        "transactions, as at offset 3"
+    )
+
+
+def test_what_earlier_cleaning_left_is_a_possible_log() -> None:
+    """A marker whose data is gone, one that was emptied, and an empty batch without a producer."""
+    log = Writer()
+    log.abort(4)
+    log.end_of(5, "COMMIT", records=[])
+    log.write({"base_offset": 5, "last_offset": 9, "records": []})
+    log.step("reload")
+
+    assert last_offsets(log.answers()[0]) == [0, 1, 9]
+
+
+def test_batches_that_overlap_are_no_possible_log() -> None:
+    document = put(good(), "segments.1.batches.0.base_offset", 2)
+
+    assert complaint(document).startswith("segments[1].batches[0].base_offset: 2 is below 3")
+
+
+def test_two_segments_cannot_start_at_the_same_offset() -> None:
+    document = good() | {"segments": [[], []], "steps": []}
+
+    assert complaint(document) == "segments[1]: starts at 0, where segments[0] starts"
+
+
+def test_an_old_format_has_no_delete_horizon() -> None:
+    document = put(good(), f"{FIRST}.delete_horizon_ms", 5)
+
+    assert complaint(put(document, f"{FIRST}.magic", 1)) == (
+        "segments[0].batches[0].delete_horizon_ms: batches of format 1 have no delete horizon"
+    )
+
+
+def test_a_given_map_knows_offsets_only() -> None:
+    step = {"op": "clean", "now_ms": 0, "first_dirty_offset": 0, "upper_bound": 3}
+    step |= {"offset_map": {"a": 1}, "map_latest_offset": 2}
+    document = put(good() | {"steps": [step]}, "rules.strategy", "timestamp")
+
+    assert complaint(document) == (
+        "steps[0].offset_map: goes with strategy offset only, and this is timestamp"
+    )
+    assert complaint(put(good() | {"steps": [step]}, "steps.0.forced_rescan", True)) == (
+        "steps[0].offset_map: forced_rescan runs with an empty map; give one or the other"
+    )
+    assert complaint(put(good() | {"steps": [step]}, "steps.0.offset_map.a", -1)) == (
+        "steps[0].offset_map.a: -1 is below the smallest allowed, 0"
+    )
+
+
+def test_a_file_for_the_other_command_is_told_so() -> None:
+    assert complaint({"format": "replog-log/1", "logs": {}}) == (
+        "logs: has logs to choose from, not steps; ask it with: replog eligible"
+    )
+
+
+@pytest.mark.parametrize("length", [0, 1, 7, 9, 40])
+def test_a_version_header_of_any_length_is_good_input(length: int) -> None:
+    header = [["version", {"hex": "80" * length}]]
+    document = put(good(), f"{FIRST}.records.0.headers", header)
+    document["rules"] = {"preset": "kip-280", "strategy": "header"}
+
+    assert answer(document)["steps"][0]["removed"] != {}

@@ -1,0 +1,74 @@
+"""Files that cannot be read, and how a complaint names the file and the path."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sim.errors import BadInput
+from sim.logfile import load_log_file
+from tests.logfile.writer import Writer
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "case.json:1: is not JSON: Expecting value"),
+        ("{\n\n,", "case.json:3: is not JSON: "),
+        ("[]", "case.json: expected an object, not []"),
+        ("7", "case.json: expected an object, not 7"),
+        ("\udcff", "case.json: is not UTF-8 text (byte 0)"),
+        ("[" * 100_000, "case.json"),
+        ("9" * 5_000, "case.json: is not JSON: "),
+        ('{"format": "replog-log/1", "steps": [], "steps": []}', "case.json: steps: given twice"),
+        (
+            '{"format": "replog-log/1", "segments": [], "steps": [{"op": "roll", "op": "roll"}]}',
+            "case.json: segments: expected at least",
+        ),
+        (
+            '{"format": "replog-log/1", "segments": [[]], "steps": [{"op": "roll", "op": "roll"}]}',
+            "case.json: steps[0].op: given twice",
+        ),
+        (
+            '{"format": "replog-log/1", "segments": [[]], "steps": [{"op": NaN}]}',
+            "case.json: steps[0].op: unknown op NaN",
+        ),
+        (
+            '{"format": "replog-log/1", "segments": [[]], "steps": [], "a\\nb": 1}',
+            'case.json: "a\\nb": unknown field',
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_read_as_a_log_file_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("case.json").write_bytes(text.encode(errors="surrogateescape"))
+
+    with pytest.raises(BadInput) as raised:
+        load_log_file(Path("case.json"))
+
+    assert str(raised.value).startswith(said)
+    assert "\n" not in str(raised.value)
+
+
+def test_the_file_is_named_with_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    log = Writer()
+    log.singles("a=1")
+    log.roll()
+    log.data("a=1", "b=1", "c=1", "d=1", "e=1", "f=1", "g=1", "h=1", "i=1", "j=1")
+    log.segments[1]["batches"][0]["records"][2:] = [{"offset": 9}, {"offset": 7}]
+    document = log.document()
+    document["segments"] = [segment["batches"] for segment in log.segments]
+    Path("case.json").write_text(json.dumps(document))
+
+    with pytest.raises(BadInput) as raised:
+        load_log_file(Path("case.json"))
+
+    assert str(raised.value) == "case.json: segments[1][0].records[3].offset: 7 is not above 9"
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"none\.json: cannot be read: No such file"):
+        load_log_file(tmp_path / "none.json")
