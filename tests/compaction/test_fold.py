@@ -1,19 +1,14 @@
 """Folding a log into the table it stands for."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import assume, given
 
-from sim.compaction import (
-    FIXES,
-    STRATEGIES,
-    TOMBSTONE_MARKS,
-    TOMBSTONE_REMOVALS,
-    CleaningPass,
-    clean,
-    fold,
-)
+from sim.compaction import FIXES, STRATEGIES, TOMBSTONE_MARKS, TOMBSTONE_REMOVALS, clean, fold
 from sim.log import Batch, Segment
-from tests.compaction.logs import batch, batches_of, logs, marker, plan, plans, record
+from tests.compaction.histories import Case, cases, stable_end
+from tests.compaction.logs import batch, batches_of, marker, plan, record, whole
 
 
 def table(batches: list[Batch], below: int, strategy: str = "offset") -> dict[str, int]:
@@ -77,24 +72,32 @@ def test_a_snapshot_is_what_the_log_goes_on_from() -> None:
     assert {key: winner.offset for key, winner in folded.items()} == {"b": 6, "c": 2}
 
 
-@given(logs(), plans())
-def test_a_pass_over_the_whole_log_with_a_full_map_does_not_change_the_table(
-    segments: list[Segment], given_plan: CleaningPass
-) -> None:
+@given(cases())
+def test_a_pass_over_the_decided_log_with_a_full_map_does_not_change_the_table(case: Case) -> None:
     """Whatever the strategy and the removal rule, unless a loser is kept for its offset's sake."""
-    assume(given_plan.fix.name != "leo_retention" or given_plan.strategy.name == "offset")
-    full = plan(
-        strategy=given_plan.strategy,
-        fix=given_plan.fix,
-        removal=given_plan.removal,
-        now_ms=given_plan.now_ms,
-        removal_limit=given_plan.removal_limit,
+    plan = case.plan
+    assume(plan.fix.name != "leo_retention" or plan.strategy.latest_wins)
+    full = replace(
+        plan,
+        full_map=True,
+        first_dirty_offset=0,
+        upper_bound=stable_end(case.log),
+        map_capacity=None,
+        given_map=None,
+        markers_by_key=False,
     )
-    result = clean(segments, full)
+    left = whole(case.segments, clean(case.segments, full))
 
-    before, after = batches_of(segments), batches_of(result.segments)
-    name = given_plan.strategy.name
-    assert table(after, 1_000, name) == table(before, 1_000, name)
+    tables = [
+        fold(
+            batches_of(segments),
+            below=1_000,
+            strategy=plan.strategy,
+            is_tombstone=plan.is_tombstone,
+        )
+        for segments in (case.segments, left)
+    ]
+    assert tables[0] == tables[1]
 
 
 def test_leo_retention_keeps_a_loser_whose_tombstone_goes() -> None:

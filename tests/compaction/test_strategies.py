@@ -5,11 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.compaction import STRATEGIES, Strategy, strategy_for
-from sim.compaction.strategies import encode_version
+from sim.compaction.strategies import HEADER_FORMS, decode_varint, encode_varint, encode_version
 from sim.log import Record
 from tests.compaction.logs import record
 
 HEADER = STRATEGIES["header"]
+VARINT = strategy_for("header", header_form="first_varint")
+ALL = {**STRATEGIES, "first_varint": VARINT}
 
 
 @st.composite
@@ -27,7 +29,7 @@ def distinct(draw: st.DrawFn) -> list[Record]:
     ]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=STRATEGIES)
+@pytest.mark.parametrize("strategy", ALL.values(), ids=ALL)
 @given(records=distinct())
 def test_a_strategy_is_a_total_order_on_records_at_different_offsets(
     strategy: Strategy, records: list[Record]
@@ -38,7 +40,7 @@ def test_a_strategy_is_a_total_order_on_records_at_different_offsets(
     assert not (a < b < c) or a < c
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=STRATEGIES)
+@pytest.mark.parametrize("strategy", ALL.values(), ids=ALL)
 @given(offset=st.integers(0, 9), version=st.sampled_from([None, 5]), time=st.integers(-1, 3))
 def test_equals_are_ordered_by_offset(
     strategy: Strategy, offset: int, version: int | None, time: int
@@ -49,7 +51,7 @@ def test_equals_are_ordered_by_offset(
     assert strategy.version(early) < strategy.version(late)
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=STRATEGIES)
+@pytest.mark.parametrize("strategy", ALL.values(), ids=ALL)
 @given(records=distinct())
 def test_a_strategy_that_says_the_latest_wins_means_it(
     strategy: Strategy, records: list[Record]
@@ -66,7 +68,7 @@ def test_a_strategy_is_found_by_its_name_and_names_its_source(name: str) -> None
     assert strategy_for(name).source
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=STRATEGIES)
+@pytest.mark.parametrize("strategy", ALL.values(), ids=ALL)
 @given(records=distinct(), value=st.sampled_from([None, "other"]))
 def test_the_value_does_not_matter(
     strategy: Strategy, records: list[Record], value: str | None
@@ -129,3 +131,50 @@ def test_the_header_s_name_is_the_configured_one_exactly() -> None:
     assert HEADER.version(named) == (0, 0, 0)
     assert strategy_for("header", header="lsn").version(named) == (1, 5, 0)
     assert strategy_for("header", header="Version").version(named) == (1, 9, 0)
+
+
+# The form of apache/kafka PR 8103.
+
+
+@pytest.mark.parametrize(
+    ("values", "version"),
+    [
+        ([("version", encode_varint(7))], 7),
+        ([("version", encode_varint(1))], 1),
+        ([("version", encode_varint(0))], -1),
+        ([("version", encode_varint(-7))], -1),
+        ([(" VerSion\t", encode_varint(7))], 7),
+        ([("versions", encode_varint(7))], -1),
+        ([("version", encode_varint(7)), ("version", encode_varint(9))], 7),
+        ([("version", b""), ("version", encode_varint(9))], 9),
+        ([("version", b"\x80"), ("version", encode_varint(9))], -1),
+        ([("version", encode_varint(7) + b"\xff")], 7),
+        ([("version", encode_version(5))], -1),
+        ([], -1),
+    ],
+)
+def test_the_pull_request_read_the_first_header_with_a_value_as_a_varint(
+    values: list[tuple[str, bytes]], version: int
+) -> None:
+    assert VARINT.version(headers(*values)) == (version, 0)
+
+
+def test_the_two_forms_of_the_header_strategy_disagree() -> None:
+    """Which of two occurrences counts, and what eight bytes mean."""
+    twice = headers(("version", encode_varint(4)), ("version", encode_version(2)))
+
+    assert (HEADER.version(twice), VARINT.version(twice)) == ((1, 2, 0), (4, 0))
+    assert set(HEADER_FORMS) == {"last_long", "first_varint"}
+    assert strategy_for("header", header="lsn", header_form="first_varint").version(
+        headers(("LSN", encode_varint(3)))
+    ) == (3, 0)
+
+
+@given(st.integers(-(1 << 63), (1 << 63) - 1), st.binary(max_size=2))
+def test_a_varint_reads_back_whatever_follows_it(number: int, rest: bytes) -> None:
+    assert decode_varint(encode_varint(number) + rest) == number
+
+
+@pytest.mark.parametrize("value", [b"", b"\x80", b"\x80" * 10, b"\xff" * 11])
+def test_a_varint_without_an_end_is_none(value: bytes) -> None:
+    assert decode_varint(value) is None

@@ -31,7 +31,7 @@ class _Fields(NamedTuple):
     producer_id: int
     producer_epoch: int
     base_sequence: int
-    count: int
+    record_count: int
 
 
 def readable(batch: Batch) -> Batch:
@@ -107,7 +107,7 @@ def decode(data: bytes) -> Batch:
     is_control = bool(fields.attributes & CONTROL)
     control = Control.COMMIT if is_control else None
     records = []
-    for _ in range(fields.count):
+    for _ in range(fields.record_count):
         kind, record = at.record(fields, is_control=is_control)
         control = kind or control
         records.append(record)

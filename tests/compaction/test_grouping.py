@@ -1,0 +1,113 @@
+"""Which neighbouring segments become one (Cleaner.groupSegmentsBySize)."""
+
+from typing import NamedTuple
+
+import pytest
+
+from sim.compaction import clean
+from sim.compaction.grouping import MAX_OFFSET_RANGE, groups_of
+from sim.log import Segment
+from tests.compaction.logs import batch, marker, offsets_of, plan, record, segment
+
+FAR = 2**31
+
+
+class Sized(NamedTuple):
+    """A segment as far as grouping looks."""
+
+    base_offset: int
+    size_bytes: int
+
+
+def sized(*sizes: int) -> list[Sized]:
+    """Segments ten offsets apart."""
+    return [Sized(index * 10, size) for index, size in enumerate(sizes)]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "limit", "expected"),
+    [
+        ((), 9, []),
+        ((4, 5), 9, [[4, 5]]),
+        ((4, 5), 8, [[4], [5]]),
+        ((4, 5, 1), 9, [[4, 5], [1]]),
+        ((4, 5, 1, 9), 9, [[4, 5], [1], [9]]),
+        ((4, 6, 3), 9, [[4], [6, 3]]),
+        ((10, 1), 9, [[10], [1]]),
+        ((10, 0, 0), 9, [[10], [0, 0]]),
+        ((1, 10, 1), 9, [[1], [10], [1]]),
+        ((0, 9), 9, [[0, 9]]),
+        ((9, 0), 9, [[9, 0]]),
+        ((4, 5, 10**9), None, [[4, 5, 10**9]]),
+    ],
+)
+def test_segments_are_added_while_their_bytes_fit(
+    sizes: tuple[int, ...], limit: int | None, expected: list[list[int]]
+) -> None:
+    groups = groups_of(sized(*sizes), max_bytes=limit, upper_bound=1_000)
+
+    assert [[each.size_bytes for each in group] for group in groups] == expected
+
+
+@pytest.mark.parametrize(
+    ("segments", "bound", "groups"),
+    [
+        # The last segment ends below the bound.
+        ([Sized(0, 1), Sized(10, 1)], FAR, 1),
+        ([Sized(0, 1), Sized(10, 1)], FAR + 1, 2),
+        ([Sized(7, 1), Sized(10, 1)], FAR + 7, 1),
+        ([Sized(7, 1), Sized(10, 1)], FAR + 8, 2),
+        # Not the first one alone, however far it reaches.
+        ([Sized(0, 1)], FAR + 9, 1),
+        # An empty one is exempt, so that empty segments do not stay every 2^31 offsets.
+        ([Sized(0, 1), Sized(10, 0)], FAR + 1, 1),
+        ([Sized(0, 0), Sized(10, 1)], FAR + 1, 2),
+        ([Sized(0, 1), Sized(FAR * 2, 0), Sized(FAR * 3, 0)], FAR * 4, 1),
+    ],
+)
+def test_the_end_of_a_group_is_at_most_2147483647_offsets_from_its_base(
+    segments: list[Sized], bound: int, groups: int
+) -> None:
+    assert MAX_OFFSET_RANGE == 2**31 - 1
+    assert len(groups_of(segments, max_bytes=None, upper_bound=bound)) == groups
+
+
+def test_of_three_segments_it_is_the_second_one_s_end_that_must_be_in_range() -> None:
+    inside = [Sized(0, 1), Sized(10, 1), Sized(FAR, 1)]
+    outside = [Sized(0, 1), Sized(10, 1), Sized(FAR + 1, 1)]
+
+    told = [groups_of(each, max_bytes=None, upper_bound=FAR + 9) for each in (inside, outside)]
+    assert [[len(group) for group in groups] for groups in told] == [[2, 1], [1, 2]]
+
+
+def three() -> list[Segment]:
+    """Three segments of one key and an empty active one, modified at 10, 20, 30."""
+    made = [segment(batch(record(i, "a")), last_modified_ms=10 + i * 10) for i in range(3)]
+    return [*made, segment(base=3)]
+
+
+def cleaned(limit: int | None) -> list[tuple[int, int, list[int]]]:
+    """Base, modification time and offsets of what the three segments become."""
+    result = clean(three(), plan(upper_bound=3, segment_bytes=limit))
+    return [(s.base_offset, s.last_modified_ms, offsets_of([s])) for s in result.segments]
+
+
+def test_sizes_are_those_before_the_pass_so_what_shrinks_now_is_merged_later() -> None:
+    one = batch(record(0, "a")).size_bytes
+
+    assert cleaned(2 * one - 1) == [(0, 10, []), (1, 20, []), (2, 30, [2])]
+    assert cleaned(2 * one) == [(0, 20, []), (2, 30, [2])]
+    assert cleaned(None) == [(0, 30, [2])]
+
+
+def test_a_group_of_which_nothing_stays_is_an_empty_segment() -> None:
+    result = clean(three(), plan(upper_bound=3, segment_bytes=1))
+
+    assert [(s.base_offset, s.size_bytes) for s in result.segments[:2]] == [(0, 0), (1, 0)]
+
+
+def test_the_state_of_a_transaction_is_carried_from_group_to_group() -> None:
+    log = [segment(batch(record(0, "z"), pid=7)), segment(marker(1, 7, commit=True))]
+    result = clean(log, plan(upper_bound=2, segment_bytes=1))
+
+    assert (len(result.segments), result.horizons) == (2, [])
