@@ -20,6 +20,10 @@ MAX_SEQUENCE = 2**31 - 1
 """After it sequence numbers start again at 0 (DefaultRecordBatch.incrementSequence)."""
 
 
+NO_EPOCH = -1
+"""Epoch of a producer of whom only an emptied marker is left (RecordBatch.NO_PRODUCER_EPOCH)."""
+
+
 class AbortedTransaction(NamedTuple):
     """One entry of a segment's index of aborted transactions (AbortedTxn).
 
@@ -102,14 +106,19 @@ class ProducerStates:
     def note(self, batch: Batch) -> AbortedTransaction | None:
         """Take in a batch that was appended; an ABORT that closes a transaction is returned.
 
-        An empty control batch says nothing any more (ProducerAppendInfo.append); a data batch
-        without sequence numbers opens a transaction but leaves nothing to remember.
+        An empty control batch says that there was a producer and no more, not even its epoch
+        (ProducerAppendInfo.append); a data batch without sequence numbers opens a transaction but
+        leaves nothing to remember.
         """
         producer_id = batch.producer_id
         control = batch.control
-        if producer_id < 0 or (control is not None and not batch.records):
+        if producer_id < 0:
             return None
         producer = self.producers.get(producer_id)
+        if control is not None and not batch.records:
+            if producer is None:
+                self.producers[producer_id] = Producer(NO_EPOCH, -1, numbered=True)
+            return None
         if producer is None:
             producer = Producer(batch.producer_epoch, batch.timestamp_ms)
             self.producers[producer_id] = producer

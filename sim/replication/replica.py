@@ -144,12 +144,17 @@ def crash(replica: Replica, *, lost_batches: int = 0) -> list[Event]:
     """Go down and lose the last `lost_batches` batches, which were not flushed.
 
     Leadership does not end with a crash (the epoch is on disk), but recorded positions are gone.
+    The cleaner's checkpoint is a file of its own, which the loss does not touch: the cleaner finds
+    out when it looks (LogCleanerManager.cleanableOffsets).
     """
     replica.up = False
     if replica.leadership is not None:
         replica.leadership.positions.clear()
+    checkpoint = replica.first_dirty_offset
     replica.log.lose_tail(lost_batches)
     _lower_checkpoints(replica)
+    if replica.log.config.aligned:
+        replica.first_dirty_offset = checkpoint
     return [ReplicaCrashed(replica.name, replica.log.log_end_offset, replica.log.high_watermark)]
 
 

@@ -10,6 +10,7 @@ from sim.compaction.eligibility import (
     EligibilityConfig,
     cleanable_bound,
     eligibility,
+    first_dirty,
 )
 from sim.replication.cleaning import clean_replica, stable_offset
 from sim.replication.retention import delete_old_segments
@@ -67,6 +68,12 @@ class Housekeeper:
         log = node.replica.log
         if node.world.rules.roll == "timer":
             log.roll_if_waited(now_ms=node.now_ms)
+        replica = node.replica
+        replica.first_dirty_offset = first_dirty(
+            replica.first_dirty_offset,
+            log_start_offset=log.log_start_offset,
+            log_end_offset=log.log_end_offset,
+        ).offset
         timed = self._config.max_compaction_lag_ms is not None
         if timed or log.segments[-1].base_offset > node.replica.first_dirty_offset:
             self._clean_if_due()

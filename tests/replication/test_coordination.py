@@ -1,8 +1,12 @@
 """Coordinated removal: reports, their minimum, and who may clean how far."""
 
+import pytest
+
+from sim.log import LogConfig
 from sim.replication import Replica
 from sim.replication.cleaning import clean_replica, stable_offset
 from sim.replication.coordination import RemovalCoordinator, accept_removal_bound
+from sim.replication.replica import crash
 from sim.trace import RemovalBoundMoved
 from tests.replication.replicas import RULES, batch, leading
 
@@ -91,3 +95,18 @@ def test_a_removed_tombstone_is_remembered_by_its_offset() -> None:
     assert replica.removed_tombstone_end == 0
     clean_replica(replica, rules=rules, upper_bound=3, now_ms=0, rescan=True)
     assert replica.removed_tombstone_end == 2
+
+
+@pytest.mark.parametrize(("aligned", "checkpoint"), [(True, 3), (False, 1)])
+def test_a_lost_tail_leaves_the_cleaners_checkpoint_file_as_it_was(
+    aligned: bool, checkpoint: int
+) -> None:
+    """In a story, which has no such file, what was cleaned ends where the log does."""
+    replica = Replica("r1", LogConfig(aligned=aligned))
+    for offset in range(3):
+        replica.log.append(batch(offset), now_ms=0)
+    replica.first_dirty_offset = 3
+
+    crash(replica, lost_batches=2)
+
+    assert replica.first_dirty_offset == checkpoint
