@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sim.logfile.explain import Explanation
     from sim.logfile.file import LogFile
 
-LogPath = Annotated[Path, typer.Argument(metavar="LOGFILE", help="A log file, replog-log/1, JSON.")]
+LogPath = Annotated[Path, typer.Argument(help="A log file, replog-log/1, JSON.")]
 Check = Annotated[
     bool, typer.Option("--check", help="Compare with the file's `expect`; exit 1 if it differs.")
 ]
@@ -36,7 +36,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def clean(
-    file: LogPath,
+    logfile: LogPath,
     rule: RuleOption = None,
     explain: Explain = None,
     check: Check = False,
@@ -47,10 +47,10 @@ def clean(
     from sim.logfile.file import load_log_file
 
     rules = rule_values(rule)
-    loaded = load_log_file(file, rules=rules)
-    explained = _explained(loaded, file, explain)
+    loaded = load_log_file(logfile, rules=rules)
+    explained = _explained(loaded, logfile, explain)
     answer = answer_to(loaded)
-    differences = _differences(file, rules) if check else []
+    differences = _differences(logfile, rules) if check else []
     if as_json:
         if explained is not None:
             answer["explanation"] = [
@@ -63,20 +63,20 @@ def clean(
             print(one.sentence)
     else:
         _show_steps(loaded, answer)
-    _end(differences, check, as_json, _command("clean", file, rule))
+    _end(differences, check, as_json, _command("clean", logfile, rule))
 
 
-def eligible(file: LogPath, check: Check = False, as_json: AsJson = False) -> None:
+def eligible(logfile: LogPath, check: Check = False, as_json: AsJson = False) -> None:
     """Say which of the logs in a log file the cleaner would choose, and why."""
     from sim.logfile.eligible import eligible_answer, judge, load_eligible_file
 
-    judgement = judge(load_eligible_file(file))
-    differences = _differences(file, {}) if check else []
+    judgement = judge(load_eligible_file(logfile))
+    differences = _differences(logfile, {}) if check else []
     if as_json:
         print_json(eligible_answer(judgement) | ({"differences": differences} if check else {}))
     else:
         _show_judgement(judgement)
-    _end(differences, check, as_json, _command("eligible", file, None))
+    _end(differences, check, as_json, _command("eligible", logfile, None))
 
 
 def _explained(loaded: LogFile, file: Path, key: str | None) -> list[Explanation] | None:

@@ -58,16 +58,22 @@ def _step(step: Step) -> str:
                 f"clean [{step.first_dirty_offset}, {step.upper_bound}) at {step.now_ms} ms{given}"
             )
         case Append():
-            return f"append {len(step.batches)} batches" + (", then roll" * step.roll_after)
+            return f"append {_many(len(step.batches), 'batch', 'batches')}" + (
+                ", then roll" * step.roll_after
+            )
         case Roll():
             return "roll"
         case Reload():
             return "reload: producer state is derived from the log again"
         case ProduceDuplicate():
             return (
-                f"producer {step.producer_id}, epoch {step.producer_epoch}, sends {step.count} "
-                f"records from sequence {step.base_sequence} again"
+                f"producer {step.producer_id}, epoch {step.producer_epoch}, sends "
+                f"{_many(step.count, 'record', 'records')} from sequence {step.base_sequence} again"
             )
+
+
+def _many(count: int, one: str, more: str) -> str:
+    return f"{count} {one if count == 1 else more}"
 
 
 def _by_reason(removed: dict[str, str]) -> dict[str, list[str]]:

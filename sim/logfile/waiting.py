@@ -54,7 +54,8 @@ def _superseded(trail: Trail, life: Life, winner: Life) -> str:
     if not both:
         later = winner if winner.offset > life.offset else life
         subject = "that one" if later is winner else "it"
-        return f"{what}, but {_unreached(trail, later, subject)}; the pass that does removes it"
+        why = _unreached(trail, later, subject)
+        return f"{what}, but {why}; the first pass that reaches both removes this one"
     last = both[-1]
     if last.cleaning.protected_offset == life.offset:
         return f"{what}, but {_protected(trail, life)}"
@@ -67,7 +68,7 @@ def _superseded(trail: Trail, life: Life, winner: Life) -> str:
         )
     if last.plan.given_map is not None:
         return f"{what}, but the map given in step {last.number} does not say so"
-    return f"{what}; the next pass that reaches both removes it"
+    return f"{what}; the next pass that reaches both removes this one"
 
 
 def _tombstone(trail: Trail, life: Life) -> str:

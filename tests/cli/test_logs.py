@@ -1,0 +1,281 @@
+"""`replog clean` and `replog eligible`: what they print and how they end."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Replog
+from tests.logfile.many_logs import document, log
+from tests.logfile.writer import Writer
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAVY = ("pyspark", "pandas", "matplotlib", "scipy", "numpy", "pyarrow", "jinja2")
+DUE = 1_086_400_000
+
+
+@pytest.fixture
+def case(here: Path) -> Path:
+    """A log file with a tombstone, a transaction and every kind of step."""
+    written = Writer({"preset": "kafka-4.0"})
+    written.data("k=1", "k")
+    written.data("=x", producer=7)
+    written.abort(7)
+    written.roll()
+    written.clean(now=1_000_000_000, map_capacity=9, bound=99)
+    written.data("a=1")
+    written.step("roll")
+    written.step("reload")
+    retry = {"op": "produce_duplicate", "producer_id": 7, "producer_epoch": 0, "keys": ["x"]}
+    written.steps += [retry | {"base_sequence": 0}, retry | {"base_sequence": 1}]
+    written.rescan()
+    written.clean(0, offset_map={}, map_latest_offset=0)
+    path = here / "case.json"
+    path.write_text(json.dumps(written.document()))
+    return Path("case.json")
+
+
+def changed(path: Path, **fields: Any) -> Path:
+    """The same file with other fields at the top."""
+    path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+    return path
+
+
+def test_a_step_is_told_as_a_table(replog: Replog, case: Path) -> None:
+    answer = replog("clean", case)
+
+    assert (answer.status, answer.err) == (0, "")
+    first = answer.out.split("\n\n")[1].splitlines()
+    assert first == [
+        "step 1: clean [0, 99) at 1000000000 ms, map of at most 9 keys",
+        "  upper bound 99 is no segment's base: rounded down to 4",
+        "  read 4, kept 2, next dirty offset 4",
+        "  removed 0 (by 1): superseded",
+        "  removed 2: aborted",
+        "  log end offset 4; last sequences 7: 0; aborted transactions 7: 2 to 3",
+        "batch  segment   offsets kept  control  delete horizon  largest timestamp",
+        f"0..1         0  1 (tombstone)        -      {DUE}                  -",
+        "2..2         0          empty        -               -                  -",
+        "3..3         0              3    ABORT               -                  -",
+    ]
+
+
+def test_every_kind_of_step_is_named(replog: Replog, case: Path) -> None:
+    lines = replog("clean", case).out.splitlines()
+
+    assert lines[0] == "rules: kafka-4.0"
+    assert [line for line in lines if line.startswith("step ")][1:] == [
+        "step 2: append 1 batch",
+        "step 3: roll",
+        "step 4: reload: producer state is derived from the log again",
+        "step 5: producer 7, epoch 0, sends 1 record from sequence 0 again",
+        "step 6: producer 7, epoch 0, sends 1 record from sequence 1 again",
+        "step 7: clean [5, 5) at 0 ms, forced rescan with an empty map up to 4",
+        "step 8: clean [0, 5) at 0 ms, with a given map up to 0",
+    ]
+    assert "  a duplicate of offsets 2 to 2" in lines
+    assert "  no duplicate of any of the producer's last five batches" in lines
+
+
+def test_as_json_it_is_one_document(replog: Replog, case: Path) -> None:
+    answer = replog("clean", case, "--json")
+
+    assert (answer.status, answer.err) == (0, "")
+    first = answer.document["steps"][0]
+    assert list(answer.document) == ["steps"]
+    assert first["removed"] == {"0": "superseded by 1", "2": "aborted"}
+    assert list(first) == [
+        "batches",
+        "surviving_offsets",
+        "tombstone_offsets",
+        "log_end_offset",
+        "last_sequences",
+        "aborted_txns",
+        "effective_upper_bound",
+        "next_dirty_offset",
+        "messages_read",
+        "messages_written",
+        "invalid_messages",
+        "removed",
+    ]
+
+
+def test_a_rule_on_the_command_line_replaces_that_of_the_file(replog: Replog, case: Path) -> None:
+    arguments = ("--rule", "delete_retention_ms=5", "--rule", "preset=kafka-3.8")
+    batches = replog("clean", case, "--json", *arguments).document["steps"][0]["batches"]
+
+    assert batches[0]["delete_horizon_ms"] == 1_000_000_005
+
+
+def test_explain_tells_what_became_of_a_key(replog: Replog, case: Path) -> None:
+    answer = replog("clean", case, "--explain", "k")
+
+    assert (answer.status, answer.err) == (0, "")
+    first, second = answer.out.splitlines()
+    assert first == "offset 0 is a value of 'k'. Gone: step 1 removed it: superseded by 1."
+    assert second.startswith("offset 1 is a tombstone of 'k'. Still here: its batch got the delete")
+    explained = replog("clean", case, "--explain", "k", "--json").document["explanation"]
+    assert explained[0] == {"offset": 0, "kind": "value", "fate": "gone", "sentence": first}
+
+
+def test_check_compares_with_what_the_file_expects(replog: Replog, case: Path) -> None:
+    claims: list[Any] = [{} for _ in range(8)]
+    changed(case, expect=claims)
+    assert replog("clean", case, "--check").out.endswith("\nexpectation met\n")
+
+    claims[0]["surviving_keys"] = ["k"]
+    changed(case, expect=claims)
+    answer = replog("clean", case, "--check", "--rule", "fix=none")
+
+    assert (answer.status, answer.err) == (1, "")
+    assert answer.out.splitlines()[-3:] == [
+        'not as expected: steps[0].surviving_keys is [], expected ["k"]',
+        "expectation NOT met",
+        "reproduce: replog clean case.json --rule=fix=none --check",
+    ]
+    as_json = replog("clean", case, "--check", "--json")
+    assert (as_json.status, len(as_json.document["differences"])) == (1, 1)
+    assert replog("clean", case).status == 0, "without --check it is ignored"
+
+
+def test_eligible_tells_who_is_chosen_and_why(replog: Replog, here: Path) -> None:
+    logs = {"tp0": log(0, 50, end=99, checkpoint=200), "tp1": log(0, end=0)}
+    (here / "logs.json").write_text(json.dumps(document(**logs)))
+
+    answer = replog("eligible", "logs.json")
+
+    assert (answer.status, answer.err) == (0, "")
+    lines = answer.out.splitlines()
+    assert lines[:3] == [
+        "log  first dirty  uncleanable from  bound  clean  cleanable   ratio  delay ms  eligible",
+        "tp0            0                50     50      0        100  1.0000         0       yes",
+        "tp1            0                 0      0      0          0       -         0        no",
+    ]
+    assert lines[3].startswith("tp0: eligible: ratio 1 (100 of 100 bytes) is above ")
+    assert lines[5].startswith("tp1: not eligible: 0 bytes, ")
+    assert [lines[4], *lines[6:]] == [
+        "tp0: the checkpoint 200 is no offset of the log, 0 to 99; it is rewritten",
+        "selected: tp0",
+        "max-compaction-delay-secs: 0",
+    ]
+    document_ = replog("eligible", "logs.json", "--json").document
+    assert (document_["selected"], list(document_["logs"])) == ("tp0", ["tp0", "tp1"])
+
+
+def test_eligible_checks_too(replog: Replog, here: Path) -> None:
+    (here / "logs.json").write_text(json.dumps(document() | {"expect": {"selected": "tp0"}}))
+
+    answer = replog("eligible", "logs.json", "--check")
+
+    assert (answer.status, answer.out.splitlines()[0]) == (1, "selected: none")
+    assert answer.out.splitlines()[-1] == "reproduce: replog eligible logs.json --check"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["clean", "none.json"], ["none.json: cannot be read: No such file"]),
+        (["clean", "."], [".: cannot be read: Is a directory"]),
+        (["clean", "logs.json"], ["logs.json: logs: ", "replog eligible"]),
+        (["eligible", "case.json"], ["case.json: steps: ", "replog clean"]),
+        (["clean", "bad.json"], ["bad.json: segments[0][0].last_offset: 1 is below"]),
+        (["clean", "bad.json", "--json"], ["bad.json: segments[0][0].last_offset: 1 is below"]),
+        (
+            ["clean", "case.json", "--rule", "fixx=none"],
+            ["--rule.fixx", "'fix'", "preset"],
+        ),
+        (["clean", "case.json", "--rule", "fix=leo"], ["--rule.fix", "'leo'", "leo_retention"]),
+        (["clean", "case.json", "--rule", "preset=x"], ["--rule.preset", "kip-280"]),
+        (["clean", "case.json", "--explain", "q"], ["case.json: --explain q", "there are: k, a"]),
+        (["clean", "case.json", "--colour"], ["--colour", "replog clean --help"]),
+        (["clean"], ["logfile", "replog clean --help"]),
+        (["clean", "wrong.json", "--check"], ["wrong.json: expect: expected a list of 8 objects"]),
+        (["run", "case.json"], ["case.json: format: replog-log/1", "replog clean case.json"]),
+    ],
+    ids=" ".join,
+)
+def test_bad_input_is_one_line_and_nothing_is_printed(
+    replog: Replog, here: Path, case: Path, arguments: list[str], words: list[str]
+) -> None:
+    (here / "logs.json").write_text(json.dumps(document()))
+    (here / "wrong.json").write_text(case.read_text())
+    changed(here / "wrong.json", expect=[])
+    bad = {"base_offset": 2, "last_offset": 1, "records": []}
+    (here / "bad.json").write_text(
+        json.dumps({"format": "replog-log/1", "segments": [[bad]], "steps": []})
+    )
+    before = sorted(here.rglob("*"))
+
+    answer = replog(*arguments)
+
+    assert answer.status == 2
+    assert [word for word in words if word.lower() not in answer.complaint.lower()] == []
+    assert sorted(here.rglob("*")) == before
+
+
+def test_a_suite_checks_log_files_like_scenarios(replog: Replog, here: Path, case: Path) -> None:
+    wrong = here / "b_wrong.json"
+    wrong.write_text(case.read_text())
+    changed(wrong, expect=[{"log_end_offset": 7}] + [{}] * 7, id="w", title="a wrong one")
+    (here / "c_choice.json").write_text(json.dumps(document() | {"expect": {"selected": "a"}}))
+    (here / "d_bad.json").write_text('{"format": "replog-log/1"}')
+
+    answer = replog("suite", ".")
+
+    assert answer.status == 2, "that of the worst"
+    told = [
+        line.rpartition("  ")[0] if line[:4] in ("ok  ", "FAIL") else line.strip()
+        for line in answer.out.splitlines()
+    ]
+    assert told == [
+        "FAIL b_wrong.json",
+        "steps[0].log_end_offset is 4, expected 7",
+        "reproduce: replog clean b_wrong.json --check",
+        "FAIL c_choice.json",
+        'selected is null, expected "a"',
+        "reproduce: replog eligible c_choice.json --check",
+        "ok   case.json",
+        "FAIL d_bad.json",
+        "bad input: d_bad.json: segments: missing",
+        "reproduce: replog clean d_bad.json --check",
+        "1 as expected, 3 not",
+    ]
+
+
+def test_log_files_are_listed_with_the_scenarios(replog: Replog, here: Path, case: Path) -> None:
+    changed(case, title="one of everything")
+
+    (row,) = replog("list", "scenarios", "--in", here, "--json").document
+
+    assert (row["kind"], row["title"]) == ("log", "one of everything")
+
+
+@pytest.mark.parametrize("command", ["clean", "eligible"])
+def test_the_command_explains_itself(replog: Replog, command: str) -> None:
+    answer = replog(command, "--help")
+
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out.startswith(f"Usage: replog {command} [OPTIONS] {{logfile}}")
+
+
+def test_it_loads_nothing_of_what_only_sweeps_and_reports_need(case: Path) -> None:
+    code = (
+        "import sys\nfrom sim.cli import main\n"
+        f"sys.argv = ['replog', 'clean', {str(case)!r}]\n"
+        "try:\n    main()\nexcept SystemExit as ended:\n    assert ended.code == 0\n"
+        "print(*sys.modules, file=sys.stderr)\n"
+    )
+
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+    assert {name.partition(".")[0] for name in ended.stderr.split()}.isdisjoint(HEAVY)

@@ -1,0 +1,147 @@
+"""What a log file expects, and what is said when it is not so."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from sim.conformance.random_logs import documents
+from sim.errors import BadInput
+from sim.logfile import answer
+from sim.logfile.expect import checked, differences
+from tests.logfile.many_logs import asked, document, log
+from tests.logfile.writer import Json, Writer
+
+
+def cleaned(*expected: Json) -> list[str]:
+    """The differences between these expectations and a pass over `a=1, b=1, a=2, c, unkeyed`."""
+    written = Writer({"preset": "kafka-3.8"})
+    written.singles("a=1", "b=1", "a=2", "c")
+    written.roll()
+    written.data("=x", "d=")
+    written.clean(bound=4)
+    written.step("reload")
+    return differences(written.document(expect=list(expected)))
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {},
+        {"note": "nothing is claimed"},
+        {"surviving_offsets": [1, 2, 3, 4, 5], "tombstone_offsets": [3]},
+        {"surviving_keys": ["b", "a", "d"]},
+        {"surviving_keys_must_not_include": ["c", "x"]},
+        {"first_batch_last_offset": 1},
+        {"removed": {"0": "superseded by 2"}},
+        {"batches": [{"base_offset": 1}, {}, {"record_offsets": [3]}, {"segment": 4}]},
+    ],
+)
+def test_an_expectation_is_a_subset_of_the_answer(claims: Json) -> None:
+    assert cleaned(claims, {}) == []
+
+
+@pytest.mark.parametrize(
+    ("claims", "difference"),
+    [
+        ({"surviving_offsets": [1]}, "steps[0].surviving_offsets is [1, 2, 3, 4, 5], expected [1]"),
+        ({"surviving_keys": ["a"]}, 'steps[0].surviving_keys is ["b", "a", "d"], expected ["a"]'),
+        (
+            {"surviving_keys_must_not_include": ["d", "c", "a"]},
+            'steps[0].surviving_keys includes ["d", "a"], expected none of these',
+        ),
+        ({"first_batch_last_offset": 0}, "steps[0].first_batch_last_offset is 1, expected 0"),
+        ({"next_dirty_offset": 5}, "steps[0].next_dirty_offset is 4, expected 5"),
+        ({"next_dirty_offset": True}, "steps[0].next_dirty_offset is 4, expected true"),
+        (
+            {"removed": {"0": "superseded by 9", "1": "no key"}},
+            'steps[0].removed.0 is "superseded by 2", expected "superseded by 9"',
+        ),
+        ({"batches": [{"base_offset": 0}]}, "steps[0].batches has 4 items, expected 1: "),
+        (
+            {"batches": [{}, {}, {}, {"last_offset": 4}]},
+            "steps[0].batches[3].last_offset is 5, expected 4",
+        ),
+        ({"batches": []}, "steps[0].batches is "),
+    ],
+)
+def test_a_difference_names_the_place_and_both_sides(claims: Json, difference: str) -> None:
+    found = cleaned(claims, {})
+
+    assert found[0].startswith(difference)
+
+
+def test_all_differences_are_told() -> None:
+    claims = {"surviving_keys": [], "log_end_offset": 9, "removed": {"0": "aborted", "1": "no key"}}
+
+    assert len(cleaned(claims, {"log_end_offset": 7})) == 5
+
+
+@pytest.mark.parametrize(
+    ("expected", "said"),
+    [
+        ({}, "expect: expected a list of 2 objects, one for each step"),
+        ([{}], "expect: expected a list of 2 objects, one for each step"),
+        ([{}, 7], "expect[1]: expected an object, not 7"),
+        ([{"survivors": []}, {}], "expect[0].survivors: no answer has this"),
+        ([{}, {"next_dirty_offset": 4}], "expect[1].next_dirty_offset: no answer has this"),
+        ([{"batches": [{"horizon": 1}] * 3}, {}], "expect[0].batches[0].horizon: no answer has"),
+        (
+            [{"surviving_keys_must_not_include": "a"}, {}],
+            'expect[0].surviving_keys_must_not_include: expected a list, not "a"',
+        ),
+    ],
+)
+def test_an_expectation_that_no_answer_can_meet_is_bad_input(expected: Any, said: str) -> None:
+    written = Writer()
+    written.singles("a=1", "b=1", "a=2", "c")
+    written.roll()
+    written.clean(now=5)
+    written.step("reload")
+
+    with pytest.raises(BadInput) as raised:
+        differences(written.document(expect=expected))
+
+    assert str(raised.value).startswith(said)
+
+
+def test_a_choice_of_logs_may_have_an_expectation_too() -> None:
+    logs = {"a": log(0, 5, end=5), "b": log(0, 5, end=5, in_progress=True)}
+    expected = {"selected": "b", "logs": {"a": {"eligible": True}, "b": {"clean_bytes": 1}}}
+
+    assert asked(**logs)["selected"] == "a"
+    assert differences(document(**logs) | {"expect": expected}) == [
+        'selected is "a", expected "b"',
+        "logs.b.clean_bytes is 0, expected 1",
+    ]
+    assert differences(document(**logs)) == []
+
+
+def test_a_file_says_who_it_is_and_what_answers_it(tmp_path: Path) -> None:
+    path = tmp_path / "case.json"
+    path.write_text(json.dumps(document() | {"id": "c1", "title": "none at all"}))
+
+    found = checked(path)
+
+    assert (found.id, found.title, found.command) == ("c1", "none at all", "replog eligible")
+    assert found.differences == ()
+
+
+@settings(max_examples=150, deadline=None)
+@given(documents())
+def test_every_removal_is_explained_and_nothing_else_goes(random_log: Json) -> None:
+    before: list[int] = [
+        record["offset"]
+        for segment in random_log["segments"]
+        for batch in (segment["batches"] if isinstance(segment, dict) else segment)
+        for record in batch["records"]
+    ]
+    for step, told in zip(random_log["steps"], answer(random_log)["steps"], strict=True):
+        if step["op"] == "append":
+            before += [r["offset"] for batch in step["batches"] for r in batch["records"]]
+        removed = [int(offset) for offset in told.get("removed", {})]
+        assert sorted(told["surviving_offsets"] + removed) == before
+        assert json.loads(json.dumps(told)) == told
+        before = told["surviving_offsets"]
