@@ -86,6 +86,11 @@ def segment(*batches: Batch, base: int | None = None, last_modified_ms: int = 0)
     return Segment.of(start, list(batches), last_modified_ms=last_modified_ms)
 
 
+def deleted() -> list[Segment]:
+    """A value, its tombstone and another key."""
+    return [segment(batch(record(0, "k")), batch(record(1, "k", None)), batch(record(2, "z")))]
+
+
 def indexed(*segments: Segment) -> list[Segment]:
     """The segments, their indexes of aborted transactions filled as appending fills them."""
     states = ProducerStates()
@@ -93,6 +98,19 @@ def indexed(*segments: Segment) -> list[Segment]:
         noted = [states.note(batch) for batch in each.batches]
         each.aborted = [entry for entry in noted if entry is not None]
     return list(segments)
+
+
+def two_transactions(first: bool, second: bool) -> list[Segment]:
+    """Two transactions of one producer, committed or not, and another key."""
+    return indexed(
+        segment(
+            batch(record(0, "d"), pid=7),
+            marker(1, 7, commit=first),
+            batch(record(2, "e"), pid=7),
+            marker(3, 7, commit=second),
+            batch(record(4, "z")),
+        )
+    )
 
 
 def whole(segments: Sequence[Segment], result: Cleaning) -> list[Segment]:

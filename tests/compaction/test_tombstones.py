@@ -4,22 +4,17 @@ import pytest
 
 from sim.compaction import TOMBSTONE_MARKS, TOMBSTONE_REMOVALS
 from sim.compaction.tombstones import Circumstances, Stamp
-from sim.log import Segment
 from tests.compaction.logs import (
     RETENTION_MS,
     batch,
     batches_of,
+    deleted,
     offsets_of,
     passes,
     record,
     records_of,
     segment,
 )
-
-
-def deleted() -> list[Segment]:
-    """A value, its tombstone and another key."""
-    return [segment(batch(record(0, "k")), batch(record(1, "k", None)), batch(record(2, "z")))]
 
 
 def circumstances(**changes: object) -> Circumstances:

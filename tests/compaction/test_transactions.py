@@ -1,16 +1,9 @@
-"""Aborted data, markers and the index of aborted transactions (CleanedTransactionMetadata)."""
+"""Aborted data, and the life of markers (CleanedTransactionMetadata)."""
 
 import pytest
 
 from sim.compaction import FIXES, TOMBSTONE_REMOVALS, OffsetMap, clean
 from sim.compaction.copying import MARKER_KEYS
-from sim.compaction.transactions import (
-    AbortedRanges,
-    Transaction,
-    TransactionWatch,
-    aborted_in,
-    transactions_in,
-)
 from sim.log import AbortedTransaction, Control, LastRecord, Segment, control_batch
 from tests.compaction.logs import (
     aborted_of,
@@ -23,6 +16,7 @@ from tests.compaction.logs import (
     plan,
     record,
     segment,
+    two_transactions,
     whole,
 )
 
@@ -31,19 +25,6 @@ def aborted() -> list[Segment]:
     """Aborted data, its marker, and another key."""
     data = batch(record(0, "d"), pid=7)
     return indexed(segment(data, marker(1, 7, commit=False), batch(record(2, "z"))))
-
-
-def two(first: bool, second: bool) -> list[Segment]:
-    """Two transactions of one producer, committed or not, and another key."""
-    return indexed(
-        segment(
-            batch(record(0, "d"), pid=7),
-            marker(1, 7, commit=first),
-            batch(record(2, "e"), pid=7),
-            marker(3, 7, commit=second),
-            batch(record(4, "z")),
-        )
-    )
 
 
 # Aborted data.
@@ -94,12 +75,12 @@ def test_data_without_a_transaction_between_that_of_an_aborted_one_stays() -> No
 def test_two_transactions_of_one_producer_are_told_apart(
     first: bool, second: bool, left: list[int]
 ) -> None:
-    assert offsets_of(passes(two(first, second), 0).segments) == left
+    assert offsets_of(passes(two_transactions(first, second), 0).segments) == left
 
 
 def test_an_ended_transaction_is_not_taken_for_the_producer_s_next_one() -> None:
     """Its data is gone: it is activated by its own marker, not by the next batch."""
-    log = two(False, True)
+    log = two_transactions(False, True)
     del log[0].batches[0]
 
     assert offsets_of(passes(log, 0).segments) == [1, 2, 3, 4]
@@ -121,7 +102,7 @@ def test_open_transactions_are_no_aborted_ones() -> None:
 def test_a_transaction_does_not_hold_the_marker_of_another_one_of_its_producer(
     first: bool, second: bool, left: list[int]
 ) -> None:
-    assert offsets_of(passes(two(first, second), 0, 10, 110).segments) == left
+    assert offsets_of(passes(two_transactions(first, second), 0, 10, 110).segments) == left
 
 
 def test_a_commit_marker_stays_as_long_as_a_record_of_its_transaction_does() -> None:
@@ -269,137 +250,3 @@ def test_an_evicted_abort_marker_makes_later_data_of_its_producer_look_aborted()
     later = segment(batch(record(10, "c"), pid=8), marker(11, 8, commit=True))
     second = clean([*first.segments, later], plan(markers_by_key=True))
     assert [(r.offset, r.reason) for r in second.removals] == [(10, "aborted")]
-
-
-# The index.
-
-
-def spread() -> list[Segment]:
-    """An aborted transaction over three segments, another one inside the second."""
-    return indexed(
-        segment(batch(record(0, "a")), batch(record(1, "k"), pid=7)),
-        segment(
-            batch(record(2, "k"), pid=7), batch(record(3, "b"), pid=8), marker(4, 8, commit=False)
-        ),
-        segment(batch(record(5, "k"), pid=7), marker(6, 7, commit=False), batch(record(7, "a"))),
-        segment(base=8),
-    )
-
-
-LONG = AbortedTransaction(7, 1, 6, 7)
-SHORT = AbortedTransaction(8, 3, 4, 1)
-
-
-@pytest.mark.parametrize(
-    ("start", "end", "found"),
-    [
-        (0, 1, []),
-        (0, 2, [LONG]),
-        (2, 3, [LONG]),
-        (2, 4, [SHORT, LONG]),
-        (4, 5, [SHORT, LONG]),
-        (5, 6, [LONG]),
-        (6, 7, [LONG]),
-        (7, 9, []),
-    ],
-)
-def test_the_index_is_asked_for_what_touches_a_range(
-    start: int, end: int, found: list[AbortedTransaction]
-) -> None:
-    assert aborted_in(spread(), start, end) == found
-
-
-def test_later_segments_are_asked_until_nothing_older_was_open() -> None:
-    log = spread()
-    log[2].aborted.append(AbortedTransaction(9, 0, 7, 8))
-
-    assert aborted_in(log, 0, 7) == [SHORT, LONG]
-    assert aborted_in(log, 0, 8) == [SHORT, LONG, AbortedTransaction(9, 0, 7, 8)]
-    assert aborted_in(log, 0, 8, first=2) == [LONG, AbortedTransaction(9, 0, 7, 8)]
-
-
-@pytest.mark.parametrize("limit", [None, 1], ids=["one group", "a group each"])
-def test_kafka_13727_aborted_data_goes_when_its_transaction_spans_segments(
-    limit: int | None,
-) -> None:
-    """Also where the map ends before: it is asked for the whole range of each source segment."""
-    for capacity in (None, 1):
-        changes = {"upper_bound": 8, "segment_bytes": limit, "map_capacity": capacity}
-        result = clean(spread(), plan(**changes))
-        gone = [r.offset for r in result.removals if r.reason == "aborted"]
-        assert gone == [1, 2, 3, 5]
-        assert aborted_of(result.segments) == [SHORT, LONG]
-
-
-def test_a_map_that_ends_inside_a_segment_still_sees_the_markers_behind_it() -> None:
-    log = indexed(
-        segment(
-            batch(record(0, "a"), record(1, "b")),
-            batch(record(2, "k"), pid=7),
-            marker(3, 7, commit=False),
-        )
-    )
-    first = clean(log, plan(map_capacity=1, upper_bound=4))
-    second = clean(first.segments, plan(map_capacity=1, upper_bound=4, first_dirty_offset=1))
-
-    assert (first.next_dirty_offset, aborted_of(first.segments)) == (1, aborted_of(log))
-    assert (second.horizons, aborted_of(second.segments)) == ([(3, 100)], [])
-
-
-def test_an_entry_stays_with_its_marker_s_segment_until_no_data_was_seen() -> None:
-    first = clean(spread(), plan(upper_bound=8, segment_bytes=1))
-    assert [each.aborted for each in first.segments] == [[], [SHORT], [LONG]]
-
-    second = clean(whole(spread(), first), plan(upper_bound=8, segment_bytes=1))
-    assert aborted_of(second.segments) == []
-
-
-@pytest.mark.parametrize("bound", [2, 3])
-def test_an_entry_whose_marker_is_not_below_the_bound_stays(bound: int) -> None:
-    """As in stories, where a bound may lie inside a segment."""
-    log = indexed(
-        segment(batch(record(0, "a")), batch(record(2, "a"), pid=7), marker(3, 7, commit=False))
-    )
-    result = clean(log, plan(upper_bound=bound))
-
-    assert aborted_of(result.segments) == [AbortedTransaction(7, 2, 3, 4)]
-    again = clean(result.segments, plan(upper_bound=4, first_dirty_offset=bound))
-    assert offsets_of(again.segments) == [0, 3]
-
-
-def test_an_entry_is_told_once_however_often_it_is_collected() -> None:
-    """A transaction that is active already is not begun again by the next segment's answer."""
-    watch = TransactionWatch([LONG])
-    told = [watch.decides(batch(record(1, "k"), pid=7))]
-    watch.add([LONG])
-    told.append(watch.decides(marker(6, 7, commit=False)))
-    told.append(watch.decides(batch(record(8, "k"), pid=7)))
-
-    assert told == [True, False, False]
-    assert watch.kept == [LONG]
-
-
-# Transactions as they are read from the batches alone.
-
-
-def test_transactions_are_found_in_the_batches_of_a_log() -> None:
-    batches = [*batches_of(two(True, False)), batch(record(5, "f"), pid=8)]
-
-    assert transactions_in(batches, below=9) == [
-        Transaction(7, 0, 1, Control.COMMIT),
-        Transaction(7, 2, 3, Control.ABORT),
-        Transaction(8, 5, None, None),
-    ]
-    assert transactions_in(batches, below=3) == [
-        Transaction(7, 0, 1, Control.COMMIT),
-        Transaction(7, 2, None, None),
-    ]
-
-
-def test_a_batch_is_in_an_aborted_range_if_it_is_transactional_data_between_its_ends() -> None:
-    ranges = AbortedRanges(transactions_in(batches_of(two(True, False)), below=9))
-
-    inside = [each.base_offset for each in batches_of(two(True, False)) if each in ranges]
-    assert inside == [2]
-    assert batch(record(2, "e"), pid=7, sequence=0) not in ranges
-    assert batch(record(2, "e"), pid=8) not in ranges
