@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-# More arguments for pytest, as in: make test ARGS="-k tombstone"
+# More arguments for pytest or for the comparison, as in: make test ARGS="-k tombstone"
 ARGS ?=
 
 DEMO := reports/demo
@@ -61,6 +61,11 @@ notebooks: $(STAMP)  ## execute the notebooks; an error in a cell fails
 .PHONY: bench
 bench: $(STAMP)  ## measure, write reports/bench.json
 	$(BIN)/python -m sim.bench
+
+.PHONY: conformance
+conformance: $(STAMP)  ## compare the cleaner with Apache Kafka's own and with a real broker
+	@$(HAVE_JAVA) || { echo "Kafka $(NO_JAVA)" >&2; exit 2; }
+	@$(BIN)/python -m sim.conformance $(ARGS)
 
 .PHONY: lock
 lock:  ## write requirements.lock anew from pyproject.toml; needs uv on the PATH

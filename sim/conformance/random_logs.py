@@ -7,6 +7,8 @@ time, and a counterexample shrinks to a few batches.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from hypothesis import strategies as st
 
 from sim.conformance.log_builder import Data, Document, Entry, Marker
@@ -39,13 +41,18 @@ ENDINGS: tuple[tuple[Ending, ...], ...] = (
     ("open",),
 )
 
+Drawn = TypeVar("Drawn")
+
+
+def once_in(
+    times: int, rare: st.SearchStrategy[Drawn], usual: st.SearchStrategy[Drawn]
+) -> st.SearchStrategy[Drawn]:
+    """Draws from `rare` about once in so many times; `one_of` knows no weights."""
+    return st.integers(1, times).flatmap(lambda time: rare if time == times else usual)
+
+
 _none = st.none()
-_keys = st.one_of(
-    st.sampled_from(KEYS),
-    st.sampled_from(KEYS),
-    st.sampled_from((*KEYS, None)),
-    st.sampled_from((*KEYS, *MARKER_KEYS)),
-)
+_keys = st.sampled_from((*KEYS, *KEYS, *KEYS, None, *MARKER_KEYS))
 _values = st.sampled_from(("v", "v", "v", None, None, ""))
 _mostly_no_offset = st.sampled_from((0, 0, 0, 0, 1, 2))
 _timestamps = st.sampled_from((0, 5, 900, -1, 1_700_000_000_000))
@@ -68,7 +75,7 @@ def entries() -> st.SearchStrategy[Entry]:
         timestamp_ms=_timestamps,
         headers=_headers,
     )
-    return st.one_of(plain, plain, odd)
+    return once_in(3, odd, plain)
 
 
 def data() -> st.SearchStrategy[Data]:
@@ -77,7 +84,7 @@ def data() -> st.SearchStrategy[Data]:
     plain = st.builds(Data, entries=records, producer=_producers)
     odd = st.builds(
         Data,
-        entries=st.one_of(records, st.just(())),
+        entries=once_in(3, st.just(()), records),
         producer=_producers,
         missing_before=_mostly_no_offset,
         missing_after=_mostly_no_offset,
@@ -87,7 +94,7 @@ def data() -> st.SearchStrategy[Data]:
         horizon_ms=_horizons,
         timestamp_ms=_timestamps,
     )
-    return st.one_of(plain, odd)
+    return once_in(2, odd, plain)
 
 
 def markers() -> st.SearchStrategy[Marker]:
@@ -104,12 +111,13 @@ def markers() -> st.SearchStrategy[Marker]:
         horizon_ms=_horizons,
         timestamp_ms=_timestamps,
     )
-    return st.one_of(plain, plain, odd)
+    return once_in(3, odd, plain)
 
 
 def writes() -> st.SearchStrategy[Data | Marker]:
     """One batch of either kind."""
-    return st.one_of(data(), data(), markers())
+    kinds: st.SearchStrategy[Data | Marker] = once_in(3, markers(), data())
+    return kinds
 
 
 def segments() -> st.SearchStrategy[Segment]:
@@ -130,13 +138,13 @@ def cleans(preset: str) -> st.SearchStrategy[Clean]:
     return st.builds(
         Clean,
         now=st.one_of(later, at_horizon),
-        given=st.one_of(*[_none] * 7, given),
-        latest=st.one_of(_none, _none, st.integers(0, 30)),
+        given=once_in(8, given, _none),
+        latest=once_in(3, st.integers(0, 30), _none),
         dirty=st.sampled_from(("start", "start", "start", "bound", "offset")),
         which=st.integers(0, 30),
         segments_left=st.sampled_from((0, 0, 0, 1, 2)),
         short_by=st.sampled_from((0,) * 15 + (1,)),
-        capacity=st.one_of(_none, _none, st.integers(0, 4)),
+        capacity=once_in(3, st.integers(0, 4), _none),
         log_horizon_ms=log_wide if preset == BEFORE_HORIZONS else _none,
     )
 
@@ -150,8 +158,7 @@ def steps(preset: str) -> st.SearchStrategy[Step]:
     )
     others = st.builds(Other, op=st.sampled_from(("roll", "reload", "reload")))
     retries = st.builds(Retry, which=st.integers(0, 6), shift=st.sampled_from((0, 0, 0, 1)))
-    passes = cleans(preset)
-    return st.one_of(passes, passes, passes, appends, others, retries)
+    return once_in(2, st.one_of(appends, others, retries), cleans(preset))
 
 
 def tails() -> st.SearchStrategy[tuple[Data, ...]]:
@@ -179,7 +186,7 @@ def plans(preset: str) -> st.SearchStrategy[Plan]:
         delete_retention_ms=st.sampled_from((100, 100, 1_000, 0)),
         endings=st.sampled_from(ENDINGS),
         end_in_active=st.booleans(),
-        tail=st.one_of(*[st.just(())] * 3, tails()),
+        tail=once_in(4, tails(), st.just(())),
         clean_open=_rarely,
     )
 

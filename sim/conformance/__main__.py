@@ -1,0 +1,138 @@
+"""`make conformance`: Replog's cleaner against Kafka's own, on random logs and on a real broker.
+
+Exit status: 0 all agree and everything that can happen did; 1 not so; 2 it cannot be run: bad
+usage, no Java, no network; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from sim.conformance.broker_compare import BrokerResult, compare_story
+from sim.conformance.broker_run import tell_story
+from sim.conformance.compare import Json, replog_answer
+from sim.conformance.jars import KAFKA_VERSION, kafka_jars
+from sim.conformance.kafka import KafkaCleaner
+from sim.conformance.page import Outcome, summary, write_page
+from sim.conformance.progress import show_logs
+from sim.conformance.random_runs import Compared, compare_random
+from sim.conformance.recordings import Collection, write_recordings
+from sim.errors import BadInput
+from sim.writing import check_writable, replacing
+
+PAGE = Path("reports/conformance.md")
+BROKER_PRESET = "kafka-4.0"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what the command line asks for; returns the exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    chosen = _parser().parse_args(given)
+    status = Console(stderr=True)
+    try:
+        return _run(chosen, given, status)
+    except BadInput as error:
+        status.print(str(error), style="red", highlight=False, soft_wrap=True)
+        return 2
+    except KeyboardInterrupt:
+        status.print("interrupted", highlight=False)
+        return 130
+
+
+def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
+    if chosen.out.parent.is_dir():
+        check_writable(chosen.out)
+    kafka = KafkaCleaner(chosen.kafka)
+    kept = Collection()
+    with show_logs(status, chosen.count) as progress:
+        compared = compare_random(
+            chosen.count,
+            chosen.seed,
+            kafka=kafka.answer,
+            preset=kafka.preset,
+            progress=progress,
+            agreed=kept.add,
+        )
+    broker = None
+    if chosen.broker and kafka.preset == BROKER_PRESET:
+        broker = _with_broker(chosen, status)
+    outcome = Outcome(chosen.kafka, compared, broker, _command(given))
+    write_page(outcome, chosen.out)
+    output = Console(soft_wrap=True, highlight=False)
+    for line in summary(outcome):
+        output.print(line)
+    for complaint in outcome.complaints:
+        output.print(complaint, style="red")
+    _show_documents(compared, broker, chosen.out, output)
+    if chosen.record and not outcome.complaints:
+        path = write_recordings(kept.chosen(chosen.record), version=chosen.kafka)
+        output.print(f"recordings: {path}")
+    output.print(f"report: {chosen.out}")
+    return 1 if outcome.complaints else 0
+
+
+def _with_broker(chosen: argparse.Namespace, status: Console) -> BrokerResult:
+    def say(text: str) -> None:
+        status.print(f"broker: {text}", highlight=False, soft_wrap=True)
+
+    story = tell_story(kafka_jars(chosen.kafka), chosen.seed, say=say)
+    return compare_story(story, replog_answer)
+
+
+def _show_documents(
+    compared: Compared, broker: BrokerResult | None, page: Path, output: Console
+) -> None:
+    """Write the log files that show a difference beside the page; print the random one."""
+    if compared.document is not None:
+        path = page.with_name(f"{page.stem}-difference.json")
+        _write_json(compared.document, path)
+        output.print(json.dumps(compared.document, indent=1), markup=False)
+        output.print(f"the log file that shows it: {path}; replog clean {path}")
+    if broker is not None and broker.difference is not None:
+        path = page.with_name(f"{page.stem}-broker.json")
+        _write_json(broker.document, path)
+        output.print(f"the log file of the broker: {path}; replog clean {path}")
+
+
+def _write_json(document: Json, path: Path) -> None:
+    with replacing(path) as file:
+        file.write(json.dumps(document, indent=1).encode() + b"\n")
+
+
+def _command(given: Sequence[str]) -> str:
+    return " ".join(["python -m sim.conformance", *given]) if given else "make conformance"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m sim.conformance",
+        description="Compare Replog's cleaner with Apache Kafka's own.",
+    )
+    parser.add_argument("--count", type=_count, default=2_000, help="random logs (2000)")
+    parser.add_argument("--seed", type=int, default=280, help="of the random logs (280)")
+    parser.add_argument("--kafka", default=KAFKA_VERSION, help=f"release ({KAFKA_VERSION})")
+    parser.add_argument(
+        "--record", type=_count, metavar="N", help="keep N agreed logs under tests/data/kafka"
+    )
+    parser.add_argument(
+        "--no-broker", dest="broker", action="store_false", help="random logs alone"
+    )
+    parser.add_argument("--out", type=Path, default=PAGE, help=f"the report ({PAGE})")
+    return parser
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())
