@@ -1,0 +1,179 @@
+"""Timed scenarios and log files in scenarios/ end as they say, and twins differ as they say."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sim.logfile import LOG_FORMAT
+from sim.logfile.reading import read_json
+from sim.scenario.document import SCENARIO_FORMAT
+from sim.scenario.load import load_scenario
+from sim.suite import CaseResult, format_of, run_file, run_suite, scenario_files
+
+FOLDER = Path(__file__).parents[1] / "scenarios"
+PATHS = [p for p in scenario_files(FOLDER) if format_of(p) in (SCENARIO_FORMAT, LOG_FORMAT)]
+
+KAFKA_4 = {"rules.cleaner_bound", "rules.fix", "rules.marker_lookup", "rules.tombstone_removal"}
+"""What a broker of 4.0 does otherwise than one of 2.8, in these scenarios."""
+
+LAST_SEND = {"workload.sends.2.at_ms", "workload.sends.2.timestamp_ms"}
+
+TWINS = (
+    ("kip280/timed_low_rate", "kip280/timed_low_rate_maximum_lag", {"topic.max_compaction_lag_ms"}),
+    ("kip354/timed_idle_partition", "kip354/timed_idle_partition_timer", {"rules.roll"}),
+    ("kip354/timed_worst_case", "kip354/timed_worst_case_one_ms_late", LAST_SEND),
+    (
+        "kip354/timed_worst_case_one_ms_late",
+        "kip354/timed_worst_case_one_ms_late_timer",
+        {"rules.roll"},
+    ),
+    (
+        "kip354/timed_refused_delete",
+        "kip354/timed_accepted_delete",
+        {"topic.timestamp_difference_max_ms"},
+    ),
+    (
+        "kip354/timed_lag_metric_of_the_last_round",
+        "kip354/timed_lag_metric_of_every_scan",
+        {"rules.lag_metric"},
+    ),
+    ("kip534/timed_tombstone_too_early", "kip534/timed_tombstone_in_time", KAFKA_4),
+    ("kip534/timed_tombstone_never", "kip534/timed_tombstone_after_all", KAFKA_4),
+    (
+        "kip534/timed_partial_round_stamp",
+        "kip534/timed_partial_round_mapped",
+        {"rules.horizon_stamp"},
+    ),
+    (
+        "kip534/timed_checkpoint_under_frequent_rounds",
+        "kip534/timed_horizon_under_frequent_rounds",
+        {"rules.tombstone_removal"},
+    ),
+    (
+        "kip534/timed_checkpoint_on_a_new_disk",
+        "kip534/timed_horizon_on_a_new_disk",
+        {"rules.tombstone_removal"},
+    ),
+    (
+        "kip534/timed_batch_growth",
+        "kip534/timed_batch_growth_fits",
+        {"topic.max_message_bytes"},
+    ),
+    (
+        "kip534/timed_marker_goes_in_three_rounds",
+        "kip534/timed_marker_without_maximum_lag",
+        {"topic.max_compaction_lag_ms"},
+    ),
+)
+"""Two timed scenarios, and the only settings in which they differ."""
+
+LOG_TWINS = (
+    ("kip354/eligible_idle_partition", "kip354/eligible_idle_partition_rolled", "logs"),
+    ("kip354/eligible_low_rate", "kip354/eligible_low_rate_with_maximum_lag", "topic"),
+    ("kip354/eligible_worst_case", "kip354/eligible_worst_case_one_ms_later", "now_ms"),
+    ("kip534/log_partial_round_stamp", "kip534/log_partial_round_mapped", "rules"),
+    ("kip534/log_tombstone_never", "kip534/log_tombstone_after_all", "rules"),
+)
+"""Two log files, and the only part in which they differ; one may have more steps."""
+
+ABOUT = ("title", "source", "note", "expect")
+
+
+def differing(one: Any, other: Any, path: str = "") -> set[str]:
+    """The places in which two values differ, as dotted paths."""
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+        pairs = [(name, one[name], other[name]) for name in one]
+    elif isinstance(one, list | tuple) and len(one) == len(other) and not hasattr(one, "_asdict"):
+        pairs = [(str(index), *pair) for index, pair in enumerate(zip(one, other, strict=True))]
+    elif hasattr(one, "_asdict"):
+        return differing(one._asdict(), other._asdict(), path)
+    else:
+        return set() if one == other else {path}
+    return set().union(*(differing(a, b, f"{path}.{n}".lstrip(".")) for n, a, b in pairs), set())
+
+
+def settings(path: Path) -> dict[str, Any]:
+    """All a scenario depends on, without what it says about itself."""
+    said = ("id", "title", "source", "expect")
+    return {name: value for name, value in asdict(load_scenario(path)).items() if name not in said}
+
+
+def document_of(path: Path) -> dict[str, Any]:
+    document = read_json(path)
+    assert isinstance(document, dict)
+    return document
+
+
+def result_of(path: Path) -> CaseResult:
+    [result] = run_suite(path)
+    return result
+
+
+def shown(result: CaseResult) -> object:
+    """What a reader of a result can tell it by."""
+    return (
+        {violation.invariant for violation in result.violations},
+        set(result.detail["reached"]),
+        {
+            name: result.detail["counters"][name]
+            for name in ("oversized_batches", "stale_reads_last", "tombstones_left")
+        },
+    )
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_file_ends_as_it_says_and_says_what_it_is_about(path: Path) -> None:
+    result = result_of(path)
+
+    assert result.complaints == ()
+    assert result.expectation_met
+    assert result.title
+    if format_of(path) == SCENARIO_FORMAT:
+        assert load_scenario(path).source
+    else:
+        document = document_of(path)
+        assert document["source"]
+        assert document["expect"]
+
+
+@pytest.mark.parametrize(("one", "other", "in_what"), TWINS, ids=[one for one, _, _ in TWINS])
+def test_twins_differ_in_one_thing_and_it_shows(one: str, other: str, in_what: set[str]) -> None:
+    paths = [FOLDER / f"{name}.yaml" for name in (one, other)]
+
+    assert differing(settings(paths[0]), settings(paths[1])) == in_what
+    assert shown(result_of(paths[0])) != shown(result_of(paths[1]))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "in_what"), LOG_TWINS, ids=[one for one, _, _ in LOG_TWINS]
+)
+def test_log_files_that_are_twins_differ_in_one_part(one: str, other: str, in_what: str) -> None:
+    first, second = (document_of(FOLDER / f"{name}.json") for name in (one, other))
+    steps = min(len(document.get("steps", [])) for document in (first, second))
+
+    for document in (first, second):
+        for name in ABOUT:
+            del document[name]
+        if steps:
+            document["steps"] = document["steps"][:steps]
+    assert {path.partition(".")[0] for path in differing(first, second)} == {in_what}
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "broken"),
+    [
+        ("kip534/timed_tombstone_too_early", "last_modified", True),
+        ("kip534/timed_tombstone_too_early", "horizon", False),
+        ("kip534/timed_tombstone_in_time", "last_modified", True),
+        ("kip534/timed_tombstone_in_time", "record_horizon", False),
+        ("kip534/timed_tombstone_in_time", "immediate", True),
+    ],
+)
+def test_of_all_a_preset_changes_the_removal_rule_decides(
+    name: str, rule: str, broken: bool
+) -> None:
+    result = run_file(FOLDER / f"{name}.yaml", rules={"tombstone_removal": rule})
+
+    assert ("consumer-tombstone-visibility" in {v.invariant for v in result.violations}) is broken
