@@ -35,7 +35,22 @@ _RATIO, _MIN_LAG, _MAX_LAG = (
     "min.compaction.lag.ms",
     "max.compaction.lag.ms",
 )
-_ELSEWHERE = ("delete.retention.ms", "max.message.bytes", "segment.bytes", "segment.ms")
+_ELSEWHERE = (
+    "compression.type",
+    "delete.retention.ms",
+    "file.delete.delay.ms",
+    "index.interval.bytes",
+    "max.message.bytes",
+    "message.timestamp.type",
+    "min.insync.replicas",
+    "preallocate",
+    "retention.bytes",
+    "retention.ms",
+    "segment.bytes",
+    "segment.index.bytes",
+    "segment.jitter.ms",
+    "segment.ms",
+)
 """Settings that may be pasted in with the others; they say nothing about when to clean."""
 
 _POLICIES = ("compact", "compact,delete", "delete,compact")

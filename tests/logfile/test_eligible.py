@@ -263,6 +263,6 @@ def test_only_first_batch_timestamps_above_0_count_for_the_delay() -> None:
 
 
 def test_settings_pasted_in_beside_the_three_are_ignored() -> None:
-    pasted = {"cleanup.policy": "compact,delete", "segment.ms": 9, "delete.retention.ms": 1}
+    pasted = {"cleanup.policy": "compact,delete", "segment.ms": 9, "retention.ms": 1}
 
     assert asked(topic=pasted, a=filthy(6)) == asked(a=filthy(6))
