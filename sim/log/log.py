@@ -123,14 +123,14 @@ class Log:
 
     def _must_roll(self, batch: Batch, now_ms: int) -> bool:
         segment, config = self.segments[-1], self.config
+        if batch.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
+            return True
         if not segment.batches:
             return False
         if (
             config.segment_bytes is not None
             and segment.size_bytes + batch.size_bytes > config.segment_bytes
         ):
-            return True
-        if batch.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
             return True
         if config.segment_ms is None:
             return False
