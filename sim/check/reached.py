@@ -40,6 +40,7 @@ REACHED: dict[str, str] = {
     "replica-rebuilt": "a replica lost its log and started over",
     "snapshot-installed": "a follower replaced its log by a snapshot",
     "partial-round": "a cleaning pass ended below its bound, since the offset map was full",
+    "batch-oversized": "a delete horizon made a batch larger than max.message.bytes",
     "old-segments-deleted": "a replica deleted segments by retention.ms or retention.bytes",
     "follower-started-afresh": "a follower was below the leader's log start and began anew there",
     "fault-injected": "the world did something to the cluster",
@@ -96,6 +97,8 @@ class Reached:
         names = self._names
         if event.partial:
             names.add("partial-round")
+        if event.oversized:
+            names.add("batch-oversized")
         for removal in event.removals:
             names.add("record-removed")
             if removal.winner_offset is not None and removal.winner_offset < removal.offset:

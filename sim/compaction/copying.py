@@ -19,6 +19,9 @@ from sim.log import Batch, Control, Record, Segment
 MARKER_KEYS = {Control.ABORT: "\0\0\0\0", Control.COMMIT: "\0\0\0\1"}
 """A marker's key: version 0 and its type, two bytes each (ControlRecordType)."""
 
+MAX_HORIZON_MS = 2**63 - 1
+"""A horizon beyond it, or below 0, is none: the batch stays as if no pass had met it."""
+
 _NOTHING = Batch(-1, -1, -1, (), -1, 0)
 """What is left of a batch that goes; making its empty header would be for nothing."""
 
@@ -272,6 +275,8 @@ class _Copier:
     def _stamped(self, batch: Batch, records: tuple[Record, ...]) -> Batch:
         plan = self.plan
         horizon = plan.now_ms + plan.delete_retention_ms
+        if not 0 <= horizon <= MAX_HORIZON_MS:
+            return self._rebuild(batch, records)
         self.result.horizons.append((batch.base_offset, horizon))
         return self._checked(batch.rebuilt(records, horizon), batch)
 

@@ -85,35 +85,38 @@ def clean_replica(
         segment_bytes=log.config.segment_bytes,
         last_cleaning=replica.last_cleaning,
     )
-    before, first_dirty = log.size_bytes, replica.first_dirty_offset
-    high_watermark = log.high_watermark
+    return [_swap(replica, plan, rules=rules)]
+
+
+def _swap(replica: Replica, plan: CleaningPass, *, rules: Rules) -> Cleaned:
+    """Run the pass, put its segments in place, move the checkpoints."""
+    log, first_dirty = replica.log, replica.first_dirty_offset
+    before, high_watermark = log.size_bytes, log.high_watermark
     result = clean(log.segments, plan)
     log.replace_segments(result.replaced, result.segments)
     reached = max(first_dirty, result.next_dirty_offset)
     replica.first_dirty_offset = reached
     replica.cleanly_compacted_offset = max(replica.cleanly_compacted_offset, reached)
-    replica.last_cleaning = (reached, now_ms)
+    replica.last_cleaning = (reached, plan.now_ms)
     _note_removed_tombstones(replica, result)
     if rules.leo_source == "last_record":
         log.recompute_log_end_offset()
         replica.first_dirty_offset = min(replica.first_dirty_offset, log.log_end_offset)
-    return [
-        Cleaned(
-            replica.name,
-            first_dirty,
-            reached,
-            result.removals,
-            tuple(result.emptied),
-            tuple(result.dropped),
-            tuple(result.horizons),
-            result.protected_offset,
-            log.log_end_offset,
-            high_watermark,
-            (before, log.size_bytes),
-            tuple(result.oversized),
-            result.next_dirty_offset < upper_bound,
-        )
-    ]
+    return Cleaned(
+        replica.name,
+        first_dirty,
+        reached,
+        result.removals,
+        tuple(result.emptied),
+        tuple(result.dropped),
+        tuple(result.horizons),
+        result.protected_offset,
+        log.log_end_offset,
+        high_watermark,
+        (before, log.size_bytes),
+        tuple(result.oversized),
+        result.next_dirty_offset < plan.upper_bound,
+    )
 
 
 def _note_removed_tombstones(replica: Replica, result: Cleaning) -> None:

@@ -175,8 +175,13 @@ def test_a_claim_is_made_exactly_when_an_event_shows_it(mix: str, rules: Rules) 
             assert (name in run.reached) == any(holds(event) for _, event in events), (seed, name)
 
 
-RARE = {"snapshot-installed", "old-segments-deleted", "follower-started-afresh"}
-"""What random weather does not bring: its topics are compacted alone, and have no snapshots."""
+RARE = {
+    "batch-oversized",
+    "follower-started-afresh",
+    "old-segments-deleted",
+    "snapshot-installed",
+}
+"""What random weather does not bring: snapshots, retention, a limit to the size of a batch."""
 
 
 def test_the_reference_mix_reaches_all_that_endangers_a_compacted_log() -> None:

@@ -1,0 +1,113 @@
+"""The one vocabulary of events: what happened, as the core tells it.
+
+Checks, counters, timelines, saved traces and digests all read these and nothing else. Every event
+names its replica first. Times are not part of an event: whoever records it adds them.
+"""
+
+from __future__ import annotations
+
+from sim.trace.cleaning import (
+    Cleaned,
+    CleanerLooked,
+    LogStartedAfresh,
+    LogStartMoved,
+    Removal,
+    RemovalBoundMoved,
+    TombstoneProbed,
+)
+from sim.trace.cluster import (
+    FaultInjected,
+    IsrChanged,
+    LeaderElected,
+    LeaderResigned,
+    PositionRecorded,
+    Quiesced,
+    ReplicaAdded,
+    ReplicaCrashed,
+    ReplicaRestarted,
+    ReplicaWiped,
+)
+from sim.trace.logs import (
+    Appended,
+    Consumed,
+    Copied,
+    HighWatermarkMoved,
+    Pushed,
+    Truncated,
+)
+from sim.trace.snapshots import (
+    PrefixDeleted,
+    SnapshotChunkFetched,
+    SnapshotDeleted,
+    SnapshotFetchDropped,
+    SnapshotInstalled,
+    SnapshotOffered,
+    SnapshotTaken,
+)
+
+__all__ = [
+    "Appended",
+    "Cleaned",
+    "CleanerLooked",
+    "Consumed",
+    "Copied",
+    "Event",
+    "FaultInjected",
+    "HighWatermarkMoved",
+    "IsrChanged",
+    "LeaderElected",
+    "LeaderResigned",
+    "LogStartMoved",
+    "LogStartedAfresh",
+    "PositionRecorded",
+    "PrefixDeleted",
+    "Pushed",
+    "Quiesced",
+    "Removal",
+    "RemovalBoundMoved",
+    "ReplicaAdded",
+    "ReplicaCrashed",
+    "ReplicaRestarted",
+    "ReplicaWiped",
+    "SnapshotChunkFetched",
+    "SnapshotDeleted",
+    "SnapshotFetchDropped",
+    "SnapshotInstalled",
+    "SnapshotOffered",
+    "SnapshotTaken",
+    "TombstoneProbed",
+    "Truncated",
+]
+
+Event = (
+    ReplicaAdded
+    | ReplicaCrashed
+    | ReplicaRestarted
+    | ReplicaWiped
+    | LeaderElected
+    | LeaderResigned
+    | Appended
+    | Copied
+    | Pushed
+    | Truncated
+    | HighWatermarkMoved
+    | PositionRecorded
+    | IsrChanged
+    | Cleaned
+    | CleanerLooked
+    | SnapshotTaken
+    | SnapshotDeleted
+    | PrefixDeleted
+    | LogStartMoved
+    | LogStartedAfresh
+    | SnapshotOffered
+    | SnapshotChunkFetched
+    | SnapshotFetchDropped
+    | SnapshotInstalled
+    | RemovalBoundMoved
+    | Consumed
+    | TombstoneProbed
+    | FaultInjected
+    | Quiesced
+)
+"""Any event. The name of its class is its kind."""

@@ -1,0 +1,123 @@
+"""Cleaners look, clean, and are told how far; old segments are deleted."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Removal(NamedTuple):
+    """One record that a cleaning pass took away, and why.
+
+    Attributes:
+        offset: Offset of the record.
+        uid: Identity of the record.
+        key: Its key; None for markers and unkeyed records.
+        reason: `superseded`, `tombstone`, `aborted`, `marker` or `no key`.
+        winner_offset: Offset of the record that beat it when it was superseded, else None.
+    """
+
+    offset: int
+    uid: int
+    key: str | None
+    reason: str
+    winner_offset: int | None
+
+
+class Cleaned(NamedTuple):
+    """A replica's cleaner finished a pass below `upper_bound`.
+
+    Attributes:
+        replica: Whose log.
+        first_dirty_offset: Where the clean section ended before the pass.
+        upper_bound: Where it ends now (exclusive).
+        removals: Records taken away, in offset order.
+        emptied: Last offsets of batches whose header was kept without records.
+        dropped: Last offsets of batches that were already empty and are gone now.
+        horizons: (base offset, delete horizon in ms) of the batches that got one in this pass.
+        protected_offset: The record the fix keeps whatever it is, or None.
+        log_end_offset: After the pass.
+        high_watermark: Before the pass.
+        size_bytes: (before, after) of the whole log.
+        oversized: (base offset, bytes) of batches that cleaning made larger than allowed.
+        partial: True when the pass ended below its bound, since its offset map was full.
+    """
+
+    replica: str
+    first_dirty_offset: int
+    upper_bound: int
+    removals: tuple[Removal, ...]
+    emptied: tuple[int, ...]
+    dropped: tuple[int, ...]
+    horizons: tuple[tuple[int, int], ...]
+    protected_offset: int | None
+    log_end_offset: int
+    high_watermark: int
+    size_bytes: tuple[int, int]
+    oversized: tuple[tuple[int, int], ...] = ()
+    partial: bool = False
+
+
+class CleanerLooked(NamedTuple):
+    """A cleaner with `max.compaction.lag.ms` looked at its log and chose to clean it, or not.
+
+    Attributes:
+        replica: Whose log.
+        now_ms: Its own clock.
+        eligible: True when a pass follows, up to `upper_bound` (exclusive).
+        first_dirty_offset: Where the clean section ends.
+        upper_bound: Up to where it would clean.
+        stable_offset: Above it nothing may be cleaned whatever its age (exclusive).
+        delay_ms: How long the oldest uncleaned closed segment is overdue; 0 = it is not.
+        metric_secs: `max-compaction-delay-secs` after the look.
+        max_lag_ms: `max.compaction.lag.ms`.
+        difference_max_ms: `message.timestamp.difference.max.ms`; None = not bounded.
+    """
+
+    replica: str
+    now_ms: int
+    eligible: bool
+    first_dirty_offset: int
+    upper_bound: int
+    stable_offset: int
+    delay_ms: int
+    metric_secs: int
+    max_lag_ms: int
+    difference_max_ms: int | None
+
+
+class RemovalBoundMoved(NamedTuple):
+    """A replica may remove tombstones and markers below `offset` (coordinated removal, MTRO)."""
+
+    replica: str
+    offset: int
+
+
+class TombstoneProbed(NamedTuple):
+    """The story claims that no live replica holds a tombstone of `key` any more."""
+
+    replica: str
+    key: str
+
+
+class LogStartMoved(NamedTuple):
+    """A replica's log starts at `log_start_offset` now, since old segments were deleted.
+
+    `cause` is the setting that asked for it, or that the leader's log starts there.
+    """
+
+    replica: str
+    log_start_offset: int
+    high_watermark: int
+    cause: str
+
+
+class LogStartedAfresh(NamedTuple):
+    """A follower that was below the leader's log start emptied its log and starts there.
+
+    `log_end_offset` and `high_watermark` are from before.
+    """
+
+    replica: str
+    log_start_offset: int
+    log_end_offset: int
+    high_watermark: int

@@ -1,0 +1,88 @@
+"""Replicas come and go, lead and follow."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class ReplicaAdded(NamedTuple):
+    """A replica with an empty log joined the cluster."""
+
+    replica: str
+
+
+class ReplicaCrashed(NamedTuple):
+    """A replica went down; its log ends at `log_end_offset` after what the crash lost."""
+
+    replica: str
+    log_end_offset: int
+    high_watermark: int
+
+
+class ReplicaRestarted(NamedTuple):
+    """A replica came back with the log it found on disk."""
+
+    replica: str
+    log_end_offset: int
+    high_watermark: int
+
+
+class ReplicaWiped(NamedTuple):
+    """A replica lost its whole log (a new disk, or a rebuild by `lag_guard`)."""
+
+    replica: str
+    reason: str
+
+
+class LeaderElected(NamedTuple):
+    """A replica leads `epoch` from `epoch_start_offset`, its log end offset, on.
+
+    `isr` is the in-sync set it starts with, `voters` those a majority is counted over.
+    """
+
+    replica: str
+    epoch: int
+    epoch_start_offset: int
+    isr: tuple[str, ...]
+    voters: tuple[str, ...]
+
+
+class LeaderResigned(NamedTuple):
+    """A replica stopped leading `epoch`."""
+
+    replica: str
+    epoch: int
+
+
+class PositionRecorded(NamedTuple):
+    """A leader (`replica`) believes that `follower` has everything below `position`."""
+
+    replica: str
+    follower: str
+    position: int
+
+
+class IsrChanged(NamedTuple):
+    """The in-sync set is now `isr`; `joined` names a replica that was admitted by its position."""
+
+    replica: str
+    isr: tuple[str, ...]
+    joined: str | None
+
+
+class FaultInjected(NamedTuple):
+    """The world did something to a replica or a link; `detail` is for people."""
+
+    replica: str
+    fault: str
+    detail: str
+
+
+class Quiesced(NamedTuple):
+    """The cluster is at rest; `replica` is the leader whose log the others are compared with.
+
+    `synced` is true when faults were healed and every live replica fetched to the end first.
+    """
+
+    replica: str | None
+    synced: bool

@@ -1,0 +1,73 @@
+"""Records are appended, copied, cut, committed and read."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sim.log.record import Batch, Record
+
+
+class Appended(NamedTuple):
+    """A leader gave offsets to a batch."""
+
+    replica: str
+    batch: Batch
+
+
+class Copied(NamedTuple):
+    """A follower appended batches of its leader verbatim; gaps between them come along.
+
+    `fetch_offset` is its log end offset before, `log_end_offset` the one after.
+    """
+
+    replica: str
+    leader: str
+    fetch_offset: int
+    batches: tuple[Batch, ...]
+    log_end_offset: int
+
+
+class Pushed(NamedTuple):
+    """A follower appended a copy at an offset of its own choice (`follower_assigned`)."""
+
+    replica: str
+    leader: str
+    batch: Batch
+
+
+class Truncated(NamedTuple):
+    """A follower cut its log at `target`; `high_watermark` and `log_start_offset` are from before.
+
+    `log_end_offset` is the one from before, too; `leading` must be false. A batch that straddles
+    the target went whole: `lowest` is the lowest offset that did, None = the target.
+    """
+
+    replica: str
+    target: int
+    log_end_offset: int
+    high_watermark: int
+    log_start_offset: int
+    leading: bool
+    lowest: int | None = None
+
+
+class HighWatermarkMoved(NamedTuple):
+    """A replica's high watermark is now `high_watermark`; a leader's commits what is below."""
+
+    replica: str
+    high_watermark: int
+    leading: bool
+
+
+class Consumed(NamedTuple):
+    """A consumer read data of a replica below `end` (exclusive) and moved there.
+
+    `start` is its position before; `now_ms` the time of the read; `records` are what it was given.
+    """
+
+    replica: str
+    consumer: str
+    start: int
+    end: int
+    records: tuple[Record, ...]
+    now_ms: int

@@ -1,0 +1,78 @@
+"""Snapshots are taken, fetched and installed; the prefix they cover goes (KIP-630)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sim.log.record import Record
+
+
+class SnapshotTaken(NamedTuple):
+    """A replica wrote the snapshot (end_offset, epoch): the winners below `end_offset`."""
+
+    replica: str
+    end_offset: int
+    epoch: int
+    records: tuple[Record, ...]
+
+
+class SnapshotDeleted(NamedTuple):
+    """A replica deleted the snapshot (end_offset, epoch)."""
+
+    replica: str
+    end_offset: int
+    epoch: int
+
+
+class PrefixDeleted(NamedTuple):
+    """A replica moved its log start offset to `log_start_offset`."""
+
+    replica: str
+    log_start_offset: int
+    high_watermark: int
+
+
+class SnapshotOffered(NamedTuple):
+    """A leader answered a fetch below its log start with a snapshot id, or had none (-1)."""
+
+    replica: str
+    follower: str
+    fetch_offset: int
+    end_offset: int
+    epoch: int
+
+
+class SnapshotChunkFetched(NamedTuple):
+    """A follower received `entries` entries of a snapshot from `position` on."""
+
+    replica: str
+    leader: str
+    end_offset: int
+    epoch: int
+    position: int
+    entries: int
+    size_bytes: int
+
+
+class SnapshotFetchDropped(NamedTuple):
+    """A follower gave up a partly fetched snapshot."""
+
+    replica: str
+    end_offset: int
+    epoch: int
+    reason: str
+
+
+class SnapshotInstalled(NamedTuple):
+    """A follower replaced its log by a snapshot: start, end and high watermark are its end.
+
+    `log_end_offset` and `high_watermark` are from before; `leading` must be false.
+    """
+
+    replica: str
+    end_offset: int
+    epoch: int
+    records: tuple[Record, ...]
+    log_end_offset: int
+    high_watermark: int
+    leading: bool
