@@ -1,7 +1,8 @@
 """Recordings of what Kafka answered, so that the comparison runs again without Java.
 
 A file of lines: each line a log file with Kafka's answer and the version that gave it. They are
-chosen to be different in what happens in them, and small.
+chosen to be different in what happens in them, and small. A batch of the answer is written as the
+list of its values, in the order of `BATCH_FIELDS`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sim.conformance.compare import Json, normal_step
+from sim.conformance.compare import BATCH_FIELDS, Json, normal_step
 from sim.conformance.random_runs import Agreed
 from sim.errors import BadInput
 from sim.writing import replacing
@@ -51,15 +52,20 @@ class Collection:
         del kept[self._of_each_kind :]
 
     def chosen(self, count: int) -> list[Agreed]:
-        """At most `count` of them: one of each kind, then a second of each, and so on."""
+        """At most `count` of them, small ones first.
+
+        First what it takes to have every feature, then one log of each kind, then a second of each,
+        and so on.
+        """
         kinds = sorted(self._kinds.values(), key=lambda kept: kept[0][:2])
-        ranked = [
-            (rank, number, kept[rank][2])
-            for number, kept in enumerate(kinds)
-            for rank in range(len(kept))
-        ]
-        ranked.sort(key=lambda entry: entry[:2])
-        return [case for _, _, case in ranked[:count]]
+        places = [(rank, kind) for kind, kept in enumerate(kinds) for rank in range(len(kept))]
+        ranked = [kinds[kind][rank][2] for rank, kind in sorted(places)]
+        needed: list[Agreed] = []
+        for feature in sorted({name for case in ranked for name in case.features}):
+            if not any(feature in case.features for case in needed):
+                needed.append(next(case for case in ranked if feature in case.features))
+        others = [case for case in ranked if case not in needed]
+        return [*needed, *others][:count]
 
 
 def write_recordings(cases: list[Agreed], *, version: str, folder: Path = FOLDER) -> Path:
@@ -95,16 +101,27 @@ def read_recordings(folder: Path = FOLDER) -> Iterator[tuple[str, Json]]:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
             try:
                 recording = json.loads(line)
-                _ = recording["log"]["steps"], recording["answer"]["steps"]
+                answer = {"steps": [_whole(step) for step in recording["answer"]["steps"]]}
+                recorded = {**recording, "answer": answer}
             except (ValueError, KeyError, TypeError):
                 raise BadInput(f"{path}:{number}: not a recording of Kafka's answer") from None
-            yield f"{path.name}:{number}", recording
+            yield f"{path.name}:{number}", recorded
 
 
 def _compact(document: Json, kafka: Json) -> Json:
     """Kafka's answer, only what is compared."""
     pairs = zip(document["steps"], kafka["steps"], strict=True)
-    return {"steps": [normal_step(answer, step) for step, answer in pairs]}
+    return {"steps": [_packed(normal_step(answer, step)) for step, answer in pairs]}
+
+
+def _packed(step: Json) -> Json:
+    batches = [[batch[name] for name in BATCH_FIELDS] for batch in step["batches"]]
+    return {**step, "batches": batches}
+
+
+def _whole(step: Json) -> Json:
+    batches = [dict(zip(BATCH_FIELDS, values, strict=True)) for values in step["batches"]]
+    return {**step, "batches": batches}
 
 
 def _without_defaults(document: Json) -> Json:
