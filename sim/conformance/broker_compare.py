@@ -30,7 +30,8 @@ class PassRow:
         markers: Markers with their record likewise.
         empty: Empty batches afterwards.
         horizons: Batches with a delete horizon afterwards.
-        clock: `read off a horizon` or `does not matter`.
+        clock: How the time of the pass is known: `read off a horizon` that it wrote; `tried`, where
+            a horizon lies inside the time it may have begun; else it `does not matter`.
     """
 
     number: int
@@ -103,8 +104,8 @@ def _compare_pass(document: Json, passed: Passed, replog: Answerer) -> tuple[str
             window = f"[{passed.from_ms}, {passed.to_ms}]"
             return f"a horizon speaks of a pass at {times[0]} ms, which is not in {window}", clock
     else:
-        clock = "does not matter"
         times = list(_times_that_matter(passed))
+        clock = "does not matter" if len(times) == 1 else "tried"
     first = None
     for now_ms in times:
         document["steps"][passed.step]["now_ms"] = now_ms

@@ -157,8 +157,9 @@ def _broker(broker: BrokerResult) -> Iterator[str]:
     yield ""
     yield (
         "Counts are those of the whole partition just before the pass was made possible and just"
-        " after it. The clock of a pass is read off a delete horizon it wrote; `does not matter`"
-        " where it wrote none and no horizon fell into the time of the pass."
+        " after it. The clock of a pass is read off a delete horizon that it wrote. Where it wrote"
+        " none it does not matter, unless a horizon lies inside the time of the pass; then both"
+        " sides of it are tried."
     )
     yield ""
     reads = (

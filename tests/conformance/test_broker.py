@@ -1,0 +1,178 @@
+"""The broker's process comes up, is said to be missing, and goes away with the harness."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sim.conformance.broker import Broker, running_broker
+from sim.errors import BadInput
+
+PATIENCE_S = 20
+
+LISTENS = r"""
+import os, re, socket, sys, time
+if "format" in sys.argv:
+    sys.exit(0)
+settings = open(sys.argv[-1]).read()
+with open(re.search("log.dirs=(.*)", settings)[1] + ".pid", "w") as file:
+    file.write(str(os.getpid()))
+port = int(re.search(r"PLAINTEXT://\S+?:(\d+)", settings)[1])
+server = socket.create_server(("127.0.0.1", port))
+time.sleep(600)
+"""
+ENDS = """
+import sys
+if "format" not in sys.argv:
+    print("SLF4J: no logger")
+    print("out of luck")
+    sys.exit(3)
+"""
+REFUSES = """
+import sys
+print("no such folder", file=sys.stderr)
+sys.exit(1)
+"""
+
+
+@pytest.fixture
+def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Makes `java` a Python program, and keeps temporary folders where the test sees them."""
+    home = tmp_path / "java"
+    (home / "bin").mkdir(parents=True)
+    folders = tmp_path / "folders"
+    folders.mkdir()
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    monkeypatch.setenv("TMPDIR", str(folders))
+    monkeypatch.setattr("tempfile.tempdir", str(folders))
+
+    def write(program: str) -> None:
+        (home / "program.py").write_text(program)
+        script = home / "bin" / "java"
+        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{home}/program.py" "$@"\n')
+        script.chmod(0o755)
+
+    return write
+
+
+def pid_of(folder: Path) -> int:
+    (file,) = folder.glob("replog-broker-*/data.pid")
+    return int(file.read_text())
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{pid}/stat")
+    return not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not happened():
+        assert time.monotonic() < until, "it does not happen"
+        time.sleep(0.05)
+
+
+def test_a_broker_is_stopped_and_its_files_removed(
+    java: Callable[[str], None], tmp_path: Path
+) -> None:
+    java(LISTENS)
+
+    with running_broker([Path("kafka.jar")]) as broker:
+        pid = pid_of(tmp_path / "folders")
+        assert broker.address.startswith("127.0.0.1:")
+        assert is_alive(pid)
+
+    assert not is_alive(pid)
+    assert list((tmp_path / "folders").iterdir()) == []
+
+
+def test_an_exception_stops_the_broker(java: Callable[[str], None], tmp_path: Path) -> None:
+    java(LISTENS)
+    pids: list[int] = []
+
+    def fail() -> None:
+        with running_broker([Path("kafka.jar")]):
+            pids.append(pid_of(tmp_path / "folders"))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+
+    assert not is_alive(pids[0])
+
+
+def test_a_harness_that_is_killed_takes_the_broker_with_it(
+    java: Callable[[str], None], tmp_path: Path
+) -> None:
+    java(LISTENS)
+    program = (
+        "import sys, time; from pathlib import Path\n"
+        "from sim.conformance.broker import running_broker\n"
+        "with running_broker([Path('kafka.jar')]):\n"
+        "    print('up', flush=True); time.sleep(600)\n"
+    )
+    root = Path(__file__).parent.parent.parent
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, cwd=root
+    ) as harness:
+        assert harness.stdout is not None
+        assert harness.stdout.readline() == b"up\n"
+        pid = pid_of(tmp_path / "folders")
+        harness.send_signal(signal.SIGKILL)
+
+    wait_until(lambda: not is_alive(pid))
+    wait_until(lambda: list((tmp_path / "folders").iterdir()) == [])
+
+
+def test_a_broker_that_ends_at_once_is_reported_with_its_last_words(
+    java: Callable[[str], None], tmp_path: Path
+) -> None:
+    java(ENDS)
+
+    with (
+        pytest.raises(BadInput, match="the broker ended with status 3: out of luck"),
+        running_broker([Path("kafka.jar")]),
+    ):
+        pass
+
+    assert list((tmp_path / "folders").iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_formatted_is_reported(java: Callable[[str], None]) -> None:
+    java(REFUSES)
+
+    with (
+        pytest.raises(BadInput, match="cannot be formatted: no such folder"),
+        running_broker([Path("kafka.jar")]),
+    ):
+        pass
+
+
+def test_a_broker_that_never_listens_is_reported(java: Callable[[str], None]) -> None:
+    java("import sys, time\nif 'format' not in sys.argv:\n    time.sleep(600)\n")
+
+    with (
+        pytest.raises(BadInput, match=r"does not listen on port \d+ after 1 s"),
+        running_broker([Path("kafka.jar")], start_s=1),
+    ):
+        pass
+
+
+def test_the_cleaners_checkpoint_is_read_from_its_file(tmp_path: Path) -> None:
+    broker = Broker("127.0.0.1:9092", tmp_path)
+    assert broker.checkpoint("compared") is None
+
+    (tmp_path / "cleaner-offset-checkpoint").write_text("0\n2\nother 0 7\ncompared 0 12\n")
+
+    assert broker.checkpoint("compared") == 12
+    assert broker.checkpoint("missing") is None
+    assert broker.partition("compared") == tmp_path / "compared-0"

@@ -1,0 +1,236 @@
+"""A broker's disk and readers are compared with the prediction; every kind of difference shows."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sim.conformance.broker_clients import Read
+from sim.conformance.broker_compare import compare_story
+from sim.conformance.broker_run import RETENTION_MS, Passed, Story
+from sim.conformance.compare import replog_answer
+from sim.conformance.log_builder import Data, Entry, LogBuilder, Marker, Write
+from sim.conformance.raw_log import RawLog, RawSegment
+
+Json = dict[str, Any]
+
+PASS_MS = 5_000
+WRITES: tuple[Write, ...] = (
+    Data((Entry("a", "old"), Entry("b", "only")), producer=1),
+    Data((Entry("a", None),)),
+    Data((Entry("c", "never"),), producer=3),
+    Marker(3, commit=False),
+)
+ACTIVE: tuple[Write, ...] = (
+    Data((Entry("d", "aborted"),), producer=4),
+    Marker(4, commit=False),
+    Data((Entry("e", "open"),), producer=3),
+)
+
+
+def batches(document: Json) -> tuple[list[Json], list[Json]]:
+    closed, active = document["segments"]
+    return closed["batches"], active["batches"]
+
+
+def log_file() -> Json:
+    builder = LogBuilder(0, (0,))
+    closed = [builder.write(write) for write in WRITES]
+    base = builder.end
+    active = [builder.write(write) for write in ACTIVE]
+    step = {"op": "clean", "now_ms": 4_990, "first_dirty_offset": 0, "upper_bound": base}
+    return {
+        "format": "replog-log/1",
+        "rules": {"preset": "kafka-4.0", "delete_retention_ms": RETENTION_MS},
+        "segments": [
+            {"base_offset": 0, "batches": closed},
+            {"base_offset": base, "batches": active},
+        ],
+        "steps": [step],
+    }
+
+
+def raw(document: Json, *, cleaned: bool) -> RawLog:
+    """The disk, with what a pass at `PASS_MS` leaves of the first segment if it is `cleaned`."""
+    closed, active = batches(document)
+    if cleaned:
+        first, tombstone, aborted, marker = closed
+        closed = [
+            {**first, "records": first["records"][1:]},
+            {**tombstone, "delete_horizon_ms": PASS_MS + RETENTION_MS},
+            marker,
+        ]
+        assert aborted["producer_id"] == 3  # its producer wrote again, in the active segment
+    entries = [(3, 3, 4, 5), (4, 5, 6, 7)]
+    names = ("producer_id", "first_offset", "last_offset", "last_stable_offset")
+    return RawLog(
+        (RawSegment(0, tuple(closed)), RawSegment(5, tuple(active))),
+        tuple(dict(zip(names, entry, strict=True)) for entry in entries),
+    )
+
+
+@pytest.fixture
+def story() -> Story:
+    document = log_file()
+    passed = Passed(
+        step=0,
+        from_ms=4_990,
+        to_ms=5_010,
+        before=raw(document, cleaned=False),
+        after=raw(document, cleaned=True),
+        last_sequences={1: 1, 3: 1, 4: 0},
+    )
+    b, tombstone = Read(1, "b", "only", 0), Read(2, "a", None, 0)
+    aborted, undecided = Read(5, "d", "aborted", 0), Read(7, "e", "open", 0)
+    return Story(
+        document=document,
+        passes=(passed,),
+        uncommitted=([b, tombstone, aborted, undecided], 8),
+        committed=([b, tombstone], 7),
+        held_up=True,
+    )
+
+
+def difference(story: Story) -> str | None:
+    return compare_story(story, replog_answer).difference
+
+
+def changed_disk(story: Story, change: Callable[[list[Json]], None]) -> Story:
+    """The story with other batches on the disk after the pass."""
+    (passed,) = story.passes
+    first, active = passed.after.segments
+    left = [dict(batch) for batch in first.batches]
+    change(left)
+    after = replace(passed.after, segments=(RawSegment(0, tuple(left)), active))
+    return replace(story, passes=(replace(passed, after=after),))
+
+
+def test_a_broker_that_does_as_predicted_agrees(story: Story) -> None:
+    result = compare_story(story, replog_answer)
+
+    assert result.difference is None
+    assert result.reads == {"read_uncommitted": (4, 8), "read_committed": (2, 7)}
+    (row,) = result.rows
+    assert (row.batches, row.records, row.tombstones, row.markers) == (
+        (7, 6),
+        (8, 6),
+        (1, 1),
+        (2, 2),
+    )
+    assert "aborted data dropped" in result.features
+
+
+def test_the_clock_of_a_pass_is_read_off_the_horizon_it_wrote(story: Story) -> None:
+    result = compare_story(story, replog_answer)
+
+    assert result.document["steps"][0]["now_ms"] == PASS_MS
+    assert result.rows[0].clock == "read off a horizon"
+    assert story.document["steps"][0]["now_ms"] == 4_990
+
+
+def test_a_horizon_outside_the_time_of_the_pass_differs(story: Story) -> None:
+    (passed,) = story.passes
+    late = replace(story, passes=(replace(passed, from_ms=5_001),))
+
+    told = difference(late)
+
+    assert told == "pass 1: a horizon speaks of a pass at 5000 ms, which is not in [5001, 5010]"
+
+
+def test_two_horizons_of_one_pass_differ(story: Story) -> None:
+    told = difference(changed_disk(story, lambda left: left[2].update(delete_horizon_ms=7)))
+
+    assert told is not None
+    assert "different horizons in one pass: [7, 11000]" in told
+
+
+def test_a_record_that_is_still_on_the_disk_differs(story: Story) -> None:
+    whole = batches(story.document)[0][0]
+
+    told = difference(changed_disk(story, lambda left: left[0].update(whole)))
+
+    assert told is not None
+    assert told.startswith("pass 1: batches[0].record_offsets: Replog says [1], the broker has [0,")
+
+
+def test_a_batch_that_is_gone_from_the_disk_differs(story: Story) -> None:
+    told = difference(changed_disk(story, lambda left: left.pop(2) and None))
+
+    assert told is not None
+    assert told.startswith("pass 1: batches[2]")
+
+
+def test_another_last_sequence_differs(story: Story) -> None:
+    (passed,) = story.passes
+    other = replace(story, passes=(replace(passed, last_sequences={1: 1, 3: 1, 4: 5}),))
+
+    told = difference(other)
+
+    assert told == "pass 1: last_sequences.4: Replog says 0, the broker has 5"
+
+
+def test_another_index_of_aborted_transactions_differs(story: Story) -> None:
+    (passed,) = story.passes
+    after = replace(passed.after, aborted=passed.after.aborted[1:])
+
+    told = difference(replace(story, passes=(replace(passed, after=after),)))
+
+    assert told is not None
+    assert told.startswith("pass 1: aborted_txns")
+
+
+def test_a_consumer_that_gets_another_record_differs(story: Story) -> None:
+    reads, end = story.uncommitted
+
+    told = difference(replace(story, uncommitted=(reads[1:], end)))
+
+    assert told is not None
+    assert told.startswith("read_uncommitted: record 0: Replog says Read(offset=1")
+
+
+def test_a_consumer_of_committed_records_that_gets_an_aborted_one_differs(story: Story) -> None:
+    told = difference(replace(story, committed=(story.uncommitted[0][:3], 7)))
+
+    assert told is not None
+    assert told.startswith("read_committed: record 2: Replog says no more records")
+
+
+def test_a_consumer_that_is_told_another_end_differs(story: Story) -> None:
+    told = difference(replace(story, committed=(story.committed[0], 8)))
+
+    assert told == "read_committed: Replog says it ends at 7, the broker says 8"
+
+
+def test_a_cleaner_that_an_open_transaction_did_not_hold_up_differs(story: Story) -> None:
+    told = difference(replace(story, held_up=False))
+
+    assert told is not None
+    assert "while a transaction was open" in told
+
+
+def test_without_a_new_horizon_any_time_of_the_pass_may_explain_it(story: Story) -> None:
+    """The tombstone's horizon, from an earlier pass, lies inside the time of this one."""
+    document = story.document
+    batches(document)[0][1]["delete_horizon_ms"] = PASS_MS
+    (passed,) = story.passes
+
+    def expire(left: list[Json]) -> None:
+        del left[1]
+
+    before = raw(document, cleaned=False)
+    gone = changed_disk(replace(story, passes=(replace(passed, before=before),)), expire)
+    reads, end = story.uncommitted
+    without = [read for read in reads if read.key != "a"]
+    committed = [read for read in story.committed[0] if read.key != "a"]
+    result = compare_story(
+        replace(gone, uncommitted=(without, end), committed=(committed, 7)), replog_answer
+    )
+
+    assert result.difference is None
+    assert result.rows[0].clock == "tried"
+    assert result.document["steps"][0]["now_ms"] == PASS_MS
+
+
+def test_a_log_ends_at_an_empty_active_segment() -> None:
+    assert RawLog((RawSegment(0, ()), RawSegment(9, ())), ()).end == 9
