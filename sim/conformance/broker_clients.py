@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -82,6 +82,7 @@ class Producer:
 
     def close(self) -> None:
         """Disconnect at once; an open transaction stays open."""
+        _forget_interrupt()
         self._producer.close(jpype.java.time.Duration.ZERO)
 
 
@@ -121,6 +122,7 @@ class Administrator:
 
     def close(self) -> None:
         """Disconnect."""
+        _forget_interrupt()
         self._admin.close()
 
 
@@ -149,6 +151,7 @@ def read_all(address: str, topic: str, isolation: Isolation) -> tuple[list[Read]
         end = int(consumer.endOffsets(partitions).get(partition))
         return list(_records(consumer, partition, end, f"{topic}, {isolation}")), end
     finally:
+        _forget_interrupt()
         consumer.close()
 
 
@@ -175,6 +178,15 @@ def connected(address: str) -> Iterator[Administrator]:
         yield administrator
     finally:
         administrator.close()
+
+
+def _forget_interrupt() -> None:
+    """Ctrl-C marks the Java thread, too, and the next call into Java fails: let it be this one.
+
+    What has to be closed in order would refuse otherwise.
+    """
+    with suppress(jpype.JException):
+        jpype.java.lang.Thread.interrupted()
 
 
 def _object(text: str | None) -> Any:

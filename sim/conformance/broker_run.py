@@ -270,7 +270,8 @@ class _Teller:
     def _wait_for_horizons(self) -> None:
         horizons = [b["delete_horizon_ms"] for b in read_raw(self._partition).batches]
         latest = max((at for at in horizons if at is not None), default=0)
-        time.sleep(max(0, latest + _BETWEEN_MS - _now_ms()) / 1000)
+        while _now_ms() < latest + _BETWEEN_MS:
+            time.sleep(_POLL_S)  # briefly: Java takes the signal, Python sees it when it wakes up
 
 
 def _await(happened: Callable[[], bool], what: str) -> None:
