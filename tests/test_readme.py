@@ -30,8 +30,13 @@ def test_every_file_a_page_links_to_exists(page: str) -> None:
     assert [target for target in linked if not (folder / target).exists()] == []
 
 
-def test_the_run_in_the_readme_prints_what_the_readme_says() -> None:
-    shown = next(block for block in blocks("console") if block.startswith("$ replog run"))
+RUNS = [
+    block for block in blocks("console") if block.startswith(("$ replog run", "$ replog clean"))
+]
+
+
+@pytest.mark.parametrize("shown", RUNS, ids=lambda block: block.split("\n")[0])
+def test_a_command_in_the_readme_prints_what_the_readme_says(shown: str) -> None:
     command, expected = shown.split("\n", 1)
     arguments = command.removeprefix("$ replog ").split()
     printed = subprocess.run(
