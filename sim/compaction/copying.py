@@ -61,7 +61,10 @@ class _Copier:
         plan = self.plan
         source = 0
         for group in groups_of(
-            self.covered, max_bytes=plan.segment_bytes, upper_bound=plan.upper_bound
+            self.covered,
+            max_bytes=plan.segment_bytes,
+            upper_bound=plan.upper_bound,
+            exempt_empty=plan.group_empty_segments,
         ):
             batches: list[Batch] = []
             for segment in group:

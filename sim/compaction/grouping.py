@@ -25,13 +25,18 @@ Kind = TypeVar("Kind", bound=Grouped)
 
 
 def groups_of(
-    segments: Sequence[Kind], *, max_bytes: int | None, upper_bound: int
+    segments: Sequence[Kind],
+    *,
+    max_bytes: int | None,
+    upper_bound: int,
+    exempt_empty: bool = True,
 ) -> list[list[Kind]]:
     """Cut `segments` into runs that become one segment each, left to right.
 
     Sizes are those before cleaning, so what shrinks now is merged in a later pass. A segment over
-    the limit stays alone; an empty one joins whatever the range of offsets. `upper_bound` is where
-    the last segment ends (exclusive). Index sizes are not modelled.
+    the limit stays alone; an empty one joins whatever the range of offsets, unless `exempt_empty`
+    is false, as it was before KAFKA-12889. `upper_bound` is where the last segment ends
+    (exclusive). Index sizes are not modelled.
     """
     groups: list[list[Kind]] = []
     size = 0
@@ -40,7 +45,10 @@ def groups_of(
         if (
             groups
             and (max_bytes is None or size + segment.size_bytes <= max_bytes)
-            and (segment.size_bytes == 0 or end - 1 - groups[-1][0].base_offset <= MAX_OFFSET_RANGE)
+            and (
+                (exempt_empty and segment.size_bytes == 0)
+                or end - 1 - groups[-1][0].base_offset <= MAX_OFFSET_RANGE
+            )
         ):
             groups[-1].append(segment)
             size += segment.size_bytes

@@ -43,6 +43,8 @@ class CleaningPass:
         stamp_beyond_map: True = a tombstone gets its horizon on sight, also beyond the map's reach.
         markers_like_tombstones: True = with `last_modified` markers go by their segment's time.
         markers_by_key: True = markers are looked up in the map by their key's bytes (KAFKA-14055).
+        group_empty_segments: True = an empty segment joins its neighbour whatever the range of
+            offsets (KAFKA-12889).
         legacy_horizon_ms: The pass-wide horizon of `last_modified`, in ms; None = none.
         legacy_last_modified: (base, end exclusive, last modified in ms) to use instead of the
             segments' own times; None = use those.
@@ -69,6 +71,7 @@ class CleaningPass:
     stamp_beyond_map: bool = True
     markers_like_tombstones: bool = False
     markers_by_key: bool = False
+    group_empty_segments: bool = True
     legacy_horizon_ms: int | None = None
     legacy_last_modified: tuple[tuple[int, int, int], ...] | None = None
     last_cleaning: tuple[int, int] | None = None

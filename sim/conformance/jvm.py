@@ -11,7 +11,7 @@ import jpype
 from sim.conformance.jars import JAVA_ADVICE, KAFKA_VERSION, java_command, kafka_jars
 from sim.errors import BadInput
 
-OPTIONS = ("-Xss1m", "-Xmx1g", "-XX:+UseSerialGC", "-Djava.awt.headless=true")
+OPTIONS = ("-Xss1m", "-Xmx1g", "-Xrs", "-XX:+UseSerialGC", "-Djava.awt.headless=true")
 _running: list[str] = []
 
 

@@ -99,6 +99,7 @@ class _History:
     def __init__(self) -> None:
         self.end = 0
         self._plain: dict[int, int] = {}
+        self._open: set[int] = set()
 
     def take(self, batch: Batch, path: str) -> None:
         """Raise BadInput when the batch at `path` cannot follow; else it is part of the history."""
@@ -108,7 +109,7 @@ class _History:
                 f"{batch.base_offset} is below {self.end}, where what comes before it ends",
             )
         producer = batch.producer_id
-        if batch.control is not None and producer in self._plain:
+        if batch.control is not None and producer in self._plain.keys() - self._open:
             complain(
                 f"{path}.control",
                 f"{batch.control} without a transaction: producer {producer} writes outside "
@@ -116,6 +117,10 @@ class _History:
             )
         if producer >= 0 and batch.control is None and not batch.transactional:
             self._plain.setdefault(producer, batch.base_offset)
+        if batch.transactional and batch.control is None:
+            self._open.add(producer)
+        elif batch.control is not None:
+            self._open.discard(producer)
         self.end = batch.last_offset + 1
 
 

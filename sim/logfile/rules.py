@@ -13,7 +13,14 @@ from sim.replication.rules import check_value, hint, listed
 
 DEFAULT_PRESET = "kafka-4.0"
 
-OF_A_PRESET = ("tombstone_removal", "fix", "map_range", "header_form", "marker_lookup")
+OF_A_PRESET = (
+    "tombstone_removal",
+    "fix",
+    "map_range",
+    "header_form",
+    "marker_lookup",
+    "empty_segments",
+)
 """What a log file takes over from its preset; the strategy is named in the file itself."""
 
 _PLAIN = (
@@ -26,6 +33,7 @@ _PLAIN = (
     "horizon_stamp",
     "marker_removal",
     "marker_lookup",
+    "empty_segments",
     "delete_retention_ms",
 )
 LAST_MODIFIED = "segment_last_modified_ms"

@@ -80,6 +80,7 @@ def clean_replica(
         stamp_beyond_map=rules.horizon_stamp == "on_sight",
         markers_like_tombstones=rules.marker_removal == "as_tombstones",
         markers_by_key=rules.marker_lookup == "by_key",
+        group_empty_segments=rules.empty_segments == "joined",
         legacy_horizon_ms=legacy_horizon_ms,
         legacy_last_modified=legacy_last_modified,
         segment_bytes=log.config.segment_bytes,

@@ -35,6 +35,7 @@ class Rules:
     horizon_header: str = "hidden"
     marker_removal: str = "as_tombstones"
     marker_lookup: str = "never"
+    empty_segments: str = "joined"
     tombstone_mark: str = "null_value"
     delete_retention_ms: int = 86_400_000
     commit: str = "majority"
@@ -157,6 +158,12 @@ RULES: dict[str, RuleSpec] = {
             ("never", "by_key"),
             "whether a marker is looked up in the map by the bytes of its key",
             "KAFKA-14055",
+        ),
+        RuleSpec(
+            "empty_segments",
+            ("joined", "in_range"),
+            "an empty segment joins its neighbour always, or within 2^31 offsets of its base",
+            "KAFKA-12889; Cleaner.groupSegmentsBySize",
         ),
         RuleSpec(
             "tombstone_mark",

@@ -111,3 +111,11 @@ def test_the_state_of_a_transaction_is_carried_from_group_to_group() -> None:
     result = clean(log, plan(upper_bound=2, segment_bytes=1))
 
     assert (len(result.segments), result.horizons) == (2, [])
+
+
+def test_before_kafka_12889_an_empty_segment_had_to_be_in_range_like_any_other() -> None:
+    log = [segment(batch(record(0, "a"))), segment(base=1), segment(base=FAR + 8)]
+
+    for exempt, count in ((True, 1), (False, 2)):
+        groups = groups_of(log[:2], max_bytes=None, upper_bound=FAR + 8, exempt_empty=exempt)
+        assert len(groups) == count

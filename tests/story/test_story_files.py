@@ -23,6 +23,7 @@ PATHS = sorted(
 WITHOUT_EFFECT = {
     "offset_assignment": "the op `push` is the naive design; it is allowed under any rule",
     "horizon_stamp": "a story's pass maps all it covers; partial rounds are told by log files",
+    "empty_segments": "a story has no segments; log files show the difference",
     "roll": "a story has no segments; scenarios/kip354 shows the difference in simulated time",
     "lag_metric": "nobody looks at a log in a story; scenarios/kip354 shows the difference",
 }
