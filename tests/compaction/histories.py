@@ -184,7 +184,24 @@ def logs(draw: st.DrawFn) -> Log:
     writer = Writer(draw)
     for kind, gap in draw(SOME_KINDS):
         writer.write(kind, gap)
+    if draw(SELDOM):
+        take_aborted_data(writer.log)
     return writer.log
+
+
+def take_aborted_data(log: Log) -> None:
+    """What an earlier pass has done: markers and index entries are left, and the last batches."""
+    last = {pid: kept.offset for pid, kept in log.producers.last_records().items()}
+    for entry in [entry for each in log.segments for entry in each.aborted]:
+        for each in log.segments:
+            each.batches = [
+                batch
+                for batch in each.batches
+                if batch.producer_id != entry.producer_id
+                or batch.last_offset == last[entry.producer_id]
+                or not entry.first_offset <= batch.base_offset < entry.last_offset
+            ]
+            each.refresh()
 
 
 def bases(log: Log) -> list[int]:

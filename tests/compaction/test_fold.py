@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 
 from sim.compaction import FIXES, STRATEGIES, TOMBSTONE_MARKS, TOMBSTONE_REMOVALS, clean, fold
 from sim.log import Batch, Segment
 from tests.compaction.histories import Case, cases, stable_end
-from tests.compaction.logs import batch, batches_of, marker, plan, record, whole
+from tests.compaction.logs import batch, batches_of, marker, plan, record, segment, whole
 
 
 def table(batches: list[Batch], below: int, strategy: str = "offset") -> dict[str, int]:
@@ -74,11 +74,13 @@ def test_a_snapshot_is_what_the_log_goes_on_from() -> None:
 
 @given(cases())
 def test_a_pass_over_the_decided_log_with_a_full_map_does_not_change_the_table(case: Case) -> None:
-    """Whatever the strategy and the removal rule, unless a loser is kept for its offset's sake."""
-    plan = case.plan
-    assume(plan.fix.name != "leo_retention" or plan.strategy.latest_wins)
+    """Whatever the strategy and the removal rule, unless a loser is kept for its offset's sake.
+
+    With versions only when nothing is open: a loser above the bound comes back when a tombstone of
+    a higher version goes below it.
+    """
     full = replace(
-        plan,
+        case.plan,
         full_map=True,
         first_dirty_offset=0,
         upper_bound=stable_end(case.log),
@@ -86,14 +88,18 @@ def test_a_pass_over_the_decided_log_with_a_full_map_does_not_change_the_table(c
         given_map=None,
         markers_by_key=False,
     )
+    if stable_end(case.log) < case.log.log_end_offset:
+        full = replace(full, strategy=STRATEGIES["offset"])
+    if not full.strategy.latest_wins and full.fix is FIXES["leo_retention"]:
+        full = replace(full, fix=FIXES["empty_batch"])
     left = whole(case.segments, clean(case.segments, full))
 
     tables = [
         fold(
             batches_of(segments),
             below=1_000,
-            strategy=plan.strategy,
-            is_tombstone=plan.is_tombstone,
+            strategy=full.strategy,
+            is_tombstone=full.is_tombstone,
         )
         for segments in (case.segments, left)
     ]
@@ -128,3 +134,13 @@ def test_an_empty_batch_does_not_keep_the_loser() -> None:
     result = clean([Segment.of(0, log, last_modified_ms=0), Segment(2)], full)
 
     assert table(batches_of(result.segments), 2, "header") == {}
+
+
+def test_a_removed_tombstone_of_a_higher_version_lets_a_loser_above_the_bound_back_in() -> None:
+    """Resurrection by lateness: versions have to be remembered longer than tombstones are."""
+    gone = batch(record(0, "a", None, version=9))._replace(delete_horizon_ms=0)
+    log = [segment(gone), segment(batch(record(1, "a", version=1)))]
+    result = clean(log, plan(strategy=STRATEGIES["header"], upper_bound=1))
+
+    assert table(batches_of(log), 2, "header") == {}
+    assert table(batches_of(whole(log, result)), 2, "header") == {"a": 1}
