@@ -15,7 +15,13 @@ from sim.suite import CaseResult, format_of, run_file, run_suite, scenario_files
 FOLDER = Path(__file__).parents[1] / "scenarios"
 PATHS = [p for p in scenario_files(FOLDER) if format_of(p) in (SCENARIO_FORMAT, LOG_FORMAT)]
 
-KAFKA_4 = {"rules.cleaner_bound", "rules.fix", "rules.marker_lookup", "rules.tombstone_removal"}
+KAFKA_4 = {
+    "rules.cleaner_bound",
+    "rules.empty_segments",
+    "rules.fix",
+    "rules.marker_lookup",
+    "rules.tombstone_removal",
+}
 """What a broker of 4.0 does otherwise than one of 2.8, in these scenarios."""
 
 LAST_SEND = {"workload.sends.2.at_ms", "workload.sends.2.timestamp_ms"}
