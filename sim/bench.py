@@ -97,6 +97,7 @@ def _plan(size: int) -> CleaningPass:
         first_dirty_offset=0,
         upper_bound=size,
         now_ms=1,
+        high_watermark=size,
         delete_retention_ms=1_000,
         last_records={producer: LastRecord(None, 0) for producer in range(10)},
         max_message_bytes=1 << 20,

@@ -13,6 +13,7 @@ from sim.trace import (
     Copied,
     Event,
     FaultInjected,
+    GapLearned,
     HighWatermarkMoved,
     IsrChanged,
     LeaderElected,
@@ -97,6 +98,8 @@ def _in_the_cluster(event: Event) -> str | None:
             return f"{name} believes {follower} is at {position}"
         case LeaderElected(_, epoch, start, isr, _):
             return f"{name} leads epoch {epoch} from {start}, in sync: {', '.join(isr)}"
+        case GapLearned(_, leader, start, end):
+            return f"{name} learns from {leader} that nothing is left from {start} to {end}"
         case LeaderResigned(_, epoch):
             return f"{name} stops leading epoch {epoch}"
         case IsrChanged(_, isr, joined):

@@ -11,6 +11,7 @@ from sim.trace import (
     Appended,
     Cleaned,
     Copied,
+    GapLearned,
     HighWatermarkMoved,
     IsrChanged,
     LeaderElected,
@@ -50,6 +51,7 @@ class Ledger(Book):
         self.handlers: dict[type, Callable[..., None]] = {
             Appended: self._appended,
             Copied: self._copied,
+            GapLearned: self._gap_learned,
             HighWatermarkMoved: self._high_watermark_moved,
             Cleaned: self._cleaned,
             Truncated: self._truncated,
@@ -155,6 +157,9 @@ class Ledger(Book):
                 if written[record.uid].record is not record:
                     self.altered.append(record)
             self._write(disk, batch, leader)
+
+    def _gap_learned(self, event: GapLearned) -> None:
+        self._gap(self.disks[event.replica], event.log_end_offset, self.disks.get(event.leader))
 
     def _write(self, disk: Disk, batch: Batch, leader: Disk | None) -> None:
         """Append the slots of a batch; offsets without a record inherit what `leader` knows."""

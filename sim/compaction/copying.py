@@ -46,7 +46,7 @@ class _Copier:
         self.mapped_from = reach.mapped_from
         self.latest_offset = reach.latest_offset
         last = next((s.batches[-1] for s in reversed(segments) if s.batches), None)
-        self.kept: Kept = plan.fix.keeps(Tail(last, plan.upper_bound))
+        self.kept: Kept = plan.fix.keeps(Tail(last, plan.upper_bound, plan.high_watermark))
         protected = self.kept.record_offset
         if protected is not None and protected >= plan.upper_bound:
             protected = None

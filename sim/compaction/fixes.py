@@ -17,10 +17,12 @@ class Tail(NamedTuple):
     Attributes:
         last_batch: The batch with the highest offsets of the whole log; None in an empty log.
         upper_bound: The pass covers offsets below it (exclusive).
+        high_watermark: The replica's own, which the upper bound does not exceed (exclusive).
     """
 
     last_batch: Batch | None
     upper_bound: int
+    high_watermark: int
 
 
 class Kept(NamedTuple):
@@ -46,6 +48,14 @@ class Fix(Protocol):
     def source(self) -> str:
         """The document that proposes it."""
 
+    @property
+    def persists_log_end(self) -> bool:
+        """True when the log end is never below what was cleaned, whatever the records say."""
+
+    @property
+    def announces_gaps(self) -> bool:
+        """True when a leader without records from an offset on says up to where there are none."""
+
     def keeps(self, tail: Tail) -> Kept:
         """What has to stay, given the end of the log and of the round."""
 
@@ -56,6 +66,8 @@ class NoFix:
 
     name: str = "none"
     source: str = "Kafka before KAFKA-17076"
+    persists_log_end: bool = False
+    announces_gaps: bool = False
 
     def keeps(self, tail: Tail) -> Kept:
         """Nothing."""
@@ -68,6 +80,8 @@ class LeoRetention:
 
     name: str = "leo_retention"
     source: str = "KIP-280, Special case where we need to retain LEO, option 1"
+    persists_log_end: bool = False
+    announces_gaps: bool = False
 
     def keeps(self, tail: Tail) -> Kept:
         """The last record of the log, or the last batch if it is empty already."""
@@ -85,11 +99,72 @@ class EmptyBatch:
 
     name: str = "empty_batch"
     source: str = "KIP-280, option 2; KAFKA-17076 (Cleaner.cleanInto)"
+    persists_log_end: bool = False
+    announces_gaps: bool = False
 
     def keeps(self, tail: Tail) -> Kept:
         """The batch that holds the last offset below the upper bound."""
         return Kept(batch_end=tail.upper_bound - 1)
 
 
-FIXES: dict[str, Fix] = {fix.name: fix for fix in (NoFix(), LeoRetention(), EmptyBatch())}
+@dataclass(frozen=True, slots=True)
+class EmptyBatchAtHighWatermark:
+    """As `empty_batch`, but only where the batch also ends at the high watermark: fewer of them."""
+
+    name: str = "empty_batch_at_hw"
+    source: str = "KAFKA-20452 (apache/kafka PR 22089)"
+    persists_log_end: bool = False
+    announces_gaps: bool = False
+
+    def keeps(self, tail: Tail) -> Kept:
+        """The batch that holds the last offset below the high watermark."""
+        return Kept(batch_end=tail.high_watermark - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class PersistedLogEnd:
+    """Nothing is kept; the end of what was cleaned is written down beside the records.
+
+    It keeps a replica from counting back after a restart. Nobody else learns of it.
+    """
+
+    name: str = "persisted_leo"
+    source: str = "etcd PR 17815: the scheduled compact revision bounds the current one from below"
+    persists_log_end: bool = True
+    announces_gaps: bool = False
+
+    def keeps(self, tail: Tail) -> Kept:
+        """Nothing."""
+        return Kept()
+
+
+@dataclass(frozen=True, slots=True)
+class GapFetch:
+    """Nothing is kept; a fetch that finds nothing is answered with the end of the gap.
+
+    The follower moves its log end there, and takes over the epochs that began in between; the
+    leader believes what the next fetch says.
+    """
+
+    name: str = "gap_fetch"
+    source: str = "this project: what an answer would have to say for nothing to be kept"
+    persists_log_end: bool = False
+    announces_gaps: bool = True
+
+    def keeps(self, tail: Tail) -> Kept:
+        """Nothing."""
+        return Kept()
+
+
+FIXES: dict[str, Fix] = {
+    fix.name: fix
+    for fix in (
+        NoFix(),
+        LeoRetention(),
+        EmptyBatch(),
+        EmptyBatchAtHighWatermark(),
+        PersistedLogEnd(),
+        GapFetch(),
+    )
+}
 """The registered fixes by name."""

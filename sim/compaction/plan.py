@@ -31,6 +31,7 @@ class CleaningPass:
             the base of a segment and never above the last stable offset.
         now_ms: The replica's clock in ms, taken once.
         delete_retention_ms: `delete.retention.ms`.
+        high_watermark: The replica's own; fixes may look at it (exclusive).
         last_records: What to keep of each active producer: its last batch stays, empty if need be.
         map_capacity: Most distinct keys of the dirty section that the map holds; None = no limit.
         given_map: Use this map instead of building one.
@@ -61,6 +62,7 @@ class CleaningPass:
     upper_bound: int
     now_ms: int
     delete_retention_ms: int
+    high_watermark: int
     last_records: Mapping[int, LastRecord] = field(default_factory=dict)
     map_capacity: int | None = None
     given_map: OffsetMap | None = None

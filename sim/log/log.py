@@ -237,8 +237,23 @@ class Log:
         self.producers = ProducerStates()
         self.epochs = LeaderEpochCache([] if epoch is None else [EpochEntry(epoch, offset)])
 
-    def recompute_log_end_offset(self) -> None:
-        """Derive the log end offset from the last surviving batch (`leo_source: last_record`)."""
+    def advance_to(self, offset: int) -> None:
+        """Move the log end up to `offset`: there is nothing in between.
+
+        A new active segment starts there, so that a restart finds the log end again.
+        """
+        self.log_end_offset = offset
+        if self.active.batches:
+            self.roll(now_ms=self.active.last_modified_ms)
+        else:
+            self.segments[-1] = Segment(offset, last_modified_ms=self.active.last_modified_ms)
+
+    def recompute_log_end_offset(self, *, at_least: int = 0) -> None:
+        """Derive the log end offset from the last surviving batch (`leo_source: last_record`).
+
+        It is not below `at_least`, for what is written down beside the records.
+        """
         last = self.last_batch()
-        self.log_end_offset = self.log_start_offset if last is None else last.last_offset + 1
+        found = self.log_start_offset if last is None else last.last_offset + 1
+        self.log_end_offset = max(found, at_least)
         self.high_watermark = min(self.high_watermark, self.log_end_offset)

@@ -139,6 +139,7 @@ def _plan(
         first_dirty_offset=step.first_dirty_offset,
         upper_bound=effective_bound(log.segments, step.upper_bound),
         now_ms=step.now_ms,
+        high_watermark=log.log_end_offset,
         delete_retention_ms=values.delete_retention_ms,
         last_records=log.producers.last_records(),
         map_capacity=step.map_capacity,

@@ -72,6 +72,7 @@ def clean_replica(
         upper_bound=upper_bound,
         now_ms=now_ms,
         delete_retention_ms=rules.delete_retention_ms,
+        high_watermark=log.high_watermark,
         last_records=log.producers.last_records() if keep_producers else {},
         map_capacity=map_capacity,
         rescan=rescan,
@@ -101,7 +102,7 @@ def _swap(replica: Replica, plan: CleaningPass, *, rules: Rules) -> Cleaned:
     replica.last_cleaning = (reached, plan.now_ms)
     _note_removed_tombstones(replica, result)
     if rules.leo_source == "last_record":
-        log.recompute_log_end_offset()
+        log.recompute_log_end_offset(at_least=reached if plan.fix.persists_log_end else 0)
         replica.first_dirty_offset = min(replica.first_dirty_offset, log.log_end_offset)
     return Cleaned(
         replica.name,

@@ -7,7 +7,7 @@ from sim.replication.replica import Replica, SnapshotDownload, truncate, wipe
 from sim.replication.retention import start_afresh
 from sim.replication.rules import Rules
 from sim.replication.snapshots import drop_download
-from sim.trace import Copied, Event, HighWatermarkMoved, Pushed
+from sim.trace import Copied, Event, GapLearned, HighWatermarkMoved, Pushed
 
 
 def fetch_request(follower: Replica, *, max_batches: int | None = None) -> FetchRequest:
@@ -64,6 +64,12 @@ def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: i
                 log.log_end_offset,
             )
         )
+    if response.gap_end > log.log_end_offset:
+        start = log.log_end_offset
+        log.advance_to(response.gap_end)
+        for epoch, start_offset in response.gap_epochs:
+            log.epochs.assign(epoch, start_offset)
+        events.append(GapLearned(follower.name, response.leader, start, response.gap_end))
     if rules.lag_guard == "reset_propagated":
         follower.removed_tombstone_end = max(
             follower.removed_tombstone_end, response.removed_tombstone_end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.compaction import FIXES
 from sim.log import Batch
 from sim.replication.messages import Answer, FetchRequest, FetchResponse
 from sim.replication.replica import Leadership, Replica
@@ -98,9 +99,9 @@ def answer_fetch(
     if rules.lag_guard != "none" and 0 < offset < leader.removed_tombstone_end:
         return FetchResponse(Answer.REBUILD, leader.name, epoch, offset), []
     batches = log.read(offset)
-    believed = (
-        log.log_end_offset if not batches and rules.follower_position == "read_end" else offset
-    )
+    says_gap = not batches and FIXES[rules.fix].announces_gaps
+    reads_end = not batches and rules.follower_position == "read_end" and not says_gap
+    believed = log.log_end_offset if reads_end else offset
     events = record_position(leader, request.follower, believed, rules=rules)
     if request.max_batches is not None:
         batches = batches[: request.max_batches]
@@ -116,7 +117,16 @@ def answer_fetch(
         leader.removed_tombstone_end,
         start,
     )
-    return response, events
+    return (_with_gap(response, leader) if says_gap else response), events
+
+
+def _with_gap(response: FetchResponse, leader: Replica) -> FetchResponse:
+    """Say that nothing is left from the fetch offset to the log end (`fix: gap_fetch`)."""
+    log, offset = leader.log, response.fetch_offset
+    if offset >= log.log_end_offset:
+        return response
+    epochs = tuple(entry for entry in log.epochs.entries if entry.start_offset >= offset)
+    return response._replace(gap_end=log.log_end_offset, gap_epochs=epochs)
 
 
 def _out_of_range(leader: Replica, epoch: int, offset: int) -> FetchResponse:

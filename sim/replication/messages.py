@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from sim.log import Batch, Record
-from sim.log.epochs import EpochEnd
+from sim.log.epochs import EpochEnd, EpochEntry
 from sim.replication.replica import SnapshotId
 
 
@@ -53,6 +53,8 @@ class FetchResponse(NamedTuple):
         diverging: With `DIVERGING`: where the leader's epoch ends.
         snapshot: With `SNAPSHOT`: what to fetch instead; None when the leader has none.
         removed_tombstone_end: The leader's, for `lag_guard: reset_propagated`.
+        gap_end: With `RECORDS` and no batches: nothing survives below it (exclusive); 0 = unsaid.
+        gap_epochs: The leader's epochs that start in the gap.
         log_start_offset: With `RECORDS` and `OUT_OF_RANGE`: the leader's.
     """
 
@@ -66,6 +68,8 @@ class FetchResponse(NamedTuple):
     snapshot: SnapshotId | None = None
     removed_tombstone_end: int = 0
     log_start_offset: int = 0
+    gap_end: int = 0
+    gap_epochs: tuple[EpochEntry, ...] = ()
 
 
 class FetchSnapshotRequest(NamedTuple):

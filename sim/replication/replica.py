@@ -158,15 +158,21 @@ def crash(replica: Replica, *, lost_batches: int = 0) -> list[Event]:
     return [ReplicaCrashed(replica.name, replica.log.log_end_offset, replica.log.high_watermark)]
 
 
-def restart(replica: Replica, *, leo_from_last_record: bool = False) -> list[Event]:
-    """Come back; a partly fetched snapshot is lost (KafkaMetadataLog.recoverSnapshots)."""
+def restart(
+    replica: Replica, *, leo_from_last_record: bool = False, log_end_persists: bool = False
+) -> list[Event]:
+    """Come back; a partly fetched snapshot is lost (KafkaMetadataLog.recoverSnapshots).
+
+    A log end that is derived from the last record is not below what was cleaned, if that persists.
+    """
     replica.up = True
     replica.download = None
     if replica.leadership is not None:
         replica.leadership.positions.clear()
     replica.log.reload_producers()
     if leo_from_last_record:
-        replica.log.recompute_log_end_offset()
+        cleaned = replica.first_dirty_offset if log_end_persists else 0
+        replica.log.recompute_log_end_offset(at_least=cleaned)
         _lower_checkpoints(replica)
     return [ReplicaRestarted(replica.name, replica.log.log_end_offset, replica.log.high_watermark)]
 

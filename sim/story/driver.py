@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sim.check import Checker
 from sim.check.checker import story_invariants
+from sim.compaction import FIXES
 from sim.compaction.strategies import encode_version
 from sim.log import Batch, Control, Record, control_batch, data_batch
 from sim.replication import Replica, elections, follower, leader, snapshots
@@ -284,7 +285,8 @@ class _Teller:
     def _restart(self, step: Step) -> None:
         from_records = self.rules.leo_source == "last_record"
         replica = self.replicas[step["replica"]]
-        self._emit(restart(replica, leo_from_last_record=from_records))
+        persists = FIXES[self.rules.fix].persists_log_end
+        self._emit(restart(replica, leo_from_last_record=from_records, log_end_persists=persists))
 
     def _wipe(self, step: Step) -> None:
         self._emit(wipe(self.replicas[step["replica"]], reason="its disk was replaced"))

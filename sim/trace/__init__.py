@@ -31,6 +31,7 @@ from sim.trace.logs import (
     Appended,
     Consumed,
     Copied,
+    GapLearned,
     HighWatermarkMoved,
     Pushed,
     Truncated,
@@ -53,6 +54,7 @@ __all__ = [
     "Copied",
     "Event",
     "FaultInjected",
+    "GapLearned",
     "HighWatermarkMoved",
     "IsrChanged",
     "LeaderElected",
@@ -88,6 +90,7 @@ Event = (
     | LeaderResigned
     | Appended
     | Copied
+    | GapLearned
     | Pushed
     | Truncated
     | HighWatermarkMoved

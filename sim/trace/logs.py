@@ -27,6 +27,18 @@ class Copied(NamedTuple):
     log_end_offset: int
 
 
+class GapLearned(NamedTuple):
+    """A follower was told that its leader holds nothing from its log end on up to another offset.
+
+    `fetch_offset` is its log end offset before, `log_end_offset` the one after.
+    """
+
+    replica: str
+    leader: str
+    fetch_offset: int
+    log_end_offset: int
+
+
 class Pushed(NamedTuple):
     """A follower appended a copy at an offset of its own choice (`follower_assigned`)."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.compaction import FIXES
 from sim.replication.elections import become_leader
 from sim.replication.leader import answer_fetch
 from sim.replication.messages import FetchRequest, FetchSnapshotRequest
@@ -108,7 +109,11 @@ class Node:
         self.heard_ms = self.world.clock.now_ms
         rules = self.world.rules
         self.world.tell(
-            restart(self.replica, leo_from_last_record=rules.leo_source == "last_record")
+            restart(
+                self.replica,
+                leo_from_last_record=rules.leo_source == "last_record",
+                log_end_persists=FIXES[rules.fix].persists_log_end,
+            )
         )
         self.fetcher.acknowledged = self.replica.log.log_end_offset
 

@@ -229,6 +229,7 @@ def plans(draw: st.DrawFn, log: Log) -> CleaningPass:
     return plan(
         first_dirty_offset=draw(st.one_of(st.just(0), st.integers(0, bound))),
         upper_bound=bound,
+        high_watermark=bound + draw(st.sampled_from([0, 0, 1, 2])),
         last_records=keep,
         **rules,
     )

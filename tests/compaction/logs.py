@@ -38,6 +38,7 @@ def plan(**changes: object) -> CleaningPass:
         "upper_bound": 1 << 40,
         "now_ms": 0,
         "delete_retention_ms": RETENTION_MS,
+        "high_watermark": 1 << 40,
     }
     return CleaningPass(**(arguments | changes))  # type: ignore[arg-type]
 

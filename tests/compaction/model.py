@@ -82,7 +82,9 @@ class Model:
         last = self.batches[-1] if self.batches else None
         if self.plan.fix.name == "empty_batch":
             return None, self.plan.upper_bound - 1
-        if self.plan.fix.name == "none" or last is None:
+        if self.plan.fix.name == "empty_batch_at_hw":
+            return None, self.plan.high_watermark - 1
+        if self.plan.fix.name != "leo_retention" or last is None:
             return None, None
         return (last.records[-1].offset if last.records else None), last.last_offset
 

@@ -25,7 +25,7 @@ def test_a_fix_is_found_by_its_name_and_names_its_source(name: str) -> None:
 
 @pytest.mark.parametrize("name", FIXES)
 def test_a_fix_has_nothing_to_keep_in_an_empty_log_but_the_end_of_its_round(name: str) -> None:
-    kept = FIXES[name].keeps(Tail(None, 0))
+    kept = FIXES[name].keeps(Tail(None, 0, 0))
 
     assert kept.record_offset is None
     assert kept.batch_end in (None, -1)
@@ -33,12 +33,14 @@ def test_a_fix_has_nothing_to_keep_in_an_empty_log_but_the_end_of_its_round(name
 
 def test_what_each_fix_keeps() -> None:
     last = batch(record(3, "k"), record(4, "k"))._replace(last_offset=6)
-    tail = Tail(last, 5)
+    tail = Tail(last, 5, 9)
 
     assert FIXES["none"].keeps(tail) == Kept()
     assert FIXES["leo_retention"].keeps(tail) == Kept(record_offset=4, batch_end=6)
-    assert FIXES["leo_retention"].keeps(Tail(last.emptied(), 5)) == Kept(batch_end=6)
+    assert FIXES["leo_retention"].keeps(Tail(last.emptied(), 5, 9)) == Kept(batch_end=6)
     assert FIXES["empty_batch"].keeps(tail) == Kept(batch_end=4)
+    assert FIXES["empty_batch_at_hw"].keeps(tail) == Kept(batch_end=8)
+    assert FIXES["persisted_leo"].keeps(tail) == FIXES["gap_fetch"].keeps(tail) == Kept()
 
 
 def test_an_emptied_batch_keeps_its_header_and_forgets_its_horizon() -> None:

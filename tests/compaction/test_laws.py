@@ -205,7 +205,8 @@ def test_the_fix_keeps_what_it_says(case: Case) -> None:
     left, _ = after(case)
 
     before = batches_of(case.segments)
-    kept = case.plan.fix.keeps(Tail(before[-1] if before else None, case.plan.upper_bound))
+    last = before[-1] if before else None
+    kept = case.plan.fix.keeps(Tail(last, case.plan.upper_bound, case.plan.high_watermark))
     if kept.record_offset is not None:
         assert kept.record_offset in offsets_of(left)
     if kept.batch_end in [b.last_offset for b in before]:
