@@ -1,0 +1,220 @@
+"""Every sentence of KIP-280 that promises something about the cleaner, one test each.
+
+The names of the sections stand in the docstrings. What PR 8103 made of it: test_strategies.py.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from sim.compaction import FIXES, STRATEGIES, map_capacity, strategy_for
+from sim.compaction.strategies import encode_version
+from sim.errors import BadInput
+from sim.log import Record, Segment
+from sim.replication import Rules
+from sim.scenario.load import load_scenario
+from tests.compaction.logs import batch, batches_of, offsets_of, passes, record, segment
+
+
+def with_headers(offset: int, *headers: tuple[str, bytes]) -> Record:
+    """A record of the key k with these headers, in this order."""
+    return record(offset, "k")._replace(headers=headers)
+
+
+def log_of(*records: Record) -> list[Segment]:
+    """A log of one segment, each record in a batch of its own."""
+    return [segment(*map(batch, records))]
+
+
+def left(*records: Record, strategy: str = "header", header: str | None = None) -> list[int]:
+    """Offsets that one pass with the full map leaves of a log of these records."""
+    found = passes(log_of(*records), 0, strategy=strategy_for(strategy, header=header))
+    return offsets_of(found.segments)
+
+
+# Which record wins.
+
+
+def test_compaction_is_by_offset_unless_something_else_is_asked_for() -> None:
+    """Public Interfaces, `compaction.strategy`: the default is offset. Compatibility: no impact."""
+    newer_by_header_and_time = record(0, "k", version=9, timestamp_ms=9)
+    records = newer_by_header_and_time, record(1, "k", version=1, timestamp_ms=1)
+
+    assert Rules().strategy == "offset"
+    assert left(*records, strategy=Rules().strategy) == [1]
+
+
+def test_the_three_strategies_disagree_about_one_log() -> None:
+    """Public Interfaces: offset, timestamp and header are the values."""
+    records = (
+        record(0, "k", version=9, timestamp_ms=2),
+        record(1, "k", version=2, timestamp_ms=9),
+        record(2, "k", version=1, timestamp_ms=1),
+    )
+
+    kept = {name: left(*records, strategy=name) for name in STRATEGIES}
+    assert kept == {"offset": [2], "timestamp": [1], "header": [0]}
+
+
+@pytest.mark.parametrize("strategy", ["timestamp", "header"])
+def test_of_equal_versions_the_higher_offset_stays(strategy: str) -> None:
+    """Proposed Changes: an equal version falls back to the offset."""
+    records = [record(offset, "k", version=5, timestamp_ms=5) for offset in range(3)]
+
+    assert left(*records, strategy=strategy) == [2]
+
+
+def test_without_the_header_in_any_record_the_offset_decides() -> None:
+    """Proposed Changes: both versions missing."""
+    assert left(record(0, "k"), record(1, "k")) == [1]
+
+
+@pytest.mark.parametrize(
+    ("records", "offset"),
+    [
+        ((record(0, "k", version=1), record(1, "k")), 0),
+        ((record(0, "k"), record(1, "k", version=1)), 1),
+        ((record(0, "k", version=-7), record(1, "k")), 0),
+    ],
+)
+def test_a_record_with_the_header_stays_and_one_without_goes(
+    records: tuple[Record, ...], offset: int
+) -> None:
+    """Proposed Changes: one version missing, whichever comes first and however low the other."""
+    assert left(*records) == [offset]
+
+
+def test_of_a_duplicated_header_the_last_occurrence_counts() -> None:
+    """Public Interfaces, `compaction.strategy.header`."""
+    high_then_low = with_headers(0, ("version", encode_version(9)), ("version", encode_version(1)))
+    low_then_high = with_headers(1, ("version", encode_version(1)), ("version", encode_version(9)))
+    middle = record(2, "k", version=5)
+
+    assert left(high_then_low, middle) == [2]
+    assert left(low_then_high, middle) == [1]
+
+
+@pytest.mark.parametrize("value", [b"", b"9", b"\0\0\0\x09", b"\0" * 8 + b"\x09"])
+def test_a_value_that_is_not_eight_bytes_is_a_missing_header(value: bytes) -> None:
+    """Proposed Changes: the version is a long, that is 8 bytes."""
+    assert left(record(0, "k", version=1), with_headers(1, ("version", value))) == [0]
+    assert left(record(0, "k"), with_headers(1, ("version", value))) == [1]
+
+
+def test_versions_compare_as_signed_longs_over_their_whole_range() -> None:
+    """Proposed Changes: a long; the lowest one is below 0 and still a version."""
+    versions = [0, -(1 << 63), (1 << 63) - 1, 1 << 56, -1]
+    records = [record(offset, "k", version=v) for offset, v in enumerate(versions)]
+
+    assert left(*records) == [2]
+    assert left(*records[:2]) == [0]
+
+
+def test_only_the_configured_header_is_read() -> None:
+    """Public Interfaces, `compaction.strategy.header`: the name of the header to read."""
+    by_sequence = with_headers(0, ("sequence", encode_version(9)), ("version", encode_version(1)))
+    by_version = with_headers(1, ("sequence", encode_version(1)), ("version", encode_version(9)))
+
+    assert left(by_sequence, by_version, header="sequence") == [0]
+    assert left(by_sequence, by_version, header="version") == [1]
+
+
+def test_keys_are_compared_each_with_itself() -> None:
+    """Proposed Changes: the version orders the records of one key."""
+    assert left(record(0, "a", version=1), record(1, "b", version=9)) == [0, 1]
+
+
+def test_a_tombstone_is_ordered_by_its_version_like_any_record() -> None:
+    """Proposed Changes: a late delete loses, a delete of a higher version wins."""
+    value, late = record(0, "k", version=5), record(1, "k", None, version=4)
+
+    assert left(value, late) == [0]
+    assert left(record(0, "k", None, version=5), record(1, "k", version=4)) == [0]
+
+
+# A later round.
+
+
+@pytest.mark.parametrize("strategy", ["timestamp", "header"])
+def test_a_late_record_loses_to_the_clean_winner_of_its_key(strategy: str) -> None:
+    """Proposed Changes: the winner stays; what a map of dirty keys cannot keep (PR 8103)."""
+    log = log_of(record(0, "k", version=5, timestamp_ms=5), record(1, "k", version=3))
+    second = {"first_dirty_offset": 1, "strategy": STRATEGIES[strategy]}
+
+    assert offsets_of(passes(log, 0, **second).segments) == [0]
+    assert offsets_of(passes(log, 0, full_map=False, **second).segments) == [0, 1]
+
+
+def test_the_log_end_record_stays_or_an_empty_batch_takes_its_place() -> None:
+    """Special case where we need to retain LEO: the two options."""
+    log = log_of(record(0, "k", version=5), record(1, "k", version=3))
+    kept = {}
+    for fix in ("none", "leo_retention", "empty_batch"):
+        found = passes(log, 0, fix=FIXES[fix], strategy=STRATEGIES["header"], upper_bound=2)
+        ends = [each.last_offset for each in batches_of(found.segments)]
+        kept[fix] = offsets_of(found.segments), ends
+
+    assert kept == {
+        "none": ([0], [0]),
+        "leo_retention": ([0, 1], [0, 1]),
+        "empty_batch": ([0], [0, 1]),
+    }
+
+
+# What it costs.
+
+
+def test_a_version_costs_eight_more_bytes_an_entry_of_the_offset_map() -> None:
+    """Proposed Changes, memory: 24 bytes a key by offset, 32 by version."""
+    buffer = 24 * 32 * 100
+    keys = {name: map_capacity(buffer, 1.0, each) for name, each in STRATEGIES.items()}
+
+    assert keys == {"offset": 3_200, "timestamp": 2_400, "header": 2_400}
+
+
+# The settings.
+
+
+def rules_in(folder: Path, text: str) -> Rules:
+    """The rules of a scenario file of these lines."""
+    path = folder / "x.yaml"
+    path.write_text(f"format: replog-scenario/1\n{text}", encoding="utf-8")
+    return load_scenario(path).rules
+
+
+BROKER = """broker:
+  log.cleaner.compaction.strategy: header
+  log.cleaner.compaction.strategy.header: sequence
+"""
+
+
+def test_the_brokers_strategy_is_the_default_of_its_topics(tmp_path: Path) -> None:
+    """Public Interfaces, `log.cleaner.compaction.strategy` and `….header`."""
+    rules = rules_in(tmp_path, BROKER)
+
+    assert (rules.strategy, rules.strategy_header) == ("header", "sequence")
+
+
+def test_a_topic_overrides_the_brokers_strategy_and_header_each_for_itself(tmp_path: Path) -> None:
+    """Public Interfaces, `compaction.strategy` and `compaction.strategy.header`."""
+    by_time = rules_in(tmp_path, BROKER + "topic: {compaction.strategy: timestamp}\n")
+    other = rules_in(tmp_path, BROKER + "topic: {compaction.strategy.header: lsn}\n")
+
+    assert by_time.strategy == "timestamp"
+    assert (other.strategy, other.strategy_header) == ("header", "lsn")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "topic: {compaction.strategy: newest}\n",
+        "topic: {compaction.strategy: Header}\n",
+        "broker: {log.cleaner.compaction.strategy: newest}\n",
+    ],
+)
+def test_an_unknown_strategy_is_refused_and_the_known_ones_are_named(
+    tmp_path: Path, text: str
+) -> None:
+    """Public Interfaces: valid values."""
+    with pytest.raises(BadInput, match=r"x\.yaml:2: .*offset.*timestamp.*header"):
+        rules_in(tmp_path, text)
