@@ -1,0 +1,127 @@
+"""KIP-87's formats: a claim for each sentence of its Proposed Changes and its Migration Plan."""
+
+import pytest
+
+from sim.compaction import TOMBSTONE_MARKS
+from sim.errors import BadInput
+from sim.log import Record, data_batch
+from sim.log.formats import (
+    check_allowed,
+    converted_size,
+    down_convert,
+    is_tombstone,
+    serve,
+    stored,
+    up_convert,
+)
+
+VALUE = Record(0, "k", "v")
+NULL = Record(1, "k", None)
+DELETE = Record(2, "k", "deleted by the owner", flagged=True)
+PLAIN_DELETE = Record(3, "k", None, flagged=True)
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_before_magic_2_the_null_value_is_used_for_compaction(magic: int) -> None:
+    assert [is_tombstone(r, magic=magic) for r in (VALUE, NULL, DELETE, PLAIN_DELETE)] == [
+        False,
+        True,
+        False,
+        True,
+    ]
+
+
+def test_at_magic_2_the_tombstone_bit_is_used_for_compaction() -> None:
+    assert [is_tombstone(r, magic=2) for r in (VALUE, NULL, DELETE, PLAIN_DELETE)] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+
+
+@pytest.mark.parametrize(("magic", "mark"), [(0, "null_value"), (1, "null_value"), (2, "flag")])
+def test_the_cleaners_marks_are_those_of_the_formats(magic: int, mark: str) -> None:
+    for record in (VALUE, NULL, DELETE, PLAIN_DELETE):
+        assert TOMBSTONE_MARKS[mark](record) == is_tombstone(record, magic=magic)
+
+
+def test_a_null_value_that_is_no_tombstone_is_not_allowed_at_magic_2() -> None:
+    with pytest.raises(BadInput, match="'k': a null value without the tombstone flag"):
+        check_allowed(NULL, magic=2)
+    for record in (VALUE, DELETE, PLAIN_DELETE):
+        check_allowed(record, magic=2)
+    check_allowed(NULL, magic=1)
+
+
+def test_down_conversion_makes_a_tombstones_value_null() -> None:
+    assert down_convert(DELETE) == Record(2, "k", None)
+    assert down_convert(VALUE) == VALUE
+
+
+def test_a_delete_stays_a_delete_both_ways() -> None:
+    for record in (VALUE, DELETE, PLAIN_DELETE):
+        down = down_convert(record)
+        assert is_tombstone(down, magic=1) == is_tombstone(record, magic=2)
+        assert is_tombstone(up_convert(down), magic=2) == is_tombstone(record, magic=2)
+
+
+def test_a_value_lost_on_the_way_down_does_not_come_back() -> None:
+    assert up_convert(down_convert(DELETE)) == DELETE._replace(value=None)
+
+
+def test_a_broker_of_the_old_message_format_nulls_the_tombstones_of_new_producers() -> None:
+    assert stored(DELETE, produced=2, message_format=1) == Record(2, "k", None)
+    assert stored(DELETE, produced=2, message_format=2) == DELETE
+
+
+def test_an_old_producers_null_is_flagged_by_a_broker_of_the_new_message_format() -> None:
+    assert stored(NULL, produced=1, message_format=2) == NULL._replace(flagged=True)
+    assert stored(NULL, produced=1, message_format=1) == NULL
+
+
+def test_what_is_not_allowed_is_not_stored() -> None:
+    with pytest.raises(BadInput):
+        stored(NULL, produced=2, message_format=2)
+
+
+def test_an_old_consumer_loses_the_value_and_the_broker_its_zero_copy() -> None:
+    batches = [
+        data_batch((VALUE, VALUE._replace(offset=1)), epoch=1),
+        data_batch((DELETE, PLAIN_DELETE), epoch=1),
+    ]
+    served = serve(batches, message_format=2, client=2)
+
+    assert [record.value for record in served.records] == ["v", "v", None, None]
+    assert served.converted_bytes == sum(batch.size_bytes for batch in batches)
+    assert served.values_lost == (2,)
+
+
+@pytest.mark.parametrize(("message_format", "client"), [(1, 2), (1, 3), (2, 3), (0, 3)])
+def test_zero_copy_stays_when_the_consumer_knows_the_format(
+    message_format: int, client: int
+) -> None:
+    served = serve([data_batch((DELETE,), epoch=1)], message_format=message_format, client=client)
+
+    assert served == ((DELETE,), 0, ())
+
+
+def test_conversion_makes_a_batch_smaller_by_the_values_it_loses() -> None:
+    lossy, lossless = data_batch((DELETE,), epoch=1), data_batch((VALUE,), epoch=1)
+
+    assert lossy.size_bytes - converted_size(lossy) == len("deleted by the owner")
+    assert converted_size(lossless) == lossless.size_bytes
+
+
+def test_a_topic_that_is_not_compacted_keeps_and_shows_the_flag() -> None:
+    """What is stored does not depend on the topic's clean-up, and a reader asks the record."""
+    kept = stored(DELETE, produced=2, message_format=2)
+
+    assert (kept.value, is_tombstone(kept, magic=2)) == ("deleted by the owner", True)
+
+
+def test_unknown_formats_and_clients_are_refused() -> None:
+    with pytest.raises(BadInput, match="magic 3; allowed: 0, 1, 2"):
+        is_tombstone(VALUE, magic=3)
+    with pytest.raises(BadInput, match="version 4; allowed: 2, 3"):
+        serve([], message_format=2, client=4)
