@@ -10,6 +10,7 @@ from sim.sentences import describe
 from sim.trace import (
     Appended,
     Cleaned,
+    CleaningFailed,
     Consumed,
     Copied,
     Event,
@@ -35,6 +36,7 @@ BEATEN = 2
 """So many of the records that the one in question beat belong to its story: the last ones."""
 
 _TURNING_POINTS = (
+    CleaningFailed,
     LeaderElected,
     LeaderResigned,
     Truncated,

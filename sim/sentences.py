@@ -9,6 +9,7 @@ from sim.trace import (
     Appended,
     Cleaned,
     CleanerLooked,
+    CleaningFailed,
     Consumed,
     Copied,
     Event,
@@ -119,6 +120,8 @@ def _of_a_replica(event: Event) -> str | None:
             return f"{name} joins with an empty log"
         case ReplicaCrashed(_, end, _):
             return f"{name} crashes, log end {end}"
+        case CleaningFailed(_, offset):
+            return f"{name} cannot read the version at {offset}: no more cleaning before a restart"
         case ReplicaRestarted(_, end, _):
             return f"{name} is back, log end {end}"
         case ReplicaWiped(_, reason):

@@ -193,6 +193,10 @@ def test_of_a_long_story_the_beginning_is_left_out() -> None:
         ),
         (trace.SnapshotInstalled("r3", 7, 1, (), 2, 2, False), "r3 installs snapshot (7, 1)"),
         (trace.PrefixDeleted("r1", 7, 9), "r1 starts its log at 7"),
+        (
+            trace.CleaningFailed("r1", 3),
+            "r1 cannot read the version at 3: no more cleaning before a restart",
+        ),
         (trace.RemovalBoundMoved("r1", 7), "r1 may remove tombstones and markers below 7"),
         (trace.ReplicaWiped("r1", "a new disk"), "r1 loses its log: a new disk"),
         (trace.Quiesced("r1", True), "the cluster is at rest and in sync"),

@@ -8,7 +8,13 @@ from sim.compaction.fixes import FIXES, Fix
 from sim.compaction.fold import fold
 from sim.compaction.offset_map import OffsetMap, map_capacity
 from sim.compaction.plan import Cleaning, CleaningPass
-from sim.compaction.strategies import STRATEGIES, Strategy, strategy_for
+from sim.compaction.strategies import (
+    STRATEGIES,
+    Strategy,
+    UnreadableVersion,
+    strategy_for,
+    unmapped_version,
+)
 from sim.compaction.tombstones import TOMBSTONE_MARKS, TOMBSTONE_REMOVALS, TombstoneRemoval
 
 __all__ = [
@@ -22,8 +28,10 @@ __all__ = [
     "OffsetMap",
     "Strategy",
     "TombstoneRemoval",
+    "UnreadableVersion",
     "clean",
     "fold",
     "map_capacity",
     "strategy_for",
+    "unmapped_version",
 ]

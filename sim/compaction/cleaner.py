@@ -19,6 +19,9 @@ def clean(segments: Sequence[Segment], plan: CleaningPass) -> Cleaning:
 
     The segments covered are all from the first one to the one that holds the map's last offset; the
     arguments are left untouched. A pass into whose map nothing can enter changes nothing.
+
+    Raises:
+        UnreadableVersion: Only with a strategy that says so; nothing was changed.
     """
     reach = plan.given_map or _map_of(segments, plan)
     if reach.latest_offset < 0:
@@ -39,5 +42,6 @@ def _map_of(segments: Sequence[Segment], plan: CleaningPass) -> OffsetMap:
             first_dirty_offset=plan.first_dirty_offset,
             upper_bound=plan.upper_bound,
             capacity=plan.map_capacity,
+            reads_all=plan.unmapped_version is not None,
         ),
     )

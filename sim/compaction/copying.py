@@ -186,13 +186,14 @@ class _Copier:
         return self._finish(batch, records, stamp=stamp)
 
     def _decide(self, batch: Batch, records: tuple[Record, ...]) -> tuple[list[Record], bool]:
-        """Record by record: superseded, unkeyed, an expired tombstone, or kept.
+        """Record by record: superseded, unkeyed, below no version, an expired tombstone, or kept.
 
         Returns those kept, and whether a tombstone is among them.
         """
         winner_of, mapped_from = self.winners.get, self.mapped_from
         is_tombstone, protected = self.plan.is_tombstone, self.result.protected_offset
         supersede = self.result.removed["superseded"].append
+        unmapped, version_of = self.plan.unmapped_version, self.plan.strategy.version
         kept: list[Record] = []
         stamp = False
         for record in records:
@@ -211,6 +212,8 @@ class _Copier:
                 supersede(record)
             elif key is None:
                 self.result.removed["no key"].append(record)
+            elif unmapped is not None and winner is None and version_of(record) < unmapped:
+                self.result.removed["unmapped"].append(record)
             elif not is_tombstone(record):
                 kept.append(record)
             elif self._tombstone_may_go(record, batch):

@@ -52,6 +52,7 @@ class MapRange:
         first_dirty_offset: Start of the dirty section (inclusive).
         upper_bound: Its end (exclusive).
         capacity: Most distinct keys of the dirty section; None = no limit.
+        reads_all: True = the version of a key's first record is read, too, and may be unreadable.
     """
 
     strategy: Strategy
@@ -59,6 +60,7 @@ class MapRange:
     first_dirty_offset: int
     upper_bound: int
     capacity: int | None = None
+    reads_all: bool = False
 
 
 def build_map(segments: Sequence[Segment], wanted: MapRange) -> OffsetMap:
@@ -104,6 +106,8 @@ def _put_all(
                     known = winners.get(key)
                     if known is None or version_of(record) > version_of(known):
                         winners[key] = record
+                    if known is None and wanted.reads_all:
+                        version_of(record)
 
 
 def _put_until_full(
@@ -147,4 +151,6 @@ def _put(built: OffsetMap, batch: Batch, wanted: MapRange, keys: set[str]) -> bo
         known = winners.get(key)
         if known is None or version_of(record) > version_of(known):
             winners[key] = record
+        if known is None and wanted.reads_all:
+            version_of(record)
     return True

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from sim.compaction.fixes import Fix
 from sim.compaction.offset_map import OffsetMap
-from sim.compaction.strategies import Strategy
+from sim.compaction.strategies import Strategy, Version
 from sim.compaction.tombstones import TombstoneMark, TombstoneRemoval
 from sim.log import LastRecord, Record, Segment
 from sim.trace import Removal
 
-REASONS = ("superseded", "tombstone", "aborted", "marker", "no key")
+REASONS = ("superseded", "tombstone", "aborted", "marker", "no key", "unmapped")
 """Why a pass takes a record away."""
 
 
@@ -51,6 +51,8 @@ class CleaningPass:
             segments' own times; None = use those.
         last_cleaning: (end offset exclusive, time in ms) of the last finished pass, for
             `cleaning_checkpoint`; None = there was none.
+        unmapped_version: A record whose key is not in the map goes when its version is below, and
+            every version is read, whether or not there is another to compare; None = neither.
     """
 
     strategy: Strategy
@@ -77,6 +79,7 @@ class CleaningPass:
     legacy_horizon_ms: int | None = None
     legacy_last_modified: tuple[tuple[int, int, int], ...] | None = None
     last_cleaning: tuple[int, int] | None = None
+    unmapped_version: Version | None = None
 
 
 @dataclass(slots=True)

@@ -111,6 +111,44 @@ class VarintHeaderStrategy:
         return (-1, record.offset)
 
 
+class UnreadableVersion(ValueError):
+    """A version header that stops a cleaning pass, since nobody expected it; has its `offset`."""
+
+    def __init__(self, offset: int) -> None:
+        """The header of the record at `offset` cannot be read."""
+        super().__init__(f"the version header at offset {offset} ends before its number does")
+        self.offset = offset
+
+
+@dataclass(frozen=True, slots=True)
+class UncheckedVarintHeaderStrategy:
+    """The header strategy as it was merged into a fork: the varint as it is, nothing checked.
+
+    The header is found as in PR 8103. Any number counts, a negative one as well, and a record
+    without the header has version -1: it beats those below. What is no number stops the pass.
+    """
+
+    header: str = "version"
+    name: str = "header"
+    source: str = "microsoft/kafka PR 45 (4e9967880), SkimpyOffsetMap.extractVersion"
+    latest_wins: bool = False
+
+    def version(self, record: Record) -> Version:
+        """(number, offset); -1 without the header.
+
+        Raises:
+            UnreadableVersion: The header's value is no variable-length integer.
+        """
+        wanted = self.header.strip().casefold()
+        for name, value in record.headers:
+            if value and name.strip().casefold() == wanted:
+                found = decode_varint(value)
+                if found is None:
+                    raise UnreadableVersion(record.offset)
+                return (found, record.offset)
+        return (-1, record.offset)
+
+
 MAX_VARINT_BYTES = 10
 
 
@@ -153,8 +191,19 @@ STRATEGIES: dict[str, Strategy] = {
 HEADER_FORMS: dict[str, Callable[[str], Strategy]] = {
     "last_long": HeaderStrategy,
     "first_varint": VarintHeaderStrategy,
+    "unchecked_varint": UncheckedVarintHeaderStrategy,
 }
 """How the header strategy reads a version, by value of the `header_form` rule."""
+
+_UNMAPPED: dict[str, Version] = {"unchecked_varint": (-1, -1)}
+
+
+def unmapped_version(name: str, header_form: str) -> Version | None:
+    """What a record must not be below whose key is not in the map; None = it stays in any case.
+
+    The fork takes -1 for the version of a key that it does not find (SkimpyOffsetMap.getVersion).
+    """
+    return _UNMAPPED.get(header_form) if name == "header" else None
 
 
 def strategy_for(

@@ -18,6 +18,7 @@ REASONS = {
     "aborted": "aborted",
     "marker": "marker past its horizon",
     "no key": "no key",
+    "unmapped": "version below that of a missing key",
 }
 """Why a record went, in the words of a log file; superseded ones name their winner."""
 
@@ -92,6 +93,7 @@ def batch_answer(batch: Batch, segment: int) -> Answer:
 def pass_answer(done: PassDone) -> Answer:
     """What one pass did."""
     cleaning = done.cleaning
+    failed = {} if done.failed_at is None else {"failed_at": done.failed_at}
     return {
         "effective_upper_bound": done.plan.upper_bound,
         "next_dirty_offset": cleaning.next_dirty_offset,
@@ -99,6 +101,7 @@ def pass_answer(done: PassDone) -> Answer:
         "messages_written": cleaning.messages_written,
         "invalid_messages": len(cleaning.removed["no key"]),
         "removed": removed(cleaning),
+        **failed,
     }
 
 

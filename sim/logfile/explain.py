@@ -63,6 +63,8 @@ def _why_gone(trail: Trail, life: Life, gone_in: Pass) -> str:
     by = f"step {gone_in.number} removed it"
     if removal.reason == "superseded":
         return f"{by}: superseded by {removal.winner_offset}"
+    if removal.reason == "unmapped":
+        return f"{by}: {REASONS[removal.reason]}, and no record of its key was in the map"
     if removal.reason == "aborted":
         aborted = trail.abort_of(life)
         told = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sim.compaction import (
     FIXES,
@@ -12,8 +12,10 @@ from sim.compaction import (
     Cleaning,
     CleaningPass,
     OffsetMap,
+    UnreadableVersion,
     clean,
     strategy_for,
+    unmapped_version,
 )
 from sim.log import Log, Record, Segment
 from sim.log.producers import SentBatch, advance_sequence
@@ -29,10 +31,13 @@ class PassDone:
     Attributes:
         plan: What the cleaner was given.
         cleaning: What it did.
+        failed_at: Offset of the version header that no pass gets beyond before the log is loaded
+            again; None = the pass was run.
     """
 
     plan: CleaningPass
     cleaning: Cleaning
+    failed_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +63,14 @@ def play(file: LogFile) -> Iterator[StepDone]:
     """Do the steps of a log file in order; look at the log before asking for the next one."""
     log = log_of(file)
     cleaned: tuple[int, int] | None = None
+    failed_at: int | None = None
     for number, step in enumerate(file.steps, start=1):
         done, repeated = None, None
         if isinstance(step, Clean):
-            done = _clean(log, step, file.rules, cleaned)
-            cleaned = (done.cleaning.next_dirty_offset, step.now_ms)
+            done = _clean(log, step, file.rules, cleaned, failed_at)
+            failed_at = done.failed_at
+            if failed_at is None:
+                cleaned = (done.cleaning.next_dirty_offset, step.now_ms)
         elif isinstance(step, Append):
             for batch in step.batches:
                 log.append(batch, now_ms=0)
@@ -72,6 +80,7 @@ def play(file: LogFile) -> Iterator[StepDone]:
             _roll(log)
         elif isinstance(step, Reload):
             log.producers.rebuild(log.batches())
+            failed_at = None
         elif isinstance(step, ProduceDuplicate):
             repeated = _repeated(log, step)
         yield StepDone(number, step, log, done, repeated)
@@ -108,19 +117,26 @@ def _repeated(log: Log, step: ProduceDuplicate) -> SentBatch | None:
 
 
 def _clean(
-    log: Log, step: Clean, rules: LogRules, last_cleaning: tuple[int, int] | None
+    log: Log,
+    step: Clean,
+    rules: LogRules,
+    last_cleaning: tuple[int, int] | None,
+    failed_at: int | None,
 ) -> PassDone:
-    """Run one pass and swap its segments in."""
+    """Run one pass and swap its segments in, unless an earlier one failed."""
     for segment in log.segments:
         known = rules.last_modified_ms
         segment.last_modified_ms = step.now_ms if known is None else known
     plan = _plan(log, step, rules, last_cleaning)
+    nothing = PassDone(plan, Cleaning([], 0, step.first_dirty_offset), failed_at)
     covers = any(segment.base_offset < plan.upper_bound for segment in log.segments)
-    if covers:
+    if failed_at is not None or not covers:
+        return nothing
+    try:
         cleaning = clean(log.segments, plan)
-        log.replace_segments(cleaning.replaced, cleaning.segments)
-    else:
-        cleaning = Cleaning([], 0, step.first_dirty_offset)
+    except UnreadableVersion as failure:
+        return replace(nothing, failed_at=failure.offset)
+    log.replace_segments(cleaning.replaced, cleaning.segments)
     return PassDone(plan, cleaning)
 
 
@@ -151,6 +167,7 @@ def _plan(
         group_empty_segments=values.empty_segments == "joined",
         legacy_horizon_ms=_legacy_horizon_ms(log, step, values.delete_retention_ms),
         last_cleaning=last_cleaning,
+        unmapped_version=unmapped_version(values.strategy, values.header_form),
     )
 
 

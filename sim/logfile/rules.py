@@ -40,7 +40,11 @@ LAST_MODIFIED = "segment_last_modified_ms"
 ALLOWED = ("preset", "strategy", "header_key", *_PLAIN[1:], LAST_MODIFIED)
 """Every rule that may stand in a log file."""
 
-_ENCODERS = {"last_long": encode_version, "first_varint": encode_varint}
+_ENCODERS = {
+    "last_long": encode_version,
+    "first_varint": encode_varint,
+    "unchecked_varint": encode_varint,
+}
 assert _ENCODERS.keys() == HEADER_FORMS.keys()
 
 

@@ -31,6 +31,11 @@ def log_lines(number: int, step: Step, told: dict[str, Any]) -> Iterator[str]:
             f"{told['next_dirty_offset']}"
             + (f", without a key {told['invalid_messages']}" if told["invalid_messages"] else "")
         )
+        if "failed_at" in told:
+            yield (
+                f"  failed: the version header at offset {told['failed_at']} cannot be read; no "
+                "pass is run before a reload"
+            )
         for reason, offsets in _by_reason(told["removed"]).items():
             yield f"  removed {_listed(offsets)}: {reason}"
     if isinstance(step, ProduceDuplicate):

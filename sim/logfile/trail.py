@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sim.compaction import TOMBSTONE_MARKS, Cleaning, CleaningPass, strategy_for
-from sim.compaction.strategies import Strategy
+from sim.compaction import (
+    TOMBSTONE_MARKS,
+    Cleaning,
+    CleaningPass,
+    UnreadableVersion,
+    strategy_for,
+)
+from sim.compaction.strategies import Strategy, Version
 from sim.compaction.tombstones import record_horizon
 from sim.log import AbortedTransaction, Batch, Log, Record
 from sim.logfile.file import LogFile
@@ -117,7 +123,13 @@ class Trail:
         there = [
             life for life in self.lives.values() if life.removal is None and not self.abort_of(life)
         ]
-        return max(there, key=lambda life: self.strategy.version(life.record), default=None)
+        return max(there, key=lambda life: self._version(life.record), default=None)
+
+    def _version(self, record: Record) -> Version:
+        try:
+            return self.strategy.version(record)
+        except UnreadableVersion:
+            return (-1, record.offset)
 
     def passes_since(self, life: Life) -> list[Pass]:
         """The passes that were run while it was there, but not the one that took it away."""

@@ -8,12 +8,14 @@ from sim.compaction import (
     TOMBSTONE_REMOVALS,
     Cleaning,
     CleaningPass,
+    UnreadableVersion,
     clean,
     strategy_for,
+    unmapped_version,
 )
 from sim.replication.replica import Replica
 from sim.replication.rules import Rules
-from sim.trace import Cleaned, Event
+from sim.trace import Cleaned, CleaningFailed, Event
 
 
 def stable_offset(replica: Replica, *, rules: Rules) -> int:
@@ -44,6 +46,9 @@ def clean_replica(
 ) -> list[Event]:
     """Run one pass over everything below `upper_bound` (exclusive) and swap the result in.
 
+    A pass that fails changes nothing, and the log is uncleanable until the replica restarts
+    (LogCleanerManager.markPartitionUncleanable, KAFKA-7215): no more passes, and no events.
+
     Args:
         replica: Whose log.
         rules: Strategy, fix, removal rule and the rest.
@@ -58,6 +63,8 @@ def clean_replica(
         legacy_horizon_ms: The horizon of `last_modified`, in ms.
         legacy_last_modified: See CleaningPass.
     """
+    if replica.uncleanable:
+        return []
     log = replica.log
     limit = replica.removal_bound if rules.tombstone_removal == "coordinated" else removal_limit
     plan = CleaningPass(
@@ -86,8 +93,13 @@ def clean_replica(
         legacy_last_modified=legacy_last_modified,
         segment_bytes=log.config.segment_bytes,
         last_cleaning=replica.last_cleaning,
+        unmapped_version=unmapped_version(rules.strategy, rules.header_form),
     )
-    return [_swap(replica, plan, rules=rules)]
+    try:
+        return [_swap(replica, plan, rules=rules)]
+    except UnreadableVersion as failure:
+        replica.uncleanable = True
+        return [CleaningFailed(replica.name, failure.offset)]
 
 
 def _swap(replica: Replica, plan: CleaningPass, *, rules: Rules) -> Cleaned:

@@ -79,7 +79,7 @@ PRESETS: dict[str, Preset] = {
             {
                 **_KAFKA,
                 "strategy": "header",
-                "header_form": "first_varint",
+                "header_form": "unchecked_varint",
                 "tombstone_removal": "last_modified",
                 "marker_lookup": "by_key",
                 "empty_segments": "in_range",

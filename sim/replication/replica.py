@@ -73,6 +73,7 @@ class Replica:
         cleanly_compacted_offset: What it reports to the coordinator (MCCO, exclusive).
         removal_bound: Coordinated removal: tombstones and markers below may go (MTRO, exclusive).
         removed_tombstone_end: One above the highest tombstone it removed, or learnt was removed.
+        uncleanable: A pass failed; there are no more until it restarts.
         snapshots: Its snapshots by id, oldest first.
         download: The snapshot it is fetching, if any.
     """
@@ -89,6 +90,7 @@ class Replica:
         "removal_bound",
         "removed_tombstone_end",
         "snapshots",
+        "uncleanable",
         "up",
     )
 
@@ -104,6 +106,7 @@ class Replica:
         self.cleanly_compacted_offset = 0
         self.removal_bound = 0
         self.removed_tombstone_end = 0
+        self.uncleanable = False
         self.snapshots: dict[SnapshotId, Snapshot] = {}
         self.download: SnapshotDownload | None = None
 
@@ -167,6 +170,7 @@ def restart(
     """
     replica.up = True
     replica.download = None
+    replica.uncleanable = False
     if replica.leadership is not None:
         replica.leadership.positions.clear()
     replica.log.reload_producers()

@@ -108,8 +108,8 @@ RULES: dict[str, RuleSpec] = {
         RuleSpec(
             "header_form",
             tuple(HEADER_FORMS),
-            "the last header of exactly that name, 8 bytes; or the first loosely named, a varint",
-            "KIP-280, compaction.strategy.header; apache/kafka PR 8103",
+            "last header of that very name, 8 bytes; first so named, varint above 0; or any varint",
+            "KIP-280, compaction.strategy.header; apache/kafka PR 8103; microsoft/kafka PR 45",
         ),
         RuleSpec(
             "fix",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from sim.trace.cleaning import (
     Cleaned,
     CleanerLooked,
+    CleaningFailed,
     LogStartedAfresh,
     LogStartMoved,
     Removal,
@@ -50,6 +51,7 @@ __all__ = [
     "Appended",
     "Cleaned",
     "CleanerLooked",
+    "CleaningFailed",
     "Consumed",
     "Copied",
     "Event",
@@ -98,6 +100,7 @@ Event = (
     | IsrChanged
     | Cleaned
     | CleanerLooked
+    | CleaningFailed
     | SnapshotTaken
     | SnapshotDeleted
     | PrefixDeleted

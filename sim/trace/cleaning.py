@@ -57,6 +57,13 @@ class Cleaned(NamedTuple):
     partial: bool = False
 
 
+class CleaningFailed(NamedTuple):
+    """A pass met a version header at `offset` that it cannot read; the log stays as it was."""
+
+    replica: str
+    offset: int
+
+
 class CleanerLooked(NamedTuple):
     """A cleaner with `max.compaction.lag.ms` looked at its log and chose to clean it, or not.
 

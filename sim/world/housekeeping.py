@@ -138,9 +138,11 @@ class Housekeeper:
             return False
         events = self._clean(bound, rescan=True)
         node.world.tell(events)
-        cleaned = events[0]
-        assert isinstance(cleaned, Cleaned)
-        return bool(cleaned.removals or cleaned.emptied or cleaned.dropped or cleaned.horizons)
+        return any(
+            isinstance(event, Cleaned)
+            and bool(event.removals or event.emptied or event.dropped or event.horizons)
+            for event in events
+        )
 
     def _clean(self, upper_bound: int, *, rescan: bool = False) -> list[Event]:
         node = self._node

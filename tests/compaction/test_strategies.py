@@ -4,10 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.compaction import STRATEGIES, Strategy, strategy_for
+from sim.compaction import (
+    STRATEGIES,
+    Strategy,
+    UnreadableVersion,
+    clean,
+    strategy_for,
+    unmapped_version,
+)
 from sim.compaction.strategies import HEADER_FORMS, decode_varint, encode_varint, encode_version
 from sim.log import Record
-from tests.compaction.logs import record
+from tests.compaction.logs import batch, offsets_of, plan, record, segment, whole
 
 HEADER = STRATEGIES["header"]
 VARINT = strategy_for("header", header_form="first_varint")
@@ -164,7 +171,7 @@ def test_the_two_forms_of_the_header_strategy_disagree() -> None:
     twice = headers(("version", encode_varint(4)), ("version", encode_version(2)))
 
     assert (HEADER.version(twice), VARINT.version(twice)) == ((1, 2, 0), (4, 0))
-    assert set(HEADER_FORMS) == {"last_long", "first_varint"}
+    assert set(HEADER_FORMS) == {"last_long", "first_varint", "unchecked_varint"}
     assert strategy_for("header", header="lsn", header_form="first_varint").version(
         headers(("LSN", encode_varint(3)))
     ) == (3, 0)
@@ -178,3 +185,52 @@ def test_a_varint_reads_back_whatever_follows_it(number: int, rest: bytes) -> No
 @pytest.mark.parametrize("value", [b"", b"\x80", b"\x80" * 10, b"\xff" * 11])
 def test_a_varint_without_an_end_is_none(value: bytes) -> None:
     assert decode_varint(value) is None
+
+
+# The form of the fork.
+
+FORK = strategy_for("header", header_form="unchecked_varint")
+
+
+@pytest.mark.parametrize("number", [7, 0, -1, -7])
+def test_the_fork_took_any_number_for_a_version(number: int) -> None:
+    assert FORK.version(headers((" VERSION ", encode_varint(number)))) == (number, 0)
+
+
+def test_the_fork_let_a_missing_version_beat_one_below_minus_one() -> None:
+    late = headers(("version", encode_varint(-2)))._replace(offset=9)
+
+    assert FORK.version(late) < FORK.version(headers())
+
+
+@pytest.mark.parametrize("value", [b"\x80", b"\xff" * 8, b"\x80" * 11])
+def test_the_fork_stopped_at_a_header_that_is_no_number(value: bytes) -> None:
+    with pytest.raises(UnreadableVersion, match="the version header at offset 0 ends before"):
+        FORK.version(headers(("version", value)))
+
+
+@pytest.mark.parametrize("capacity", [None, 9])
+def test_a_header_that_is_no_number_stops_a_pass_even_if_its_key_has_one_record(
+    capacity: int | None,
+) -> None:
+    log = [segment(batch(headers(("version", b"\x80"))))]
+    floor = unmapped_version("header", "unchecked_varint")
+
+    with pytest.raises(UnreadableVersion):
+        clean(log, plan(strategy=FORK, unmapped_version=floor, map_capacity=capacity))
+
+
+@pytest.mark.parametrize(("number", "left"), [(-5, [1]), (-1, [0, 1]), (1, [0, 1])])
+def test_the_fork_dropped_a_key_it_did_not_find_below_minus_one(
+    number: int, left: list[int]
+) -> None:
+    """Clean since an earlier round, so that a map of dirty keys does not know it."""
+    log = [segment(batch(headers(("version", encode_varint(number)))), batch(record(1, "z")))]
+    floor = unmapped_version("header", "unchecked_varint")
+    result = clean(
+        log, plan(strategy=FORK, unmapped_version=floor, full_map=False, first_dirty_offset=1)
+    )
+
+    assert offsets_of(whole(log, result)) == left
+    assert unmapped_version("header", "first_varint") is None
+    assert unmapped_version("timestamp", "unchecked_varint") is None

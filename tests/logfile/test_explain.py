@@ -1,5 +1,6 @@
 """Why is this tombstone, or this value, still here, or already gone?"""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from sim.errors import BadInput
 from sim.logfile import log_file_from
 from sim.logfile.explain import explain_key
+from sim.logfile.file import load_log_file
 from tests.logfile.writer import DAY_MS, Writer
 
 NOW = 1_700_000_000_000
@@ -320,3 +322,10 @@ def test_an_unknown_key_is_told_which_keys_there_are() -> None:
     text = str(raised.value)
     assert text.startswith("--explain q: no record has this key; there are: k, x, k0, k1, ")
     assert text.endswith("k17 and 12 more")
+
+
+def test_a_record_below_the_version_of_a_missing_key_says_so() -> None:
+    path = Path(__file__).parents[2] / "scenarios/kip280/log_negative_version_lost.json"
+    (explanation,) = explain_key(load_log_file(path), "K")
+
+    assert "version below that of a missing key, and no record of its key" in explanation.sentence

@@ -17,6 +17,7 @@ TABLE = [
     ("kafka-3.8", "horizon", "none", "dirty", "last_long"),
     ("kafka-2.8", "last_modified", "none", "dirty", "last_long"),
     ("kip-280-pr8103", "last_modified", "none", "dirty", "first_varint"),
+    ("kip-280-azure", "last_modified", "none", "dirty", "unchecked_varint"),
     ("kip-280", "horizon", "none", "full", "last_long"),
 ]
 
