@@ -126,7 +126,7 @@ def _replicas(file: ScenarioFile, report: Report) -> tuple[ReplicaSpec, ...]:
         if isinstance(item, ReplicaSettings):
             own = "cleaner_backoff_ms" in item.model_fields_set
             backoff = item.cleaner_backoff_ms if own else backoff_ms
-            spec = ReplicaSpec(item.name, item.clock_skew_ms, backoff)
+            spec = ReplicaSpec(item.name, item.clock_skew_ms, backoff, item.tombstone_mark)
         else:
             spec = ReplicaSpec(item, cleaner_backoff_ms=backoff_ms)
         if spec.name in ROLES:

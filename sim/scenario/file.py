@@ -140,6 +140,8 @@ class ReplicaSettings(BaseModel):
     """Added to the time to give this replica's own clock."""
     cleaner_backoff_ms: Period | None = None
     """Pause of its cleaner in ms; null = it never cleans; default `log.cleaner.backoff.ms`."""
+    tombstone_mark: Literal["null_value", "flag"] | None = None
+    """What its software takes for a tombstone when it cleans (KIP-87); default: as the rules."""
 
 
 def _named_kind(item: Any) -> str:

@@ -113,6 +113,8 @@ def _bad_input(
     schema = TypeAdapter(model).json_schema()
     found: dict[tuple[int, str], list[str]] = {}
     for item in error.errors(include_url=False):
+        if item["type"] == "too_short" and item["input"]:
+            continue  # nothing valid was left; what is wrong with its items is told for each
         location = item["loc"][skip:]
         parent = location if item["type"].endswith("_type") else location[:-1]
         fields = _fields_allowed(schema, document.existing(parent))

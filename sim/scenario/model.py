@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 
@@ -61,12 +61,14 @@ class ReplicaSpec:
 
     `clock_skew_ms` is added to simulated time to give the replica's own clock;
     `cleaner_backoff_ms` is the pause between two looks at its log (`log.cleaner.backoff.ms`);
-    None = it never cleans by itself.
+    None = it never cleans by itself. `tombstone_mark` is what its software takes for a tombstone
+    when it cleans, whatever the rules say; None = as the rules say.
     """
 
     name: Name
     clock_skew_ms: int = 0
     cleaner_backoff_ms: Period | None = 500
+    tombstone_mark: Literal["null_value", "flag"] | None = None
 
 
 @dataclass(frozen=True, slots=True)

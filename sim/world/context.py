@@ -181,4 +181,4 @@ class World:
     def spec_for(self, name: str) -> ReplicaSpec:
         """The settings of a replica that is added later: those of the first one, without skew."""
         first = self.scenario.replicas[0]
-        return ReplicaSpec(name, 0, first.cleaner_backoff_ms)
+        return ReplicaSpec(name, 0, first.cleaner_backoff_ms, first.tombstone_mark)

@@ -146,7 +146,7 @@ class Housekeeper:
 
     def _clean(self, upper_bound: int, *, rescan: bool = False) -> list[Event]:
         node = self._node
-        rules, replica = node.world.rules, node.replica
+        rules, replica = node.rules, node.replica
         limit = 0
         if rules.tombstone_removal == "leo_gated":
             limit = min(n.replica.log.log_end_offset for n in node.world.nodes.values())
@@ -192,7 +192,7 @@ class Housekeeper:
             return
         previous = replica.latest_snapshot()
         end_offset = min(replica.log.high_watermark, stable_offset(replica, rules=world.rules))
-        taken = take_snapshot(replica, end_offset, rules=world.rules)
+        taken = take_snapshot(replica, end_offset, rules=node.rules)
         world.tell(taken)
         if taken and previous is not None:
             world.tell(delete_prefix(replica, previous.id.end_offset))

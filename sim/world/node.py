@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sim.compaction import FIXES
 from sim.replication.elections import become_leader
 from sim.replication.leader import answer_fetch
@@ -23,6 +25,8 @@ class Node:
         world: The cluster it belongs to.
         spec: Its settings.
         name: What it is called.
+        rules: What it cleans and takes snapshots by: the cluster's, but for what its own software
+            takes for a tombstone.
         replica: Its state; up or down, its disk is here.
         incarnation: Which of its lives this is; what an earlier one was sent may be dropped.
         desk: What it does as a leader; None while it does not lead.
@@ -39,6 +43,7 @@ class Node:
         "incarnation",
         "name",
         "replica",
+        "rules",
         "spec",
         "world",
     )
@@ -48,6 +53,8 @@ class Node:
         self.world = world
         self.spec = spec
         self.name = spec.name
+        mark = spec.tombstone_mark
+        self.rules = world.rules if mark is None else replace(world.rules, tombstone_mark=mark)
         self.replica = Replica(spec.name, world.log_config)
         self.incarnation = 1
         self.desk: Desk | None = None

@@ -127,6 +127,18 @@ def test_replicas_are_a_number_or_names_or_settings(load: Load) -> None:
     ).replicas == (ReplicaSpec("a", 0, 70), ReplicaSpec("b", -5, 70), ReplicaSpec("c", 0, None))
 
 
+def test_a_replica_may_have_software_of_its_own(load: Load) -> None:
+    scenario = load("replicas: [a, {name: b, tombstone_mark: null_value}]")
+
+    assert [replica.tombstone_mark for replica in scenario.replicas] == [None, "null_value"]
+    assert complaints(load, "replicas:\n  - {name: b, tombstone_mark: nul_value}\n") == [
+        (
+            'x.yaml:3: replicas[0].tombstone_mark: unknown value "nul_value" '
+            "(did you mean 'null_value'?); allowed: null_value, flag"
+        )
+    ]
+
+
 def test_consumers_are_a_number_or_names_or_settings(load: Load) -> None:
     assert load("consumers: 0").consumers == ()
     assert load("consumers: [a, {name: b, pauses: [[3, 9]]}]").consumers == (

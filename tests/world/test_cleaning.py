@@ -1,5 +1,7 @@
 """Cleaners run on their own: each on its clock, with its own checkpoint."""
 
+from typing import Literal
+
 import pytest
 
 from sim.replication import Rules
@@ -30,6 +32,24 @@ def test_replicas_clean_independently_and_on_their_own_clocks() -> None:
     assert set(horizons["r2"]) <= {86_450_000, 86_400_000}
     assert 86_450_000 in horizons["r2"]
     assert horizons["r3"] == []
+
+
+@pytest.mark.parametrize(
+    ("mark", "removes"), [(None, False), ("flag", False), ("null_value", True)]
+)
+def test_a_replica_cleans_by_what_its_own_software_takes_for_a_tombstone(
+    mark: Literal["null_value", "flag"] | None, removes: bool
+) -> None:
+    """Unflagged nulls are data to the cluster's rules; an old cleaner takes them for deletes."""
+    unflagged = tuple(send._replace(flag=False) for send in DELETES)
+    rules = Rules(commit="isr", tombstone_mark="flag", tombstone_removal="immediate")
+    replicas = (ReplicaSpec("r1"), ReplicaSpec("r2", tombstone_mark=mark))
+    story = tell(scenario(replicas=replicas, rules=rules, workload=Workload(sends=unflagged)))
+    removers = {
+        e.replica for _, e in story.of(Cleaned) if any(r.reason == "tombstone" for r in e.removals)
+    }
+
+    assert removers == ({"r2"} if removes else set())
 
 
 def test_in_the_end_every_replica_with_a_cleaner_has_cleaned_what_it_may() -> None:
