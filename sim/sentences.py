@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from sim.log import Batch, Record
 from sim.trace import (
     Appended,
+    AppendRefused,
     Cleaned,
     CleanerLooked,
     CleaningFailed,
@@ -120,6 +121,8 @@ def _of_a_replica(event: Event) -> str | None:
             return f"{name} joins with an empty log"
         case ReplicaCrashed(_, end, _):
             return f"{name} crashes, log end {end}"
+        case AppendRefused(_, key):
+            return f"{name} refuses {key}: its version is below that of a removed tombstone"
         case CleaningFailed(_, offset):
             return f"{name} cannot read the version at {offset}: no more cleaning before a restart"
         case ReplicaRestarted(_, end, _):

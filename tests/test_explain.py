@@ -194,6 +194,10 @@ def test_of_a_long_story_the_beginning_is_left_out() -> None:
         (trace.SnapshotInstalled("r3", 7, 1, (), 2, 2, False), "r3 installs snapshot (7, 1)"),
         (trace.PrefixDeleted("r1", 7, 9), "r1 starts its log at 7"),
         (
+            trace.AppendRefused("r1", "k"),
+            "r1 refuses k: its version is below that of a removed tombstone",
+        ),
+        (
             trace.CleaningFailed("r1", 3),
             "r1 cannot read the version at 3: no more cleaning before a restart",
         ),

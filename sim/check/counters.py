@@ -8,6 +8,7 @@ from sim.check.ledger import EMPTY, Disk, Ledger
 from sim.log.record import BATCH_HEADER_BYTES, size_of
 from sim.trace import (
     Appended,
+    AppendRefused,
     Cleaned,
     Consumed,
     Copied,
@@ -15,6 +16,7 @@ from sim.trace import (
     FaultInjected,
     IsrChanged,
     LeaderElected,
+    ReplicaWiped,
     SnapshotChunkFetched,
     SnapshotInstalled,
     Truncated,
@@ -31,6 +33,8 @@ COUNTERS: tuple[str, ...] = (
     "records_removed",
     "tombstones_removed",
     "oversized_batches",
+    "stubs_kept",
+    "sends_refused",
     "snapshots_fetched",
     "faults",
     "reads",
@@ -50,7 +54,9 @@ COUNTERS: tuple[str, ...] = (
 """Names of the counters, in the order of every table. All are integers.
 
 records: appended by leaders; committed: offsets committed; events: events of the core;
-oversized_batches: rebuilt by a cleaner to more bytes than `max.message.bytes`;
+oversized_batches: rebuilt by a cleaner to more bytes than `max.message.bytes`; stubs_kept: removed
+tombstones that all cleaners remember at the end, sends_refused: batches that a floor kept out, both
+by `late_versions`;
 bytes_replicated: batches copied and snapshot chunks; bytes_retained, records_retained,
 empty_batches, tombstones_left: on all disks at the end, in the model's bytes (one batch header for
 each record or empty batch); keys: with a committed, decided record; keys_won_earlier: of those,
@@ -60,7 +66,7 @@ beats; simulator_events, messages, messages_lost: of the world, not of the core.
 """
 
 
-_LOOKED_INTO = frozenset((Appended, Copied, Consumed, Cleaned, SnapshotChunkFetched))
+_LOOKED_INTO = frozenset((Appended, Copied, Consumed, Cleaned, ReplicaWiped, SnapshotChunkFetched))
 
 
 class Tally:
@@ -73,6 +79,7 @@ class Tally:
         self._removed = 0
         self._tombstones = 0
         self._oversized = 0
+        self._stubs: dict[str, int] = {}
         self._reads = 0
         self._bytes_appended = 0
         self._bytes_replicated = 0
@@ -99,6 +106,9 @@ class Tally:
             self._removed += len(event.removals)
             self._tombstones += sum(1 for r in event.removals if r.reason == "tombstone")
             self._oversized += len(event.oversized)
+            self._stubs[event.replica] = event.stubs
+        elif isinstance(event, ReplicaWiped):
+            self._stubs.pop(event.replica, None)
         elif isinstance(event, SnapshotChunkFetched):
             self._bytes_replicated += event.size_bytes
 
@@ -117,6 +127,8 @@ class Tally:
             "records_removed": self._removed,
             "tombstones_removed": self._tombstones,
             "oversized_batches": self._oversized,
+            "stubs_kept": sum(self._stubs.values()),
+            "sends_refused": kinds.get(AppendRefused, 0),
             "snapshots_fetched": kinds.get(SnapshotInstalled, 0),
             "faults": kinds.get(FaultInjected, 0),
             "reads": self._reads,

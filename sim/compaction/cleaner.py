@@ -42,6 +42,7 @@ def _map_of(segments: Sequence[Segment], plan: CleaningPass) -> OffsetMap:
             first_dirty_offset=plan.first_dirty_offset,
             upper_bound=plan.upper_bound,
             capacity=plan.map_capacity,
+            stubs=plan.stubs,
             reads_all=plan.unmapped_version is not None,
         ),
     )

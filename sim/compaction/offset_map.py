@@ -6,8 +6,8 @@ beyond stays for the next pass. Source: Cleaner.buildOffsetMap, SkimpyOffsetMap.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from sim.compaction.strategies import Strategy
 from sim.compaction.transactions import TransactionWatch, aborted_in
@@ -53,6 +53,7 @@ class MapRange:
         upper_bound: Its end (exclusive).
         capacity: Most distinct keys of the dirty section; None = no limit.
         reads_all: True = the version of a key's first record is read, too, and may be unreadable.
+        stubs: Winners to begin with: removed tombstones by key. They need no capacity.
     """
 
     strategy: Strategy
@@ -61,6 +62,7 @@ class MapRange:
     upper_bound: int
     capacity: int | None = None
     reads_all: bool = False
+    stubs: Mapping[str, Record] = field(default_factory=dict)
 
 
 def build_map(segments: Sequence[Segment], wanted: MapRange) -> OffsetMap:
@@ -69,7 +71,7 @@ def build_map(segments: Sequence[Segment], wanted: MapRange) -> OffsetMap:
     Segments beyond the bound are given, too: the marker of an aborted transaction may lie there.
     """
     start = 0 if wanted.full else wanted.first_dirty_offset
-    built = OffsetMap({}, start, -1)
+    built = OffsetMap(dict(wanted.stubs), start, -1)
     transactional = any(segment.transactional for segment in segments)
     aborted = aborted_in(segments, start, wanted.upper_bound) if transactional else ()
     watch = TransactionWatch(aborted) if transactional else None

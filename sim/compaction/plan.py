@@ -51,6 +51,7 @@ class CleaningPass:
             segments' own times; None = use those.
         last_cleaning: (end offset exclusive, time in ms) of the last finished pass, for
             `cleaning_checkpoint`; None = there was none.
+        stubs: Key -> a removed tombstone that still takes part: it beats what is below its version.
         unmapped_version: A record whose key is not in the map goes when its version is below, and
             every version is read, whether or not there is another to compare; None = neither.
     """
@@ -79,6 +80,7 @@ class CleaningPass:
     legacy_horizon_ms: int | None = None
     legacy_last_modified: tuple[tuple[int, int, int], ...] | None = None
     last_cleaning: tuple[int, int] | None = None
+    stubs: Mapping[str, Record] = field(default_factory=dict)
     unmapped_version: Version | None = None
 
 

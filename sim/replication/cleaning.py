@@ -13,6 +13,7 @@ from sim.compaction import (
     strategy_for,
     unmapped_version,
 )
+from sim.replication.late_versions import remember_removed
 from sim.replication.replica import Replica
 from sim.replication.rules import Rules
 from sim.trace import Cleaned, CleaningFailed, Event
@@ -46,8 +47,7 @@ def clean_replica(
 ) -> list[Event]:
     """Run one pass over everything below `upper_bound` (exclusive) and swap the result in.
 
-    A pass that fails changes nothing, and the log is uncleanable until the replica restarts
-    (LogCleanerManager.markPartitionUncleanable, KAFKA-7215): no more passes, and no events.
+    After a pass that fails there is none until a restart (markPartitionUncleanable, KAFKA-7215).
 
     Args:
         replica: Whose log.
@@ -93,6 +93,7 @@ def clean_replica(
         legacy_last_modified=legacy_last_modified,
         segment_bytes=log.config.segment_bytes,
         last_cleaning=replica.last_cleaning,
+        stubs=replica.stubs,
         unmapped_version=unmapped_version(rules.strategy, rules.header_form),
     )
     try:
@@ -113,6 +114,7 @@ def _swap(replica: Replica, plan: CleaningPass, *, rules: Rules) -> Cleaned:
     replica.cleanly_compacted_offset = max(replica.cleanly_compacted_offset, reached)
     replica.last_cleaning = (reached, plan.now_ms)
     _note_removed_tombstones(replica, result)
+    remember_removed(replica, result, rules=rules)
     if rules.leo_source == "last_record":
         log.recompute_log_end_offset(at_least=reached if plan.fix.persists_log_end else 0)
         replica.first_dirty_offset = min(replica.first_dirty_offset, log.log_end_offset)
@@ -130,6 +132,7 @@ def _swap(replica: Replica, plan: CleaningPass, *, rules: Rules) -> Cleaned:
         (before, log.size_bytes),
         tuple(result.oversized),
         result.next_dirty_offset < plan.upper_bound,
+        len(replica.stubs),
     )
 
 

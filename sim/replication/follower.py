@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.replication.late_versions import raise_floor
 from sim.replication.messages import Answer, FetchRequest, FetchResponse
 from sim.replication.replica import Replica, SnapshotDownload, truncate, wipe
 from sim.replication.retention import start_afresh
@@ -74,6 +75,7 @@ def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: i
         follower.removed_tombstone_end = max(
             follower.removed_tombstone_end, response.removed_tombstone_end
         )
+    raise_floor(follower, response.version_floor)
     high_watermark = min(log.log_end_offset, response.high_watermark)
     if high_watermark > log.high_watermark:
         log.high_watermark = high_watermark

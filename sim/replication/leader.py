@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from sim.compaction import FIXES
 from sim.log import Batch
+from sim.replication.late_versions import late_record
 from sim.replication.messages import Answer, FetchRequest, FetchResponse
 from sim.replication.replica import Leadership, Replica
 from sim.replication.rules import Rules
 from sim.trace import (
     Appended,
+    AppendRefused,
     Event,
     HighWatermarkMoved,
     IsrChanged,
@@ -20,9 +22,14 @@ from sim.trace import (
 def append(leader: Replica, batch: Batch, *, rules: Rules, now_ms: int) -> list[Event]:
     """Append a batch at the log end and see whether that commits something.
 
+    With `late_versions: floor` a batch with a record below the floor is refused whole.
+
     Raises:
         ValueError: The batch does not start at the log end offset.
     """
+    late = late_record(leader, batch, rules=rules)
+    if late is not None:
+        return [AppendRefused(leader.name, late.key)]
     leader.log.append(batch, now_ms=now_ms)
     return [Appended(leader.name, batch), *advance_high_watermark(leader, rules=rules)]
 
@@ -116,6 +123,7 @@ def answer_fetch(
         None,
         leader.removed_tombstone_end,
         start,
+        version_floor=leader.version_floor,
     )
     return (_with_gap(response, leader) if says_gap else response), events
 

@@ -53,6 +53,7 @@ class FetchResponse(NamedTuple):
         diverging: With `DIVERGING`: where the leader's epoch ends.
         snapshot: With `SNAPSHOT`: what to fetch instead; None when the leader has none.
         removed_tombstone_end: The leader's, for `lag_guard: reset_propagated`.
+        version_floor: The leader's, for `late_versions: floor`.
         gap_end: With `RECORDS` and no batches: nothing survives below it (exclusive); 0 = unsaid.
         gap_epochs: The leader's epochs that start in the gap.
         log_start_offset: With `RECORDS` and `OUT_OF_RANGE`: the leader's.
@@ -70,6 +71,7 @@ class FetchResponse(NamedTuple):
     log_start_offset: int = 0
     gap_end: int = 0
     gap_epochs: tuple[EpochEntry, ...] = ()
+    version_floor: tuple[int, ...] | None = None
 
 
 class FetchSnapshotRequest(NamedTuple):

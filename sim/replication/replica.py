@@ -73,6 +73,9 @@ class Replica:
         cleanly_compacted_offset: What it reports to the coordinator (MCCO, exclusive).
         removal_bound: Coordinated removal: tombstones and markers below may go (MTRO, exclusive).
         removed_tombstone_end: One above the highest tombstone it removed, or learnt was removed.
+        version_floor: With `late_versions: floor`: the highest version, without its offset, of a
+            removed tombstone, or what a leader said it is; None = nothing was removed.
+        stubs: With `late_versions: stub`: key -> its removed tombstone, as far as a cleaner needs.
         uncleanable: A pass failed; there are no more until it restarts.
         snapshots: Its snapshots by id, oldest first.
         download: The snapshot it is fetching, if any.
@@ -90,8 +93,10 @@ class Replica:
         "removal_bound",
         "removed_tombstone_end",
         "snapshots",
+        "stubs",
         "uncleanable",
         "up",
+        "version_floor",
     )
 
     def __init__(self, name: str, config: LogConfig | None = None) -> None:
@@ -107,6 +112,8 @@ class Replica:
         self.removal_bound = 0
         self.removed_tombstone_end = 0
         self.uncleanable = False
+        self.version_floor: tuple[int, ...] | None = None
+        self.stubs: dict[str, Record] = {}
         self.snapshots: dict[SnapshotId, Snapshot] = {}
         self.download: SnapshotDownload | None = None
 

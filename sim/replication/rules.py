@@ -37,6 +37,7 @@ class Rules:
     marker_lookup: str = "never"
     empty_segments: str = "joined"
     tombstone_mark: str = "null_value"
+    late_versions: str = "accepted"
     delete_retention_ms: int = 86_400_000
     commit: str = "majority"
     min_isr: int = 1
@@ -170,6 +171,12 @@ RULES: dict[str, RuleSpec] = {
             ("null_value", *(mark for mark in TOMBSTONE_MARKS if mark != "null_value")),
             "what marks a tombstone (explicit: the story's step says so)",
             "KIP-87; Record.hasValue",
+        ),
+        RuleSpec(
+            "late_versions",
+            ("accepted", "floor", "stub"),
+            "below a removed tombstone: accepted; refused by leaders; beaten by what cleaners keep",
+            "KIP-280 with KIP-534, left open; late writes in Cassandra and Scylla (#23712, #24415)",
         ),
         RuleSpec(
             "delete_retention_ms",

@@ -30,6 +30,7 @@ from sim.trace.cluster import (
 )
 from sim.trace.logs import (
     Appended,
+    AppendRefused,
     Consumed,
     Copied,
     GapLearned,
@@ -48,6 +49,7 @@ from sim.trace.snapshots import (
 )
 
 __all__ = [
+    "AppendRefused",
     "Appended",
     "Cleaned",
     "CleanerLooked",
@@ -91,6 +93,7 @@ Event = (
     | LeaderElected
     | LeaderResigned
     | Appended
+    | AppendRefused
     | Copied
     | GapLearned
     | Pushed

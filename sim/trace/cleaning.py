@@ -40,6 +40,7 @@ class Cleaned(NamedTuple):
         size_bytes: (before, after) of the whole log.
         oversized: (base offset, bytes) of batches that cleaning made larger than allowed.
         partial: True when the pass ended below its bound, since its offset map was full.
+        stubs: So many removed tombstones the cleaner remembers after the pass.
     """
 
     replica: str
@@ -55,6 +56,7 @@ class Cleaned(NamedTuple):
     size_bytes: tuple[int, int]
     oversized: tuple[tuple[int, int], ...] = ()
     partial: bool = False
+    stubs: int = 0
 
 
 class CleaningFailed(NamedTuple):

@@ -14,6 +14,16 @@ class Appended(NamedTuple):
     batch: Batch
 
 
+class AppendRefused(NamedTuple):
+    """A leader refused a batch: the version of a record of `key` is below that of a removed delete.
+
+    `key` is None for a record without one, which no leader refuses for that.
+    """
+
+    replica: str
+    key: str | None
+
+
 class Copied(NamedTuple):
     """A follower appended batches of its leader verbatim; gaps between them come along.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sim.log import Batch
 from sim.replication.leader import answer_fetch, append
 from sim.replication.messages import Answer, FetchRequest, FetchResponse
-from sim.trace import Event, HighWatermarkMoved
+from sim.trace import AppendRefused, Event, HighWatermarkMoved
 
 if TYPE_CHECKING:
     from sim.world.node import Node
@@ -111,13 +111,21 @@ class Desk:
         if self._wakes_on_commit:
             self.wake()
 
-    def append(self, batch: Batch, acknowledge: Callable[[], None] | None = None) -> None:
-        """Append a batch; `acknowledge` is called when it is committed, if this leader sees it."""
+    def append(self, batch: Batch, acknowledge: Callable[[], None] | None = None) -> bool:
+        """Append a batch; `acknowledge` is called when it is committed, if this leader sees it.
+
+        False when it is refused, for a version that comes too late.
+        """
         node = self._node
+        events = append(node.replica, batch, rules=node.world.rules, now_ms=node.now_ms)
+        if events[0].__class__ is AppendRefused:
+            node.world.tell(events)
+            return False
         if acknowledge is not None:
             self._acknowledgements.append((batch.last_offset, acknowledge))
-        self.react(append(node.replica, batch, rules=node.world.rules, now_ms=node.now_ms))
+        self.react(events)
         self.wake()
+        return True
 
     def when_committed(self, last_offset: int, acknowledge: Callable[[], None]) -> None:
         """Call `acknowledge` when everything up to `last_offset` (inclusive) is committed."""

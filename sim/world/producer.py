@@ -270,7 +270,8 @@ class Producer:
             base_sequence=flight.sequence,
             transactional=sends[0].transaction > 0,
         )
-        desk.append(batch, acknowledge)
+        if not desk.append(batch, acknowledge):
+            world.clock.after(self._link.latency_ms(), self._give_up, flight)
 
     def _append_marker(self, node: Node, flight: Flight, end: EndTransaction) -> None:
         """Write COMMIT or ABORT if the transaction is open here; else it is decided already."""

@@ -1,0 +1,53 @@
+"""Late versions: what protects a deleted key once its tombstone is gone (rule `late_versions`).
+
+KIP-280 with KIP-534 forgets the version of a removed tombstone, and a delayed lower one wins. A
+`floor` is one number for the whole log: leaders refuse what is below it, of any key, and tell it to
+followers. A `stub` stays with the cleaner for each deleted key and beats what comes late; readers
+see the late record until a pass has met it, and stubs are lost with the disk.
+"""
+
+from __future__ import annotations
+
+from sim.compaction import Cleaning, strategy_for
+from sim.compaction.strategies import Version
+from sim.log import Batch, Record
+from sim.replication.replica import Replica
+from sim.replication.rules import Rules
+
+
+def order_of(record: Record, *, rules: Rules) -> Version:
+    """The version of a record without its offset: equal ones are not below one another."""
+    strategy = strategy_for(
+        rules.strategy, header=rules.strategy_header, header_form=rules.header_form
+    )
+    return strategy.version(record)[:-1]
+
+
+def late_record(leader: Replica, batch: Batch, *, rules: Rules) -> Record | None:
+    """The first keyed data record of the batch that is below the leader's floor; None = none is."""
+    floor = leader.version_floor
+    if rules.late_versions != "floor" or floor is None or batch.control is not None:
+        return None
+    keyed = (record for record in batch.records if record.key is not None)
+    return next((record for record in keyed if order_of(record, rules=rules) < floor), None)
+
+
+def remember_removed(replica: Replica, result: Cleaning, *, rules: Rules) -> None:
+    """Raise the floor over, or keep stubs of, the tombstones that a pass took away.
+
+    A stub that was beaten in the pass has done its work and goes.
+    """
+    removed = result.removed["tombstone"]
+    if rules.late_versions == "floor":
+        for record in removed:
+            raise_floor(replica, order_of(record, rules=rules))
+    elif rules.late_versions == "stub":
+        winners, stubs = result.winners, replica.stubs
+        kept = {key: stub for key, stub in stubs.items() if winners.get(key, stub) is stub}
+        replica.stubs = kept | {record.key: record for record in removed if record.key is not None}
+
+
+def raise_floor(replica: Replica, floor: Version | None) -> None:
+    """Take over a higher floor: of a removed tombstone, or the leader's."""
+    if floor is not None and (replica.version_floor is None or floor > replica.version_floor):
+        replica.version_floor = floor
