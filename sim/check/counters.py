@@ -61,8 +61,8 @@ bytes_replicated: batches copied and snapshot chunks; bytes_retained, records_re
 empty_batches, tombstones_left: on all disks at the end, in the model's bytes (one batch header for
 each record or empty batch); keys: with a committed, decided record; keys_won_earlier: of those,
 the ones whose winner is not the last of their committed records; stale_reads_last: keys for which
-a reader of the leader's whole log in offset order ends on a record that the committed winner
-beats; simulator_events, messages, messages_lost: of the world, not of the core.
+a reader of the leader's whole log ends on a record that the committed winner beats, by
+`consumer_order`; simulator_events, messages, messages_lost: of the world, not of the core.
 """
 
 
@@ -188,20 +188,24 @@ def _committed(ledger: Ledger, uid: int) -> bool:
 
 
 def stale_keys(ledger: Ledger) -> int:
-    """Keys whose last record in the leader's log, in offset order, is not the winner.
+    """Keys for which a reader of the leader's log does not end on the winner.
 
     Only committed data counts. A reader that takes the last record it sees of each key, as every
-    consumer of an offset-compacted topic does, ends with a wrong value for these.
+    consumer of an offset-compacted topic does, ends with a wrong value for these; one that applies
+    the strategy (`consumer_order`) does only where the winner is gone.
     """
     if ledger.leader is None:
         return 0
     disk = ledger.disks[ledger.leader]
     last: dict[str, int] = {}
+    by_strategy = ledger.rules.consumer_order == "strategy"
     for slot in disk.slots[: disk.hw]:
         if slot > 0:
             key = ledger.written[slot].record.key
             if key is not None and slot not in ledger.aborted:
-                last[key] = slot
+                known = last.get(key) if by_strategy else None
+                if known is None or ledger.beats(slot, known):
+                    last[key] = slot
     return sum(
         1
         for key, uid in last.items()

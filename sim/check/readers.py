@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sim.check.ledger import Disk, Ledger
-from sim.check.registry import Invariant, Reporter, invariant
-from sim.trace import Consumed
+from sim.check.registry import Invariant, Kind, Reporter, invariant
+from sim.trace import Consumed, Quiesced
 
 
 @invariant
@@ -139,3 +139,60 @@ class ConsistentRead(Invariant):
                     f"{reader} read {ledger.describe(first)} and {event.consumer} read "
                     f"{ledger.describe(record.uid)} at offset {record.offset}.",
                 )
+
+
+@invariant
+class ConsumerEndsCurrent(Invariant):
+    """A consumer that has read everything keeps, of no key, a record that the winner beats.
+
+    What it keeps of what it was given is up to `consumer_order`. Records that were aborted, are
+    undecided or were never committed are not judged.
+    """
+
+    name = "consumer-ends-current"
+    kind = Kind.FINDING
+    source = "KIP-280, Recommendations: consumers should be aware of the strategy"
+
+    def __init__(self, ledger: Ledger, report: Reporter) -> None:
+        """Nothing read yet."""
+        super().__init__(ledger, report)
+        self._tables: dict[str, dict[str, int]] = {}
+        self._positions: dict[str, int] = {}
+
+    def on_consumed(self, event: Consumed) -> None:
+        """Enter what was given into the consumer's table."""
+        ledger = self.ledger
+        table = self._tables.setdefault(event.consumer, {})
+        self._positions[event.consumer] = event.end
+        by_strategy = ledger.rules.consumer_order == "strategy"
+        for record in event.records:
+            if record.key is not None:
+                known = table.get(record.key) if by_strategy else None
+                if known is None or ledger.beats(record.uid, known):
+                    table[record.key] = record.uid
+
+    def on_quiesced(self, event: Quiesced) -> None:
+        """Compare the tables of those that have read everything with the committed history."""
+        del event
+        ledger = self.ledger
+        for consumer, table in self._tables.items():
+            if self._positions[consumer] < len(ledger.committed):
+                continue
+            for key, uid in table.items():
+                winner = ledger.winners.get(key)
+                if winner is not None and self._counts(uid) and ledger.beats(winner, uid):
+                    self.violated(
+                        None,
+                        ledger.written[uid].record.offset,
+                        key,
+                        f"{consumer} has read everything and keeps {ledger.describe(uid)} for "
+                        f"{key}; the committed history has {ledger.describe(winner)}.",
+                    )
+
+    def _counts(self, uid: int) -> bool:
+        """Committed data whose transaction, if any, was not aborted."""
+        ledger = self.ledger
+        known = ledger.written[uid]
+        offset = known.record.offset
+        decided = not known.transactional or ledger.status.get(uid) is True
+        return offset < len(ledger.committed) and ledger.committed[offset] == uid and decided

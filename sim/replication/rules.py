@@ -38,6 +38,7 @@ class Rules:
     empty_segments: str = "joined"
     tombstone_mark: str = "null_value"
     late_versions: str = "accepted"
+    consumer_order: str = "offset"
     delete_retention_ms: int = 86_400_000
     commit: str = "majority"
     min_isr: int = 1
@@ -177,6 +178,12 @@ RULES: dict[str, RuleSpec] = {
             ("accepted", "floor", "stub"),
             "below a removed tombstone: accepted; refused by leaders; beaten by what cleaners keep",
             "KIP-280 with KIP-534, left open; late writes in Cassandra and Scylla (#23712, #24415)",
+        ),
+        RuleSpec(
+            "consumer_order",
+            ("offset", "strategy"),
+            "what a consumer keeps of a key: the last record it was given, or the winning one",
+            "KIP-280, Recommendations: consumers should be aware of the strategy",
         ),
         RuleSpec(
             "delete_retention_ms",

@@ -157,6 +157,17 @@ def test_each_fix_has_its_price(fix: str, stale: int, retained: int, empty: int)
     assert (counters["records_retained"], counters["empty_batches"]) == (retained, empty)
 
 
+@pytest.mark.parametrize(("order", "stale"), [("offset", 1), ("strategy", 0)])
+def test_a_consumer_that_applies_the_strategy_is_not_misled_by_a_retained_loser(
+    order: str, stale: int
+) -> None:
+    sends = LOST_TAIL.workload.sends[:-1]
+    scenario = replace(LOST_TAIL, workload=replace(LOST_TAIL.workload, sends=sends))
+    rules = LOST_TAIL.rules.with_values({"fix": "leo_retention", "consumer_order": order})
+
+    assert run_scenario(scenario.with_rules(rules)).counters["stale_reads_last"] == stale
+
+
 def test_a_key_won_by_an_earlier_record_is_counted_until_the_strategy_is_the_offset() -> None:
     by_header = without_the_last_write("empty_batch")
     by_offset = run_scenario(LOST_TAIL.with_rules(Rules(commit="isr", strategy="offset")))

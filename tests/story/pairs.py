@@ -28,6 +28,10 @@ PAIRS: dict[str, tuple[str, str]] = {
         "readers_01_two_records_at_one_offset",
         "readers_02_one_record_at_one_offset",
     ),
+    "consumer-ends-current": (
+        "kip280_69_consumer_takes_the_last_record",
+        "kip280_70_consumer_applies_the_strategy",
+    ),
     "consumer-no-skip": (
         "kip280_07_log_end_from_last_record",
         "kip280_08_log_end_stored",
