@@ -11,6 +11,7 @@ from sim.trace import (
     Appended,
     Cleaned,
     CleaningFailed,
+    ConfigChanged,
     Consumed,
     Copied,
     Event,
@@ -49,6 +50,7 @@ _TURNING_POINTS = (
     LogStartMoved,
     PrefixDeleted,
     FaultInjected,
+    ConfigChanged,
     Quiesced,
 )
 """Events that matter to any violation."""

@@ -21,6 +21,7 @@ from sim.check.counters import Tally
 from sim.check.reached import Reached
 from sim.replication import Rules
 from sim.rows import violation_row
+from sim.scenario.changes import promise_of
 from sim.scenario.generate import weather_digest
 from sim.scenario.model import Scenario
 from sim.trace import Event
@@ -112,10 +113,11 @@ def run_scenario(
     """
     names = default_invariants()
     extra = [*also_check, *(scenario.expect.checked or ())]
-    recorder = _Recorder(Checker(scenario.rules, [*names, *extra], zombies_count=False), trace)
+    rules, earlier = promise_of(scenario)
+    checker = Checker(rules, [*names, *extra], zombies_count=False, earlier=earlier)
+    recorder = _Recorder(checker, trace)
     outcome = simulate(scenario, recorder.take)
     digest = recorder.digest()
-    checker = recorder.checker
     if checker.violations:
         verdict = "violated"
     else:

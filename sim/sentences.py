@@ -11,6 +11,7 @@ from sim.trace import (
     Cleaned,
     CleanerLooked,
     CleaningFailed,
+    ConfigChanged,
     Consumed,
     Copied,
     Event,
@@ -108,6 +109,8 @@ def _in_the_cluster(event: Event) -> str | None:
             return f"in sync: {', '.join(isr)}" + (f" ({joined} joined)" if joined else "")
         case FaultInjected(_, fault, detail):
             return f"fault {fault} at {name}: {detail}"
+        case ConfigChanged(_, settings):
+            return f"{name} has new settings: {', '.join(f'{k} {v}' for k, v in settings)}"
         case Quiesced(_, synced):
             return "the cluster is at rest" + (" and in sync" if synced else "")
         case _:

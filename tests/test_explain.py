@@ -117,6 +117,7 @@ def test_leaders_faults_and_losses_always_belong_to_the_story() -> None:
     events: list[Event] = [
         trace.LeaderElected("r1", 1, 0, ("r1", "r2"), ("r1", "r2")),
         trace.FaultInjected("r2", "crash", "down for 5 ms"),
+        trace.ConfigChanged("r2", (("strategy", "header"),)),
         trace.ReplicaCrashed("r2", 4, 3),
         trace.Truncated("r2", 2, 4, 2, 0, False),
         trace.RemovalBoundMoved("r2", 4),
@@ -125,6 +126,7 @@ def test_leaders_faults_and_losses_always_belong_to_the_story() -> None:
     assert told(events, violation(offset=9))[:-1] == [
         "r1 leads epoch 1 from 0, in sync: r1, r2",
         "fault crash at r2: down for 5 ms",
+        "r2 has new settings: strategy header",
         "r2 crashes, log end 4",
         "r2 truncates from 4 to 2",
     ]

@@ -26,7 +26,38 @@ KAFKA_4 = {
 
 LAST_SEND = {"workload.sends.2.at_ms", "workload.sends.2.timestamp_ms"}
 
+ORDER_OF_THE_ROLLOUT = {
+    *[f"changes.{number}.{field}" for number in range(1, 6) for field in ("at_ms", "replica")],
+    *[f"changes.{number}.{kind}" for number in (1, 2, 4, 5) for kind in ("producer", "settings")],
+}
+MOMENTS_OF_THE_ROLLBACK = {f"changes.{number}.at_ms" for number in range(3)}
+
 TWINS = (
+    (
+        "upgrade/timed_02_late_write_before_the_strategy",
+        "upgrade/timed_03_strategy_before_the_producers",
+        ORDER_OF_THE_ROLLOUT,
+    ),
+    (
+        "upgrade/timed_04_one_broker_still_goes_by_offset",
+        "upgrade/timed_05_one_broker_is_late",
+        {"changes"},
+    ),
+    (
+        "upgrade/timed_06_one_producer_sends_no_versions",
+        "upgrade/timed_07_every_producer_sends_versions",
+        {"changes"},
+    ),
+    (
+        "upgrade/timed_08_rollback_after_cleaning",
+        "upgrade/timed_09_rollback_before_cleaning",
+        MOMENTS_OF_THE_ROLLBACK,
+    ),
+    (
+        "upgrade/timed_09_rollback_before_cleaning",
+        "upgrade/timed_10_rollback_reaches_one_broker_late",
+        {"changes.2.at_ms"},
+    ),
     ("kip280/timed_low_rate", "kip280/timed_low_rate_maximum_lag", {"topic.max_compaction_lag_ms"}),
     ("kip354/timed_idle_partition", "kip354/timed_idle_partition_timer", {"rules.roll"}),
     ("kip354/timed_worst_case", "kip354/timed_worst_case_one_ms_late", LAST_SEND),

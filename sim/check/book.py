@@ -105,7 +105,8 @@ class Book:
     """The cluster-wide book of appends and commits, and a shadow of every disk.
 
     Attributes:
-        rules: The rules of the run; they say what beats what and what marks a tombstone.
+        rules: The rules of the run, where they change the newest; they say what beats what and
+            what marks a tombstone.
         disks: By replica, in order of creation.
         written: uid -> what was appended.
         uids_of_key: key -> uids appended for it, in order.
@@ -138,12 +139,19 @@ class Book:
         *,
         label: Callable[[int], str | None] = lambda _: None,
         zombies_count: bool = True,
+        earlier: Iterable[Rules] = (),
     ) -> None:
-        """An empty book for a run under `rules`; `label` names uids in sentences."""
+        """An empty book for a run under `rules`; `label` names uids in sentences.
+
+        `earlier` rules were in force on some replica as well: what lost under them may be gone.
+        """
         self.rules = rules
         self.zombies_count = zombies_count
         self.newest_epoch = 0
         self._version = strategy_for(rules.strategy, header=rules.strategy_header).version
+        self._earlier: list[tuple[Callable[[Record], Version], dict[str, Version]]] = [
+            (strategy_for(one.strategy, header=one.strategy_header).version, {}) for one in earlier
+        ]
         self._is_tombstone = TOMBSTONE_MARKS[rules.tombstone_mark]
         self._label = label
         self.disks: dict[str, Disk] = {}
@@ -214,7 +222,12 @@ class Book:
         if key is None or uid in self.aborted:
             return True
         winner = self.winners.get(key)
-        return winner is not None and self.written[winner].version > known.version
+        if winner is not None and self.written[winner].version > known.version:
+            return True
+        return any(
+            key in highest and highest[key] > version(known.record)
+            for version, highest in self._earlier
+        )
 
     def excused(self, uid: int) -> bool:
         """As `excused_for_good`, or the present leader holds a record that beats it."""

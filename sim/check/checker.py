@@ -27,16 +27,17 @@ class Checker:
         *,
         label: Callable[[int], str | None] = lambda _: None,
         zombies_count: bool = True,
+        earlier: Iterable[Rules] = (),
     ) -> None:
         """A checker for the named invariants.
 
-        `label` names records by uid in sentences; for `zombies_count` see Ledger.
+        `label` names records by uid in sentences; for `zombies_count` and `earlier` see Ledger.
         """
         discover()
         self.violations: list[Violation] = []
         self._seen: set[tuple[str, str | None, int | None, str | None]] = set()
         self._at = 0
-        self.ledger = Ledger(rules, label=label, zombies_count=zombies_count)
+        self.ledger = Ledger(rules, label=label, zombies_count=zombies_count, earlier=earlier)
         wanted = set(names)
         self._invariants = [
             cls(self.ledger, self._record) for name, cls in INVARIANTS.items() if name in wanted

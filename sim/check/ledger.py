@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from sim.check.book import EMPTY, HOLE, Book, Disk, Written
 from sim.log import Batch, Control, Record
@@ -45,9 +45,10 @@ class Ledger(Book):
         *,
         label: Callable[[int], str | None] = lambda _: None,
         zombies_count: bool = True,
+        earlier: Iterable[Rules] = (),
     ) -> None:
         """An empty book; see Book for the arguments."""
-        super().__init__(rules, label=label, zombies_count=zombies_count)
+        super().__init__(rules, label=label, zombies_count=zombies_count, earlier=earlier)
         self.handlers: dict[type, Callable[..., None]] = {
             Appended: self._appended,
             Copied: self._copied,
@@ -261,6 +262,9 @@ class Ledger(Book):
             winner = self.winners.get(key)
             if winner is None or self.beats(uid, winner):
                 self.winners[key] = uid
+            for version, highest in self._earlier:
+                own = version(self.written[uid].record)
+                highest[key] = max(own, highest.get(key, own))
 
     def _cleaned(self, event: Cleaned) -> None:
         disk = self.disks[event.replica]

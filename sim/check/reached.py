@@ -9,6 +9,7 @@ from sim.log import Batch, Control
 from sim.trace import (
     Appended,
     Cleaned,
+    ConfigChanged,
     Copied,
     FaultInjected,
     IsrChanged,
@@ -43,6 +44,8 @@ REACHED: dict[str, str] = {
     "batch-oversized": "a delete horizon made a batch larger than max.message.bytes",
     "old-segments-deleted": "a replica deleted segments by retention.ms or retention.bytes",
     "follower-started-afresh": "a follower was below the leader's log start and began anew there",
+    "unversioned-write-lost": "a record without version lost to an earlier one with a version",
+    "settings-changed": "new settings reached a broker or a producer during the run",
     "fault-injected": "the world did something to the cluster",
 }
 """Every claim by name, with what it means."""
@@ -74,6 +77,7 @@ class Reached:
             ReplicaWiped: lambda _: self._names.add("replica-rebuilt"),
             SnapshotInstalled: lambda _: self._names.add("snapshot-installed"),
             FaultInjected: lambda _: self._names.add("fault-injected"),
+            ConfigChanged: lambda _: self._names.add("settings-changed"),
             LogStartMoved: lambda _: self._names.add("old-segments-deleted"),
             LogStartedAfresh: lambda _: self._names.add("follower-started-afresh"),
         }
@@ -103,6 +107,8 @@ class Reached:
             names.add("record-removed")
             if removal.winner_offset is not None and removal.winner_offset < removal.offset:
                 names.add("earlier-record-won")
+                if self._is_bare(removal.uid):
+                    names.add("unversioned-write-lost")
             if removal.reason == "tombstone":
                 names.add("tombstone-removed")
                 if any(d.leo <= removal.offset for d in self._ledger.disks.values()):
@@ -113,6 +119,13 @@ class Reached:
                 names.add("aborted-data-removed")
         if event.removals or event.dropped:
             self._clean_tail(event)
+
+    def _is_bare(self, uid: int) -> bool:
+        """It lost to an earlier record, but has no version under a strategy that asks for one."""
+        rules, record = self._ledger.rules, self._ledger.written[uid].record
+        return rules.strategy == "header" and all(
+            name != rules.strategy_header for name, _ in record.headers
+        )
 
     def _clean_tail(self, event: Cleaned) -> None:
         """A batch says where it ends as long as a record of it is left, or it is kept empty."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from sim.errors import BadInput
 from sim.replication import PRESETS, Rules
 from sim.replication.rules import check_value
+from sim.scenario.build_changes import build_changes
 from sim.scenario.build_workload import build_workload
 from sim.scenario.document import Location, Report, did_you_mean
 from sim.scenario.file import FaultLine, ReplicaSettings, ScenarioFile
@@ -52,6 +53,7 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
         workload=build_workload(file, path=path, seed=chosen_seed, report=report),
         consumers=_consumers(file, names, report),
         faults=_faults(file, names, report),
+        changes=build_changes(file, names, report),
         expect=file.expect,
         limits=file.limits,
     )

@@ -212,6 +212,25 @@ class FaultLine(BaseModel):
         return [(kind, target) for kind, target in pairs if target is not None]
 
 
+class ChangeLine(BaseModel):
+    """One change of settings: `{at: 900, replica: r1, set: {strategy: header}}`.
+
+    Or of producers: `{at: 900, producer: 1, versions: true}`. Either a replica or a producer.
+    """
+
+    model_config = FILE_CONFIG
+
+    at: Milliseconds
+    replica: Name | None = None
+    """The broker it reaches; `all`: every broker, at that moment."""
+    settings: dict[str, str | int | bool] | None = Field(None, alias="set")
+    """Rules of the cleaner with their new values."""
+    producer: Literal["all"] | Producer | None = None
+    """The producer that is rolled out anew; `all`: every one."""
+    versions: bool | None = None
+    """Whether the producer sends version headers from now on; at the start all do."""
+
+
 class ScenarioFile(BaseModel):
     """A scenario for `replog run` and `replog suite`."""
 
@@ -239,6 +258,8 @@ class ScenarioFile(BaseModel):
     consumers: AnyConsumers = 1
     """How many, or their names, or their settings."""
     faults: tuple[FaultLine, ...] = ()
+    changes: tuple[ChangeLine, ...] = ()
+    """Settings that change during the run, and reach replicas and producers one by one."""
     expect: Expect = Expect()
     """Without it, every safety invariant is expected to hold."""
     limits: Limits = Limits()

@@ -84,6 +84,7 @@ def weather_digest(scenario: Scenario) -> str:
         workload,
         scenario.consumers,
         scenario.faults,
+        *((scenario.changes,) if scenario.changes else ()),
     )
     return blake2b(msgspec.msgpack.encode(weather), digest_size=16).hexdigest()
 

@@ -15,6 +15,7 @@ from typing import Annotated, Literal, NamedTuple
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 
 from sim.replication import Rules
+from sim.replication.rules import RuleValue
 
 Milliseconds = Annotated[int, Ge(0)]
 Period = Annotated[int, Ge(1)]
@@ -225,6 +226,22 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """A setting that changes during the run, when it reaches one broker or one producer.
+
+    `replica` and `producer` name whom it reaches, `all` and 0 everybody, None nobody of the kind.
+    `settings` are rules of the cleaner with their new values; `versions` tells whether the
+    producer sends version headers from then on.
+    """
+
+    at_ms: Milliseconds
+    replica: Name | None = None
+    settings: tuple[tuple[str, RuleValue], ...] = ()
+    producer: Count | None = None
+    versions: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Expect:
     """What the run is expected to show.
 
@@ -263,6 +280,7 @@ class Scenario:
     workload: Workload = field(default_factory=Workload)
     consumers: tuple[Consumer, ...] = (Consumer("c1"),)
     faults: tuple[Fault, ...] = ()
+    changes: tuple[Change, ...] = ()
     expect: Expect = field(default_factory=Expect)
     limits: Limits = field(default_factory=Limits)
 

@@ -17,6 +17,7 @@ from sim.trace.cleaning import (
     TombstoneProbed,
 )
 from sim.trace.cluster import (
+    ConfigChanged,
     FaultInjected,
     IsrChanged,
     LeaderElected,
@@ -54,6 +55,7 @@ __all__ = [
     "Cleaned",
     "CleanerLooked",
     "CleaningFailed",
+    "ConfigChanged",
     "Consumed",
     "Copied",
     "Event",
@@ -117,6 +119,7 @@ Event = (
     | Consumed
     | TombstoneProbed
     | FaultInjected
+    | ConfigChanged
     | Quiesced
 )
 """Any event. The name of its class is its kind."""

@@ -78,6 +78,16 @@ class FaultInjected(NamedTuple):
     detail: str
 
 
+class ConfigChanged(NamedTuple):
+    """New settings reached a broker, or a producer (then `replica` names that).
+
+    `settings` are pairs of a name and its new value, as text.
+    """
+
+    replica: str
+    settings: tuple[tuple[str, str], ...]
+
+
 class Quiesced(NamedTuple):
     """The cluster is at rest; `replica` is the leader whose log the others are compared with.
 

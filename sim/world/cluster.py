@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from sim.errors import BadInput
 from sim.scenario.model import Scenario
 from sim.trace import Event
+from sim.world.changing import Changing
 from sim.world.clock import EventLimitReached
 from sim.world.consumers import Consumers
 from sim.world.context import Outcome, World
@@ -59,6 +61,8 @@ def _run(world: World) -> str | None:
 
     def add_replica(name: str) -> Node:
         node = Node(world, world.spec_for(name))
+        first = next(iter(world.nodes.values()))
+        node.rules = replace(first.rules, tombstone_mark=node.rules.tombstone_mark)
         world.add(node)
         node.housekeeper.start(0, 1)
         world.elections.added(node)
@@ -66,6 +70,7 @@ def _run(world: World) -> str | None:
 
     producers, consumers = Producers(world), Consumers(world)
     faults = Faults(world, add_replica)
+    Changing(world, producers).start()
     producers.start()
     consumers.start()
     faults.start()

@@ -140,7 +140,7 @@ class Fetcher:
             self._later(node.world.scenario.timers.fetch_retry_ms)
             return
         self._greeted = True
-        node.world.tell(become_follower(node.replica, leader.replica, rules=node.world.rules))
+        node.world.tell(become_follower(node.replica, leader.replica, rules=node.rules))
         self.ask()
 
     def receive(self, number: int, response: FetchResponse) -> None:
@@ -150,7 +150,7 @@ class Fetcher:
         if number != self._number or not replica.up:
             return
         world = node.world
-        events = receive_fetch(replica, response, rules=world.rules, now_ms=node.now_ms)
+        events = receive_fetch(replica, response, rules=node.rules, now_ms=node.now_ms)
         world.tell(events)
         if response.answer is Answer.RECORDS:
             node.heard_ms = world.clock.now_ms
@@ -173,7 +173,7 @@ class Fetcher:
         if number != self._number or not node.replica.up:
             return
         node.heard_ms = node.world.clock.now_ms
-        events = receive_snapshot_chunk(node.replica, response, rules=node.world.rules)
+        events = receive_snapshot_chunk(node.replica, response, rules=node.rules)
         node.world.tell(events)
         if events:
             self.ask()

@@ -28,7 +28,7 @@ class Housekeeper:
         paused: How many faults keep its cleaner from running at present.
     """
 
-    __slots__ = ("_capacity", "_config", "_metric_secs", "_node", "paused")
+    __slots__ = ("_config", "_metric_secs", "_node", "paused")
 
     def __init__(self, node: Node) -> None:
         """Nothing runs before `start`."""
@@ -41,11 +41,6 @@ class Housekeeper:
             min_compaction_lag_ms=topic.min_compaction_lag_ms,
             max_compaction_lag_ms=topic.max_compaction_lag_ms,
         )
-        self._capacity: int | None = None
-        if topic.dedupe_buffer_bytes is not None:
-            strategy = strategy_for(node.world.rules.strategy)
-            size, load = topic.dedupe_buffer_bytes, topic.dedupe_load_factor
-            self._capacity = max(1, map_capacity(size, load, strategy))
 
     def start(self, index: int, of: int) -> None:
         """Begin; replica `index` of `of` looks at its log out of step with the others."""
@@ -66,7 +61,7 @@ class Housekeeper:
             return
         self._forget_producers()
         log = node.replica.log
-        if node.world.rules.roll == "timer":
+        if node.rules.roll == "timer":
             log.roll_if_waited(now_ms=node.now_ms)
         replica = node.replica
         replica.first_dirty_offset = first_dirty(
@@ -91,7 +86,7 @@ class Housekeeper:
     def _clean_if_due(self) -> None:
         node = self._node
         replica, now_ms = node.replica, node.now_ms
-        stable = stable_offset(replica, rules=node.world.rules)
+        stable = stable_offset(replica, rules=node.rules)
         found = eligibility(
             replica.log.segments,
             self._config,
@@ -106,7 +101,7 @@ class Housekeeper:
 
     def _looked(self, found: Eligibility, stable: int) -> CleanerLooked:
         node, config = self._node, self._config
-        if found.eligible or node.world.rules.lag_metric == "every_scan":
+        if found.eligible or node.rules.lag_metric == "every_scan":
             self._metric_secs = found.compaction_delay_ms // 1000
         assert config.max_compaction_lag_ms is not None
         return CleanerLooked(
@@ -129,7 +124,7 @@ class Housekeeper:
         bound = cleanable_bound(
             segments,
             first_dirty_offset=replica.first_dirty_offset,
-            stable_offset=stable_offset(replica, rules=node.world.rules),
+            stable_offset=stable_offset(replica, rules=node.rules),
             min_compaction_lag_ms=self._config.min_compaction_lag_ms,
             now_ms=node.now_ms,
         )
@@ -156,18 +151,26 @@ class Housekeeper:
             upper_bound=upper_bound,
             now_ms=node.now_ms,
             rescan=rescan,
-            map_capacity=None if rescan else self._capacity,
+            map_capacity=None if rescan else self._map_capacity(),
             max_message_bytes=node.world.scenario.topic.max_message_bytes,
             removal_limit=limit,
             legacy_horizon_ms=self._legacy_horizon_ms(),
         )
+
+    def _map_capacity(self) -> int | None:
+        """Most keys of one pass: a map with versions in its entries holds fewer of them."""
+        topic = self._node.world.scenario.topic
+        if topic.dedupe_buffer_bytes is None:
+            return None
+        size, load = topic.dedupe_buffer_bytes, topic.dedupe_load_factor
+        return max(1, map_capacity(size, load, strategy_for(self._node.rules.strategy)))
 
     def _legacy_horizon_ms(self) -> int | None:
         """Before KIP-534: modification time of the last clean segment minus the retention.
 
         Source: LogCleaner.clean in 2.8. None when nothing is clean yet, or with another rule.
         """
-        rules, replica = self._node.world.rules, self._node.replica
+        rules, replica = self._node.rules, self._node.replica
         if rules.tombstone_removal != "last_modified":
             return None
         dirty = replica.first_dirty_offset
@@ -191,7 +194,7 @@ class Housekeeper:
         if not replica.up:
             return
         previous = replica.latest_snapshot()
-        end_offset = min(replica.log.high_watermark, stable_offset(replica, rules=world.rules))
+        end_offset = min(replica.log.high_watermark, stable_offset(replica, rules=node.rules))
         taken = take_snapshot(replica, end_offset, rules=node.rules)
         world.tell(taken)
         if taken and previous is not None:

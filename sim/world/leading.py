@@ -117,7 +117,7 @@ class Desk:
         False when it is refused, for a version that comes too late.
         """
         node = self._node
-        events = append(node.replica, batch, rules=node.world.rules, now_ms=node.now_ms)
+        events = append(node.replica, batch, rules=node.rules, now_ms=node.now_ms)
         if events[0].__class__ is AppendRefused:
             node.world.tell(events)
             return False
@@ -142,7 +142,7 @@ class Desk:
             world.elections.heard_epoch(node, request.epoch)
         name = follower.name
         response, events = answer_fetch(
-            node.replica, request, rules=world.rules, snapshots=world.retention is None
+            node.replica, request, rules=node.rules, snapshots=world.retention is None
         )
         if response.answer is Answer.RECORDS:
             self._note_fetch(name, request.offset)
@@ -210,7 +210,7 @@ class Desk:
                 response = same[1]
             else:
                 response, events = answer_fetch(
-                    node.replica, request, rules=world.rules, snapshots=world.retention is None
+                    node.replica, request, rules=node.rules, snapshots=world.retention is None
                 )
                 self.react(events)
                 if response.answer is Answer.RECORDS:

@@ -25,8 +25,8 @@ class Node:
         world: The cluster it belongs to.
         spec: Its settings.
         name: What it is called.
-        rules: What it cleans and takes snapshots by: the cluster's, but for what its own software
-            takes for a tombstone.
+        rules: What it goes by: the cluster's, but for what its own software takes for a tombstone,
+            and for settings that have changed since the start.
         replica: Its state; up or down, its disk is here.
         incarnation: Which of its lives this is; what an earlier one was sent may be dropped.
         desk: What it does as a leader; None while it does not lead.
@@ -79,7 +79,7 @@ class Node:
             epoch,
             isr=isr,
             voters=voters,
-            rules=world.rules,
+            rules=self.rules,
             now_ms=self.now_ms,
             leader_change_uid=world.take_uid() if world.rules.leader_change_record else 0,
         )
@@ -114,7 +114,7 @@ class Node:
     def restart(self) -> None:
         """Come back with what is on disk."""
         self.heard_ms = self.world.clock.now_ms
-        rules = self.world.rules
+        rules = self.rules
         self.world.tell(
             restart(
                 self.replica,
@@ -151,7 +151,7 @@ class Node:
         response, _ = answer_fetch(
             self.replica,
             request,
-            rules=self.world.rules,
+            rules=self.rules,
             snapshots=self.world.retention is None,
         )
         answer = follower.fetcher.receive
@@ -161,7 +161,7 @@ class Node:
         """Answer with a chunk of a snapshot."""
         if not self.replica.up:
             return
-        response = answer_fetch_snapshot(self.replica, request, rules=self.world.rules)
+        response = answer_fetch_snapshot(self.replica, request, rules=self.rules)
         if self.desk is not None:
             self.desk.note_contact(follower.name)
         answer = follower.fetcher.receive_chunk

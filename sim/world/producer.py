@@ -67,6 +67,7 @@ class Producer:
         number: Its number in the scenario, and its producer id.
         idempotent: Whether leaders recognise its retries.
         patient: Whether it tries again for ever.
+        versions: Whether what it decides from now on has version headers.
     """
 
     __slots__ = (
@@ -82,6 +83,7 @@ class Producer:
         "idempotent",
         "number",
         "patient",
+        "versions",
     )
 
     def __init__(
@@ -93,6 +95,7 @@ class Producer:
         self.number = number
         self.idempotent = idempotent
         self.patient = patient
+        self.versions = True
         self._link = world.network.client(f"producer {number}")
         self._queue: deque[Line] = deque()
         self._flights: list[Flight] = []
@@ -109,6 +112,9 @@ class Producer:
 
     def decide(self, line: Line) -> None:
         """Send this, after what was decided before."""
+        if not self.versions and line.sends:
+            bare = tuple(send._replace(version=None) for send in line.sends)
+            line = line._replace(sends=bare)
         flights = self._flights
         if self._queue or (flights and self.idempotent):
             self._queue.append(line)

@@ -40,6 +40,13 @@ class Producers:
         self._trace: Iterator[Line] | None = None
         self._tracer: Producer | None = None
 
+    def roll_out(self, number: int, *, versions: bool) -> list[str]:
+        """Producer `number` (0 = all) sends version headers from now on, or none; their names."""
+        reached = [n for n in self._producers if number in (0, n)]
+        for one in reached:
+            self._producers[one].versions = versions
+        return [f"producer {one}" for one in reached]
+
     def start(self) -> None:
         """Begin to decide."""
         if self._lines:

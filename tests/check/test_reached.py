@@ -14,6 +14,7 @@ from sim.scenario.mix import Mix
 from sim.trace import (
     Appended,
     Cleaned,
+    ConfigChanged,
     Copied,
     Event,
     FaultInjected,
@@ -161,6 +162,7 @@ EVIDENCE: dict[str, Holds] = {
     "replica-rebuilt": lambda e: isinstance(e, ReplicaWiped),
     "snapshot-installed": lambda e: isinstance(e, SnapshotInstalled),
     "fault-injected": lambda e: isinstance(e, FaultInjected),
+    "settings-changed": lambda e: isinstance(e, ConfigChanged),
 }
 """Claims that one event shows."""
 
@@ -179,9 +181,10 @@ RARE = {
     "batch-oversized",
     "follower-started-afresh",
     "old-segments-deleted",
+    "settings-changed",
     "snapshot-installed",
 }
-"""What random weather does not bring: snapshots, retention, a limit to the size of a batch."""
+"""What random weather does not bring: snapshots, retention, a batch limit, new settings."""
 
 
 def test_the_reference_mix_reaches_all_that_endangers_a_compacted_log() -> None:

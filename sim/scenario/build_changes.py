@@ -1,0 +1,66 @@
+"""The changes of a scenario file: whom each reaches, and what may change while a cluster runs."""
+
+from __future__ import annotations
+
+from sim.errors import BadInput
+from sim.replication.rules import RuleValue, check_value
+from sim.scenario.changes import CHANGEABLE, EVERY_REPLICA
+from sim.scenario.document import Location, Report, did_you_mean
+from sim.scenario.file import ChangeLine, ScenarioFile
+from sim.scenario.model import Change
+
+
+def build_changes(file: ScenarioFile, names: list[str], report: Report) -> tuple[Change, ...]:
+    """The changes in order of time; what contradicts itself goes to `report`.
+
+    `names` are the replicas there are at the start; later ones begin with the settings of the
+    first, and may be named, too.
+    """
+    joined = [line.add_replica for line in file.faults if line.add_replica is not None]
+    found: list[Change] = []
+    for index, line in enumerate(file.changes):
+        place: Location = ("changes", index)
+        if line.at >= file.duration_ms:
+            report((*place, "at"), f"{line.at} is not before the end, {file.duration_ms}")
+        if (line.replica is None) == (line.producer is None):
+            report(place, "a change reaches either a `replica` or a `producer`; give one of them")
+        elif line.replica is not None:
+            found.append(_of_replica(line, line.replica, [*names, *joined], place, report))
+        else:
+            found.append(_of_producer(line, place, report))
+    return tuple(sorted(found, key=lambda change: change.at_ms))
+
+
+def _of_replica(
+    line: ChangeLine, name: str, known: list[str], place: Location, report: Report
+) -> Change:
+    if name != EVERY_REPLICA and name not in known:
+        allowed = ", ".join([EVERY_REPLICA, *known])
+        report((*place, "replica"), f"there is no replica {name!r}; there are {allowed}")
+    if line.versions is not None:
+        report((*place, "versions"), "only producers send versions; name a `producer`")
+    if not line.settings:
+        report(place, f"set: missing; what changes? allowed: {', '.join(CHANGEABLE)}")
+    settings: list[tuple[str, RuleValue]] = []
+    for rule, value in (line.settings or {}).items():
+        if rule not in CHANGEABLE:
+            text = f"does not change during a run{did_you_mean(rule, CHANGEABLE)}"
+            report((*place, "set", rule), f"{text}; allowed: {', '.join(CHANGEABLE)}")
+            continue
+        try:
+            settings.append((rule, check_value(rule, value)))
+        except BadInput as error:
+            report((*place, "set", rule), str(error).partition(": ")[2])
+    if ("tombstone_removal", "coordinated") in settings:
+        text = "coordinated is for a cluster as a whole; give it in `rules`"
+        report((*place, "set", "tombstone_removal"), text)
+    return Change(line.at, replica=name, settings=tuple(settings))
+
+
+def _of_producer(line: ChangeLine, place: Location, report: Report) -> Change:
+    if line.settings is not None:
+        report((*place, "set"), "producers have no cleaner; a producer's change is `versions`")
+    if line.versions is None:
+        report(place, "versions: missing; does it send version headers from now on?")
+    number = line.producer if isinstance(line.producer, int) else 0
+    return Change(line.at, producer=number, versions=line.versions is not False)

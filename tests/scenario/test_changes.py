@@ -1,0 +1,119 @@
+"""Settings that change during a run: what a file may say, and by what the run is judged."""
+
+from pathlib import Path
+
+import pytest
+
+from sim.errors import BadInput
+from sim.replication import Rules
+from sim.scenario.changes import CHANGEABLE, promise_of
+from sim.scenario.load import load_scenario
+from sim.scenario.model import Change, Scenario
+
+ALLOWED = ", ".join(CHANGEABLE)
+TO_HEADER = (("strategy", "header"),)
+
+
+def problem_of(tmp_path: Path, change: str, *, more: str = "") -> str:
+    """What is said about a scenario with this one change."""
+    path = tmp_path / "upgrade.yaml"
+    path.write_text(f"format: replog-scenario/1\nchanges:\n  - {change}\n{more}", encoding="utf-8")
+    with pytest.raises(BadInput) as raised:
+        load_scenario(path)
+    return str(raised.value).removeprefix(f"{path}:3: ")
+
+
+def promised(*changes: Change, strategy: str = "offset") -> tuple[str, list[str]]:
+    """The strategy that is promised in the end, and those that may have cleaned before."""
+    rules, earlier = promise_of(Scenario(id="s", rules=Rules(strategy=strategy), changes=changes))
+    return rules.strategy, [one.strategy for one in earlier]
+
+
+def test_changes_are_made_in_the_order_of_their_times(tmp_path: Path) -> None:
+    path = tmp_path / "upgrade.yaml"
+    path.write_text(
+        "format: replog-scenario/1\n"
+        "changes:\n"
+        "  - {at: 900, producer: all, versions: false}\n"
+        "  - {at: 100, replica: r2, set: {strategy: header, delete_retention_ms: 5}}\n",
+        encoding="utf-8",
+    )
+
+    assert load_scenario(path).changes == (
+        Change(100, replica="r2", settings=(*TO_HEADER, ("delete_retention_ms", 5))),
+        Change(900, producer=0, versions=False),
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (
+            "{at: 5, set: {fix: none}}",
+            "changes[0]: a change reaches either a `replica` or a `producer`; give one of them",
+        ),
+        (
+            "{at: 5, replica: r1, producer: 1, versions: true}",
+            "changes[0]: a change reaches either a `replica` or a `producer`; give one of them",
+        ),
+        (
+            "{at: 5, replica: r9, set: {fix: none}}",
+            "changes[0].replica: there is no replica 'r9'; there are all, r1, r2, r3",
+        ),
+        (
+            "{at: 5, replica: r1}",
+            f"changes[0]: set: missing; what changes? allowed: {ALLOWED}",
+        ),
+        (
+            "{at: 5, replica: r1, set: {commit: isr}}",
+            f"changes[0].set.commit: does not change during a run; allowed: {ALLOWED}",
+        ),
+        (
+            "{at: 5, replica: r1, set: {fix: nil}}",
+            "changes[0].set.fix: unknown value 'nil'",
+        ),
+        (
+            "{at: 5, replica: r1, set: {tombstone_removal: coordinated}}",
+            "changes[0].set.tombstone_removal: coordinated is for a cluster as a whole",
+        ),
+        (
+            "{at: 5, replica: r1, set: {fix: none}, versions: true}",
+            "changes[0].versions: only producers send versions; name a `producer`",
+        ),
+        (
+            "{at: 5, producer: 1}",
+            "changes[0]: versions: missing; does it send version headers from now on?",
+        ),
+        (
+            "{at: 5, producer: 1, versions: true, set: {fix: none}}",
+            "changes[0].set: producers have no cleaner; a producer's change is `versions`",
+        ),
+        (
+            "{at: 10000, producer: 1, versions: true}",
+            "changes[0].at: 10000 is not before the end, 10000",
+        ),
+    ],
+)
+def test_a_change_that_cannot_be_made_is_one_clear_line(
+    tmp_path: Path, change: str, problem: str
+) -> None:
+    assert problem_of(tmp_path, change).startswith(problem)
+
+
+def test_the_newest_settings_are_the_promise_whoever_has_them() -> None:
+    assert promised() == ("offset", [])
+    assert promised(Change(5, "r1", TO_HEADER)) == ("header", ["offset"])
+    assert promised(Change(0, producer=0, versions=False)) == ("offset", [])
+
+
+def test_after_a_rollback_the_promise_is_the_old_one_again() -> None:
+    there, back = Change(5, "all", TO_HEADER), Change(9, "r3", (("strategy", "offset"),))
+
+    assert promised(back, there) == ("offset", ["header"])
+
+
+def test_a_tombstone_may_go_after_the_shortest_retention_there_was() -> None:
+    longer = Change(5, "all", (("delete_retention_ms", 900),))
+    rules = Rules(delete_retention_ms=100)
+
+    assert promise_of(Scenario(id="s", rules=rules, changes=(longer,))).rules == rules
