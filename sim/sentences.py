@@ -40,6 +40,7 @@ from sim.trace import (
     SnapshotOffered,
     SnapshotTaken,
     Truncated,
+    Understood,
 )
 
 About = Callable[[int, str | None], bool]
@@ -97,6 +98,8 @@ def _on_the_log(event: Event, about: About | None) -> str | None:
 def _in_the_cluster(event: Event) -> str | None:
     name = event.replica
     match event:
+        case Understood(_, consumer, values, deletes):
+            return f"{consumer} takes {len(values)} records for values, {len(deletes)} for deletes"
         case PositionRecorded(_, follower, position):
             return f"{name} believes {follower} is at {position}"
         case LeaderElected(_, epoch, start, isr, _):

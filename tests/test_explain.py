@@ -203,6 +203,10 @@ def test_of_a_long_story_the_beginning_is_left_out() -> None:
             trace.CleaningFailed("r1", 3),
             "r1 cannot read the version at 3: no more cleaning before a restart",
         ),
+        (
+            trace.Understood("r1", "c1", (), (Record(3, "k", None),)),
+            "c1 takes 0 records for values, 1 for deletes",
+        ),
         (trace.RemovalBoundMoved("r1", 7), "r1 may remove tombstones and markers below 7"),
         (trace.ReplicaWiped("r1", "a new disk"), "r1 loses its log: a new disk"),
         (trace.Quiesced("r1", True), "the cluster is at rest and in sync"),

@@ -185,11 +185,16 @@ class RecordImmutable(Invariant):
                 )
 
     def on_consumed(self, event: Consumed) -> None:
-        """Compare each record a consumer is given with the append."""
+        """Compare each record a consumer is given with the append.
+
+        A format without the flag may leave it out (KIP-87): `consumer-takes-deletes` judges that.
+        """
         written = self.ledger.written
         for record in event.records:
             original = written[record.uid].record
-            if record is not original and record != original:
+            if record is original or record == original:
+                continue
+            if record._replace(flagged=original.flagged) != original:
                 self.violated(
                     event.replica,
                     record.offset,

@@ -40,6 +40,7 @@ COUNTERS: tuple[str, ...] = (
     "reads",
     "bytes_appended",
     "bytes_replicated",
+    "bytes_down_converted",
     "bytes_retained",
     "records_retained",
     "empty_batches",
@@ -57,9 +58,11 @@ records: appended by leaders; committed: offsets committed; events: events of th
 oversized_batches: rebuilt by a cleaner to more bytes than `max.message.bytes`; stubs_kept: removed
 tombstones that all cleaners remember at the end, sends_refused: batches that a floor kept out, both
 by `late_versions`;
-bytes_replicated: batches copied and snapshot chunks; bytes_retained, records_retained,
-empty_batches, tombstones_left: on all disks at the end, in the model's bytes (one batch header for
-each record or empty batch); keys: with a committed, decided record; keys_won_earlier: of those,
+bytes_replicated: batches copied and snapshot chunks; bytes_down_converted: of stored batches that
+were rewritten for consumers of an older format, without zero copy (KIP-87);
+bytes_retained, records_retained, empty_batches, tombstones_left: on all disks at the end, in the
+model's bytes (one batch header for each record or empty batch);
+keys: with a committed, decided record; keys_won_earlier: of those,
 the ones whose winner is not the last of their committed records; stale_reads_last: keys for which
 a reader of the leader's whole log ends on a record that the committed winner beats, by
 `consumer_order`; simulator_events, messages, messages_lost: of the world, not of the core.

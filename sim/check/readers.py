@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sim.check.ledger import Disk, Ledger
 from sim.check.registry import Invariant, Kind, Reporter, invariant
-from sim.trace import Consumed, Quiesced
+from sim.trace import Consumed, Quiesced, Understood
 
 
 @invariant
@@ -196,3 +196,29 @@ class ConsumerEndsCurrent(Invariant):
         offset = known.record.offset
         decided = not known.transactional or ledger.status.get(uid) is True
         return offset < len(ledger.committed) and ledger.committed[offset] == uid and decided
+
+
+@invariant
+class ConsumerTakesDeletes(Invariant):
+    """A consumer takes tombstones for deletes, and nothing else.
+
+    Judged for consumers of a declared version: an old one knows null values alone, and so does an
+    application on a new one that was not changed.
+    """
+
+    name = "consumer-takes-deletes"
+    source = "KIP-87, Migration Plan and its vote thread"
+    in_stories = False
+
+    def on_understood(self, event: Understood) -> None:
+        """Compare with what marks a tombstone under the rules of the run."""
+        for records, as_delete in ((event.values, False), (event.deletes, True)):
+            for record in records:
+                if self.ledger.written[record.uid].tombstone != as_delete:
+                    what = "a delete" if as_delete else f"data: {record.key}={record.value}"
+                    self.violated(
+                        event.replica,
+                        record.offset,
+                        record.key,
+                        f"{event.consumer} took the {self.ledger.describe(record.uid)} for {what}.",
+                    )

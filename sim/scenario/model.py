@@ -175,6 +175,9 @@ class Consumer:
     """A reader that builds a table; `max_batches` per poll makes it lag. It reads the leader.
 
     `replica` ties it to one replica instead. `pauses` are (from, to) ms in which it does not poll.
+    `format` is its fetch version (KIP-87): 3 knows the tombstone flag, 2 does not, so replicas that
+    know it send deletes without their values; None = the scenario is not about it. `deletes_by` is
+    what a version 3 consumer takes for a delete; to version 2 that is always the null value.
     """
 
     name: Name
@@ -182,6 +185,8 @@ class Consumer:
     max_batches: Annotated[int, Ge(1)] | None = None
     replica: Name | None = None
     pauses: tuple[tuple[Milliseconds, Milliseconds], ...] = ()
+    format: Literal[2, 3] | None = None
+    deletes_by: Literal["flag", "null_value"] = "flag"
 
 
 class FaultKind(StrEnum):

@@ -38,6 +38,7 @@ from sim.trace.logs import (
     HighWatermarkMoved,
     Pushed,
     Truncated,
+    Understood,
 )
 from sim.trace.snapshots import (
     PrefixDeleted,
@@ -85,6 +86,7 @@ __all__ = [
     "SnapshotTaken",
     "TombstoneProbed",
     "Truncated",
+    "Understood",
 ]
 
 Event = (
@@ -117,6 +119,7 @@ Event = (
     | SnapshotInstalled
     | RemovalBoundMoved
     | Consumed
+    | Understood
     | TombstoneProbed
     | FaultInjected
     | ConfigChanged

@@ -93,3 +93,15 @@ class Consumed(NamedTuple):
     end: int
     records: tuple[Record, ...]
     now_ms: int
+
+
+class Understood(NamedTuple):
+    """What a consumer of a declared version (KIP-87) took the keyed records for that it was given.
+
+    `values` are those it keeps as the state of their keys, `deletes` those it removes keys for.
+    """
+
+    replica: str
+    consumer: str
+    values: tuple[Record, ...]
+    deletes: tuple[Record, ...]

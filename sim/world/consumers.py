@@ -6,12 +6,15 @@ read uncommitted: they are given the records of open and aborted transactions, t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sim.log import Record
+from sim.compaction import TOMBSTONE_MARKS
+from sim.log import Batch, Record
+from sim.log.formats import serve
 from sim.replication.reading import as_read
 from sim.scenario.model import Consumer as ConsumerSpec
-from sim.trace import Consumed
+from sim.trace import Consumed, Understood
 
 if TYPE_CHECKING:
     from sim.world.context import World
@@ -78,21 +81,30 @@ class Consumer:
             return False
         end = position
         records: list[Record] = []
+        batches: list[Batch] = []
         for batch in log.read(position, max_batches=max_batches):
             if batch.last_offset >= high_watermark:
                 break
             end = batch.last_offset + 1
             if batch.control is None:
                 records += batch.records
+                batches.append(batch)
         if end == position:
             return False
         self.position = end
+        spec = self._spec
+        if spec.format is not None:
+            flags = node.rules.tombstone_mark != "null_value"
+            served = serve(batches, message_format=2 if flags else 1, client=spec.format)
+            self._world.counts.bytes_down_converted += served.converted_bytes
+            records = list(served.records)
         given = as_read(records, rules=self._world.rules)
         if given and given[0].offset < position:
             given = tuple(record for record in given if record.offset >= position)
         now_ms = self._world.clock.now_ms
-        name = self._spec.name
-        self._world.tell([Consumed(node.name, name, position, end, given, now_ms)])
+        self._world.tell([Consumed(node.name, spec.name, position, end, given, now_ms)])
+        if spec.format is not None:
+            self._world.tell([understood(spec, node.name, given)])
         return True
 
     def read_to_the_end(self, leader: Node) -> None:
@@ -101,6 +113,18 @@ class Consumer:
         node = leader if tied is None else self._world.nodes.get(tied, leader)
         while self.read(node, None):
             pass
+
+
+def understood(spec: ConsumerSpec, replica: str, given: Sequence[Record]) -> Understood:
+    """What a consumer takes the keyed records for that `replica` gave it."""
+    is_delete = TOMBSTONE_MARKS["null_value" if spec.format == 2 else spec.deletes_by]
+    keyed = [record for record in given if record.key is not None]
+    return Understood(
+        replica,
+        spec.name,
+        tuple(record for record in keyed if not is_delete(record)),
+        tuple(record for record in keyed if is_delete(record)),
+    )
 
 
 class Consumers:

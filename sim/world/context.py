@@ -29,12 +29,15 @@ class Counts:
         sends_given_up: Batches whose producer ran out of retries (they may be in the log), or that
             were never sent before the end.
         repeats_recognised: Retries of idempotent producers that were not appended again.
+        bytes_down_converted: Stored bytes of batches that could not be sent to a consumer as they
+            are (KIP-87).
     """
 
     faults: int = 0
     sends_acknowledged: int = 0
     sends_given_up: int = 0
     repeats_recognised: int = 0
+    bytes_down_converted: int = 0
 
 
 @dataclass(frozen=True, slots=True)

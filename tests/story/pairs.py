@@ -146,6 +146,7 @@ UNREACHABLE: dict[str, str] = {
     "horizon-stability": "tests/check/test_cleaning.py",
     "hw-monotonic": "tests/check/test_protocol.py",
     "hw-within-log": "tests/check/test_protocol.py",
+    "consumer-takes-deletes": "tests/check/test_readers.py",
     "compaction-lag-bound": "tests/check/test_lag.py",
     "lag-metric": "tests/check/test_lag.py",
     "snapshot-fetch-progress": "tests/check/test_snapshots.py",
