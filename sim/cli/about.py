@@ -1,4 +1,4 @@
-"""`replog list` and `replog doctor`: what there is, and what this machine can run."""
+"""`replog list`, `capacity` and `doctor`: what there is, what fits, what this machine can run."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sim.errors import BadInput
 def add_to(app: typer.Typer) -> None:
     """Add these commands to the program."""
     app.command("list")(list_)
+    app.command()(capacity)
     app.command()(doctor)
 
 
@@ -40,6 +41,47 @@ def list_(
         print_json(rows)
     else:
         print_table(rows, texts=True)
+
+
+def capacity(
+    buffer_bytes: Annotated[
+        int,
+        typer.Option("--buffer", metavar="BYTES", min=1, help="log.cleaner.dedupe.buffer.size."),
+    ] = 128 * 1024 * 1024,
+    load_factor: Annotated[
+        float,
+        typer.Option(metavar="F", min=0, max=1, help="log.cleaner.io.buffer.load.factor."),
+    ] = 0.9,
+    keys: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Distinct dirty keys to be cleaned."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say how many keys the offset map of one cleaner holds, and how many rounds N keys take.
+
+    A strategy that compares versions keeps one beside each offset: 8 more bytes a key (KIP-280).
+    """
+    from sim.compaction import STRATEGIES, entry_bytes, map_capacity, rounds_needed
+
+    rows: list[dict[str, object]] = []
+    for name, strategy in STRATEGIES.items():
+        fitting = map_capacity(buffer_bytes, load_factor, strategy)
+        if fitting < 1:
+            raise BadInput(
+                f"--buffer {buffer_bytes}: no key fits at load factor {load_factor:g}; strategy "
+                f"{name} takes {entry_bytes(strategy)} bytes a key"
+            )
+        row: dict[str, object] = {
+            "strategy": name,
+            "bytes a key": entry_bytes(strategy),
+            "keys": fitting,
+        }
+        rows.append(row if keys is None else row | {"rounds": rounds_needed(keys, fitting)})
+    if as_json:
+        print_json([{name.replace(" ", "_"): cell for name, cell in row.items()} for row in rows])
+    else:
+        print_table(rows)
 
 
 def doctor(as_json: AsJson = False) -> None:

@@ -6,7 +6,7 @@ Pure: standard library only, no clock, no randomness, no input or output.
 from sim.compaction.cleaner import clean
 from sim.compaction.fixes import FIXES, Fix
 from sim.compaction.fold import fold
-from sim.compaction.offset_map import OffsetMap, map_capacity
+from sim.compaction.offset_map import OffsetMap, entry_bytes, map_capacity, rounds_needed
 from sim.compaction.plan import Cleaning, CleaningPass
 from sim.compaction.strategies import (
     STRATEGIES,
@@ -30,8 +30,10 @@ __all__ = [
     "TombstoneRemoval",
     "UnreadableVersion",
     "clean",
+    "entry_bytes",
     "fold",
     "map_capacity",
+    "rounds_needed",
     "strategy_for",
     "unmapped_version",
 ]

@@ -20,10 +20,27 @@ VERSION_BYTES = 8
 """What an entry needs on top when winners are not chosen by offset (KIP-280, Memory)."""
 
 
+def entry_bytes(strategy: Strategy) -> int:
+    """Bytes of one entry of the map: 24 by offset, 32 where versions are kept (KIP-280)."""
+    return ENTRY_BYTES if strategy.latest_wins else ENTRY_BYTES + VERSION_BYTES
+
+
 def map_capacity(buffer_bytes: int, load_factor: float, strategy: Strategy) -> int:
     """How many keys a map of that memory holds (CleanerConfig, LogCleaner.CleanerThread)."""
-    entry_bytes = ENTRY_BYTES if strategy.latest_wins else ENTRY_BYTES + VERSION_BYTES
-    return int(buffer_bytes // entry_bytes * load_factor)
+    return int(buffer_bytes // entry_bytes(strategy) * load_factor)
+
+
+def rounds_needed(keys: int, capacity: int) -> int:
+    """How many rounds `keys` distinct dirty keys take at least; a round maps `capacity` at most.
+
+    A key whose records lie in the parts of two rounds takes room in both.
+
+    Raises:
+        ValueError: The capacity is below 1: no round gets anywhere.
+    """
+    if capacity < 1:
+        raise ValueError("a map without room for a key maps nothing")
+    return -(-keys // capacity)
 
 
 @dataclass(slots=True)

@@ -1,5 +1,6 @@
 """`replog list`, `replog doctor`, `replog draw`, --help and --version."""
 
+import json
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +24,7 @@ COMMANDS = [
     ("report",),
     ("draw",),
     ("list",),
+    ("capacity",),
     ("doctor",),
     ("trace",),
     ("trace", "git"),
@@ -173,3 +175,35 @@ def test_a_story_is_drawn_as_svg(replog: Replog, here: Path) -> None:
     assert root.tag.endswith("svg")
     assert "a is written" in Path("s.svg").read_text()
     assert sorted(path.name for path in here.iterdir()) == ["s.svg", "s.yaml"]
+
+
+def test_a_version_beside_each_offset_costs_keys_and_so_rounds(replog: Replog) -> None:
+    answer = replog(
+        "capacity", "--buffer", "9600", "--load-factor", "0.5", "--keys", "200", "--json"
+    )
+
+    assert answer.status == 0
+    by_strategy = {row.pop("strategy"): row for row in json.loads(answer.out)}
+    assert by_strategy == {
+        "offset": {"bytes_a_key": 24, "keys": 200, "rounds": 1},
+        "timestamp": {"bytes_a_key": 32, "keys": 150, "rounds": 2},
+        "header": {"bytes_a_key": 32, "keys": 150, "rounds": 2},
+    }
+
+
+def test_by_default_it_is_kafkas_buffer_and_no_rounds_are_told(replog: Replog) -> None:
+    answer = replog("capacity")
+
+    assert answer.out.split()[:4] == ["strategy", "bytes", "a", "key"]
+    assert "5033164" in answer.out
+    assert "rounds" not in answer.out
+
+
+def test_a_buffer_without_room_for_a_key_is_refused(replog: Replog) -> None:
+    answer = replog("capacity", "--buffer", "31")
+
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err == (
+        "replog: --buffer 31: no key fits at load factor 0.9; "
+        "strategy offset takes 24 bytes a key\n"
+    )

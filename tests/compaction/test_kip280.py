@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from sim.compaction import FIXES, STRATEGIES, map_capacity, strategy_for
+from sim.compaction import (
+    FIXES,
+    STRATEGIES,
+    entry_bytes,
+    map_capacity,
+    rounds_needed,
+    strategy_for,
+)
 from sim.compaction.strategies import encode_version
 from sim.errors import BadInput
 from sim.log import Record, Segment
@@ -170,6 +177,15 @@ def test_a_version_costs_eight_more_bytes_an_entry_of_the_offset_map() -> None:
     keys = {name: map_capacity(buffer, 1.0, each) for name, each in STRATEGIES.items()}
 
     assert keys == {"offset": 3_200, "timestamp": 2_400, "header": 2_400}
+    assert {entry_bytes(each) for each in STRATEGIES.values()} == {24, 32}
+
+
+@pytest.mark.parametrize(("keys", "rounds"), [(0, 0), (1, 1), (100, 1), (101, 2), (200, 2)])
+def test_so_many_keys_take_so_many_rounds(keys: int, rounds: int) -> None:
+    """Proposed Changes, memory: fewer keys fit, hence more rounds."""
+    assert rounds_needed(keys, 100) == rounds
+    with pytest.raises(ValueError, match="without room"):
+        rounds_needed(keys, 0)
 
 
 # The settings.
