@@ -207,6 +207,14 @@ class Book:
             and uid not in self.aborted
         )
 
+    def lost_before(self, uid: int) -> bool:
+        """A committed record beats keyed `uid` by settings that were in force earlier."""
+        record = self.written[uid].record
+        return any(
+            record.key in highest and highest[record.key] > version(record)
+            for version, highest in self._earlier
+        )
+
     def excused_for_good(self, uid: int) -> bool:
         """The absence of a committed `uid` is explained by committed facts, now and for ever.
 
@@ -224,10 +232,7 @@ class Book:
         winner = self.winners.get(key)
         if winner is not None and self.written[winner].version > known.version:
             return True
-        return any(
-            key in highest and highest[key] > version(known.record)
-            for version, highest in self._earlier
-        )
+        return self.lost_before(uid)
 
     def excused(self, uid: int) -> bool:
         """As `excused_for_good`, or the present leader holds a record that beats it."""

@@ -100,6 +100,8 @@ class ConsumerNoSkip(Invariant):
         winner = ledger.winners.get(key)
         if winner is not None and winner != uid and ledger.beats(winner, uid):
             return
+        if ledger.lost_before(uid):
+            return
         for other in ledger.uids_of_key[key]:
             if ledger.beats(other, uid) and disk.at(ledger.written[other].record.offset) == other:
                 return

@@ -53,6 +53,7 @@ class Rules:
     lag_metric: str = "every_scan"
     lag_guard: str = "none"
     fencing: bool = True
+    rollout: str = "brokers_first"
 
     def with_values(self, values: Mapping[str, object], *, where: str = "rules") -> Rules:
         """These rules with some values changed.
@@ -266,6 +267,12 @@ RULES: dict[str, RuleSpec] = {
             "Redpanda PR 26562; KIP-630, Rejected Alternatives; Copycat #127",
         ),
         RuleSpec("fencing", (True, False), "stale epochs are refused", "KIP-320, KIP-595"),
+        RuleSpec(
+            "rollout",
+            ("brokers_first", "producers_first", "strategy_first"),
+            "in a random upgrade: what is rolled out first; the strategy is last, or comes first",
+            "KIP-280, Compatibility, Deprecation, and Migration Plan",
+        ),
     )
 }
 """Every rule by name, in order of declaration."""

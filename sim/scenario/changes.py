@@ -47,11 +47,41 @@ def changed(rules: Rules, change: Change) -> Rules:
     return replace(rules, **dict(change.settings))  # type: ignore[arg-type]
 
 
+_ORDERS = {
+    "brokers_first": ("brokers", "producers", "topic"),
+    "producers_first": ("producers", "brokers", "topic"),
+    "strategy_first": ("topic", "brokers", "producers"),
+}
+"""The phases of an upgrade by value of the rule `rollout`.
+
+A broker of old software goes by offset whatever the topic says, so with `strategy_first` a replica
+has the strategy as soon as it has the software, before any producer sends a version.
+"""
+
+
+def changes_of(scenario: Scenario) -> tuple[Change, ...]:
+    """All changes of a scenario in order of time, those of its upgrade included."""
+    found = [*scenario.changes]
+    plan, rules = scenario.rollout, scenario.rules
+    if plan is not None:
+        begins = dict(zip(_ORDERS[rules.rollout], plan.phases_ms, strict=True))
+        found.append(Change(0, EVERY_REPLICA, (("strategy", "offset"),)))
+        found.append(Change(0, producer=0, versions=False))
+        target = (("strategy", rules.strategy),)
+        delays = zip(scenario.replicas, plan.brokers_ms, plan.topic_ms, strict=True)
+        for replica, software_ms, topic_ms in delays:
+            at_ms = max(begins["brokers"] + software_ms, begins["topic"] + topic_ms)
+            found.append(Change(at_ms, replica.name, target))
+        for index, delay_ms in enumerate(plan.producers_ms):
+            found.append(Change(begins["producers"] + delay_ms, producer=index + 1))
+    return tuple(sorted(found, key=lambda change: change.at_ms))
+
+
 def promise_of(scenario: Scenario) -> Promise:
     """The newest settings of a scenario, and all others that were in force before or beside."""
     newest = scenario.rules
     seen = [newest]
-    for change in sorted(scenario.changes, key=lambda change: change.at_ms):
+    for change in changes_of(scenario):
         if change.replica is not None:
             newest = changed(newest, change)
             seen.append(newest)

@@ -20,6 +20,7 @@ from sim.scenario.model import (
     Link,
     Network,
     ReplicaSpec,
+    Rollout,
     Scenario,
     Timers,
     Topic,
@@ -61,6 +62,7 @@ def generate(seed: int, mix: Mix) -> Scenario:
         workload=draw_workload(shape, duration_ms=mix.duration_ms, rng=writes),
         consumers=_consumers(mix, names, stream(seed, "generate/consumers")),
         faults=draw_faults(mix, replicas=names, idle=idle, rng=stream(seed, "generate/faults")),
+        rollout=_rollout(mix, len(names), shape.producers, stream(seed, "generate/rollout")),
     )
 
 
@@ -85,6 +87,7 @@ def weather_digest(scenario: Scenario) -> str:
         scenario.consumers,
         scenario.faults,
         *((scenario.changes,) if scenario.changes else ()),
+        *((scenario.rollout,) if scenario.rollout else ()),
     )
     return blake2b(msgspec.msgpack.encode(weather), digest_size=16).hexdigest()
 
@@ -158,6 +161,25 @@ def _topic(mix: Mix, rng: Random) -> Topic:
         producer_expiration_ms=(
             log_between(rng, (500, 8_000)) if random() < mix.forgotten_producers else None
         ),
+    )
+
+
+def _rollout(mix: Mix, replicas: int, producers: int, rng: Random) -> Rollout | None:
+    """An upgrade in three phases that do not overlap; a topic's setting spreads in no time."""
+    if mix.upgrade <= 0 or rng.random() >= mix.upgrade:
+        return None
+    phase_ms = mix.duration_ms // 4
+    first, second, last = (phase_ms * n + int(rng.random() * phase_ms / 4) for n in range(3))
+
+    def delays(count: int, longest_ms: int) -> tuple[int, ...]:
+        return tuple([int(rng.random() * longest_ms) for _ in range(count)])
+
+    spread_ms = phase_ms * 3 // 4
+    return Rollout(
+        (first, second, last),
+        delays(replicas, spread_ms),
+        delays(producers, spread_ms),
+        delays(replicas, spread_ms // 8),
     )
 
 

@@ -99,6 +99,9 @@ class Mix(BaseModel):
     forgotten_producers: Share = 0.2
     """Chance that silent producers are forgotten within the run."""
 
+    upgrade: Share = 0.0
+    """Chance that brokers, producers and the topic are upgraded to the strategy during the run."""
+
     @model_validator(mode="before")
     @classmethod
     def _start_from_built_in(cls, given: object) -> object:

@@ -247,6 +247,21 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Rollout:
+    """The timetable of an upgrade from `offset` to the strategy of the rules; all times in ms.
+
+    `phases_ms`: when its three phases begin; which is which, the rule `rollout` says. The others
+    are counted from the beginning of their phase: new software of each replica, version headers of
+    each producer, and when the topic's new strategy reaches each replica.
+    """
+
+    phases_ms: tuple[int, int, int]
+    brokers_ms: tuple[int, ...]
+    producers_ms: tuple[int, ...]
+    topic_ms: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Expect:
     """What the run is expected to show.
 
@@ -286,6 +301,7 @@ class Scenario:
     consumers: tuple[Consumer, ...] = (Consumer("c1"),)
     faults: tuple[Fault, ...] = ()
     changes: tuple[Change, ...] = ()
+    rollout: Rollout | None = None
     expect: Expect = field(default_factory=Expect)
     limits: Limits = field(default_factory=Limits)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sim.scenario.changes import EVERY_REPLICA, changed
+from sim.scenario.changes import EVERY_REPLICA, changed, changes_of
 from sim.scenario.model import Change
 from sim.trace import ConfigChanged
 
@@ -27,7 +27,7 @@ class Changing:
 
     def start(self) -> None:
         """Make the changes at 0 now, and wait for the times of the others."""
-        for change in sorted(self._world.scenario.changes, key=lambda change: change.at_ms):
+        for change in changes_of(self._world.scenario):
             if change.at_ms <= 0:
                 self._make(change)
             else:

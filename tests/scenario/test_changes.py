@@ -5,12 +5,15 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.replication import Rules
-from sim.scenario.changes import CHANGEABLE, promise_of
+from sim.replication import RULES, Rules
+from sim.scenario.changes import CHANGEABLE, changes_of, promise_of
+from sim.scenario.generate import generate, weather_digest
 from sim.scenario.load import load_scenario
-from sim.scenario.model import Change, Scenario
+from sim.scenario.mix import Mix
+from sim.scenario.model import Change, Rollout, Scenario
 
 ALLOWED = ", ".join(CHANGEABLE)
+NAMES = ("r1", "r2", "r3")
 TO_HEADER = (("strategy", "header"),)
 
 
@@ -117,3 +120,48 @@ def test_a_tombstone_may_go_after_the_shortest_retention_there_was() -> None:
     rules = Rules(delete_retention_ms=100)
 
     assert promise_of(Scenario(id="s", rules=rules, changes=(longer,))).rules == rules
+
+
+def upgraded(rollout: str) -> list[tuple[int, str]]:
+    """(ms, who) of the changes of one upgrade, after those at its start."""
+    plan = Rollout((1_000, 2_000, 3_000), (10, 20, 30), (40, 50), (1, 2, 3))
+    rules = Rules(strategy="header", rollout=rollout)
+    found = changes_of(Scenario(id="s", rules=rules, rollout=plan))
+    assert found[:2] == (
+        Change(0, "all", (("strategy", "offset"),)),
+        Change(0, producer=0, versions=False),
+    )
+    return [(one.at_ms, one.replica or f"producer {one.producer}") for one in found[2:]]
+
+
+def test_the_recommended_order_is_brokers_then_producers_then_the_strategy() -> None:
+    producers, strategy = [(2_040, "producer 1"), (2_050, "producer 2")], [3_001, 3_002, 3_003]
+
+    assert upgraded("brokers_first") == [*producers, *zip(strategy, NAMES, strict=True)]
+
+
+def test_producers_may_be_rolled_out_before_the_brokers() -> None:
+    producers, strategy = [(1_040, "producer 1"), (1_050, "producer 2")], [3_001, 3_002, 3_003]
+
+    assert upgraded("producers_first") == [*producers, *zip(strategy, NAMES, strict=True)]
+
+
+def test_with_the_strategy_first_a_broker_has_it_as_soon_as_it_has_the_software() -> None:
+    producers, strategy = [(3_040, "producer 1"), (3_050, "producer 2")], [2_010, 2_020, 2_030]
+
+    assert upgraded("strategy_first") == [*zip(strategy, NAMES, strict=True), *producers]
+
+
+def test_an_upgrade_is_drawn_with_the_weather_and_ends_with_the_run() -> None:
+    mix = Mix(upgrade=1.0)
+    cases = [generate(seed, mix) for seed in range(20)]
+
+    for case in cases:
+        for rollout in RULES["rollout"].values:
+            rules = Rules(strategy="header", rollout=str(rollout))
+            found = changes_of(case.with_rules(rules))
+            assert all(0 <= one.at_ms < case.duration_ms for one in found)
+            assert promise_of(case.with_rules(rules)).rules.strategy == "header"
+    assert len({weather_digest(case) for case in cases}) == len(cases)
+    assert all(generate(seed, Mix()).rollout is None for seed in range(20))
+    assert generate(3, mix).faults == generate(3, Mix()).faults

@@ -25,6 +25,7 @@ WITHOUT_EFFECT = {
     "horizon_stamp": "a story's pass maps all it covers; partial rounds are told by log files",
     "empty_segments": "a story has no segments; log files show the difference",
     "roll": "a story has no segments; scenarios/kip354 shows the difference in simulated time",
+    "rollout": "settings do not change in a story; scenarios/upgrade shows the difference",
     "lag_metric": "nobody looks at a log in a story; scenarios/kip354 shows the difference",
 }
 """Rules that change nothing in a story, and why."""
