@@ -13,6 +13,7 @@ from sim.check.reached import REACHED
 from sim.check.registry import INVARIANTS
 from sim.errors import BadInput
 from sim.logfile import LOG_FORMAT
+from sim.plugins import in_use, registered_by
 from sim.replication import PRESETS, RULES, Rules
 from sim.story.format import STORY_FORMAT
 from sim.suite import format_of, scenario_files
@@ -124,4 +125,7 @@ def capabilities() -> list[tuple[str, bool, str]]:
             found.append(("Java", True, str(find_java())))
         except BadInput as error:
             found.append(("Java", False, str(error)))
+    for module in in_use().modules:
+        values = ", ".join(f"{one.rule}={one.name}" for one in registered_by(module))
+        found.append((f"plugin {module}", True, values))
     return found

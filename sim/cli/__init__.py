@@ -38,6 +38,9 @@ def _top(
     if version:
         print(f"replog {__version__}")
         raise typer.Exit
+    from sim.plugins import load_installed
+
+    load_installed()
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sim.cli.output import EXIT_FAILED, AsJson, print_json, print_table
+from sim.cli.output import EXIT_FAILED, AsJson, PluginOption, print_json, print_table
 from sim.errors import BadInput
 
 
@@ -26,6 +26,7 @@ def list_(
     folder: Annotated[
         Path, typer.Option("--in", metavar="DIR", help="Where to look for scenarios.")
     ] = Path("scenarios"),
+    plugin: PluginOption = None,
     as_json: AsJson = False,
 ) -> None:
     """List what there is, from the code, each with its source."""
@@ -56,6 +57,7 @@ def capacity(
         int | None,
         typer.Option(metavar="N", min=1, help="Distinct dirty keys to be cleaned."),
     ] = None,
+    plugin: PluginOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Say how many keys the offset map of one cleaner holds, and how many rounds N keys take.
@@ -84,7 +86,7 @@ def capacity(
         print_table(rows)
 
 
-def doctor(as_json: AsJson = False) -> None:
+def doctor(plugin: PluginOption = None, as_json: AsJson = False) -> None:
     """Say what this machine can run, and what is missing for the rest."""
     from sim.listing import capabilities
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sim.cli.output import AsJson, RuleOption, print_json, print_table, rule_values
+from sim.cli.output import AsJson, PluginOption, RuleOption, print_json, print_table, rule_values
 
 if TYPE_CHECKING:
     from sim.logfile.eligible import Judgement
@@ -38,6 +38,7 @@ def add_to(app: typer.Typer) -> None:
 def clean(
     logfile: LogPath,
     rule: RuleOption = None,
+    plugin: PluginOption = None,
     explain: Explain = None,
     check: Check = False,
     as_json: AsJson = False,

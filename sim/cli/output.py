@@ -33,6 +33,27 @@ RuleOption = Annotated[
         help="Replace a rule, or preset=NAME; may be given more than once.",
     ),
 ]
+
+
+def _load_plugins(modules: list[str] | None) -> list[str] | None:
+    from sim.plugins import load_plugins
+
+    load_plugins(modules or ())
+    return modules
+
+
+PluginOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--plugin",
+        metavar="MODULE",
+        is_eager=True,
+        callback=_load_plugins,
+        help="Import this module, which registers strategies, fixes or tombstone removal rules; "
+        "may be given more than once.",
+    ),
+]
+"""Loads the modules before anything else is looked at; a command need not do anything with it."""
 Cells = Sequence[Mapping[str, object]]
 
 
@@ -62,6 +83,13 @@ def rule_values(given: list[str] | None) -> dict[str, str]:
             raise BadInput(f"--rule {text}: the same rule was given as {values[name]}")
         values[name] = value
     return values
+
+
+def plugin_arguments() -> list[str]:
+    """What a command that reproduces a run needs for the plugins that were named in this one."""
+    from sim.plugins import named
+
+    return [f"--plugin={module}" for module in named()]
 
 
 def width() -> int:

@@ -10,7 +10,9 @@ import typer
 
 from sim.cli.output import (
     AsJson,
+    PluginOption,
     RuleOption,
+    plugin_arguments,
     print_counters,
     print_explanation,
     print_json,
@@ -44,6 +46,7 @@ def run(
         int | None, typer.Option(min=0, max=2**63 - 1, help="Replace the scenario's seed.")
     ] = None,
     rule: RuleOption = None,
+    plugin: PluginOption = None,
     explain: Explain = False,
     as_json: AsJson = False,
     trace: TraceOut = None,
@@ -67,6 +70,7 @@ def run(
         print_json(document)
     else:
         arguments = [str(file), *(f"--rule={text}" for text in rule or [])]
+        arguments += plugin_arguments()
         arguments += [] if seed is None else [f"--seed={seed}"]
         _show(result, explanation, f"replog run {shlex.join(arguments)}")
     raise typer.Exit(result.exit_code)
@@ -113,6 +117,7 @@ def suite(
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write JUnit XML to this file.")
     ] = None,
+    plugin: PluginOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Run every scenario file below a folder.
@@ -147,7 +152,7 @@ def _show_row(result: CaseResult) -> None:
     for line in result.complaints:
         print(f"       {line}")
     if not result.expectation_met:
-        print(f"       reproduce: {result.command}")
+        print("       reproduce: " + " ".join((result.command, *plugin_arguments())))
 
 
 def draw(

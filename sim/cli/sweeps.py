@@ -12,6 +12,7 @@ import typer
 from sim.cli.output import (
     EXIT_FAILED,
     AsJson,
+    PluginOption,
     complain,
     print_counters,
     print_explanation,
@@ -47,6 +48,7 @@ def sweep(
         int | None, typer.Option(help="Blocks per wave (default: about two seconds each).")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with what is there.")] = False,
+    plugin: PluginOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a plan's random scenarios under each of its rule sets, in parallel."""
@@ -103,6 +105,7 @@ def replay(
     run_id: Annotated[int, typer.Argument(help="The run's number in the table.")],
     explain: Explain = False,
     trace: TraceOut = None,
+    plugin: PluginOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Run one row of a sweep again, in full, and compare its digest with the row's."""
@@ -149,7 +152,7 @@ def _show_replay(run_id: int, made: Run, told: list[str], *, same: bool) -> None
     print(f"{verdict}; digest {'reproduced' if same else 'DIFFERS from the row'}")
 
 
-def report(folder: SweepFolder, as_json: AsJson = False) -> None:
+def report(folder: SweepFolder, plugin: PluginOption = None, as_json: AsJson = False) -> None:
     """Write report.html, report.md and report.json, and print the comparison table."""
     from sim.report import comparison_table, headline, write_report
 

@@ -5,7 +5,7 @@ A hidden choice makes a testbed report bugs that are not there, or miss those th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 
@@ -80,17 +80,23 @@ class RuleSpec:
 
     Attributes:
         name: Its name in files and on the command line.
-        values: Allowed values, the default first; empty when any value of the type will do.
+        allowed: Allowed values, the default first; empty when any value of the type will do.
+            A registry of strategies, fixes or the like stands for what is in it when asked.
         decides: What it decides, for people.
         source: Who says so: a KIP, a class and method, a ticket.
         minimum: Smallest allowed number, for rules that take one.
     """
 
     name: str
-    values: tuple[RuleValue, ...]
+    allowed: Collection[RuleValue]
     decides: str
     source: str
     minimum: int | None = None
+
+    @property
+    def values(self) -> tuple[RuleValue, ...]:
+        """Allowed values, the default first, those of plugins last; empty = any of the type."""
+        return tuple(self.allowed)
 
 
 RULES: dict[str, RuleSpec] = {
@@ -98,7 +104,7 @@ RULES: dict[str, RuleSpec] = {
     for spec in (
         RuleSpec(
             "strategy",
-            tuple(STRATEGIES),
+            STRATEGIES,
             "which record of a key wins",
             "KIP-280, compaction.strategy",
         ),
@@ -116,7 +122,7 @@ RULES: dict[str, RuleSpec] = {
         ),
         RuleSpec(
             "fix",
-            tuple(FIXES),
+            FIXES,
             "what stays of the last offset of a round, or of the log",
             "KIP-280, Special case where we need to retain LEO; KAFKA-17076",
         ),
@@ -134,7 +140,7 @@ RULES: dict[str, RuleSpec] = {
         ),
         RuleSpec(
             "tombstone_removal",
-            tuple(TOMBSTONE_REMOVALS),
+            TOMBSTONE_REMOVALS,
             "when a winning tombstone may go",
             "KIP-534, KIP-630, Redpanda PR 28087",
         ),

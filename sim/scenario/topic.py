@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from annotated_types import Ge
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
+from sim.compaction import STRATEGIES
 from sim.scenario.model import Milliseconds, Name, Period, Share, Topic
 
 FILE_CONFIG = ConfigDict(
@@ -19,7 +20,19 @@ FILE_CONFIG = ConfigDict(
 )
 """How every part of a scenario file is validated."""
 
-StrategyName = Literal["offset", "timestamp", "header"]
+
+def _known_strategy(name: str) -> str:
+    if name not in STRATEGIES:
+        raise ValueError(f"unknown value {name!r}; allowed: {', '.join(STRATEGIES)}")
+    return name
+
+
+StrategyName = Annotated[
+    str,
+    AfterValidator(_known_strategy),
+    WithJsonSchema({"enum": list(STRATEGIES), "type": "string"}),
+]
+"""Looked up when a file is read: plugins may have added some."""
 
 
 class TopicSettings(BaseModel):

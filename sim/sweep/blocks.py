@@ -15,6 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sim.plugins import NO_PLUGINS, Plugins, load_as_told
 from sim.sweep.layout import Wave, blocks_of
 from sim.sweep.output import RUNS, STAGING, VIOLATIONS, commit_wave
 from sim.sweep.plan import Sweep
@@ -48,6 +49,8 @@ class Work:
     """Of one process."""
     partitions: int | None
     """Blocks per wave; None = as many as make blocks of about two seconds."""
+    plugins: Plugins = NO_PLUGINS
+    """What workers import first, so that they know the same rules."""
 
     def blocks(self, waves: Sequence[Wave], *, cores: int) -> tuple[Block, ...]:
         """The blocks of some waves, in order."""
@@ -69,6 +72,7 @@ def simulate_block(work: Work, block: Block) -> float:
 
     It stops when the staging folder is gone: the sweep was interrupted.
     """
+    load_as_told(work.plugins)
     files = {
         table: _BlockFile(work, block, table, schema)
         for table, schema in ((RUNS, runs_schema(work.sweep)), (VIOLATIONS, VIOLATIONS_SCHEMA))

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.errors import BadInput
+from sim.plugins import in_use
 from sim.sweep.layout import Wave, waves_of
 from sim.sweep.plan import Plan, Sweep, number_runs
 from sim.sweep.row import SCHEMA_VERSION
@@ -39,6 +40,7 @@ def describe(sweep: Sweep, *, plan_file: str | None = None) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "package_version": version("replog"),
         "plan_file": plan_file,
+        "plugins": list(in_use().modules),
         "count": sweep.count,
         "seed": sweep.seed,
         "runs": sweep.runs,
@@ -211,6 +213,11 @@ def read_sweep(out: Path) -> Sweep:
         raise BadInput(
             f"{out}: written with schema version {content.get('schema_version')}; "
             f"this version of Replog reads {SCHEMA_VERSION}"
+        )
+    missing = [name for name in content.get("plugins", ()) if name not in in_use().modules]
+    if missing:
+        raise BadInput(
+            f"{out}: made with the plugin {missing[0]}; give it, too: --plugin {missing[0]}"
         )
     try:
         plan = Plan.model_validate_json(json.dumps(content["plan"]))

@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, get_args
 from rich.console import Console
 
 from sim.errors import BadInput
+from sim.plugins import in_use
 from sim.sweep.blocks import Work
 from sim.sweep.layout import Wave, waves_of
 from sim.sweep.output import (
@@ -125,7 +126,7 @@ def run_sweep(
     check_folder(out, sweep, resume=resume)
     started = time.perf_counter()
     rate = measure_rate(sweep, open_case=open_case)
-    work = Work(sweep, out.absolute(), open_case, rate, partitions)
+    work = Work(sweep, out.absolute(), open_case, rate, partitions, in_use())
     with _engine(engine, work, master=master) as chosen:
         prepare_folder(out, sweep, plan_file=plan_file)
         try:

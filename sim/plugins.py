@@ -1,0 +1,127 @@
+"""Plugins: modules that register strategies, fixes or tombstone removal rules when imported.
+
+They are found as entry points of the group `replog.plugins`, or named with `--plugin MODULE`.
+Workers of a sweep are told which, and where they were found.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from sim.compaction.extending import (
+    REGISTERED,
+    Registered,
+    forget,
+    register_fix,
+    register_strategy,
+    register_tombstone_removal,
+)
+from sim.errors import BadInput
+
+__all__ = [
+    "GROUP",
+    "NO_PLUGINS",
+    "Plugins",
+    "in_use",
+    "load_as_told",
+    "load_installed",
+    "load_plugins",
+    "named",
+    "register_fix",
+    "register_strategy",
+    "register_tombstone_removal",
+    "registered_by",
+]
+
+GROUP = "replog.plugins"
+"""The group of entry points; each names a module (`name = "package.module"`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plugins:
+    """What a worker process needs to know the same strategies, fixes and rules.
+
+    Attributes:
+        modules: Names of the modules, in order of loading.
+        folder: Where the current folder was, which modules may be found in.
+    """
+
+    modules: tuple[str, ...] = ()
+    folder: str = ""
+
+
+NO_PLUGINS = Plugins()
+
+_NAMED: list[str] = []
+_INSTALLED: list[str] = []
+
+
+def load_plugins(modules: Iterable[str]) -> None:
+    """Import modules, each once, so that what they register can be used; also from this folder.
+
+    Raises:
+        BadInput: One cannot be imported, breaks the contract, or registers nothing.
+    """
+    for module in modules:
+        if module not in (*_NAMED, *_INSTALLED):
+            _load(module, folder=str(Path.cwd()))
+            _NAMED.append(module)
+
+
+def load_installed() -> None:
+    """Import the plugins of installed packages: the entry points of `GROUP`.
+
+    Raises:
+        BadInput: As `load_plugins`.
+    """
+    for point in sorted(entry_points(group=GROUP)):
+        if point.module not in (*_NAMED, *_INSTALLED):
+            _load(point.module, folder=None)
+            _INSTALLED.append(point.module)
+
+
+def named() -> tuple[str, ...]:
+    """The modules that were named, so that a command can be repeated with the same ones."""
+    return tuple(_NAMED)
+
+
+def in_use() -> Plugins:
+    """All that were loaded, for a worker."""
+    return Plugins((*_INSTALLED, *_NAMED), str(Path.cwd()))
+
+
+def load_as_told(plugins: Plugins) -> None:
+    """Load in a worker what the leading process has."""
+    for module in plugins.modules:
+        if module not in (*_NAMED, *_INSTALLED):
+            _load(module, folder=plugins.folder)
+            _NAMED.append(module)
+
+
+def registered_by(module: str) -> list[Registered]:
+    """What a module, or a module below it, registered."""
+    return [one for one in REGISTERED if f"{one.module}.".startswith(f"{module}.")]
+
+
+def _load(module: str, *, folder: str | None) -> None:
+    if folder is not None and folder not in sys.path:
+        sys.path.append(folder)
+    before = len(REGISTERED)
+    try:
+        import_module(module)
+    except Exception as error:  # noqa: BLE001 - foreign code may raise anything
+        forget(before)
+        reason = " ".join(str(error).split())
+        if not isinstance(error, BadInput):
+            reason = f"cannot be imported: {type(error).__name__}: {reason}"
+        raise BadInput(f"plugin {module}: {reason}") from None
+    if len(REGISTERED) == before and not registered_by(module):
+        raise BadInput(
+            f"plugin {module}: registers nothing; allowed: register_strategy, register_fix, "
+            "register_tombstone_removal of sim.plugins"
+        )

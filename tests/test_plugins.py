@@ -1,0 +1,208 @@
+"""A strategy, a fix or a tombstone rule in a module of a user is a value of its rule everywhere."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sim import plugins
+from sim.compaction import FIXES, STRATEGIES, TOMBSTONE_REMOVALS, TombstoneRemoval, strategy_for
+from sim.compaction.contract import fix_problem, removal_problem, strategy_problem
+from sim.errors import BadInput
+from tests.test_readme import ROOT, blocks
+
+(EXAMPLE,) = (block for block in blocks("python") if "register_strategy" in block)
+STORY = ROOT / "scenarios/kip280/kip280_20_dirty_map_keeps_both_versions.yaml"
+OTHERS = """
+from sim.compaction import TombstoneRemoval
+from sim.compaction.fixes import Kept
+from sim.plugins import register_fix, register_tombstone_removal
+
+@register_fix
+class Everything:
+    name, source = "nothing_more", "a test"
+    persists_log_end, announces_gaps = False, False
+
+    def keeps(self, tail):
+        return Kept()
+
+def even(circumstances):
+    return circumstances.offset % 2 == 0
+
+register_tombstone_removal(TombstoneRemoval("even", "a test", "at even offsets", even))
+"""
+PLAN = """\
+format: replog-sweep/1
+title: two strategies
+source: a test
+count: 2
+seed: 3
+generate: {mix: quiet, duration_ms: 2000}
+rule_sets:
+  - {strategy: offset}
+  - {strategy: longest}
+"""
+PAIR = """\
+format: replog-story/1
+id: longest
+title: the longest value wins
+source: a test
+rules: {strategy: longest}
+replicas: [r1]
+steps: [elect r1 1, append r1 a A, append r1 b A, compact r1]
+"""
+
+
+def replog(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """The command in a folder that holds the plugins."""
+    return subprocess.run(
+        [sys.executable, "-m", "sim", *map(str, arguments)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "longest.py").write_text(EXAMPLE)
+    (tmp_path / "others.py").write_text(OTHERS)
+    (tmp_path / "plan.yaml").write_text(PLAN)
+    return tmp_path
+
+
+def test_the_example_in_the_readme_is_short_and_runs(folder: Path) -> None:
+    assert len(EXAMPLE.splitlines()) < 15
+    ran = replog(
+        folder, "run", STORY, "--plugin", "longest", "--rule", "strategy=longest", "--json"
+    )
+    assert (ran.returncode in (0, 1), ran.stderr) == (True, "")
+    assert json.loads(ran.stdout)["id"]
+
+
+def test_plugins_are_listed_among_the_values_of_their_rules_and_by_the_doctor(folder: Path) -> None:
+    named = ("--plugin", "longest", "--plugin", "others", "--json")
+    rows = {row["rule"]: row for row in json.loads(replog(folder, "list", "rules", *named).stdout)}
+    told = {row["name"]: row for row in json.loads(replog(folder, "doctor", *named).stdout)}
+
+    assert rows["strategy"]["values"].endswith(", longest")
+    assert rows["fix"]["values"].endswith(", nothing_more")
+    assert rows["tombstone_removal"]["values"].endswith(", even")
+    assert told["plugin longest"]["detail"] == "strategy=longest"
+    assert told["plugin others"]["detail"] == "fix=nothing_more, tombstone_removal=even"
+
+
+def test_a_story_names_a_plugins_strategy_and_is_reproduced_with_the_plugin(folder: Path) -> None:
+    expect = "expect: {replicas: {r1: {log: [wrong@9]}}}\n"
+    (folder / "story.yaml").write_text(PAIR + expect)
+    ran = replog(folder, "run", "story.yaml", "--plugin", "longest")
+
+    assert ran.returncode == 1
+    assert "reproduce: replog run story.yaml --plugin=longest" in ran.stdout
+    without = replog(folder, "run", "story.yaml")
+    assert (without.returncode, "unknown value 'longest'" in without.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("engine", ["process", pytest.param("spark", marks=pytest.mark.spark)])
+def test_workers_of_a_sweep_know_the_plugins(folder: Path, engine: str) -> None:
+    master = ["--master", "local[2,3]"] if engine == "spark" else []
+    plugin = ("--plugin", "longest")
+    swept = replog(
+        folder, "sweep", "plan.yaml", "--out", "out", "--engine", engine, *master, *plugin, "--json"
+    )
+
+    assert swept.returncode == 0, swept.stderr
+    verdicts = json.loads(swept.stdout)["verdicts"]
+    assert list(verdicts) == ["offset", "longest"]
+    assert [seen.get("error", 0) for seen in verdicts.values()] == [0, 0]
+    assert replog(folder, "replay", "out", 1, *plugin).returncode == 0
+    without = replog(folder, "replay", "out", 1)
+    assert (without.returncode, without.stdout) == (2, "")
+    assert without.stderr == (
+        "replog: out: made with the plugin longest; give it, too: --plugin longest\n"
+    )
+
+
+def test_a_report_of_a_sweep_shows_a_plugins_strategy(folder: Path) -> None:
+    plugin = ("--plugin", "longest")
+    replog(folder, "sweep", "plan.yaml", "--out", "out", "--engine", "process", *plugin)
+    assert "longest" in replog(folder, "report", "out", *plugin).stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (None, "cannot be imported: ModuleNotFoundError: No module named 'mine'"),
+        ("1 / 0", "cannot be imported: ZeroDivisionError: division by zero"),
+        ("", "registers nothing; allowed: register_strategy, register_fix, register_tomb"),
+        (EXAMPLE.replace('"longest"', '"offset"'), "strategy 'offset': the name is taken"),
+        (EXAMPLE.replace("latest_wins", "other"), "strategy 'longest': latest_wins is missing"),
+        (EXAMPLE.replace(", record.offset", ","), "the later does not win"),
+        (EXAMPLE.replace("record.value or", "record.key and 1 /"), "raises TypeError: "),
+        (OTHERS.replace(" % 2 == 0", ""), "may_remove answers True or False, not 4"),
+        (OTHERS.replace("Kept()", "Kept(99)"), "keeps offset 99, but the log ends at -1"),
+    ],
+)
+def test_a_plugin_that_cannot_be_used_is_one_line_and_bad_input(
+    tmp_path: Path, text: str | None, complaint: str
+) -> None:
+    if text is not None:
+        (tmp_path / "mine.py").write_text(text)
+    ran = replog(tmp_path, "list", "rules", "--plugin", "mine")
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    (line,) = ran.stderr.splitlines()
+    assert line.startswith("replog: plugin mine: ")
+    assert complaint in line
+
+
+def test_an_installed_package_names_its_plugin_as_an_entry_point(folder: Path) -> None:
+    info = folder / "longest-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: longest\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[replog.plugins]\nlongest = longest\n")
+    rows = json.loads(replog(folder, "list", "rules", "--json").stdout)
+
+    assert rows[0]["values"].endswith(", longest")
+
+
+def test_a_plugin_that_fails_half_way_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "half_way.py").write_text(EXAMPLE + "\nraise OSError('no more')\n")
+    with pytest.raises(BadInput, match="plugin half_way: cannot be imported: OSError: no more"):
+        plugins.load_plugins(["half_way"])
+
+    assert "longest" not in STRATEGIES
+    assert "half_way" not in plugins.named()
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_every_strategy_keeps_the_contract(name: str) -> None:
+    assert strategy_problem(STRATEGIES[name]) is None
+
+
+def test_the_loose_header_strategy_keeps_the_contract() -> None:
+    assert strategy_problem(strategy_for("header", header_form="first_varint")) is None
+
+
+@pytest.mark.parametrize("name", FIXES)
+def test_every_fix_keeps_the_contract(name: str) -> None:
+    assert fix_problem(FIXES[name]) is None
+
+
+@pytest.mark.parametrize("name", TOMBSTONE_REMOVALS)
+def test_every_tombstone_removal_keeps_the_contract(name: str) -> None:
+    assert removal_problem(TOMBSTONE_REMOVALS[name]) is None
+
+
+def test_what_may_go_at_one_time_may_go_later() -> None:
+    rule = TombstoneRemoval("early", "a test", "before 50 ms", lambda c: c.now_ms < 50)
+    assert removal_problem(rule) == "what it lets go at one time, it keeps at a later time"
