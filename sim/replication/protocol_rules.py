@@ -81,8 +81,8 @@ PROTOCOL_RULES: tuple[RuleSpec, ...] = (
     RuleSpec("fencing", (True, False), "stale epochs are refused", "KIP-320, KIP-595"),
     RuleSpec(
         "rollout",
-        ("brokers_first", "producers_first", "strategy_first"),
-        "in a random upgrade: what is rolled out first; the strategy is last, or comes first",
+        ("brokers_first", "producers_first", "strategy_first", "rolled_back"),
+        "in a random upgrade: what is first, the strategy being last, first, or taken back",
         "KIP-280, Compatibility, Deprecation, and Migration Plan",
     ),
 )

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from sim.replication.rules import Rules
-from sim.scenario.model import Change, Scenario
+from sim.scenario.model import Change, FaultKind, Rollout, Scenario
 
 EVERY_REPLICA = "all"
 """In the place of a replica's name: every replica, at that moment."""
@@ -51,30 +51,47 @@ _ORDERS = {
     "brokers_first": ("brokers", "producers", "topic"),
     "producers_first": ("producers", "brokers", "topic"),
     "strategy_first": ("topic", "brokers", "producers"),
+    "rolled_back": ("brokers", "producers", "topic"),
 }
 """The phases of an upgrade by value of the rule `rollout`.
 
 A broker of old software goes by offset whatever the topic says, so with `strategy_first` a replica
-has the strategy as soon as it has the software, before any producer sends a version.
+has the strategy as soon as it has the software, before any producer sends a version. With
+`rolled_back` the topic goes back to offset in the end.
 """
 
 
 def changes_of(scenario: Scenario) -> tuple[Change, ...]:
     """All changes of a scenario in order of time, those of its upgrade included."""
     found = [*scenario.changes]
-    plan, rules = scenario.rollout, scenario.rules
-    if plan is not None:
-        begins = dict(zip(_ORDERS[rules.rollout], plan.phases_ms, strict=True))
-        found.append(Change(0, EVERY_REPLICA, (("strategy", "offset"),)))
-        found.append(Change(0, producer=0, versions=False))
-        target = (("strategy", rules.strategy),)
-        delays = zip(scenario.replicas, plan.brokers_ms, plan.topic_ms, strict=True)
-        for replica, software_ms, topic_ms in delays:
-            at_ms = max(begins["brokers"] + software_ms, begins["topic"] + topic_ms)
-            found.append(Change(at_ms, replica.name, target))
-        for index, delay_ms in enumerate(plan.producers_ms):
-            found.append(Change(begins["producers"] + delay_ms, producer=index + 1))
+    if scenario.rollout is not None:
+        found += _upgrade(scenario, scenario.rollout)
     return tuple(sorted(found, key=lambda change: change.at_ms))
+
+
+def _upgrade(scenario: Scenario, plan: Rollout) -> list[Change]:
+    """From offset to the strategy of the rules, by the timetable.
+
+    A replica that joins has the settings of the first one, and is upgraded together with it.
+    """
+    rules = scenario.rules
+    begins = dict(zip(_ORDERS[rules.rollout], plan.phases_ms, strict=True))
+    found = [
+        Change(0, EVERY_REPLICA, (("strategy", "offset"),)),
+        Change(0, producer=0, versions=False),
+    ]
+    joining = [fault.target for fault in scenario.faults if fault.kind is FaultKind.ADD_REPLICA]
+    for index, replica in enumerate(scenario.replicas):
+        names = (replica.name, *joining) if index == 0 else (replica.name,)
+        software_ms = begins["brokers"] + plan.brokers_ms[index]
+        at_ms = max(software_ms, begins["topic"] + plan.topic_ms[index])
+        found += [Change(at_ms, name, (("strategy", rules.strategy),)) for name in names]
+        if rules.rollout == "rolled_back":
+            at_ms = plan.rollback_ms + plan.topic_ms[index]
+            found += [Change(at_ms, name, (("strategy", "offset"),)) for name in names]
+    for index, delay_ms in enumerate(plan.producers_ms):
+        found.append(Change(begins["producers"] + delay_ms, producer=index + 1))
+    return found
 
 
 def promise_of(scenario: Scenario) -> Promise:

@@ -180,6 +180,7 @@ def _rollout(mix: Mix, replicas: int, producers: int, rng: Random) -> Rollout | 
         delays(replicas, spread_ms),
         delays(producers, spread_ms),
         delays(replicas, spread_ms // 8),
+        (last + mix.duration_ms) // 2,
     )
 
 

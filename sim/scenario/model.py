@@ -252,13 +252,15 @@ class Rollout:
 
     `phases_ms`: when its three phases begin; which is which, the rule `rollout` says. The others
     are counted from the beginning of their phase: new software of each replica, version headers of
-    each producer, and when the topic's new strategy reaches each replica.
+    each producer, and when the topic's new strategy reaches each replica. `rollback_ms`: when the
+    topic goes back to offset, if the order is `rolled_back`.
     """
 
     phases_ms: tuple[int, int, int]
     brokers_ms: tuple[int, ...]
     producers_ms: tuple[int, ...]
     topic_ms: tuple[int, ...]
+    rollback_ms: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from sim.scenario.changes import CHANGEABLE, changes_of, promise_of
 from sim.scenario.generate import generate, weather_digest
 from sim.scenario.load import load_scenario
 from sim.scenario.mix import Mix
-from sim.scenario.model import Change, Rollout, Scenario
+from sim.scenario.model import Change, Fault, FaultKind, Rollout, Scenario
 
 ALLOWED = ", ".join(CHANGEABLE)
 NAMES = ("r1", "r2", "r3")
@@ -122,11 +122,11 @@ def test_a_tombstone_may_go_after_the_shortest_retention_there_was() -> None:
     assert promise_of(Scenario(id="s", rules=rules, changes=(longer,))).rules == rules
 
 
-def upgraded(rollout: str) -> list[tuple[int, str]]:
+def upgraded(rollout: str, *faults: Fault) -> list[tuple[int, str]]:
     """(ms, who) of the changes of one upgrade, after those at its start."""
-    plan = Rollout((1_000, 2_000, 3_000), (10, 20, 30), (40, 50), (1, 2, 3))
+    plan = Rollout((1_000, 2_000, 3_000), (10, 20, 30), (40, 50), (1, 2, 3), 3_500)
     rules = Rules(strategy="header", rollout=rollout)
-    found = changes_of(Scenario(id="s", rules=rules, rollout=plan))
+    found = changes_of(Scenario(id="s", rules=rules, rollout=plan, faults=faults))
     assert found[:2] == (
         Change(0, "all", (("strategy", "offset"),)),
         Change(0, producer=0, versions=False),
@@ -152,6 +152,18 @@ def test_with_the_strategy_first_a_broker_has_it_as_soon_as_it_has_the_software(
     assert upgraded("strategy_first") == [*zip(strategy, NAMES, strict=True), *producers]
 
 
+def test_a_rollback_takes_the_strategy_back_from_one_broker_after_the_other() -> None:
+    back = [(3_501, "r1"), (3_502, "r2"), (3_503, "r3")]
+
+    assert upgraded("rolled_back") == [*upgraded("brokers_first"), *back]
+
+
+def test_a_replica_that_joins_is_upgraded_with_the_first() -> None:
+    joins = Fault(500, FaultKind.ADD_REPLICA, "r4")
+
+    assert [at_ms for at_ms, who in upgraded("strategy_first", joins) if who == "r4"] == [2_010]
+
+
 def test_an_upgrade_is_drawn_with_the_weather_and_ends_with_the_run() -> None:
     mix = Mix(upgrade=1.0)
     cases = [generate(seed, mix) for seed in range(20)]
@@ -161,7 +173,8 @@ def test_an_upgrade_is_drawn_with_the_weather_and_ends_with_the_run() -> None:
             rules = Rules(strategy="header", rollout=str(rollout))
             found = changes_of(case.with_rules(rules))
             assert all(0 <= one.at_ms < case.duration_ms for one in found)
-            assert promise_of(case.with_rules(rules)).rules.strategy == "header"
+            promised_in_the_end = "offset" if rollout == "rolled_back" else "header"
+            assert promise_of(case.with_rules(rules)).rules.strategy == promised_in_the_end
     assert len({weather_digest(case) for case in cases}) == len(cases)
     assert all(generate(seed, Mix()).rollout is None for seed in range(20))
     assert generate(3, mix).faults == generate(3, Mix()).faults
