@@ -20,12 +20,21 @@ def null_value(record: Record) -> bool:
 
 def flag(record: Record) -> bool:
     """A record with the tombstone attribute, whatever its value (KIP-87)."""
-    return record.flagged
+    return record.flagged is True
+
+
+def magic(record: Record) -> bool:
+    """What the record's own format says (KIP-87, Migration Plan).
+
+    Before magic 2 the null value marks a delete, from magic 2 on the attribute.
+    """
+    return record.value is None if record.flagged is None else record.flagged
 
 
 TOMBSTONE_MARKS: dict[str, TombstoneMark] = {
     "null_value": null_value,
     "flag": flag,
+    "magic": magic,
     "explicit": flag,
 }
 """Marks by rule value. `explicit` is for stories: the step says so and the driver sets the flag."""

@@ -5,14 +5,15 @@
 | until KIP-87 | 0, 1  | to version 2  | a null value     | a delete              |
 | KIP-87's own | 2     | version 3     | the flag (bit 5) | refused without flag  |
 
-KIP-87's magic 2 is not the one Kafka has: see `sim.log.attributes`. A topic that is not compacted
-keeps and shows the flag; as nothing compacts it, the flag deletes nothing there. Source: KIP-87,
-Proposed Changes and Compatibility, Deprecation, and Migration Plan.
+KIP-87's magic 2 is not the one Kafka has: see `sim.log.attributes`. A record before magic 2 has no
+flag at all: `flagged` is None. A topic that is not compacted keeps and shows the flag; as nothing
+compacts it, the flag deletes nothing there. Source: KIP-87, Proposed Changes and Compatibility,
+Deprecation, and Migration Plan.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from sim.errors import BadInput
@@ -32,14 +33,19 @@ class Served(NamedTuple):
     """What a reader is given of stored batches.
 
     Attributes:
-        records: In offset order, in the reader's format.
+        batches: In offset order, in a format the reader understands.
         converted_bytes: Size of the batches that had to be read and written anew; 0 = zero copy.
         values_lost: Offsets of deletes whose value the reader does not get.
     """
 
-    records: tuple[Record, ...]
+    batches: tuple[Batch, ...]
     converted_bytes: int
     values_lost: tuple[int, ...]
+
+
+def magic_of(record: Record) -> int:
+    """The format of a record; 1 stands for 0, too, since they mark deletes alike."""
+    return 1 if record.flagged is None else MAGIC_FLAG
 
 
 def is_tombstone(record: Record, *, magic: int) -> bool:
@@ -51,7 +57,7 @@ def is_tombstone(record: Record, *, magic: int) -> bool:
     if magic in MAGIC_NULL_VALUE:
         return record.value is None
     _check_magic(magic)
-    return record.flagged
+    return record.flagged is True
 
 
 def check_allowed(record: Record, *, magic: int) -> None:
@@ -75,7 +81,7 @@ def down_convert(record: Record) -> Record:
 
     A value that is not a delete is left as it is.
     """
-    return record._replace(value=None, flagged=False) if record.flagged else record
+    return record._replace(value=None if record.flagged else record.value, flagged=None)
 
 
 def up_convert(record: Record) -> Record:
@@ -85,6 +91,15 @@ def up_convert(record: Record) -> Record:
     lost on the way down does not come back.
     """
     return record._replace(flagged=record.value is None)
+
+
+def produced(record: Record, *, client: int) -> Record:
+    """What a producer of a version sends for a record: version 2 has no flag, and a null for it.
+
+    Raises:
+        BadInput: There is no such client.
+    """
+    return record if _magic_of_client(client) == MAGIC_FLAG else down_convert(record)
 
 
 def stored(record: Record, *, produced: int, message_format: int) -> Record:
@@ -98,39 +113,52 @@ def stored(record: Record, *, produced: int, message_format: int) -> Record:
     """
     _check_magic(message_format)
     check_allowed(record, magic=produced)
-    if produced == MAGIC_FLAG and message_format < MAGIC_FLAG:
+    if message_format < MAGIC_FLAG:
         return down_convert(record)
-    if produced < MAGIC_FLAG and message_format == MAGIC_FLAG:
-        return up_convert(record)
-    return record
+    return record if produced == MAGIC_FLAG else up_convert(record)
 
 
-def serve(batches: Sequence[Batch], *, message_format: int, client: int) -> Served:
-    """What a client is given of data batches that are stored at magic `message_format`.
+def serve(batches: Sequence[Batch], *, understood: int, client: int) -> Served:
+    """What a client or a follower is given of data batches.
 
-    A client that does not understand the format costs the broker its zero copy: every batch is
-    read and written anew, not only those with deletes.
+    A reader that does not understand the format of a batch costs the broker its zero copy: the
+    whole batch is read and written anew, not only its deletes.
 
     Args:
-        batches: In offset order.
-        message_format: Magic of the stored records.
+        batches: In offset order, perhaps of different formats.
+        understood: Highest magic that the broker understands; it converts nothing above.
         client: Fetch version, see `MAGIC_OF_CLIENT`.
 
     Raises:
         BadInput: There is no such format or client.
     """
-    _check_magic(message_format)
-    if client not in MAGIC_OF_CLIENT:
-        known = ", ".join(str(version) for version in MAGIC_OF_CLIENT)
-        raise BadInput(f"client of version {client}; allowed: {known}")
-    records = tuple(record for batch in batches for record in batch.records)
-    if message_format <= MAGIC_OF_CLIENT[client]:
-        return Served(records, 0, ())
+    _check_magic(understood)
+    if understood <= _magic_of_client(client):
+        return Served(tuple(batches), 0, ())
+    newer = [_is_newer(batch) for batch in batches]
+    if not any(newer):
+        return Served(tuple(batches), 0, ())
+    pairs = list(zip(batches, newer, strict=True))
     return Served(
-        tuple(down_convert(record) for record in records),
-        sum(batch.size_bytes for batch in batches),
-        tuple(record.offset for record in records if record.flagged and record.value is not None),
+        tuple([_converted(batch) if is_newer else batch for batch, is_newer in pairs]),
+        sum(batch.size_bytes for batch, is_newer in pairs if is_newer),
+        tuple(values_lost(record for batch in batches for record in batch.records)),
     )
+
+
+def values_lost(records: Iterable[Record]) -> list[int]:
+    """Offsets of the deletes that lose a value when they are down-converted."""
+    return [record.offset for record in records if record.flagged and record.value is not None]
+
+
+def _is_newer(batch: Batch) -> bool:
+    """It has a record of magic 2; markers and empty batches are alike in every format."""
+    return batch.control is None and any(magic_of(record) > 1 for record in batch.records)
+
+
+def _converted(batch: Batch) -> Batch:
+    records = tuple(down_convert(record) for record in batch.records)
+    return batch._replace(records=records, size_bytes=converted_size(batch))
 
 
 def converted_size(batch: Batch) -> int:
@@ -139,6 +167,13 @@ def converted_size(batch: Batch) -> int:
     return size_of(
         records, base_offset=batch.base_offset, base_timestamp_ms=batch.delete_horizon_ms
     )
+
+
+def _magic_of_client(client: int) -> int:
+    if client not in MAGIC_OF_CLIENT:
+        known = ", ".join(str(version) for version in MAGIC_OF_CLIENT)
+        raise BadInput(f"client of version {client}; allowed: {known}")
+    return MAGIC_OF_CLIENT[client]
 
 
 def _check_magic(magic: int) -> None:

@@ -37,7 +37,8 @@ class Record(NamedTuple):
         value: The value; None is a tombstone under `tombstone_mark: null_value`.
         timestamp_ms: Create time in ms; -1 when there is none.
         headers: Name and raw value of each header, in order; names may repeat.
-        flagged: The explicit tombstone attribute of KIP-87.
+        flagged: The explicit tombstone attribute of KIP-87; None where the record's format has none
+            (magic 0 and 1, see `sim.log.formats`).
         uid: Identity of the append that made it; equal on every replica that copied it. It exists
             for the oracle alone: no protocol rule reads it.
     """
@@ -47,7 +48,7 @@ class Record(NamedTuple):
     value: str | None
     timestamp_ms: int = -1
     headers: tuple[tuple[str, bytes], ...] = ()
-    flagged: bool = False
+    flagged: bool | None = False
     uid: int = 0
 
 

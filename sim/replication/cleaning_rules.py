@@ -82,7 +82,7 @@ CLEANING_RULES: tuple[RuleSpec, ...] = (
     RuleSpec(
         "tombstone_mark",
         ("null_value", *(mark for mark in TOMBSTONE_MARKS if mark != "null_value")),
-        "what marks a tombstone (explicit: the story's step says so)",
+        "what marks a tombstone (magic: by the record's format; explicit: the story's step says)",
         "KIP-87; Record.hasValue",
     ),
     RuleSpec(

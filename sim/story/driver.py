@@ -15,6 +15,7 @@ from sim.replication.coordination import RemovalCoordinator, accept_removal_boun
 from sim.replication.reading import as_read
 from sim.replication.replica import crash, restart, wipe
 from sim.story.format import Step, Story
+from sim.story.marks import value_and_flag
 from sim.story.outcome import StoryRun, view_of
 from sim.trace import Consumed, Event, Quiesced, ReplicaAdded, TombstoneProbed
 
@@ -111,18 +112,16 @@ class _Teller:
         )
 
     def _data(self, step: Step, writer: Replica, epoch: int) -> Batch:
-        mark = self.rules.tombstone_mark
-        field = {"explicit": "tombstone", "flag": "flag", "null_value": "null_value"}[mark]
-        deleted = step.get(field, False)
+        value, flagged = value_and_flag(step, self.rules.tombstone_mark)
         version = step.get("hdr")
         header = self.rules.strategy_header
         record = Record(
             writer.log.log_end_offset,
             step["key"],
-            None if deleted and mark != "flag" else step["label"],
+            value,
             step.get("ts", self.now_ms),
             () if version is None else ((header, encode_version(version)),),
-            flagged=deleted and mark != "null_value",
+            flagged=flagged,
             uid=self._new_uid(step["label"]),
         )
         producer_id = step.get("pid", -1)

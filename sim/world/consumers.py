@@ -95,9 +95,9 @@ class Consumer:
         spec = self._spec
         if spec.format is not None:
             flags = node.rules.tombstone_mark != "null_value"
-            served = serve(batches, message_format=2 if flags else 1, client=spec.format)
+            served = serve(batches, understood=2 if flags else 1, client=spec.format)
             self._world.counts.bytes_down_converted += served.converted_bytes
-            records = list(served.records)
+            records = [record for batch in served.batches for record in batch.records]
         given = as_read(records, rules=self._world.rules)
         if given and given[0].offset < position:
             given = tuple(record for record in given if record.offset >= position)
@@ -117,7 +117,8 @@ class Consumer:
 
 def understood(spec: ConsumerSpec, replica: str, given: Sequence[Record]) -> Understood:
     """What a consumer takes the keyed records for that `replica` gave it."""
-    is_delete = TOMBSTONE_MARKS["null_value" if spec.format == 2 else spec.deletes_by]
+    asks_flag = spec.format == 3 and spec.deletes_by == "flag"
+    is_delete = TOMBSTONE_MARKS["magic" if asks_flag else "null_value"]
     keyed = [record for record in given if record.key is not None]
     return Understood(
         replica,

@@ -4,12 +4,15 @@ import pytest
 
 from sim.compaction import TOMBSTONE_MARKS
 from sim.errors import BadInput
-from sim.log import Record, data_batch
+from sim.log import Control, Record, control_batch, data_batch
 from sim.log.formats import (
+    Served,
     check_allowed,
     converted_size,
     down_convert,
     is_tombstone,
+    magic_of,
+    produced,
     serve,
     stored,
     up_convert,
@@ -19,6 +22,11 @@ VALUE = Record(0, "k", "v")
 NULL = Record(1, "k", None)
 DELETE = Record(2, "k", "deleted by the owner", flagged=True)
 PLAIN_DELETE = Record(3, "k", None, flagged=True)
+
+
+def records_of(served: Served) -> list[Record]:
+    """What a reader is given."""
+    return [record for batch in served.batches for record in batch.records]
 
 
 @pytest.mark.parametrize("magic", [0, 1])
@@ -40,7 +48,9 @@ def test_at_magic_2_the_tombstone_bit_is_used_for_compaction() -> None:
     ]
 
 
-@pytest.mark.parametrize(("magic", "mark"), [(0, "null_value"), (1, "null_value"), (2, "flag")])
+@pytest.mark.parametrize(
+    ("magic", "mark"), [(0, "null_value"), (1, "null_value"), (2, "flag"), (2, "magic")]
+)
 def test_the_cleaners_marks_are_those_of_the_formats(magic: int, mark: str) -> None:
     for record in (VALUE, NULL, DELETE, PLAIN_DELETE):
         assert TOMBSTONE_MARKS[mark](record) == is_tombstone(record, magic=magic)
@@ -55,8 +65,8 @@ def test_a_null_value_that_is_no_tombstone_is_not_allowed_at_magic_2() -> None:
 
 
 def test_down_conversion_makes_a_tombstones_value_null() -> None:
-    assert down_convert(DELETE) == Record(2, "k", None)
-    assert down_convert(VALUE) == VALUE
+    assert down_convert(DELETE) == Record(2, "k", None, flagged=None)
+    assert down_convert(VALUE) == VALUE._replace(flagged=None)
 
 
 def test_a_delete_stays_a_delete_both_ways() -> None:
@@ -71,13 +81,13 @@ def test_a_value_lost_on_the_way_down_does_not_come_back() -> None:
 
 
 def test_a_broker_of_the_old_message_format_nulls_the_tombstones_of_new_producers() -> None:
-    assert stored(DELETE, produced=2, message_format=1) == Record(2, "k", None)
+    assert stored(DELETE, produced=2, message_format=1) == Record(2, "k", None, flagged=None)
     assert stored(DELETE, produced=2, message_format=2) == DELETE
 
 
 def test_an_old_producers_null_is_flagged_by_a_broker_of_the_new_message_format() -> None:
     assert stored(NULL, produced=1, message_format=2) == NULL._replace(flagged=True)
-    assert stored(NULL, produced=1, message_format=1) == NULL
+    assert stored(NULL, produced=1, message_format=1) == NULL._replace(flagged=None)
 
 
 def test_what_is_not_allowed_is_not_stored() -> None:
@@ -90,20 +100,47 @@ def test_an_old_consumer_loses_the_value_and_the_broker_its_zero_copy() -> None:
         data_batch((VALUE, VALUE._replace(offset=1)), epoch=1),
         data_batch((DELETE, PLAIN_DELETE), epoch=1),
     ]
-    served = serve(batches, message_format=2, client=2)
+    served = serve(batches, understood=2, client=2)
 
-    assert [record.value for record in served.records] == ["v", "v", None, None]
+    assert [record.value for record in records_of(served)] == ["v", "v", None, None]
     assert served.converted_bytes == sum(batch.size_bytes for batch in batches)
     assert served.values_lost == (2,)
 
 
-@pytest.mark.parametrize(("message_format", "client"), [(1, 2), (1, 3), (2, 3), (0, 3)])
-def test_zero_copy_stays_when_the_consumer_knows_the_format(
-    message_format: int, client: int
+@pytest.mark.parametrize(("understood", "client"), [(1, 2), (1, 3), (2, 3), (0, 3)])
+def test_zero_copy_stays_when_the_consumer_knows_what_the_broker_knows(
+    understood: int, client: int
 ) -> None:
-    served = serve([data_batch((DELETE,), epoch=1)], message_format=message_format, client=client)
+    batch = data_batch((DELETE,), epoch=1)
 
-    assert served == ((DELETE,), 0, ())
+    assert serve([batch], understood=understood, client=client) == ((batch,), 0, ())
+
+
+def test_before_the_message_format_is_raised_no_consumer_costs_zero_copy() -> None:
+    old = data_batch((VALUE._replace(flagged=None),), epoch=1)
+
+    assert serve([old], understood=2, client=2) == ((old,), 0, ())
+
+
+def test_in_a_log_of_both_formats_only_the_newer_batches_are_converted() -> None:
+    old = data_batch((VALUE._replace(flagged=None),), epoch=1)
+    new = data_batch((Record(1, "k", "v"),), epoch=1)
+    served = serve([old, new], understood=2, client=2)
+
+    assert served.converted_bytes == new.size_bytes
+    assert served.batches[0] is old
+    assert {magic_of(record) for record in records_of(served)} == {1}
+
+
+def test_markers_are_alike_in_every_format() -> None:
+    marker = control_batch(0, epoch=1, control=Control.COMMIT, timestamp_ms=0)
+
+    assert serve([marker], understood=2, client=2) == ((marker,), 0, ())
+
+
+def test_a_producer_of_version_2_has_no_flag_and_deletes_by_null() -> None:
+    assert produced(DELETE, client=2) == Record(2, "k", None, flagged=None)
+    assert produced(DELETE, client=3) == DELETE
 
 
 def test_conversion_makes_a_batch_smaller_by_the_values_it_loses() -> None:
@@ -124,4 +161,4 @@ def test_unknown_formats_and_clients_are_refused() -> None:
     with pytest.raises(BadInput, match="magic 3; allowed: 0, 1, 2"):
         is_tombstone(VALUE, magic=3)
     with pytest.raises(BadInput, match="version 4; allowed: 2, 3"):
-        serve([], message_format=2, client=4)
+        serve([], understood=2, client=4)
