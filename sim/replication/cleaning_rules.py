@@ -80,6 +80,12 @@ CLEANING_RULES: tuple[RuleSpec, ...] = (
         "KAFKA-12889; Cleaner.groupSegmentsBySize",
     ),
     RuleSpec(
+        "cleanup",
+        ("compact_and_snapshot", "compact", "snapshot"),
+        "which of the cleaners and snapshots that are set up replicas use: both, or one alone",
+        "cleanup.policy; KIP-630, Changes to the compact cleanup policy (KRaft: snapshot)",
+    ),
+    RuleSpec(
         "tombstone_mark",
         ("null_value", *(mark for mark in TOMBSTONE_MARKS if mark != "null_value")),
         "what marks a tombstone (magic: by the record's format; explicit: the story's step says)",

@@ -104,6 +104,7 @@ PRESETS: dict[str, Preset] = {
             "kraft",
             {
                 "commit": "majority",
+                "cleanup": "snapshot",
                 "tombstone_removal": "never",
                 "leader_change_record": True,
             },

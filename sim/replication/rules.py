@@ -37,6 +37,7 @@ class Rules:
     marker_removal: str = "as_tombstones"
     marker_lookup: str = "never"
     empty_segments: str = "joined"
+    cleanup: str = "compact_and_snapshot"
     tombstone_mark: str = "null_value"
     late_versions: str = "accepted"
     consumer_order: str = "offset"

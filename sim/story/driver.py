@@ -235,7 +235,7 @@ class _Teller:
 
     def _compact(self, step: Step) -> None:
         replica = self.replicas[step["replica"]]
-        if not replica.up:
+        if not replica.up or self.rules.cleanup == "snapshot":
             return
         bound = min(stable_offset(replica, rules=self.rules), step.get("upto", 1 << 62))
         self._emit(
@@ -265,12 +265,12 @@ class _Teller:
 
     def _snapshot(self, step: Step) -> None:
         replica = self.replicas[step["replica"]]
-        if replica.up:
+        if replica.up and self.rules.cleanup != "compact":
             self._emit(snapshots.take_snapshot(replica, step["end"], rules=self.rules))
 
     def _delete_prefix(self, step: Step) -> None:
         replica = self.replicas[step["replica"]]
-        if replica.up:
+        if replica.up and self.rules.cleanup != "compact":
             self._emit(snapshots.delete_prefix(replica, step["to"]))
 
     # Time and faults.

@@ -91,6 +91,8 @@ class Healing:
 
     def _clean_to_a_fixpoint(self) -> None:
         """Every replica that has a cleaner cleans on its own, until a pass changes nothing."""
+        if self._world.rules.cleanup == "snapshot":
+            return
         for node in self._world.nodes.values():
             if node.spec.cleaner_backoff_ms is None:
                 continue

@@ -45,11 +45,12 @@ class Housekeeper:
     def start(self, index: int, of: int) -> None:
         """Begin; replica `index` of `of` looks at its log out of step with the others."""
         world, spec = self._node.world, self._node.spec
-        if spec.cleaner_backoff_ms is not None:
+        cleanup = world.rules.cleanup
+        if spec.cleaner_backoff_ms is not None and cleanup != "snapshot":
             first_ms = max(1, spec.cleaner_backoff_ms * (index + 1) // of)
             world.clock.after(first_ms, self._look)
         interval_ms = world.scenario.timers.snapshot_interval_ms
-        if interval_ms is not None:
+        if interval_ms is not None and cleanup != "compact":
             world.clock.after(max(1, interval_ms * (index + 1) // of), self._snapshot)
 
     def _look(self) -> None:
