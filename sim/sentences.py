@@ -21,6 +21,7 @@ from sim.trace import (
     IsrChanged,
     LeaderElected,
     LeaderResigned,
+    LogEmptied,
     LogStartedAfresh,
     LogStartMoved,
     PositionRecorded,
@@ -58,7 +59,7 @@ def describe(event: Event, *, about: About | None = None) -> str:
         about: Tells by offset and key which records to name; the others are counted.
     """
     sentence = _on_the_log(event, about)
-    for part in (_in_the_cluster, _of_a_replica, _of_a_snapshot):
+    for part in (_in_the_cluster, _of_a_replica, _of_a_snapshot, _of_a_log_start):
         sentence = sentence or part(event)
     if sentence is not None:
         return sentence
@@ -146,15 +147,24 @@ def _of_a_snapshot(event: Event) -> str | None:
             return f"{name} takes snapshot ({end}, {epoch}) of {len(records)} keys"
         case SnapshotOffered(_, follower, offset, end, epoch):
             return f"{name} offers {follower}, which asks for {offset}, snapshot ({end}, {epoch})"
-        case SnapshotChunkFetched(_, leader, end, epoch, position, entries, _):
-            last = position + entries
-            return f"{name} fetches keys {position} to {last} of ({end}, {epoch}) from {leader}"
+        case SnapshotChunkFetched(_, leader, end, epoch, position, entries, size, in_bytes):
+            last, unit = position + (size if in_bytes else entries), "bytes" if in_bytes else "keys"
+            return f"{name} fetches {unit} {position} to {last} of ({end}, {epoch}) from {leader}"
+        case LogEmptied(_, end, epoch, before, _):
+            return f"{name} empties its log, which ended at {before}, for snapshot ({end}, {epoch})"
         case SnapshotFetchDropped(_, end, epoch, reason):
             return f"{name} gives up fetching snapshot ({end}, {epoch}): {reason}"
         case SnapshotInstalled(_, end, epoch, _, _, _, _):
             return f"{name} installs snapshot ({end}, {epoch})"
         case SnapshotDeleted(_, end, epoch):
             return f"{name} deletes snapshot ({end}, {epoch})"
+        case _:
+            return None
+
+
+def _of_a_log_start(event: Event) -> str | None:
+    name = event.replica
+    match event:
         case PrefixDeleted(_, start, _):
             return f"{name} starts its log at {start}"
         case LogStartMoved(_, start, _, cause):

@@ -193,6 +193,14 @@ def test_of_a_long_story_the_beginning_is_left_out() -> None:
             trace.SnapshotChunkFetched("r3", "r1", 7, 1, 0, 2, 64),
             "r3 fetches keys 0 to 2 of (7, 1) from r1",
         ),
+        (
+            trace.SnapshotChunkFetched("r3", "r1", 7, 1, 40, 2, 64, True),
+            "r3 fetches bytes 40 to 104 of (7, 1) from r1",
+        ),
+        (
+            trace.LogEmptied("r3", 7, 1, 3, 2),
+            "r3 empties its log, which ended at 3, for snapshot (7, 1)",
+        ),
         (trace.SnapshotInstalled("r3", 7, 1, (), 2, 2, False), "r3 installs snapshot (7, 1)"),
         (trace.PrefixDeleted("r1", 7, 9), "r1 starts its log at 7"),
         (

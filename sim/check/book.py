@@ -225,7 +225,7 @@ class Book:
         if known is None or known.tombstone:
             return True
         if known.control is not None:
-            return known.control is not Control.LEADER_CHANGE
+            return known.control in (Control.COMMIT, Control.ABORT)
         key = known.record.key
         if key is None or uid in self.aborted:
             return True

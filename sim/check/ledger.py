@@ -15,6 +15,7 @@ from sim.trace import (
     HighWatermarkMoved,
     IsrChanged,
     LeaderElected,
+    LogEmptied,
     LogStartedAfresh,
     LogStartMoved,
     PrefixDeleted,
@@ -69,6 +70,7 @@ class Ledger(Book):
             LogStartMoved: self._log_start_moved,
             LogStartedAfresh: self._started_afresh,
             SnapshotInstalled: self._snapshot_installed,
+            LogEmptied: self._wiped,
         }
 
     def apply(self, event: object) -> None:
@@ -95,7 +97,7 @@ class Ledger(Book):
         disk.cut(event.log_end_offset)
         disk.hw = event.high_watermark
 
-    def _wiped(self, event: ReplicaWiped) -> None:
+    def _wiped(self, event: ReplicaWiped | LogEmptied) -> None:
         self.disks[event.replica] = Disk(event.replica)
         self._forget_disagreement()
 

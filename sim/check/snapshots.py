@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from sim.check.ledger import Disk, Ledger
-from sim.check.registry import Invariant, Kind, Reporter, invariant
+from sim.check.registry import Invariant, Reporter, invariant
 from sim.log import Control, Record
 from sim.trace import (
     HighWatermarkMoved,
     PrefixDeleted,
-    Quiesced,
-    SnapshotChunkFetched,
-    SnapshotFetchDropped,
     SnapshotInstalled,
     SnapshotOffered,
     SnapshotTaken,
@@ -201,42 +198,3 @@ class SnapshotNeverRegresses(Invariant):
                 f"{event.replica} installed snapshot ({event.end_offset}, {event.epoch}) although "
                 f"its high watermark was {event.high_watermark}.",
             )
-
-
-@invariant
-class SnapshotFetchProgress(Invariant):
-    """When the cluster is at rest, no live follower is still fetching a snapshot."""
-
-    name = "snapshot-fetch-progress"
-    kind = Kind.LIVENESS
-    source = "KIP-630"
-    in_stories = False
-
-    def __init__(self, ledger: Ledger, report: Reporter) -> None:
-        """Nobody is fetching."""
-        super().__init__(ledger, report)
-        self._fetching: dict[str, tuple[int, int]] = {}
-
-    def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
-        """A fetch is going on."""
-        self._fetching[event.replica] = (event.end_offset, event.position + event.entries)
-
-    def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
-        """It is finished."""
-        self._fetching.pop(event.replica, None)
-
-    def on_snapshot_fetch_dropped(self, event: SnapshotFetchDropped) -> None:
-        """It was given up."""
-        self._fetching.pop(event.replica, None)
-
-    def on_quiesced(self, event: Quiesced) -> None:
-        """Nobody may be left."""
-        if event.synced:
-            for replica, (end, received) in self._fetching.items():
-                self.violated(
-                    replica,
-                    end,
-                    None,
-                    f"{replica} has {received} entries of the snapshot that ends at {end} and "
-                    "does not get on.",
-                )

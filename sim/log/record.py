@@ -26,6 +26,8 @@ class Control(StrEnum):
     COMMIT = "COMMIT"
     ABORT = "ABORT"
     LEADER_CHANGE = "LEADER_CHANGE"
+    SNAPSHOT = "SNAPSHOT"
+    """A snapshot within the log, which KIP-630 rejected (`snapshot_placement: in_log`)."""
 
 
 class Record(NamedTuple):
@@ -180,7 +182,7 @@ def control_batch(
     producer_epoch: int = -1,
     uid: int = 0,
 ) -> Batch:
-    """A control batch of one record: a transaction marker or a leader change (KIP-98, KIP-595)."""
+    """A control batch of one record: a transaction marker, a leader change (KIP-98, KIP-595)."""
     record = Record(offset, None, None, timestamp_ms, uid=uid)
     return Batch(
         offset,
@@ -192,6 +194,6 @@ def control_batch(
         producer_id,
         producer_epoch,
         -1,
-        control is not Control.LEADER_CHANGE,
+        control in (Control.COMMIT, Control.ABORT),
         control,
     )

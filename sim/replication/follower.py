@@ -7,7 +7,7 @@ from sim.replication.messages import Answer, FetchRequest, FetchResponse
 from sim.replication.replica import Replica, SnapshotDownload, truncate, wipe
 from sim.replication.retention import start_afresh
 from sim.replication.rules import Rules
-from sim.replication.snapshots import drop_download
+from sim.replication.snapshot_fetch import drop_download
 from sim.trace import Copied, Event, GapLearned, HighWatermarkMoved, Pushed
 
 

@@ -95,7 +95,7 @@ def answer_fetch(
     start = log.log_start_offset
     if not snapshots and offset < start:
         return _out_of_range(leader, epoch, offset), []
-    if snapshots and start > 0 and (offset < start or offset == 0):
+    if snapshots and _needs_snapshot(leader, request, rules):
         return _offer_snapshot(leader, request, epoch)
     known_here = request.last_epoch == log.epochs.latest and offset <= log.log_end_offset
     if rules.truncation == "epoch_diverging" and request.last_epoch >= 0 and not known_here:
@@ -140,6 +140,23 @@ def _with_gap(response: FetchResponse, leader: Replica) -> FetchResponse:
 def _out_of_range(leader: Replica, epoch: int, offset: int) -> FetchResponse:
     start = leader.log.log_start_offset
     return FetchResponse(Answer.OUT_OF_RANGE, leader.name, epoch, offset, log_start_offset=start)
+
+
+def _needs_snapshot(leader: Replica, request: FetchRequest, rules: Rules) -> bool:
+    """Whether a follower is answered with a snapshot instead of records.
+
+    With `snapshot_offer: by_epoch` that is whoever fetches at 0 while there is a snapshot
+    (KAFKA-15078), at the log start in another epoch than that of the snapshot there, or in an epoch
+    older than the first snapshot's (ReplicatedLog.validateOffsetAndEpoch).
+    """
+    offset, start = request.offset, leader.log.log_start_offset
+    if start > 0 and (offset < start or offset == 0):
+        return True
+    if rules.snapshot_offer == "below_start" or not leader.snapshots:
+        return False
+    earliest = min(leader.snapshots).epoch
+    other_epoch = start > 0 and offset == start and request.last_epoch != earliest
+    return offset == 0 or other_epoch or request.last_epoch < earliest
 
 
 def _offer_snapshot(

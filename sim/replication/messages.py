@@ -74,20 +74,66 @@ class FetchResponse(NamedTuple):
     version_floor: tuple[int, ...] | None = None
 
 
+class SnapshotError(StrEnum):
+    """Why a leader serves no chunk, by Kafka's names (FetchSnapshotResponse)."""
+
+    INCONSISTENT_CLUSTER_ID = "INCONSISTENT_CLUSTER_ID"
+    """The follower takes the leader for one of another cluster."""
+    INVALID_REQUEST = "INVALID_REQUEST"
+    """It asks for more than one partition, or for none."""
+    UNKNOWN_TOPIC_OR_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
+    """It asks for another partition than the one there is, 0."""
+    BROKER_NOT_AVAILABLE = "BROKER_NOT_AVAILABLE"
+    """The leader is shutting down."""
+    FENCED_LEADER_EPOCH = "FENCED_LEADER_EPOCH"
+    """The follower's epoch is below the leader's."""
+    UNKNOWN_LEADER_EPOCH = "UNKNOWN_LEADER_EPOCH"
+    """The follower's epoch is above the leader's."""
+    NOT_LEADER_OR_FOLLOWER = "NOT_LEADER_OR_FOLLOWER"
+    """The replica that was asked does not lead."""
+    SNAPSHOT_NOT_FOUND = "SNAPSHOT_NOT_FOUND"
+    """The snapshot was deleted, or never was."""
+    POSITION_OUT_OF_RANGE = "POSITION_OUT_OF_RANGE"
+    """The position is below 0, or at or beyond the end of the snapshot."""
+
+
 class FetchSnapshotRequest(NamedTuple):
-    """A follower asks for `max_entries` entries from `position` on; None = the rest."""
+    """A follower asks for what follows `position` in a snapshot.
+
+    Attributes:
+        follower: Who asks.
+        epoch: Highest leader epoch it has seen.
+        id: Which snapshot.
+        position: How much of it has arrived: bytes with `max_bytes`, else entries.
+        max_entries: Most entries to return; None = all.
+        max_bytes: Most bytes to return; None = the position counts entries.
+        partitions: Which partitions; there is one, 0.
+        cluster: Id of the cluster, if the follower knows it.
+    """
 
     follower: str
     epoch: int
     id: SnapshotId
     position: int
     max_entries: int | None = None
+    max_bytes: int | None = None
+    partitions: tuple[int, ...] = (0,)
+    cluster: str | None = None
 
 
 class FetchSnapshotResponse(NamedTuple):
-    """A chunk of a snapshot of `size` entries, or the reason why there is none.
+    """A chunk of a snapshot, or the reason why there is none.
 
-    `error` is None, `not leader`, `stale leader`, `snapshot not found` or `position out of range`.
+    Attributes:
+        leader: Who answers.
+        epoch: Its epoch.
+        id: The snapshot asked for.
+        position: The position asked for.
+        size: Size of the whole snapshot, in the unit of the position.
+        records: The records that are complete with this chunk.
+        error: Why there is nothing; None = here it is.
+        end: Position behind the chunk (exclusive).
+        in_bytes: Whether positions count bytes; else they count entries.
     """
 
     leader: str
@@ -96,4 +142,6 @@ class FetchSnapshotResponse(NamedTuple):
     position: int
     size: int
     records: tuple[Record, ...]
-    error: str | None = None
+    error: SnapshotError | None = None
+    end: int = 0
+    in_bytes: bool = False

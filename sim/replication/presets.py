@@ -107,6 +107,7 @@ PRESETS: dict[str, Preset] = {
                 "cleanup": "snapshot",
                 "tombstone_removal": "never",
                 "leader_change_record": True,
+                "snapshot_offer": "by_epoch",
             },
             "the metadata quorum: majority commit, strict epoch rule, snapshots",
             "KIP-595, KIP-630; KafkaRaftClient",

@@ -31,12 +31,21 @@ class Snapshot(NamedTuple):
 
 @dataclass(slots=True)
 class SnapshotDownload:
-    """A partly fetched snapshot: which one, in which epoch it was offered, and what has arrived."""
+    """A partly fetched snapshot: which one, in which epoch it was offered, and what has arrived.
+
+    Attributes:
+        id: Which one.
+        leader: Who offered it.
+        leader_epoch: In which epoch.
+        received: The records that are complete.
+        position: How much has arrived: entries, or bytes where the requests count those.
+    """
 
     id: SnapshotId
     leader: str
     leader_epoch: int
     received: list[Record] = field(default_factory=list)
+    position: int = 0
 
 
 @dataclass(slots=True)
@@ -193,6 +202,13 @@ def wipe(replica: Replica, *, reason: str) -> list[Event]:
     config = replica.log.config
     Replica.__init__(replica, replica.name, config)
     return [ReplicaWiped(replica.name, reason)]
+
+
+def empty_log(replica: Replica) -> None:
+    """Throw log, snapshots and checkpoints away; unlike a new disk, the epoch is kept."""
+    epoch = replica.epoch
+    Replica.__init__(replica, replica.name, replica.log.config)
+    replica.epoch = epoch
 
 
 def _lower_checkpoints(replica: Replica) -> None:

@@ -13,6 +13,7 @@ from sim.errors import BadInput
 from sim.replication.cleaning_rules import CLEANING_RULES
 from sim.replication.protocol_rules import PROTOCOL_RULES
 from sim.replication.rule_spec import RuleSpec, RuleValue
+from sim.replication.snapshot_rules import SNAPSHOT_RULES
 
 __all__ = ["RULES", "RuleSpec", "RuleValue", "Rules", "check_value", "hint", "listed"]
 
@@ -56,6 +57,9 @@ class Rules:
     lag_guard: str = "none"
     fencing: bool = True
     rollout: str = "brokers_first"
+    snapshot_install: str = "atomic"
+    snapshot_offer: str = "below_start"
+    snapshot_placement: str = "beside"
 
     def with_values(self, values: Mapping[str, object], *, where: str = "rules") -> Rules:
         """These rules with some values changed.
@@ -76,7 +80,9 @@ class Rules:
         return {name: value for name, value in self.as_dict().items() if theirs[name] != value}
 
 
-RULES: dict[str, RuleSpec] = {spec.name: spec for spec in (*CLEANING_RULES, *PROTOCOL_RULES)}
+RULES: dict[str, RuleSpec] = {
+    spec.name: spec for spec in (*CLEANING_RULES, *PROTOCOL_RULES, *SNAPSHOT_RULES)
+}
 """Every rule by name, in order of declaration."""
 
 

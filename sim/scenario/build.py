@@ -13,7 +13,7 @@ from sim.scenario.build_workload import build_workload
 from sim.scenario.document import Location, Report, did_you_mean
 from sim.scenario.file import FaultLine, ReplicaSettings, ScenarioFile
 from sim.scenario.model import Consumer, Fault, FaultKind, Network, ReplicaSpec, Scenario
-from sim.scenario.topic import conflicts, settings_as_rules, topic_of
+from sim.scenario.topic import conflicts, settings_as_rules, snapshots_of, topic_of
 
 ROLES = ("leader", "follower")
 _MOMENTS = frozenset(
@@ -54,6 +54,7 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
         consumers=_consumers(file, names, report),
         faults=_faults(file, names, report),
         changes=build_changes(file, names, report),
+        snapshots=snapshots_of(file.broker),
         expect=file.expect,
         limits=file.limits,
     )

@@ -25,6 +25,7 @@ from sim.scenario.model import (
     Timers,
     Topic,
 )
+from sim.scenario.snapshots import SnapshotSettings
 from sim.scenario.streams import between, log_between, share_between, stream
 from sim.scenario.workload import WorkloadShape, draw_workload
 
@@ -63,6 +64,7 @@ def generate(seed: int, mix: Mix) -> Scenario:
         consumers=_consumers(mix, names, stream(seed, "generate/consumers")),
         faults=draw_faults(mix, replicas=names, idle=idle, rng=stream(seed, "generate/faults")),
         rollout=_rollout(mix, len(names), shape.producers, stream(seed, "generate/rollout")),
+        snapshots=_snapshots(mix, stream(seed, "generate/snapshots")),
     )
 
 
@@ -88,6 +90,7 @@ def weather_digest(scenario: Scenario) -> str:
         scenario.faults,
         *((scenario.changes,) if scenario.changes else ()),
         *((scenario.rollout,) if scenario.rollout else ()),
+        *((scenario.snapshots,) if scenario.snapshots != SnapshotSettings() else ()),
     )
     return blake2b(msgspec.msgpack.encode(weather), digest_size=16).hexdigest()
 
@@ -205,6 +208,13 @@ def _timers(mix: Mix, rng: Random) -> Timers:
         snapshot_interval_ms=(log_between(rng, (500, 4_000)) if random() < mix.snapshots else None),
         coordination_interval_ms=rng.choice((200, 500, 1_500)),
     )
+
+
+def _snapshots(mix: Mix, rng: Random) -> SnapshotSettings:
+    """Chunks so small that leaders change in the middle of a transfer, and records are cut."""
+    if mix.snapshots <= 0:
+        return SnapshotSettings()
+    return SnapshotSettings(chunk_bytes=log_between(rng, (40, 1_000)))
 
 
 def _consumers(mix: Mix, names: list[str], rng: Random) -> tuple[Consumer, ...]:

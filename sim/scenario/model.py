@@ -16,6 +16,7 @@ from annotated_types import Ge, Gt, Le, Lt, MinLen
 
 from sim.replication import Rules
 from sim.replication.rules import RuleValue
+from sim.scenario.snapshots import SnapshotSettings
 
 Milliseconds = Annotated[int, Ge(0)]
 Period = Annotated[int, Ge(1)]
@@ -304,6 +305,7 @@ class Scenario:
     faults: tuple[Fault, ...] = ()
     changes: tuple[Change, ...] = ()
     rollout: Rollout | None = None
+    snapshots: SnapshotSettings = field(default_factory=SnapshotSettings)
     expect: Expect = field(default_factory=Expect)
     limits: Limits = field(default_factory=Limits)
 

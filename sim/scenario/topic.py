@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 
 from sim.compaction import STRATEGIES
 from sim.scenario.model import Milliseconds, Name, Period, Share, Topic
+from sim.scenario.snapshots import SnapshotSettings
 
 FILE_CONFIG = ConfigDict(
     strict=True,
@@ -87,6 +88,10 @@ class BrokerSettings(BaseModel):
     """Memory of a cleaner's offset map in bytes: 24 a key, 32 where it keeps versions (KIP-280)."""
     dedupe_load_factor: Share | None = Field(None, alias="log.cleaner.io.buffer.load.factor")
     """Share of the offset map's memory that is used."""
+    fetch_snapshot_bytes: Annotated[int, Ge(1)] | None = Field(
+        None, alias="controller.quorum.fetch.snapshot.max.bytes"
+    )
+    """Most bytes of a snapshot in one answer (KIP-630, KIP-1219); default: 8 MiB."""
     producer_expiration_ms: Period | None = Field(None, alias="producer.id.expiration.ms")
     """A producer that is silent for so many ms is forgotten, and its last batch may go."""
     compaction_strategy: StrategyName | None = Field(None, alias="log.cleaner.compaction.strategy")
@@ -149,6 +154,12 @@ def topic_of(topic: TopicSettings, broker: BrokerSettings) -> Topic:
                 values[name] = getattr(settings, name)
                 break
     return Topic(**values, deletes="delete" in topic.cleanup_policy)
+
+
+def snapshots_of(broker: BrokerSettings) -> SnapshotSettings:
+    """How the broker takes, keeps and fetches snapshots; what it does not say is Kafka's."""
+    given = {"chunk_bytes": broker.fetch_snapshot_bytes}
+    return SnapshotSettings(**{name: value for name, value in given.items() if value is not None})
 
 
 def conflicts(rules: Mapping[str, object], topic: TopicSettings) -> list[tuple[str, str]]:

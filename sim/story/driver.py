@@ -9,7 +9,7 @@ from sim.check.checker import story_invariants
 from sim.compaction import FIXES
 from sim.compaction.strategies import encode_version
 from sim.log import Batch, Control, Record, control_batch, data_batch
-from sim.replication import Replica, elections, follower, leader, snapshots
+from sim.replication import Replica, elections, follower, leader, snapshot_fetch, snapshots
 from sim.replication.cleaning import clean_replica, stable_offset
 from sim.replication.coordination import RemovalCoordinator, accept_removal_bound
 from sim.replication.reading import as_read
@@ -17,6 +17,7 @@ from sim.replication.replica import crash, restart, wipe
 from sim.story.format import Step, Story
 from sim.story.marks import value_and_flag
 from sim.story.outcome import StoryRun, view_of
+from sim.story.progress import progress
 from sim.trace import Consumed, Event, Quiesced, ReplicaAdded, TombstoneProbed
 
 
@@ -203,10 +204,10 @@ class _Teller:
             self._chunk(*pair, step.get("chunk"))
 
     def _chunk(self, fetcher: Replica, source: Replica, chunk: int | None) -> None:
-        request = snapshots.snapshot_request(fetcher, max_entries=chunk)
+        request = snapshot_fetch.snapshot_request(fetcher, max_entries=chunk)
         if request is not None:
-            response = snapshots.answer_fetch_snapshot(source, request, rules=self.rules)
-            self._emit(snapshots.receive_snapshot_chunk(fetcher, response, rules=self.rules))
+            response = snapshot_fetch.answer_fetch_snapshot(source, request, rules=self.rules)
+            self._emit(snapshot_fetch.receive_snapshot_chunk(fetcher, response, rules=self.rules))
 
     def _sync(self, step: Step) -> None:
         pair = self._pair(step)
@@ -216,7 +217,7 @@ class _Teller:
     def _until_stable(self, fetcher: Replica, source: Replica) -> None:
         """Rounds until nothing changes or a state comes back."""
         seen = set()
-        while (state := _progress(fetcher, source)) not in seen:
+        while (state := progress(fetcher, source)) not in seen:
             seen.add(state)
             if fetcher.download is not None:
                 self._chunk(fetcher, source, None)
@@ -266,7 +267,12 @@ class _Teller:
     def _snapshot(self, step: Step) -> None:
         replica = self.replicas[step["replica"]]
         if replica.up and self.rules.cleanup != "compact":
-            self._emit(snapshots.take_snapshot(replica, step["end"], rules=self.rules))
+            end = step["end"]
+            in_log = self.rules.snapshot_placement == "in_log"
+            uid = self._new_uid(f"SN{end}") if in_log else 0
+            self._emit(
+                snapshots.take_snapshot(replica, end, rules=self.rules, now_ms=self.now_ms, uid=uid)
+            )
 
     def _delete_prefix(self, step: Step) -> None:
         replica = self.replicas[step["replica"]]
@@ -329,18 +335,3 @@ class _Teller:
     def _check(self, step: Step) -> None:
         del step
         self._emit([Quiesced(self.leader, synced=False)])
-
-
-def _progress(fetcher: Replica, source: Replica) -> tuple[object, ...]:
-    """What `sync` watches: it stops when none of this changes any more."""
-    log, leadership = fetcher.log, source.leadership
-    return (
-        tuple((batch.base_offset, batch.epoch, len(batch.records)) for batch in log.batches()),
-        log.log_start_offset,
-        log.log_end_offset,
-        log.high_watermark,
-        tuple(log.epochs.entries),
-        source.log.high_watermark,
-        None if leadership is None else leadership.positions.get(fetcher.name),
-        None if fetcher.download is None else len(fetcher.download.received),
-    )

@@ -41,6 +41,7 @@ from sim.trace.logs import (
     Understood,
 )
 from sim.trace.snapshots import (
+    LogEmptied,
     PrefixDeleted,
     SnapshotChunkFetched,
     SnapshotDeleted,
@@ -66,6 +67,7 @@ __all__ = [
     "IsrChanged",
     "LeaderElected",
     "LeaderResigned",
+    "LogEmptied",
     "LogStartMoved",
     "LogStartedAfresh",
     "PositionRecorded",
@@ -116,6 +118,7 @@ Event = (
     | SnapshotOffered
     | SnapshotChunkFetched
     | SnapshotFetchDropped
+    | LogEmptied
     | SnapshotInstalled
     | RemovalBoundMoved
     | Consumed

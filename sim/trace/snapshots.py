@@ -43,7 +43,11 @@ class SnapshotOffered(NamedTuple):
 
 
 class SnapshotChunkFetched(NamedTuple):
-    """A follower received `entries` entries of a snapshot from `position` on."""
+    """A follower received a chunk of a snapshot, from `position` on.
+
+    `entries` are complete with it. `position` counts entries, or bytes with `in_bytes`; then the
+    chunk has `size_bytes` of the file, else `entries`.
+    """
 
     replica: str
     leader: str
@@ -52,6 +56,20 @@ class SnapshotChunkFetched(NamedTuple):
     position: int
     entries: int
     size_bytes: int
+    in_bytes: bool = False
+
+
+class LogEmptied(NamedTuple):
+    """A follower threw its log away to make room for a snapshot that has not arrived yet.
+
+    `log_end_offset` and `high_watermark` are from before.
+    """
+
+    replica: str
+    end_offset: int
+    epoch: int
+    log_end_offset: int
+    high_watermark: int
 
 
 class SnapshotFetchDropped(NamedTuple):

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sim.replication.follower import become_follower, fetch_request, receive_fetch
-from sim.replication.messages import Answer, FetchResponse, FetchSnapshotResponse
+from sim.replication.messages import (
+    Answer,
+    FetchResponse,
+    FetchSnapshotResponse,
+    SnapshotError,
+)
 from sim.replication.retention import take_log_start
-from sim.replication.snapshots import receive_snapshot_chunk, snapshot_request
+from sim.replication.snapshot_fetch import receive_snapshot_chunk, snapshot_request
 
 if TYPE_CHECKING:
     from sim.world.node import Node
-
-SNAPSHOT_CHUNK_ENTRIES = 32
-"""Entries per FetchSnapshot answer; small, so that leaders change in the middle of a transfer."""
 
 
 class Fetcher:
@@ -94,7 +96,7 @@ class Fetcher:
         if not self._greeted:
             send(node.name, leader, target.answer_greeting, node, number, self.epoch)
         elif replica.download is not None:
-            chunk = snapshot_request(replica, max_entries=SNAPSHOT_CHUNK_ENTRIES)
+            chunk = snapshot_request(replica, max_bytes=world.scenario.snapshots.chunk_bytes)
             send(node.name, leader, target.answer_chunk, node, number, chunk)
         else:
             request = fetch_request(replica, max_batches=1 if self.slow_ms else None)
@@ -172,7 +174,8 @@ class Fetcher:
         node = self._node
         if number != self._number or not node.replica.up:
             return
-        node.heard_ms = node.world.clock.now_ms
+        if response.error in (None, SnapshotError.SNAPSHOT_NOT_FOUND):
+            node.heard_ms = node.world.clock.now_ms
         events = receive_snapshot_chunk(node.replica, response, rules=node.rules)
         node.world.tell(events)
         if events:

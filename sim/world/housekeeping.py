@@ -196,7 +196,13 @@ class Housekeeper:
             return
         previous = replica.latest_snapshot()
         end_offset = min(replica.log.high_watermark, stable_offset(replica, rules=node.rules))
-        taken = take_snapshot(replica, end_offset, rules=node.rules)
-        world.tell(taken)
+        in_log = node.rules.snapshot_placement == "in_log" and node.desk is not None
+        uid = world.take_uid() if in_log else 0
+        taken = take_snapshot(replica, end_offset, rules=node.rules, now_ms=node.now_ms, uid=uid)
+        if node.desk is not None and taken:
+            node.desk.react(taken)
+            node.desk.wake()
+        else:
+            world.tell(taken)
         if taken and previous is not None:
             world.tell(delete_prefix(replica, previous.id.end_offset))

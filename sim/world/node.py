@@ -9,7 +9,7 @@ from sim.replication.elections import become_leader
 from sim.replication.leader import answer_fetch
 from sim.replication.messages import FetchRequest, FetchSnapshotRequest
 from sim.replication.replica import Replica, crash, restart, wipe
-from sim.replication.snapshots import answer_fetch_snapshot
+from sim.replication.snapshot_fetch import answer_fetch_snapshot
 from sim.scenario.model import ReplicaSpec
 from sim.trace import LeaderResigned
 from sim.world.context import World

@@ -4,9 +4,6 @@ from sim.log import Record
 from sim.trace import (
     Event,
     PrefixDeleted,
-    Quiesced,
-    SnapshotChunkFetched,
-    SnapshotFetchDropped,
     SnapshotInstalled,
     SnapshotOffered,
     SnapshotTaken,
@@ -35,19 +32,6 @@ def test_a_leader_does_not_load_a_snapshot() -> None:
 
     assert len(violations_of(name, [*BASE, installed(9, high_watermark=1, leading=True)])) == 1
     assert violations_of(name, [*BASE, installed(9, high_watermark=1)]) == []
-
-
-def test_a_fetch_that_is_still_going_on_at_rest_makes_no_progress() -> None:
-    chunk = SnapshotChunkFetched("r2", "r1", 5, 1, 0, 1, 70)
-    rest = Quiesced("r1", synced=True)
-    ends = (installed(5, high_watermark=0), SnapshotFetchDropped("r2", 5, 1, "a new epoch"))
-
-    [sentence] = violations_of("snapshot-fetch-progress", [*BASE, chunk, rest])
-    assert "r2 has 1 entries of the snapshot that ends at 5" in sentence
-    for end in ends:
-        assert violations_of("snapshot-fetch-progress", [*BASE, chunk, end, rest]) == []
-    unhealed = Quiesced("r1", synced=False)
-    assert violations_of("snapshot-fetch-progress", [*BASE, chunk, unhealed]) == []
 
 
 def test_two_snapshots_of_one_id_hold_the_same() -> None:

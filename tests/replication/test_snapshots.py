@@ -2,9 +2,8 @@
 
 import pytest
 
-from sim.replication import Replica, snapshots
+from sim.replication import Replica, snapshot_fetch, snapshots
 from sim.replication.follower import become_follower
-from sim.replication.messages import FetchSnapshotRequest
 from sim.replication.replica import SnapshotId, restart
 from sim.trace import SnapshotFetchDropped, SnapshotInstalled
 from tests.replication.replicas import RULES, bases, batch, elect, fetch, leading
@@ -23,10 +22,10 @@ def source_with_snapshot(keys: str = "abc") -> Replica:
 
 def chunk(source: Replica, fetcher: Replica, entries: int | None = None) -> list[object]:
     """One chunk, fetched."""
-    request = snapshots.snapshot_request(fetcher, max_entries=entries)
+    request = snapshot_fetch.snapshot_request(fetcher, max_entries=entries)
     assert request is not None
-    response = snapshots.answer_fetch_snapshot(source, request, rules=RULES)
-    return list(snapshots.receive_snapshot_chunk(fetcher, response, rules=RULES))
+    response = snapshot_fetch.answer_fetch_snapshot(source, request, rules=RULES)
+    return list(snapshot_fetch.receive_snapshot_chunk(fetcher, response, rules=RULES))
 
 
 def test_a_snapshot_is_named_by_its_end_and_the_epoch_of_its_last_offset() -> None:
@@ -107,7 +106,7 @@ def test_a_part_is_dropped_when_the_snapshot_is_gone() -> None:
     chunk(source, fetcher, 1)
     source.snapshots.clear()
 
-    assert chunk(source, fetcher, 1) == [SnapshotFetchDropped("r2", 3, 1, "snapshot not found")]
+    assert chunk(source, fetcher, 1) == [SnapshotFetchDropped("r2", 3, 1, "SNAPSHOT_NOT_FOUND")]
     assert fetcher.download is None
 
 
@@ -124,27 +123,6 @@ def test_a_part_is_dropped_by_a_restart_a_new_leader_or_a_new_epoch() -> None:
             elect(source, epoch=2)
             chunk(source, fetcher, 1)
         assert fetcher.download is None
-
-
-@pytest.mark.parametrize(
-    ("position", "error"), [(0, None), (2, None), (3, "position out of range"), (9, "position out")]
-)
-def test_a_position_beyond_the_snapshot_is_refused(position: int, error: str | None) -> None:
-    source = source_with_snapshot()
-    request = FetchSnapshotRequest("r2", 1, SnapshotId(3, 1), position)
-    response = snapshots.answer_fetch_snapshot(source, request, rules=RULES)
-
-    assert (response.error or "").startswith(error or "")
-    assert (response.error is None) == (error is None)
-
-
-def test_who_does_not_lead_or_leads_an_older_epoch_serves_no_snapshot() -> None:
-    source = source_with_snapshot()
-    request = FetchSnapshotRequest("r2", 2, SnapshotId(3, 1), 0)
-    assert snapshots.answer_fetch_snapshot(source, request, rules=RULES).error == "stale leader"
-
-    source.leadership = None
-    assert snapshots.answer_fetch_snapshot(source, request, rules=RULES).error == "not leader"
 
 
 def test_a_log_that_got_ahead_of_the_snapshot_is_kept() -> None:

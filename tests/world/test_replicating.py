@@ -2,6 +2,7 @@
 
 from sim.replication import Rules
 from sim.scenario.model import FaultKind, Limits, Network, Timers, Workload
+from sim.scenario.snapshots import SnapshotSettings
 from sim.trace import (
     Appended,
     Copied,
@@ -66,12 +67,23 @@ def test_a_follower_below_the_log_start_installs_a_snapshot_and_goes_on_from_the
     rules = Rules(leader_change_record=True)
     workload = Workload(sends=sends(80, every_ms=40, keys=70))
     timers = Timers(snapshot_interval_ms=400, fetch_wait_ms=200)
-    story = tell(scenario(away, rules=rules, workload=workload, timers=timers, duration_ms=5_000))
+    story = tell(
+        scenario(
+            away,
+            rules=rules,
+            workload=workload,
+            timers=timers,
+            snapshots=SnapshotSettings(chunk_bytes=100),
+            duration_ms=5_000,
+        )
+    )
     installed = story.of(SnapshotInstalled)
-    chunks = story.of(SnapshotChunkFetched, lambda e: e.replica == "r3")
+    chunks = [e for _, e in story.of(SnapshotChunkFetched, lambda e: e.replica == "r3")]
 
     assert {e.replica for _, e in installed} == {"r3"}
     assert len(chunks) > 1
+    assert all(chunk.in_bytes and chunk.size_bytes <= 100 for chunk in chunks)
+    assert [chunk.position for chunk in chunks][:3] == [0, 100, 200]
     assert len(set(log_ends(story).values())) == 1
 
 

@@ -1,0 +1,196 @@
+"""FetchSnapshot: ask for chunks, serve them or say why not, put them together, install (KIP-630).
+
+A position counts bytes of the file, or keys, as the request says (stories count keys). A chunk of
+bytes may cut a record; that one is complete with the chunk in which it ends.
+"""
+
+from __future__ import annotations
+
+from sim.log.record import size_of
+from sim.replication.messages import (
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
+    SnapshotError,
+)
+from sim.replication.replica import Replica, Snapshot, empty_log
+from sim.replication.rules import Rules
+from sim.replication.snapshot_layout import file_bytes, records_within
+from sim.trace import (
+    Event,
+    LogEmptied,
+    SnapshotChunkFetched,
+    SnapshotFetchDropped,
+    SnapshotInstalled,
+)
+
+
+def snapshot_request(
+    follower: Replica, *, max_entries: int | None = None, max_bytes: int | None = None
+) -> FetchSnapshotRequest | None:
+    """The next chunk to ask for; None when no snapshot is being fetched.
+
+    With `max_bytes` positions are in bytes, else in entries. One download counts in one unit.
+    """
+    download = follower.download
+    if download is None:
+        return None
+    return FetchSnapshotRequest(
+        follower.name, follower.epoch, download.id, download.position, max_entries, max_bytes
+    )
+
+
+def answer_fetch_snapshot(
+    leader: Replica,
+    request: FetchSnapshotRequest,
+    *,
+    rules: Rules,
+    cluster: str | None = None,
+    shutting_down: bool = False,
+) -> FetchSnapshotResponse:
+    """Serve a chunk, or say why not, in the order of KafkaRaftClient.handleFetchSnapshotRequest.
+
+    Args:
+        leader: Who is asked; it may not lead any more.
+        request: What it is asked for.
+        rules: Without `fencing` epochs are not compared.
+        cluster: Id of the leader's cluster; None = not known, so any will do.
+        shutting_down: Whether the leader is about to go.
+    """
+    epoch = leader.epoch if leader.leadership is None else leader.leadership.epoch
+
+    def refuse(error: SnapshotError) -> FetchSnapshotResponse:
+        return FetchSnapshotResponse(leader.name, epoch, request.id, request.position, 0, (), error)
+
+    if None not in (cluster, request.cluster) and cluster != request.cluster:
+        return refuse(SnapshotError.INCONSISTENT_CLUSTER_ID)
+    if len(request.partitions) != 1:
+        return refuse(SnapshotError.INVALID_REQUEST)
+    if request.partitions != (0,):
+        return refuse(SnapshotError.UNKNOWN_TOPIC_OR_PARTITION)
+    if shutting_down:
+        return refuse(SnapshotError.BROKER_NOT_AVAILABLE)
+    if rules.fencing and request.epoch < epoch:
+        return refuse(SnapshotError.FENCED_LEADER_EPOCH)
+    if rules.fencing and request.epoch > epoch:
+        return refuse(SnapshotError.UNKNOWN_LEADER_EPOCH)
+    if leader.leadership is None:
+        return refuse(SnapshotError.NOT_LEADER_OR_FOLLOWER)
+    snapshot = leader.snapshots.get(request.id)
+    if snapshot is None:
+        return refuse(SnapshotError.SNAPSHOT_NOT_FOUND)
+    return _chunk(leader.name, epoch, snapshot, request) or refuse(
+        SnapshotError.POSITION_OUT_OF_RANGE
+    )
+
+
+def _chunk(
+    leader: str, epoch: int, snapshot: Snapshot, request: FetchSnapshotRequest
+) -> FetchSnapshotResponse | None:
+    """What lies at the position of the request; None when nothing does."""
+    id_, records = snapshot
+    position = request.position
+    in_bytes = request.max_bytes is not None
+    size = file_bytes(records) if in_bytes else len(records)
+    if position < 0 or position > size or (position == size and size > 0):
+        return None
+    limit = request.max_bytes if in_bytes else request.max_entries
+    end = size if limit is None else min(size, position + limit)
+    held = records_within(records, position, end) if in_bytes else records[position:end]
+    return FetchSnapshotResponse(leader, epoch, id_, position, size, held, None, end, in_bytes)
+
+
+def receive_snapshot_chunk(
+    follower: Replica, response: FetchSnapshotResponse, *, rules: Rules
+) -> list[Event]:
+    """Take a chunk; the last one installs the snapshot.
+
+    A missing snapshot or a new epoch drops what was fetched; after other errors the follower asks
+    again (KafkaRaftClient.handleFetchSnapshotResponse).
+    """
+    if rules.fencing:
+        if response.epoch < follower.epoch:
+            return []
+        follower.sees(response.epoch)
+    download, error = follower.download, response.error
+    if download is None or error in (
+        SnapshotError.NOT_LEADER_OR_FOLLOWER,
+        SnapshotError.UNKNOWN_LEADER_EPOCH,
+    ):
+        return []
+    if response.leader != download.leader or response.epoch != download.leader_epoch:
+        return drop_download(follower, reason="a new epoch")
+    if response.id != download.id or response.position != download.position:
+        return []
+    if error is SnapshotError.SNAPSHOT_NOT_FOUND:
+        return drop_download(follower, reason=str(error))
+    if error is not None:
+        return []
+    events: list[Event] = []
+    if rules.snapshot_install == "at_first_chunk" and download.position == 0:
+        events.append(_empty_log(follower))
+    download.received += response.records
+    download.position = response.end
+    in_bytes = response.in_bytes
+    events.append(
+        SnapshotChunkFetched(
+            follower.name,
+            response.leader,
+            *response.id,
+            response.position,
+            len(response.records),
+            response.end - response.position if in_bytes else size_of(response.records),
+            in_bytes,
+        )
+    )
+    if download.position >= response.size:
+        events += _install(follower, Snapshot(download.id, tuple(download.received)), rules=rules)
+    return events
+
+
+def drop_download(follower: Replica, *, reason: str) -> list[Event]:
+    """Forget a partly fetched snapshot, if there is one."""
+    download = follower.download
+    if download is None:
+        return []
+    follower.download = None
+    return [SnapshotFetchDropped(follower.name, *download.id, reason)]
+
+
+def _empty_log(follower: Replica) -> LogEmptied:
+    """Make room for the snapshot before it is there."""
+    download = follower.download
+    assert download is not None
+    log = follower.log
+    emptied = LogEmptied(follower.name, *download.id, log.log_end_offset, log.high_watermark)
+    empty_log(follower)
+    follower.download = download
+    return emptied
+
+
+def _install(follower: Replica, snapshot: Snapshot, *, rules: Rules) -> list[Event]:
+    """Replace the log, atomically (KafkaMetadataLog.truncateToLatestSnapshot).
+
+    A log that is ahead of the snapshot stays: it reaches beyond the end, in no older epoch, or has
+    the same end and epoch. One that ends below it, or there, is replaced even if its last epoch is
+    later, as after an unclean election; Kafka throws there.
+    """
+    log, id_ = follower.log, snapshot.id
+    follower.download = None
+    end, epoch = log.log_end_offset, log.epochs.latest
+    same = id_ == (end, epoch)
+    ahead = same or (id_.epoch <= epoch and id_.end_offset < end)
+    if ahead and rules.snapshot_install != "whatever_arrives":
+        return [SnapshotFetchDropped(follower.name, *id_, "the log is ahead of it")]
+    installed = SnapshotInstalled(
+        follower.name,
+        id_.end_offset,
+        id_.epoch,
+        snapshot.records,
+        log.log_end_offset,
+        log.high_watermark,
+        follower.leadership is not None,
+    )
+    log.reset_to(id_.end_offset, id_.epoch)
+    follower.snapshots = {id_: snapshot}
+    follower.first_dirty_offset = follower.cleanly_compacted_offset = id_.end_offset
+    return [installed]

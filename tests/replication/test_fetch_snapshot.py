@@ -1,0 +1,252 @@
+"""FetchSnapshot in bytes, every reason to refuse it, and whom a leader sends to a snapshot."""
+
+from typing import Any
+
+import pytest
+
+from sim.log import Record
+from sim.log.record import BATCH_HEADER_BYTES, size_of
+from sim.replication import Replica, Rules, snapshot_fetch, snapshots
+from sim.replication.messages import Answer, FetchSnapshotRequest, SnapshotError
+from sim.replication.replica import Snapshot, SnapshotId
+from sim.replication.snapshot_layout import FOOTER_BYTES, HEADER_BYTES, file_bytes, record_ends
+from sim.trace import SnapshotChunkFetched, SnapshotFetchDropped, SnapshotInstalled
+from tests.replication.replicas import RULES, batch, elect, fetch
+
+ID = SnapshotId(3, 2)
+BY_EPOCH = Rules(commit="isr", snapshot_offer="by_epoch")
+
+
+def source(*, epoch: int = 2, delete: bool = True) -> Replica:
+    """A leader of `epoch` with three records, and a snapshot of them."""
+    replica = Replica("r1")
+    for offset, key in enumerate(("a", "b", "c")):
+        replica.log.append(batch(offset, key, epoch=min(offset + 1, 2)), now_ms=0)
+    elect(replica, epoch=epoch)
+    snapshots.take_snapshot(replica, 3, rules=RULES)
+    if delete:
+        snapshots.delete_prefix(replica, 3)
+    return replica
+
+
+def download(replica: Replica, fetcher: Replica, max_bytes: int) -> list[SnapshotChunkFetched]:
+    """All chunks of at most so many bytes, until the snapshot is installed."""
+    chunks: list[SnapshotChunkFetched] = []
+    while fetcher.download is not None:
+        request = snapshot_fetch.snapshot_request(fetcher, max_bytes=max_bytes)
+        assert request is not None
+        response = snapshot_fetch.answer_fetch_snapshot(replica, request, rules=RULES)
+        events = snapshot_fetch.receive_snapshot_chunk(fetcher, response, rules=RULES)
+        chunks += [event for event in events if isinstance(event, SnapshotChunkFetched)]
+        assert len(chunks) < 1_000
+    assert isinstance(events[-1], SnapshotInstalled)
+    return chunks
+
+
+def error(replica: Replica, *, rules: Rules = RULES, **changed: Any) -> SnapshotError | None:
+    """Why a request is refused that differs from a good one in this; None = it is served."""
+    given = {name: changed.pop(name) for name in ("cluster", "shutting_down") if name in changed}
+    request = FetchSnapshotRequest("r2", 2, ID, 0, max_bytes=50)._replace(**changed)
+    return snapshot_fetch.answer_fetch_snapshot(replica, request, rules=rules, **given).error
+
+
+def test_a_snapshot_file_is_a_header_a_batch_of_records_and_a_footer() -> None:
+    """The records are numbered from 0 on, whatever their offsets in the log were."""
+    records = (Record(7, "key", "value", 5), Record(2_000, "k", "v" * 100, 9))
+    alone = tuple(record._replace(offset=number) for number, record in enumerate(records))
+
+    assert (HEADER_BYTES, FOOTER_BYTES) == (83, 75)
+    assert file_bytes(records) == 83 + size_of(alone) + 75
+    assert record_ends(records)[-1] == file_bytes(records) - FOOTER_BYTES
+    assert file_bytes(()) == 83 + 75
+
+
+@pytest.mark.parametrize("max_bytes", [1, 7, 40, 100, 10_000])
+def test_chunks_cut_records_and_add_up_to_the_file(max_bytes: int) -> None:
+    replica, fetcher = source(), Replica("r2")
+    fetch(replica, fetcher)
+    chunks = download(replica, fetcher, max_bytes)
+
+    [whole] = fetcher.snapshots.values()
+    size = file_bytes(whole.records)
+    assert whole == replica.snapshots[ID]
+    assert sum(chunk.size_bytes for chunk in chunks) == size
+    assert [chunk.position for chunk in chunks] == list(range(0, size, max_bytes))
+    assert sum(chunk.entries for chunk in chunks) == 3
+    assert len(chunks) == -(-size // max_bytes)
+
+
+def test_a_record_counts_when_its_last_byte_is_there() -> None:
+    replica, fetcher = source(), Replica("r2")
+    fetch(replica, fetcher)
+    first_end = record_ends(replica.snapshots[ID].records)[0]
+    request = FetchSnapshotRequest("r2", 2, ID, 0, max_bytes=first_end - 1)
+
+    def complete(request: FetchSnapshotRequest) -> int:
+        answer = snapshot_fetch.answer_fetch_snapshot(replica, request, rules=RULES)
+        return len(answer.records)
+
+    assert complete(request) == 0
+    assert complete(request._replace(max_bytes=first_end)) == 1
+    assert complete(request._replace(position=first_end - 1, max_bytes=1)) == 1
+    assert complete(request._replace(position=first_end, max_bytes=1)) == 0
+
+
+def test_a_snapshot_without_records_has_a_header_and_a_footer_to_fetch() -> None:
+    replica, fetcher = source(), Replica("r2")
+    replica.snapshots[ID] = Snapshot(ID, ())
+    fetch(replica, fetcher)
+
+    assert [chunk.size_bytes for chunk in download(replica, fetcher, 100)] == [100, 58]
+    assert fetcher.log.log_end_offset == 3
+
+
+@pytest.mark.parametrize("position", [-1, 10_000])
+def test_a_position_outside_the_file_is_refused(position: int) -> None:
+    replica = source()
+    size = file_bytes(replica.snapshots[ID].records)
+
+    assert error(replica, position=position) is SnapshotError.POSITION_OUT_OF_RANGE
+    assert error(replica, position=size) is SnapshotError.POSITION_OUT_OF_RANGE
+    assert error(replica, position=size - 1) is None
+
+
+def test_a_position_in_entries_ends_with_the_last_one() -> None:
+    replica = source()
+
+    assert error(replica, max_bytes=None, position=2) is None
+    assert error(replica, max_bytes=None, position=3) is SnapshotError.POSITION_OUT_OF_RANGE
+
+
+def test_epochs_are_compared_before_anything_else_of_the_leader() -> None:
+    replica = source()
+    assert error(replica, epoch=1) is SnapshotError.FENCED_LEADER_EPOCH
+    assert error(replica, epoch=3) is SnapshotError.UNKNOWN_LEADER_EPOCH
+    unfenced = Rules(commit="isr", fencing=False)
+    assert error(replica, epoch=3, rules=unfenced) is None
+
+    replica.leadership = None
+    assert error(replica) is SnapshotError.NOT_LEADER_OR_FOLLOWER
+    assert error(replica, epoch=3) is SnapshotError.UNKNOWN_LEADER_EPOCH
+
+
+def test_requests_that_are_not_for_this_partition_of_this_cluster_are_refused() -> None:
+    replica = source()
+
+    assert error(replica, partitions=()) is SnapshotError.INVALID_REQUEST
+    assert error(replica, partitions=(0, 1)) is SnapshotError.INVALID_REQUEST
+    assert error(replica, partitions=(1,)) is SnapshotError.UNKNOWN_TOPIC_OR_PARTITION
+    assert error(replica, shutting_down=True) is SnapshotError.BROKER_NOT_AVAILABLE
+    assert error(replica, cluster="x") is None
+    other = FetchSnapshotRequest("r2", 2, ID, 0, cluster="y")
+    answer = snapshot_fetch.answer_fetch_snapshot(replica, other, rules=RULES, cluster="x")
+    assert answer.error is SnapshotError.INCONSISTENT_CLUSTER_ID
+
+
+def test_a_snapshot_that_is_not_there_is_not_found_nor_is_the_empty_one_at_the_beginning() -> None:
+    replica = source()
+
+    assert error(replica, id=SnapshotId(2, 1)) is SnapshotError.SNAPSHOT_NOT_FOUND
+    assert error(replica, id=SnapshotId(0, 0)) is SnapshotError.SNAPSHOT_NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    ("why", "kept"),
+    [
+        (SnapshotError.SNAPSHOT_NOT_FOUND, False),
+        (SnapshotError.POSITION_OUT_OF_RANGE, True),
+        (SnapshotError.NOT_LEADER_OR_FOLLOWER, True),
+        (SnapshotError.BROKER_NOT_AVAILABLE, True),
+    ],
+)
+def test_what_was_fetched_is_dropped_only_if_there_is_no_more_of_it(
+    why: SnapshotError, kept: bool
+) -> None:
+    replica, fetcher = source(), Replica("r2")
+    fetch(replica, fetcher)
+    request = snapshot_fetch.snapshot_request(fetcher, max_bytes=90)
+    assert request is not None
+    answer = snapshot_fetch.answer_fetch_snapshot(replica, request, rules=RULES)
+    snapshot_fetch.receive_snapshot_chunk(fetcher, answer, rules=RULES)
+    refused = answer._replace(position=90, records=(), error=why)
+
+    events = snapshot_fetch.receive_snapshot_chunk(fetcher, refused, rules=RULES)
+
+    assert (fetcher.download is not None) is kept
+    assert events == ([] if kept else [SnapshotFetchDropped("r2", 3, 2, why.value)])
+    if kept:
+        assert fetcher.download is not None
+        assert fetcher.download.position == 90
+
+
+def test_an_answer_for_another_position_or_snapshot_is_ignored() -> None:
+    replica, fetcher = source(), Replica("r2")
+    fetch(replica, fetcher)
+    request = snapshot_fetch.snapshot_request(fetcher, max_bytes=90)
+    assert request is not None
+    answer = snapshot_fetch.answer_fetch_snapshot(replica, request, rules=RULES)
+
+    for other in (answer._replace(position=10), answer._replace(id=SnapshotId(9, 2))):
+        assert snapshot_fetch.receive_snapshot_chunk(fetcher, other, rules=RULES) == []
+
+
+def follower_with(*epochs: int) -> Replica:
+    """A follower with a record of each of these epochs."""
+    replica = Replica("r2")
+    for offset, epoch in enumerate(epochs):
+        replica.log.append(batch(offset, epoch=epoch), now_ms=0)
+    return replica
+
+
+@pytest.mark.parametrize(
+    ("epochs", "delete", "below_start", "by_epoch"),
+    [
+        ((), True, Answer.SNAPSHOT, Answer.SNAPSHOT),
+        ((), False, Answer.RECORDS, Answer.SNAPSHOT),
+        ((1, 2), True, Answer.SNAPSHOT, Answer.SNAPSHOT),
+        ((1, 2), False, Answer.RECORDS, Answer.RECORDS),
+        ((1, 2, 2), True, Answer.RECORDS, Answer.RECORDS),
+        ((1, 1, 1), True, Answer.DIVERGING, Answer.SNAPSHOT),
+        ((1, 2, 3), True, Answer.DIVERGING, Answer.SNAPSHOT),
+        ((1,), False, Answer.RECORDS, Answer.SNAPSHOT),
+        ((1, 2, 3), False, Answer.DIVERGING, Answer.DIVERGING),
+    ],
+)
+def test_whom_a_leader_sends_to_a_snapshot(
+    epochs: tuple[int, ...], delete: bool, below_start: Answer, by_epoch: Answer
+) -> None:
+    """The leader has epochs 1, 2, 2 and a snapshot (3, 2)."""
+    replica = source(epoch=4, delete=delete)
+
+    assert fetch(replica, follower_with(*epochs)) is below_start
+    assert fetch(replica, follower_with(*epochs), rules=BY_EPOCH) is by_epoch
+
+
+def test_a_leader_without_snapshots_sends_nobody_to_one() -> None:
+    replica = source(delete=False)
+    replica.snapshots.clear()
+
+    assert fetch(replica, follower_with(), rules=BY_EPOCH) is Answer.RECORDS
+
+
+def test_a_log_of_a_later_epoch_that_ends_with_the_snapshot_is_replaced() -> None:
+    """Otherwise it would be sent to the same snapshot again and again."""
+    replica, fetcher = source(epoch=4), follower_with(1, 2, 3)
+    fetch(replica, fetcher, rules=BY_EPOCH)
+    download(replica, fetcher, 1_000)
+
+    assert fetch(replica, fetcher, rules=BY_EPOCH) is Answer.RECORDS
+
+
+def test_a_snapshot_in_the_log_is_as_large_as_its_file() -> None:
+    replica = source(delete=False)
+    in_log = Rules(commit="isr", snapshot_placement="in_log")
+    replica.snapshots.clear()
+    snapshots.take_snapshot(replica, 3, rules=in_log, uid=9)
+
+    last = replica.log.last_batch()
+    assert last is not None
+    assert last.size_bytes == file_bytes(replica.snapshots[ID].records) > 2 * BATCH_HEADER_BYTES
+    replica.leadership = None
+    replica.snapshots.clear()
+    assert len(snapshots.take_snapshot(replica, 3, rules=in_log)) == 1
