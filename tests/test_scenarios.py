@@ -59,8 +59,8 @@ TWINS = (
         {"changes.2.at_ms"},
     ),
     ("kip280/timed_low_rate", "kip280/timed_low_rate_maximum_lag", {"topic.max_compaction_lag_ms"}),
-    ("kip354/timed_idle_partition", "kip354/timed_idle_partition_timer", {"rules.roll"}),
-    ("kip354/timed_worst_case", "kip354/timed_worst_case_one_ms_late", LAST_SEND),
+    ("kip354/kip354_02_idle_partition", "kip354/timed_idle_partition_timer", {"rules.roll"}),
+    ("kip354/kip354_01_worst_case", "kip354/timed_worst_case_one_ms_late", LAST_SEND),
     (
         "kip354/timed_worst_case_one_ms_late",
         "kip354/timed_worst_case_one_ms_late_timer",

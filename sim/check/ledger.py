@@ -201,6 +201,8 @@ class Ledger(Book):
         disk = self.disks[event.replica]
         target = max(event.target, disk.start)
         disk.cut(target)
+        if event.kept_high_watermark:
+            disk.hw = event.high_watermark
         if event.lowest is not None:
             self._lose(disk, range(max(event.lowest, disk.start), target))
         self._forget_disagreement()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from sim.check.ledger import Disk
-from sim.check.registry import Invariant, invariant
+from sim.check.ledger import Disk, Ledger
+from sim.check.registry import Invariant, Reporter, invariant
 from sim.log import Batch
 from sim.trace import (
     Appended,
     Copied,
     Pushed,
+    ReplicaCrashed,
+    ReplicaRestarted,
+    ReplicaWiped,
 )
 
 
@@ -77,11 +80,35 @@ class LogMatching(Invariant):
 
 @invariant
 class EpochMonotonic(Invariant):
-    """Along a log epochs never fall with the offset."""
+    """Along a log epochs never fall with the offset; a replica never goes back to an older one."""
 
     name = "epoch-monotonic"
     source = "MonotonicEpoch (RaftEventSimulationTest)"
     in_stories = False
+
+    def __init__(self, ledger: Ledger, report: Reporter) -> None:
+        """Nobody has gone down yet."""
+        super().__init__(ledger, report)
+        self._epochs: dict[str, int] = {}
+
+    def on_replica_crashed(self, event: ReplicaCrashed) -> None:
+        """What it should remember."""
+        self._epochs[event.replica] = event.epoch
+
+    def on_replica_wiped(self, event: ReplicaWiped) -> None:
+        """A new disk remembers nothing."""
+        self._epochs.pop(event.replica, None)
+
+    def on_replica_restarted(self, event: ReplicaRestarted) -> None:
+        """Compare with the epoch in which it went down."""
+        before = self._epochs.get(event.replica, 0)
+        if event.epoch < before:
+            self.violated(
+                event.replica,
+                event.log_end_offset,
+                None,
+                f"{event.replica} came back in epoch {event.epoch}, having been in {before}.",
+            )
 
     def on_appended(self, event: Appended) -> None:
         """After a leader's append."""

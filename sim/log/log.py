@@ -33,11 +33,14 @@ class LogConfig:
             None = never by time.
         aligned: True = cleaning passes end at the base of a segment, as in Kafka; so does the
             checkpoint after a truncation. False = they may end anywhere, as in stories.
+        keeps_high_watermark: True = the high watermark is not lowered to a log end that moved
+            below it (`high_watermark_cut: kept`).
     """
 
     segment_bytes: int | None = None
     segment_ms: int | None = None
     aligned: bool = False
+    keeps_high_watermark: bool = False
 
 
 class Log:
@@ -189,7 +192,7 @@ class Log:
             active.refresh()
         active.aborted = [entry for entry in active.aborted if entry.last_offset < lowest]
         self.log_end_offset = max(offset, self.log_start_offset)
-        self.high_watermark = min(self.high_watermark, self.log_end_offset)
+        self._clamp_high_watermark()
         self.reload_producers()
         return lowest
 
@@ -256,4 +259,9 @@ class Log:
         last = self.last_batch()
         found = self.log_start_offset if last is None else last.last_offset + 1
         self.log_end_offset = max(found, at_least)
-        self.high_watermark = min(self.high_watermark, self.log_end_offset)
+        self._clamp_high_watermark()
+
+    def _clamp_high_watermark(self) -> None:
+        """Nothing above the log end is committed here (UnifiedLog.truncateTo)."""
+        if not self.config.keeps_high_watermark:
+            self.high_watermark = min(self.high_watermark, self.log_end_offset)

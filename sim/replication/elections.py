@@ -21,13 +21,52 @@ def grants_vote(voter: Replica, candidate: tuple[int, int]) -> bool:
     return candidate >= last_entry(voter)
 
 
+def is_free(voter: Replica, epoch: int, candidate: str, *, rules: Rules) -> bool:
+    """Whether no earlier promise keeps a voter from `candidate` in `epoch` (canGrantVote).
+
+    It promised by moving to a higher epoch, by voting for another, or by leading the epoch itself.
+    With `vote_storage: none` there are no promises: votes compare logs only, as stories do.
+    """
+    if rules.vote_storage == "none" or epoch > voter.epoch:
+        return True
+    if epoch < voter.epoch:
+        return False
+    if voter.leadership is not None and voter.leadership.epoch == epoch:
+        return False
+    vote = voter.vote
+    return vote is None or vote[0] != epoch or vote[1] == candidate
+
+
+def votes_for(voter: Replica, epoch: int, candidate: str) -> None:
+    """Promise `candidate` the vote in `epoch`; it is kept before the answer goes out."""
+    voter.sees(epoch)
+    voter.vote = (epoch, candidate)
+
+
 def wins(
-    candidate: Replica, voters: Iterable[Replica], *, voter_count: int
+    candidate: Replica,
+    voters: Iterable[Replica],
+    *,
+    voter_count: int,
+    epoch: int = 0,
+    rules: Rules | None = None,
 ) -> list[Replica] | None:
-    """The live voters that grant, when they and the candidate are a majority; None = it loses."""
-    entry = last_entry(candidate)
-    granting = [v for v in voters if v.up and v is not candidate and grants_vote(v, entry)]
-    return granting if len(granting) + 1 >= voter_count // 2 + 1 else None
+    """The live voters that grant, when they and the candidate are a majority; None = it loses.
+
+    With `rules` what was promised before in `epoch` counts, too, also by the candidate itself.
+    """
+    entry, name = last_entry(candidate), candidate.name
+
+    def free(voter: Replica) -> bool:
+        return rules is None or is_free(voter, epoch, name, rules=rules)
+
+    granting = [
+        voter
+        for voter in voters
+        if voter.up and voter is not candidate and grants_vote(voter, entry) and free(voter)
+    ]
+    won = free(candidate) and len(granting) + 1 >= voter_count // 2 + 1
+    return granting if won else None
 
 
 def become_leader(

@@ -25,15 +25,19 @@ def receive_fetch(
     """Act on a leader's answer; a stale one changes nothing.
 
     Stale is an answer from an epoch below the follower's, or to a fetch at another offset than the
-    follower's present log end.
+    follower's present log end. Without `response_fencing` only records at another offset are: the
+    log refuses them.
     """
     if response.answer in (Answer.NOT_LEADER, Answer.STALE_LEADER):
         return []
+    fenced = rules.response_fencing
     if rules.fencing:
-        if response.epoch < follower.epoch:
+        if fenced and response.epoch < follower.epoch:
             return []
         follower.sees(response.epoch)
-    if response.fetch_offset != follower.log.log_end_offset:
+    if response.fetch_offset != follower.log.log_end_offset and (
+        fenced or response.answer is Answer.RECORDS
+    ):
         return []
     if response.answer is Answer.RECORDS:
         return _copy(follower, response, rules=rules, now_ms=now_ms)
@@ -77,7 +81,8 @@ def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: i
         )
     raise_floor(follower, response.version_floor)
     high_watermark = min(log.log_end_offset, response.high_watermark)
-    if high_watermark > log.high_watermark:
+    falls = rules.high_watermark_update == "assign" and high_watermark < log.high_watermark
+    if high_watermark > log.high_watermark or falls:
         log.high_watermark = high_watermark
         events.append(HighWatermarkMoved(follower.name, high_watermark, leading=False))
     return events

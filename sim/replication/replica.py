@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from sim.compaction import FIXES
 from sim.log import Log, LogConfig, Record
+from sim.replication.rules import Rules
 from sim.trace import (
     Event,
     ReplicaCrashed,
@@ -75,6 +77,7 @@ class Replica:
         up: False while it is crashed; its disk still counts in the invariants.
         log: Its log.
         epoch: The highest leader epoch it has seen.
+        vote: (epoch, candidate) of its last vote; None = it has not voted, or forgot.
         leadership: Set while it acts as leader.
         first_dirty_offset: The cleaner checkpoint: everything below was cleaned (exclusive).
         last_cleaning: (end offset exclusive, own time in ms) of its last pass; on its disk only
@@ -106,6 +109,7 @@ class Replica:
         "uncleanable",
         "up",
         "version_floor",
+        "vote",
     )
 
     def __init__(self, name: str, config: LogConfig | None = None) -> None:
@@ -114,6 +118,7 @@ class Replica:
         self.up = True
         self.log = Log(config)
         self.epoch = 0
+        self.vote: tuple[int, str] | None = None
         self.leadership: Leadership | None = None
         self.first_dirty_offset = 0
         self.last_cleaning: tuple[int, int] | None = None
@@ -156,7 +161,8 @@ def truncate(replica: Replica, target: int) -> list[Event]:
         return []
     leading = replica.leadership is not None
     below = lowest if lowest < target else None
-    return [Truncated(replica.name, target, end, high_watermark, start, leading, below)]
+    kept = log.high_watermark > log.log_end_offset
+    return [Truncated(replica.name, target, end, high_watermark, start, leading, below, kept)]
 
 
 def crash(replica: Replica, *, lost_batches: int = 0) -> list[Event]:
@@ -174,7 +180,8 @@ def crash(replica: Replica, *, lost_batches: int = 0) -> list[Event]:
     _lower_checkpoints(replica)
     if replica.log.config.aligned:
         replica.first_dirty_offset = checkpoint
-    return [ReplicaCrashed(replica.name, replica.log.log_end_offset, replica.log.high_watermark)]
+    log = replica.log
+    return [ReplicaCrashed(replica.name, log.log_end_offset, log.high_watermark, replica.epoch)]
 
 
 def restart(
@@ -194,7 +201,27 @@ def restart(
         cleaned = replica.first_dirty_offset if log_end_persists else 0
         replica.log.recompute_log_end_offset(at_least=cleaned)
         _lower_checkpoints(replica)
-    return [ReplicaRestarted(replica.name, replica.log.log_end_offset, replica.log.high_watermark)]
+    log = replica.log
+    return [ReplicaRestarted(replica.name, log.log_end_offset, log.high_watermark, replica.epoch)]
+
+
+def come_back(replica: Replica, *, rules: Rules) -> list[Event]:
+    """Restart with what the rules keep beside the log (QuorumState.initialize).
+
+    A leader has resigned under `leader_restart: resigned`, and whenever it forgot its epoch.
+    """
+    if rules.leader_restart == "resigned":
+        replica.leadership = None
+    if rules.vote_storage != "disk":
+        replica.vote = None
+    if rules.epoch_storage == "memory":
+        replica.leadership = None
+        replica.epoch = max(0, replica.log.epochs.latest)
+    return restart(
+        replica,
+        leo_from_last_record=rules.leo_source == "last_record",
+        log_end_persists=FIXES[rules.fix].persists_log_end,
+    )
 
 
 def wipe(replica: Replica, *, reason: str) -> list[Event]:

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 
 from sim.errors import BadInput
 from sim.replication.cleaning_rules import CLEANING_RULES
+from sim.replication.election_rules import ELECTION_RULES
 from sim.replication.protocol_rules import PROTOCOL_RULES
 from sim.replication.rule_spec import RuleSpec, RuleValue
 from sim.replication.snapshot_rules import SNAPSHOT_RULES
@@ -60,6 +61,12 @@ class Rules:
     snapshot_install: str = "atomic"
     snapshot_offer: str = "below_start"
     snapshot_placement: str = "beside"
+    response_fencing: bool = True
+    epoch_storage: str = "disk"
+    vote_storage: str = "disk"
+    leader_restart: str = "resigned"
+    high_watermark_update: str = "max"
+    high_watermark_cut: str = "clamped"
 
     def with_values(self, values: Mapping[str, object], *, where: str = "rules") -> Rules:
         """These rules with some values changed.
@@ -81,7 +88,7 @@ class Rules:
 
 
 RULES: dict[str, RuleSpec] = {
-    spec.name: spec for spec in (*CLEANING_RULES, *PROTOCOL_RULES, *SNAPSHOT_RULES)
+    spec.name: spec for spec in (*CLEANING_RULES, *PROTOCOL_RULES, *SNAPSHOT_RULES, *ELECTION_RULES)
 }
 """Every rule by name, in order of declaration."""
 

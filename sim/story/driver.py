@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 
 from sim.check import Checker
 from sim.check.checker import story_invariants
-from sim.compaction import FIXES
-from sim.compaction.strategies import encode_version
-from sim.log import Batch, Control, Record, control_batch, data_batch
+from sim.log import LogConfig
 from sim.replication import Replica, elections, follower, leader, snapshot_fetch, snapshots
 from sim.replication.cleaning import clean_replica, stable_offset
 from sim.replication.coordination import RemovalCoordinator, accept_removal_bound
+from sim.replication.messages import FetchResponse
 from sim.replication.reading import as_read
-from sim.replication.replica import crash, restart, wipe
+from sim.replication.replica import come_back, crash, wipe
 from sim.story.format import Step, Story
-from sim.story.marks import value_and_flag
 from sim.story.outcome import StoryRun, view_of
 from sim.story.progress import progress
+from sim.story.writing import batch_of, label_of
 from sim.trace import Consumed, Event, Quiesced, ReplicaAdded, TombstoneProbed
 
 
@@ -42,6 +42,7 @@ class _Teller:
         self.leader: str | None = None
         self.coordinator = RemovalCoordinator()
         self.positions: dict[str, int] = {}
+        self.delayed: dict[tuple[str, str], deque[FetchResponse]] = {}
         self.replicas: dict[str, Replica] = {}
         for name in story.replicas:
             self._add(name)
@@ -68,7 +69,8 @@ class _Teller:
             self.checker.on(self.step, event)
 
     def _add(self, name: str) -> None:
-        self.replicas[name] = Replica(name)
+        kept = self.rules.high_watermark_cut == "kept"
+        self.replicas[name] = Replica(name, LogConfig(keeps_high_watermark=kept))
         self._emit([ReplicaAdded(name)])
 
     def _new_uid(self, label: str) -> int:
@@ -95,40 +97,15 @@ class _Teller:
         if not writer.up or (writer.leadership is None and not zombie):
             return
         epoch = step["epoch"] if zombie else writer.leadership.epoch  # type: ignore[union-attr]
-        batch = self._marker(step, writer, epoch) if "marker" in step.fields else None
-        if batch is None:
-            batch = self._data(step, writer, epoch)
-        self._emit(leader.append(writer, batch, rules=self.rules, now_ms=self.now_ms))
-
-    def _marker(self, step: Step, writer: Replica, epoch: int) -> Batch:
-        control = Control.COMMIT if step["marker"] == "commit" else Control.ABORT
-        producer_id = step["pid"]
-        return control_batch(
+        batch = batch_of(
+            step,
             writer.log.log_end_offset,
             epoch=epoch,
-            control=control,
-            timestamp_ms=step.get("ts", self.now_ms),
-            producer_id=producer_id,
-            uid=self._new_uid(f"{control[0]}:{producer_id}"),
+            uid=self._new_uid(label_of(step)),
+            now_ms=self.now_ms,
+            rules=self.rules,
         )
-
-    def _data(self, step: Step, writer: Replica, epoch: int) -> Batch:
-        value, flagged = value_and_flag(step, self.rules.tombstone_mark)
-        version = step.get("hdr")
-        header = self.rules.strategy_header
-        record = Record(
-            writer.log.log_end_offset,
-            step["key"],
-            value,
-            step.get("ts", self.now_ms),
-            () if version is None else ((header, encode_version(version)),),
-            flagged=flagged,
-            uid=self._new_uid(step["label"]),
-        )
-        producer_id = step.get("pid", -1)
-        return data_batch(
-            (record,), epoch=epoch, producer_id=producer_id, transactional="pid" in step.fields
-        )
+        self._emit(leader.append(writer, batch, rules=self.rules, now_ms=self.now_ms))
 
     def _elect(self, step: Step) -> None:
         candidate = self.replicas[step["leader"]]
@@ -137,11 +114,13 @@ class _Teller:
         epoch, voters = step["epoch"], self.story.voters
         if "votes" in step.fields:
             asked = [self.replicas[name] for name in step["votes"] if name in voters]
-            granting = elections.wins(candidate, asked, voter_count=len(voters))
+            granting = elections.wins(
+                candidate, asked, voter_count=len(voters), epoch=epoch, rules=self.rules
+            )
             if granting is None:
                 return
-            for voter in granting:
-                voter.sees(epoch)
+            for voter in (candidate, *granting):
+                elections.votes_for(voter, epoch, candidate.name)
         self.leader = candidate.name
         self._emit(
             elections.become_leader(
@@ -184,19 +163,29 @@ class _Teller:
 
     def _fetch(self, step: Step) -> None:
         pair = self._pair(step)
-        if pair is not None:
-            self._round(*pair, step.get("max"), delivered=not step.get("drop_response", False))
+        if pair is None:
+            return
+        response = self._asked(*pair, step.get("max"))
+        if step.get("delay_response", False):
+            names = (step["follower"], step["leader"])
+            self.delayed.setdefault(names, deque()).append(response)
+        elif not step.get("drop_response", False):
+            self._answered(pair[0], response)
 
-    def _round(
-        self, fetcher: Replica, source: Replica, limit: int | None = None, *, delivered: bool = True
-    ) -> None:
+    def _deliver(self, step: Step) -> None:
+        """The oldest delayed answer of this leader arrives, whoever leads by now."""
+        waiting = self.delayed.get((step["follower"], step["leader"]))
+        if waiting:
+            self._answered(self.replicas[step["follower"]], waiting.popleft())
+
+    def _asked(self, fetcher: Replica, source: Replica, limit: int | None = None) -> FetchResponse:
         request = follower.fetch_request(fetcher, max_batches=limit)
         response, events = leader.answer_fetch(source, request, rules=self.rules)
         self._emit(events)
-        if delivered:
-            self._emit(
-                follower.receive_fetch(fetcher, response, rules=self.rules, now_ms=self.now_ms)
-            )
+        return response
+
+    def _answered(self, fetcher: Replica, response: FetchResponse) -> None:
+        self._emit(follower.receive_fetch(fetcher, response, rules=self.rules, now_ms=self.now_ms))
 
     def _fetch_snapshot(self, step: Step) -> None:
         pair = self._pair(step)
@@ -222,7 +211,7 @@ class _Teller:
             if fetcher.download is not None:
                 self._chunk(fetcher, source, None)
             else:
-                self._round(fetcher, source)
+                self._answered(fetcher, self._asked(fetcher, source))
 
     def _push(self, step: Step) -> None:
         target, source = self.replicas[step["follower"]], self.replicas[step["leader"]]
@@ -285,13 +274,13 @@ class _Teller:
         self.now_ms += step["ms"]
 
     def _crash(self, step: Step) -> None:
-        self._emit(crash(self.replicas[step["replica"]], lost_batches=step.get("lose", 0)))
+        name = step["replica"]
+        for names in [names for names in self.delayed if names[0] == name]:
+            del self.delayed[names]
+        self._emit(crash(self.replicas[name], lost_batches=step.get("lose", 0)))
 
     def _restart(self, step: Step) -> None:
-        from_records = self.rules.leo_source == "last_record"
-        replica = self.replicas[step["replica"]]
-        persists = FIXES[self.rules.fix].persists_log_end
-        self._emit(restart(replica, leo_from_last_record=from_records, log_end_persists=persists))
+        self._emit(come_back(self.replicas[step["replica"]], rules=self.rules))
 
     def _wipe(self, step: Step) -> None:
         self._emit(wipe(self.replicas[step["replica"]], reason="its disk was replaced"))

@@ -25,6 +25,8 @@ STORY_DEFAULTS = Rules(
     commit="isr",
     follower_position="request",
     marker_removal="horizon",
+    vote_storage="none",
+    leader_restart="resumes",
     delete_retention_ms=100,
     tombstone_mark="explicit",
 )
@@ -188,6 +190,8 @@ def _step(raw: object, number: int, known: list[str], where: str) -> Step:
             raise BadInput(f"{where} ({op}): {name}: missing; required: {', '.join(spec.required)}")
     if op == "append":
         _check_append(fields, f"{where} (append)")
+    if fields.get("drop_response") and fields.get("delay_response"):
+        raise BadInput(f"{where} ({op}): delay_response: a dropped response cannot be late")
     if op == "add_replica" and fields["replica"] in known:
         raise BadInput(f"{where} (add_replica): replica: {fields['replica']!r} exists already")
     return Step(number, op, fields)

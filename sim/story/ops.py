@@ -129,8 +129,10 @@ OPS: dict[str, OpSpec] = {
     "elect_from_isr": OpSpec({"leader": REPLICA, "epoch": NATURAL}, {"votes": REPLICAS}),
     "follow": OpSpec({"follower": REPLICA, "leader": REPLICA}),
     "fetch": OpSpec(
-        {"follower": REPLICA, "leader": REPLICA}, {"max": NATURAL, "drop_response": BOOLEAN}
+        {"follower": REPLICA, "leader": REPLICA},
+        {"max": NATURAL, "drop_response": BOOLEAN, "delay_response": BOOLEAN},
     ),
+    "deliver": OpSpec({"follower": REPLICA, "leader": REPLICA}),
     "sync": OpSpec({"follower": REPLICA, "leader": REPLICA}),
     "push": OpSpec({"follower": REPLICA, "leader": REPLICA, "label": TEXT}),
     "compact": OpSpec(

@@ -12,19 +12,24 @@ class ReplicaAdded(NamedTuple):
 
 
 class ReplicaCrashed(NamedTuple):
-    """A replica went down; its log ends at `log_end_offset` after what the crash lost."""
+    """A replica went down; its log ends at `log_end_offset` after what the crash lost.
+
+    `epoch` is the highest it had seen.
+    """
 
     replica: str
     log_end_offset: int
     high_watermark: int
+    epoch: int = 0
 
 
 class ReplicaRestarted(NamedTuple):
-    """A replica came back with the log it found on disk."""
+    """A replica came back with the log it found on disk, in the `epoch` it remembers."""
 
     replica: str
     log_end_offset: int
     high_watermark: int
+    epoch: int = 0
 
 
 class ReplicaWiped(NamedTuple):

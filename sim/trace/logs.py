@@ -62,6 +62,7 @@ class Truncated(NamedTuple):
 
     `log_end_offset` is the one from before, too; `leading` must be false. A batch that straddles
     the target went whole: `lowest` is the lowest offset that did, None = the target.
+    `kept_high_watermark` is true when the high watermark was not lowered to the new log end.
     """
 
     replica: str
@@ -71,6 +72,7 @@ class Truncated(NamedTuple):
     log_start_offset: int
     leading: bool
     lowest: int | None = None
+    kept_high_watermark: bool = False
 
 
 class HighWatermarkMoved(NamedTuple):

@@ -142,7 +142,12 @@ class World:
         self.nodes: dict[str, Node] = {}
         topic = scenario.topic
         bounds = [ms for ms in (topic.segment_ms, topic.max_compaction_lag_ms) if ms is not None]
-        self.log_config = LogConfig(topic.segment_bytes, min(bounds, default=None), aligned=True)
+        self.log_config = LogConfig(
+            topic.segment_bytes,
+            min(bounds, default=None),
+            aligned=True,
+            keeps_high_watermark=scenario.rules.high_watermark_cut == "kept",
+        )
         self.retention = (
             Retention(topic.retention_ms, topic.retention_bytes) if topic.deletes else None
         )

@@ -31,6 +31,7 @@ class Fetcher:
 
     __slots__ = (
         "_deadline_ms",
+        "_first",
         "_greeted",
         "_node",
         "_number",
@@ -50,6 +51,7 @@ class Fetcher:
         self.slow_ms = 0
         self.acknowledged = 0
         self._greeted = False
+        self._first = 0
         self._number = 0
         self._deadline_ms = 0
         self._watching = False
@@ -73,6 +75,7 @@ class Fetcher:
     def interrupt(self) -> None:
         """Forget the request on its way, as a crash does; `ask` goes on."""
         self._number += 1
+        self._first = self._number
         self._greeted = False
 
     def ask(self) -> None:
@@ -150,6 +153,7 @@ class Fetcher:
         node = self._node
         replica = node.replica
         if number != self._number or not replica.up:
+            self._receive_stale(number, response)
             return
         world = node.world
         events = receive_fetch(replica, response, rules=node.rules, now_ms=node.now_ms)
@@ -168,6 +172,14 @@ class Fetcher:
             self._later(self.slow_ms)
         else:
             self.ask()
+
+    def _receive_stale(self, number: int, response: FetchResponse) -> None:
+        """Without `response_fencing` it counts that an answer comes, not to which request."""
+        node = self._node
+        if node.rules.response_fencing or number < self._first or not node.replica.up:
+            return
+        node.sees(response.epoch)
+        node.world.tell(receive_fetch(node.replica, response, rules=node.rules, now_ms=node.now_ms))
 
     def receive_chunk(self, number: int, response: FetchSnapshotResponse) -> None:
         """A chunk of a snapshot arrived, or the reason why there is none."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sim.compaction import FIXES
 from sim.replication.elections import become_leader
 from sim.replication.leader import answer_fetch
 from sim.replication.messages import FetchRequest, FetchSnapshotRequest
-from sim.replication.replica import Replica, crash, restart, wipe
+from sim.replication.replica import Replica, come_back, crash, wipe
 from sim.replication.snapshot_fetch import answer_fetch_snapshot
 from sim.scenario.model import ReplicaSpec
 from sim.trace import LeaderResigned
@@ -83,8 +82,13 @@ class Node:
             now_ms=self.now_ms,
             leader_change_uid=world.take_uid() if world.rules.leader_change_record else 0,
         )
+        desk = self.sit_down(epoch)
+        desk.react(events)
+        return desk
+
+    def sit_down(self, epoch: int) -> Desk:
+        """Begin to work as the leader of `epoch`, which the replica is."""
         self.desk = Desk(self, epoch)
-        self.desk.react(events)
         return self.desk
 
     def resign(self) -> None:
@@ -103,6 +107,8 @@ class Node:
 
     def crash(self, *, lost_batches: int) -> None:
         """Go down; the last batches are lost, and connections to others are closed."""
+        if self.world.rules.commit == "majority" and self.rules.leader_restart == "resumes":
+            self.desk = None
         self.resign()
         self.fetcher.interrupt()
         self.incarnation += 1
@@ -114,14 +120,7 @@ class Node:
     def restart(self) -> None:
         """Come back with what is on disk."""
         self.heard_ms = self.world.clock.now_ms
-        rules = self.rules
-        self.world.tell(
-            restart(
-                self.replica,
-                leo_from_last_record=rules.leo_source == "last_record",
-                log_end_persists=FIXES[rules.fix].persists_log_end,
-            )
-        )
+        self.world.tell(come_back(self.replica, rules=self.rules))
         self.fetcher.acknowledged = self.replica.log.log_end_offset
 
     def wipe(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sim.replication.elections import grants_vote, last_entry
+from sim.replication.elections import grants_vote, is_free, last_entry, votes_for
 
 if TYPE_CHECKING:
     from sim.world.context import World
@@ -26,20 +26,18 @@ class Member:
     Attributes:
         node: The replica.
         timeout_ms: No word from a leader for so long makes it a candidate.
-        vote: (epoch, candidate) of its last vote; on disk.
         candidacy: The epoch it campaigns in; None while it is no candidate.
         granted: Who voted for it, itself included.
         barred_below: After the loss of its disk: it neither votes nor campaigns before its log has
             reached this offset again, since it forgot what it promised.
     """
 
-    __slots__ = ("barred_below", "candidacy", "granted", "node", "ticking", "timeout_ms", "vote")
+    __slots__ = ("barred_below", "candidacy", "granted", "node", "ticking", "timeout_ms")
 
     def __init__(self, node: Node, timeout_ms: int) -> None:
         """A voter that has not voted yet."""
         self.node = node
         self.timeout_ms = timeout_ms
-        self.vote: tuple[int, str] | None = None
         self.candidacy: int | None = None
         self.granted: list[str] = []
         self.barred_below = 0
@@ -111,7 +109,7 @@ class Quorum:
         node.sees(epoch)
         node.heard_ms = self._world.clock.now_ms
         member.timeout_ms = self._draw()
-        member.vote = (epoch, node.name)
+        votes_for(node.replica, epoch, node.name)
         member.candidacy = epoch
         member.granted = [node.name]
         if self._has_won(member):
@@ -136,19 +134,17 @@ class Quorum:
         if epoch > replica.epoch:
             self._learn(node, epoch)
         name = candidate.node.name
-        vote = member.vote
-        voted_for_another = vote is not None and vote[0] == epoch and vote[1] != name
         leader_known = node.fetcher.leader is not None and node.fetcher.epoch == epoch
         granted = (
             epoch == replica.epoch
             and not member.barred
             and node.desk is None
-            and not voted_for_another
+            and is_free(replica, epoch, name, rules=node.rules)
             and not leader_known
             and grants_vote(replica, entry)
         )
         if granted:
-            member.vote = (epoch, name)
+            votes_for(replica, epoch, name)
             node.heard_ms = self._world.clock.now_ms
         answer = self._granted if granted else self._refused
         self._world.network.send(node.name, name, answer, candidate, node.name, replica.epoch)
@@ -181,9 +177,12 @@ class Quorum:
         assert member.candidacy is not None
         node, epoch = member.node, member.candidacy
         member.candidacy = None
-        desk = node.lead(epoch, isr=self._voters, voters=self._voters)
+        self._begin(node, node.lead(epoch, isr=self._voters, voters=self._voters))
+
+    def _begin(self, node: Node, desk: Desk) -> None:
+        """Announce a leader, and begin to check whether a majority follows it."""
         for name in self._world.nodes:
-            self._announce(node, epoch, name)
+            self._announce(node, desk.epoch, name)
         self._world.clock.after(self._half_timeout_ms, self._check, node, desk)
 
     def _announce(self, leader: Node, epoch: int, name: str) -> None:
@@ -245,11 +244,13 @@ class Quorum:
         """A replica without a disk forgot its vote, so it may not vote before it caught up."""
         member = self._members.get(node.name)
         if member is not None:
-            member.vote = None
             member.barred_below = max(1, self._world.committed)
 
     def restarted(self, node: Node) -> None:
-        """A replica goes on with the leader it knew; it does not lead its old epoch again."""
+        """A replica goes on with the leader it knew; it leads on only if the rules say so."""
+        leadership = node.replica.leadership
+        if leadership is not None:
+            self._begin(node, node.sit_down(leadership.epoch))
         member = self._members.get(node.name)
         if member is not None:
             member.timeout_ms = self._draw() + self._wait_ms

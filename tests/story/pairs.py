@@ -40,11 +40,12 @@ PAIRS: dict[str, tuple[str, str]] = {
         "kip534_03_merged_segment_looks_old",
         "kip534_09_true_modification_times",
     ),
-    "election-safety": ("raft_07_forgotten_vote", "raft_08_vote_in_a_new_epoch"),
-    "epoch-monotonic": (
-        "raft_11_epochs_fall_along_the_log",
-        "raft_12_epochs_rise_along_the_log",
+    "election-safety": ("raft_23_vote_kept_in_memory", "raft_24_vote_kept_on_disk"),
+    "epoch-cache-consistency": (
+        "epochcache_05_two_answers_about_one_epoch",
+        "epochcache_06_one_answer_about_every_epoch",
     ),
+    "epoch-monotonic": ("raft_21_epoch_kept_in_memory", "raft_22_epoch_kept_on_disk"),
     "follower-position-sound": (
         "kip280_16_believed_position_epoch_truncation_no_fix",
         "kip280_37_believed_position_request",
@@ -53,7 +54,15 @@ PAIRS: dict[str, tuple[str, str]] = {
         "bound_01_uncommitted_evicts_committed",
         "bound_02_cleaning_stops_at_the_high_watermark",
     ),
-    "leader-append-only": ("raft_13_leader_cuts_its_own_log", "raft_14_leader_asks_nobody_older"),
+    "hw-monotonic": (
+        "raft_28_high_watermark_taken_as_it_is",
+        "raft_29_high_watermark_never_falls",
+    ),
+    "hw-within-log": (
+        "raft_30_high_watermark_above_the_log",
+        "raft_31_high_watermark_falls_with_the_log",
+    ),
+    "leader-append-only": ("raft_19_late_answer_is_acted_on", "raft_20_late_answer_is_ignored"),
     "leader-completeness": (
         "kip280_16_believed_position_epoch_truncation_no_fix",
         "kip280_17_believed_position_epoch_truncation_empty_batch",
@@ -160,8 +169,6 @@ PAIRS: dict[str, tuple[str, str]] = {
 
 UNREACHABLE: dict[str, str] = {
     "horizon-stability": "tests/check/test_cleaning.py",
-    "hw-monotonic": "tests/check/test_protocol.py",
-    "hw-within-log": "tests/check/test_protocol.py",
     "consumer-takes-deletes": "tests/check/test_readers.py",
     "compaction-lag-bound": "tests/check/test_lag.py",
     "lag-metric": "tests/check/test_lag.py",

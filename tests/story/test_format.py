@@ -98,6 +98,8 @@ def test_one_line_is_op_then_fields_in_order_then_names(
         ("elect 1 2 votes=1,2", {"leader": "1", "epoch": 2, "votes": ("1", "2")}),
         ("fetch 2 1 max=1", {"follower": "2", "leader": "1", "max": 1}),
         ("fetch 2 1 drop_response=true", {"follower": "2", "leader": "1", "drop_response": True}),
+        ("fetch 2 1 delay_response=true", {"follower": "2", "leader": "1", "delay_response": True}),
+        ("deliver 2 1", {"follower": "2", "leader": "1"}),
         ("compact 1 segments=[[0,2,5]]", {"replica": "1", "segments": ((0, 2, 5),)}),
         ("crash 1 lose=2", {"replica": "1", "lose": 2}),
         ("quiesce nosync=true", {"nosync": True}),

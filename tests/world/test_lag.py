@@ -26,7 +26,7 @@ def changes(values: Iterable[int]) -> list[int]:
 @pytest.mark.parametrize(
     ("name", "eligible_ms"),
     [
-        ("kip354/timed_worst_case", 1301),
+        ("kip354/kip354_01_worst_case", 1301),
         ("kip354/timed_worst_case_one_ms_late", 1302),
         ("kip354/timed_worst_case_one_ms_late_timer", 1301),
     ],
@@ -58,7 +58,7 @@ def test_a_record_dated_farther_off_than_allowed_is_given_up_by_its_producer() -
 
 def test_an_idle_partition_is_cleaned_by_nobody_or_by_all_in_time() -> None:
     idle, timed = (
-        told("kip354/timed_idle_partition"),
+        told("kip354/kip354_02_idle_partition"),
         told("kip354/timed_idle_partition_timer"),
     )
     removed = [

@@ -1,0 +1,147 @@
+"""Epoch caches: what replicas answer when they are asked where an epoch ends."""
+
+from __future__ import annotations
+
+from sim.check.ledger import Ledger
+from sim.check.registry import Invariant, Kind, Reporter, invariant
+from sim.log.epochs import EpochEnd, EpochEntry, LeaderEpochCache
+from sim.trace import (
+    Appended,
+    Copied,
+    GapLearned,
+    HighWatermarkMoved,
+    LeaderElected,
+    LogStartedAfresh,
+    Pushed,
+    ReplicaCrashed,
+    ReplicaWiped,
+    SnapshotInstalled,
+    Truncated,
+)
+
+
+class _Shadow:
+    """What the events say about one replica's epoch cache, and where its log ends."""
+
+    def __init__(self, end: int = 0) -> None:
+        self.cache = LeaderEpochCache()
+        self.end = end
+
+    def answer(self, epoch: int) -> EpochEnd:
+        return self.cache.end_offset_for(epoch, self.end)
+
+    def cut(self, end: int) -> None:
+        if end < self.end:
+            self.end = end
+            self.cache.truncate_from(end)
+
+
+@invariant
+class EpochCacheConsistency(Invariant):
+    """Of an epoch older than both newest ones two replicas say the same: which epoch, which end.
+
+    As far as both ends are below both high watermarks and above both log starts. Where it does not
+    hold a follower may be told to cut what is committed, sooner or later.
+    """
+
+    name = "epoch-cache-consistency"
+    kind = Kind.FINDING
+    source = "KIP-101, KIP-279; LeaderEpochFileCache.endOffsetFor"
+    in_stories = False
+
+    def __init__(self, ledger: Ledger, report: Reporter) -> None:
+        """Nobody knows an epoch yet."""
+        super().__init__(ledger, report)
+        self._shadows: dict[str, _Shadow] = {}
+
+    def answer(self, replica: str, epoch: int) -> EpochEnd:
+        """Where `replica` says that `epoch` ends, as far as events tell."""
+        return self._of(replica).answer(epoch)
+
+    def _of(self, replica: str) -> _Shadow:
+        return self._shadows.setdefault(replica, _Shadow())
+
+    def on_leader_elected(self, event: LeaderElected) -> None:
+        """A new epoch ends the one before."""
+        shadow = self._of(event.replica)
+        shadow.cache.assign(event.epoch, event.epoch_start_offset)
+        shadow.end = event.epoch_start_offset
+        self._judge(event.replica)
+
+    def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
+        """More epochs may have ended below it."""
+        entries = self._of(event.replica).cache.entries
+        if entries and entries[-1].start_offset > self.ledger.previous_hw:
+            self._judge(event.replica)
+
+    def on_appended(self, event: Appended) -> None:
+        """A batch brings its epoch."""
+        self._append(event.replica, [(event.batch.epoch, event.batch.base_offset)])
+        self._of(event.replica).end = event.batch.last_offset + 1
+
+    def on_copied(self, event: Copied) -> None:
+        """So do copied ones. An epoch that it led without a record is gone before it copies."""
+        self._of(event.replica).cache.truncate_from(event.fetch_offset)
+        self._append(event.replica, [(batch.epoch, batch.base_offset) for batch in event.batches])
+        self._of(event.replica).end = event.log_end_offset
+
+    def on_pushed(self, event: Pushed) -> None:
+        """And pushed ones."""
+        self._append(event.replica, [(event.batch.epoch, event.batch.base_offset)])
+        self._of(event.replica).end = event.batch.last_offset + 1
+
+    def on_gap_learned(self, event: GapLearned) -> None:
+        """The leader tells the epochs that start in the gap."""
+        entries = self._of(event.leader).cache.entries
+        told = [e for e in entries if event.fetch_offset <= e.start_offset <= event.log_end_offset]
+        self._append(event.replica, told)
+        self._of(event.replica).end = event.log_end_offset
+
+    def _append(self, replica: str, entries: list[tuple[int, int]] | list[EpochEntry]) -> None:
+        cache = self._of(replica).cache
+        for epoch, start_offset in entries:
+            cache.assign(epoch, start_offset)
+
+    def on_truncated(self, event: Truncated) -> None:
+        """Epochs go with what they wrote."""
+        self._of(event.replica).cut(event.target)
+
+    def on_replica_crashed(self, event: ReplicaCrashed) -> None:
+        """As with a truncation, if a tail was lost."""
+        self._of(event.replica).cut(event.log_end_offset)
+
+    def on_replica_wiped(self, event: ReplicaWiped) -> None:
+        """A new disk knows nothing."""
+        self._shadows[event.replica] = _Shadow()
+
+    def on_log_started_afresh(self, event: LogStartedAfresh) -> None:
+        """Nor does a log that starts anew."""
+        self._shadows[event.replica] = _Shadow(event.log_start_offset)
+
+    def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
+        """A snapshot brings the epoch of its last record."""
+        shadow = self._shadows[event.replica] = _Shadow(event.end_offset)
+        shadow.cache.assign(event.epoch, event.end_offset)
+
+    def _judge(self, replica: str) -> None:
+        """Compare one replica with each other one, epoch by epoch."""
+        mine, disks = self._of(replica), self.ledger.disks
+        for name, theirs in self._shadows.items():
+            if name == replica:
+                continue
+            newest = min(mine.cache.latest, theirs.cache.latest)
+            known = {entry.epoch for entry in (*mine.cache.entries, *theirs.cache.entries)}
+            committed = min(disks[replica].hw, disks[name].hw)
+            start = max(disks[replica].start, disks[name].start)
+            for epoch in sorted(known):
+                one, other = mine.answer(epoch), theirs.answer(epoch)
+                ends = (one.end_offset, other.end_offset)
+                if epoch >= newest or one == other or max(ends) > committed or min(ends) <= start:
+                    continue
+                self.violated(
+                    replica,
+                    one.end_offset,
+                    None,
+                    f"Asked for epoch {epoch}, {replica} answers {tuple(one)} and {name} "
+                    f"{tuple(other)}; both are committed up to {committed}.",
+                )
