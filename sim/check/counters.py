@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from sim.check.ledger import EMPTY, Disk, Ledger
+from sim.compaction import FIXES
 from sim.log.record import BATCH_HEADER_BYTES, size_of
 from sim.trace import (
     Appended,
@@ -14,6 +15,7 @@ from sim.trace import (
     Copied,
     Event,
     FaultInjected,
+    GapLearned,
     IsrChanged,
     LeaderElected,
     ReplicaWiped,
@@ -35,6 +37,8 @@ COUNTERS: tuple[str, ...] = (
     "oversized_batches",
     "stubs_kept",
     "sends_refused",
+    "gaps_learned",
+    "log_ends_persisted",
     "snapshots_fetched",
     "faults",
     "reads",
@@ -58,6 +62,9 @@ records: appended by leaders; committed: offsets committed; events: events of th
 oversized_batches: rebuilt by a cleaner to more bytes than `max.message.bytes`; stubs_kept: removed
 tombstones that all cleaners remember at the end, sends_refused: batches that a floor kept out, both
 by `late_versions`;
+gaps_learned: answers by which a follower learned that nothing is left up to an offset (fix
+gap_fetch), log_ends_persisted: ends of a pass that were written down beside the records (fix
+persisted_leo): a number each;
 bytes_replicated: batches copied and snapshot chunks; bytes_down_converted: of stored batches that
 were rewritten for consumers of an older format, without zero copy (KIP-87);
 bytes_retained, records_retained, empty_batches, tombstones_left: on all disks at the end, in the
@@ -118,6 +125,7 @@ class Tally:
     def counters(self, ledger: Ledger, world: Mapping[str, int]) -> dict[str, int]:
         """All counters, given how the run ended; `world` has those that no event tells."""
         kinds = self._kinds
+        persists = FIXES[ledger.rules.fix].persists_log_end
         values = {
             **world,
             "records": self._records,
@@ -132,6 +140,8 @@ class Tally:
             "oversized_batches": self._oversized,
             "stubs_kept": sum(self._stubs.values()),
             "sends_refused": kinds.get(AppendRefused, 0),
+            "gaps_learned": kinds.get(GapLearned, 0),
+            "log_ends_persisted": kinds.get(Cleaned, 0) * persists,
             "snapshots_fetched": kinds.get(SnapshotInstalled, 0),
             "faults": kinds.get(FaultInjected, 0),
             "reads": self._reads,

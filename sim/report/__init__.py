@@ -1,8 +1,8 @@
 """Reports: what a sweep found, as one offline HTML page, Markdown and JSON.
 
 `write_report` makes the three files out of `plan.json` and `tallies.json`; `comparison_table` and
-`headline` are the short form for a terminal. The tables of runs are not read: their size does not
-matter here.
+`headline` are the short form for a terminal, `grid_as_markdown` sets one rule against the others.
+The tables of runs are not read: their size does not matter here.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ if not all(find_spec(needed) for needed in ("scipy", "matplotlib", "jinja2")):
     raise BadInput("reports need more than the base installation: pip install 'replog[report]'")
 
 from sim.report.comparison import comparison_table, headline
+from sim.report.grid import grid_as_markdown
 from sim.report.page import write_report
+from sim.report.reading import read_folder
 
-__all__ = ["comparison_table", "headline", "write_report"]
+__all__ = ["comparison_table", "grid_as_markdown", "headline", "read_folder", "write_report"]

@@ -11,9 +11,15 @@ from sim.report.stats import Interval
 
 COSTS = {
     "bytes_retained": "bytes retained",
+    "bytes_replicated": "bytes replicated",
     "empty_batches": "empty batches",
+    "gaps_learned": "gaps told to followers",
+    "log_ends_persisted": "log ends written down",
     "stale_reads_last": "stale records a consumer reads last",
 }
+
+OF_ONE_FIX = ("gaps_learned", "log_ends_persisted")
+"""Costs that only one fix has; left out where nobody paid them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,7 @@ def costs_of(folder: SweepFolder) -> tuple[Cost, ...]:
     """Every cost of every rule set."""
     rule_sets = folder.plan["rule_sets"]
     baselines = [_baseline(rule_sets, index) for index in range(len(rule_sets))]
+    totals = [entry["totals"] for entry in folder.tallies["rule_sets"]]
     return tuple(
         Cost(
             counter,
@@ -56,6 +63,7 @@ def costs_of(folder: SweepFolder) -> tuple[Cost, ...]:
             ),
         )
         for counter, title in COSTS.items()
+        if counter not in OF_ONE_FIX or any(total[counter] for total in totals)
     )
 
 

@@ -24,7 +24,14 @@ TALLIES_FILE = "tallies.json"
 SUMMARY_FILE = "summary.csv"
 JUDGED = ("holds", "violated")
 """Verdicts that say something about the rules."""
-COSTS = ("bytes_retained", "empty_batches", "stale_reads_last")
+COSTS = (
+    "bytes_retained",
+    "bytes_replicated",
+    "empty_batches",
+    "gaps_learned",
+    "log_ends_persisted",
+    "stale_reads_last",
+)
 """Counters that say what a fix costs; their squares are summed too, for intervals of the mean."""
 SHORTEST = 3
 NAMES_MAX = 10_000

@@ -7,7 +7,14 @@ from typing import Any
 from sim.check.counters import COUNTERS
 from sim.replication.rules import Rules
 
-COSTS = ("bytes_retained", "empty_batches", "stale_reads_last")
+COSTS = (
+    "bytes_retained",
+    "bytes_replicated",
+    "empty_batches",
+    "gaps_learned",
+    "log_ends_persisted",
+    "stale_reads_last",
+)
 Verdicts = dict[str, int]
 
 
@@ -50,15 +57,15 @@ def entry(
 
 def pair(left: int, right: int, verdicts: Verdicts, **more: Any) -> dict[str, Any]:
     nothing = dict.fromkeys(COSTS, 0)
+    sums = {name: nothing | more.pop(name, {}) for name in ("differences", "squares")}
     return {
         "left": left,
         "right": right,
         "verdicts": verdicts,
         "other_weather": 0,
         "ended": sum(verdicts.values()),
-        "differences": nothing,
-        "squares": nothing,
         "invariants": {},
+        **sums,
     } | more
 
 

@@ -89,7 +89,7 @@ def test_two_fixes_that_never_violate_are_said_to_show_no_difference(tmp_path: P
 
 
 def test_costs_are_compared_with_the_same_cases_without_a_fix(tmp_path: Path) -> None:
-    bytes_retained, empty_batches, _ = compare(read_folder(both_fixes(tmp_path))).costs
+    bytes_retained, _, empty_batches, _ = compare(read_folder(both_fixes(tmp_path))).costs
 
     none, empty_batch, leo_retention = bytes_retained.rule_sets
     assert (none.mean, none.ratio, none.difference) == (1_000, None, None)
@@ -129,6 +129,7 @@ def test_the_table_for_a_terminal_has_a_row_per_rule_set(tmp_path: Path) -> None
         "rate": "below 0.30 %",
         "not judged": "2",
         "bytes retained": "1,200 (x1.200)",
+        "bytes replicated": "0",
         "empty batches": "0.50",
         "stale records a consumer reads last": "0",
     }

@@ -1,0 +1,110 @@
+"""`replog matrix`: what one rule decides, scenario by scenario, and what it costs."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sim.cli.output import (
+    AsJson,
+    PluginOption,
+    RuleOption,
+    plugin_arguments,
+    print_json,
+    print_table,
+    rule_values,
+)
+from sim.errors import BadInput
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this command to the program."""
+    app.command()(matrix)
+
+
+def matrix(
+    paths: Annotated[list[Path], typer.Argument(help="Stories, timed scenarios, folders of them.")],
+    vary: Annotated[
+        str, typer.Option(metavar="RULE[=V,…]", help="The rule in question, and its values.")
+    ],
+    under: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RULE[=V,…][+RULE…]",
+            help="Another rule, or several joined by +: try every combination of values beside "
+            "it; may be given more than once.",
+        ),
+    ] = None,
+    rule: RuleOption = None,
+    skip: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="Leave out files so named; may be given repeatedly."),
+    ] = None,
+    sweep: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DIR", help="With -o: add what a finished sweep says of the rule."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="OUT", help="Write a page of Markdown there."),
+    ] = None,
+    plugin: PluginOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run scenarios under every value of one rule: what holds, under which rules, at what price."""
+    from sim import matrix_page as page
+    from sim.matrix import choice_of, choices_of, make_matrix
+    from sim.writing import check_writable, replacing
+
+    if output is not None:
+        check_writable(output, what=f"--output {output}")
+    elif sweep:
+        raise BadInput("--sweep: needs a page to write to: -o OUT")
+    varied = choice_of(vary, option="--vary")
+    sections = _sections(sweep or [], varied.rule)
+    made = make_matrix(
+        paths,
+        varied,
+        under=[choices_of(text, option="--under") for text in under or []],
+        rules=rule_values(rule),
+        skip=skip or (),
+    )
+    if output is not None:
+        command = _command(paths, vary, output, under=under, rule=rule, skip=skip, sweep=sweep)
+        text = page.as_markdown(made, command=command, folder=output.parent)
+        with replacing(output) as file:
+            file.write("\n".join([text, *sections]).encode())
+    if as_json:
+        print_json(page.as_document(made))
+        return
+    if under:
+        print_table(page.conditions_table(made), texts=True)
+        print(*page.conditions_list(made), "", sep="\n")
+    tables = [page.invariants_table(made), page.prices_table(made), page.scenarios_table(made)]
+    for rows in filter(None, tables):
+        print_table(rows)
+        print()
+    differing = sum(line.differs for line in made.lines)
+    print(f"{made.varied.rule} makes a difference in {differing} of {len(made.lines)} scenarios")
+    if output is not None:
+        print(output)
+
+
+def _sections(folders: list[Path], rule: str) -> list[str]:
+    if not folders:
+        return []
+    from sim.report import grid_as_markdown, read_folder
+
+    return [grid_as_markdown(read_folder(folder), rule) for folder in folders]
+
+
+def _command(paths: list[Path], vary: str, output: Path, **repeated: object) -> str:
+    """The command as it was given, the options in one order."""
+    words = [*map(str, paths), "--vary", vary]
+    for name, given in repeated.items():
+        values: list[object] = given if isinstance(given, list) else []
+        words += [word for value in values for word in (f"--{name}", str(value))]
+    return f"replog matrix {shlex.join([*words, *plugin_arguments(), '-o', str(output)])}"

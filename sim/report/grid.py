@@ -1,0 +1,130 @@
+"""One rule of a sweep against all the others: a table per set of the other rules.
+
+The same cases met every value, so each value is also set against the first one, case by case.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sim.errors import BadInput
+from sim.report import stats, wording
+from sim.report.costs import Cost, costs_of
+from sim.report.rates import Rate, rate_of
+from sim.report.reading import SweepFolder
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The rule sets that agree in all but the varied rule.
+
+    Attributes:
+        label: The other swept rules, where they differ from the first block; empty for that one.
+        values: Values of the varied rule, in the order of the plan.
+        places: The numbers of their rule sets.
+    """
+
+    label: str
+    values: tuple[str, ...]
+    places: tuple[int, ...]
+
+
+def blocks_of(folder: SweepFolder, rule: str) -> tuple[Block, ...]:
+    """The rule sets by what they have beside `rule`.
+
+    Raises:
+        BadInput: The sweep does not vary the rule.
+    """
+    swept = [entry["swept"] for entry in folder.plan["rule_sets"]]
+    if rule not in swept[0]:
+        varied = ", ".join(swept[0])
+        raise BadInput(f"{folder.name}: this sweep does not vary {rule}; it varies {varied}")
+    rest = [{name: value for name, value in one.items() if name != rule} for one in swept]
+    groups: dict[str, list[int]] = {}
+    for place, others in enumerate(rest):
+        changed = [f"{name}={value}" for name, value in others.items() if value != rest[0][name]]
+        groups.setdefault(", ".join(changed), []).append(place)
+    return tuple(
+        Block(label, tuple(str(swept[place][rule]) for place in places), tuple(places))
+        for label, places in groups.items()
+    )
+
+
+def grid_as_markdown(folder: SweepFolder, rule: str) -> str:
+    """A section for a page: per block a table of rates, invariants and prices."""
+    plan = folder.plan
+    command = (
+        f"replog sweep {shlex.quote(plan['plan_file'] or 'PLAN')} --count {plan['count']} "
+        f"--seed {plan['seed']} --out {shlex.quote(folder.name)}"
+    )
+    cases = wording.count(plan["count"])
+    parts = [
+        f"## In random weather: {plan['plan']['title']}",
+        f"{cases} random cases; each met every value. Intervals are exact, 95 %.",
+        f"```console\n$ {command}\n```",
+    ]
+    costs = costs_of(folder)
+    for block in blocks_of(folder, rule):
+        parts.append(f"### {f'`{block.label}`' if block.label else 'As the plan says'}")
+        parts.append(_markdown(_rows(folder, block, costs)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _rows(folder: SweepFolder, block: Block, costs: Sequence[Cost]) -> list[list[str]]:
+    entries = [folder.tallies["rule_sets"][place] for place in block.places]
+    rates = [rate_of(entry) for entry in entries]
+    rows = [
+        ["of the cases", *block.values],
+        ["any invariant violated", *map(_rate, rates)],
+        [f"against {block.values[0]}, case by case", *_against_first(folder, block)],
+    ]
+    seen = [entry["counts"]["invariant"] for entry in entries]
+    for name in sorted({name for one in seen for name in one}):
+        runs = [one.get(name, {"runs": 0})["runs"] for one in seen]
+        if len(set(runs)) > 1:
+            rows.append([f"{name}", *map(wording.count, runs)])
+    rows += [[f"{cost.title}, per run", *_costs(cost, block)] for cost in costs]
+    return rows
+
+
+def _rate(rate: Rate) -> str:
+    if rate.rate is None or rate.exact is None:
+        return "-"
+    if rate.upper_bound is not None:
+        return f"none; below {wording.share(rate.upper_bound)}"
+    return f"{wording.share(rate.rate)} ({wording.shares(rate.exact)})"
+
+
+def _against_first(folder: SweepFolder, block: Block) -> list[str]:
+    """How many cases each value cured and spoiled, of those judged under both."""
+    first, *others = block.places
+    pairs: dict[tuple[int, int], dict[str, Any]] = {
+        (pair["left"], pair["right"]): pair["verdicts"] for pair in folder.tallies["pairs"]
+    }
+    cells = [""]
+    for place in others:
+        verdicts = pairs[min(first, place), max(first, place)]
+        cured, spoiled = (verdicts.get(name, 0) for name in ("violated/holds", "holds/violated"))
+        if place < first:
+            cured, spoiled = spoiled, cured
+        p = wording.p_value(stats.mcnemar_exact(cured, spoiled))
+        cells.append(f"{cured} cured, {spoiled} spoiled ({p})")
+    return cells
+
+
+def _costs(cost: Cost, block: Block) -> list[str]:
+    cells = []
+    for place in block.places:
+        one = cost.rule_sets[place]
+        ratio = "" if one.ratio is None else f" (×{one.ratio:.3f})"
+        cells.append("-" if one.mean is None else f"{wording.number(one.mean)}{ratio}")
+    return cells
+
+
+def _markdown(rows: Sequence[Sequence[str]]) -> str:
+    head, *body = rows
+    rule = ["---", *["--:"] * (len(head) - 1)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [head, rule, *body])

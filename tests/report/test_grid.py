@@ -1,0 +1,90 @@
+"""One rule of a sweep against the others: which rule sets belong together, and what is counted."""
+
+from pathlib import Path
+
+import pytest
+
+from sim.errors import BadInput
+from sim.report import grid_as_markdown, read_folder
+from sim.report.grid import blocks_of
+from tests.report.folders import entry, pair, rule_set, write_folder
+
+
+def swept(index: int, fix: str, strategy: str) -> dict[str, object]:
+    return {**rule_set(index, fix, strategy), "swept": {"fix": fix, "strategy": strategy}}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two fixes under two strategies; the fix cures under one of them."""
+    reuse = {"invariant": {"no-offset-reuse": 9, "tombstone-safety": 2}}
+    stays = {"invariant": {"tombstone-safety": 2}}
+    little, same = {"bytes_retained": 100_000}, {"bytes_retained": 100 * 1_000**2}
+    paid = {"bytes_retained": 110_000, "empty_batches": 50}
+    squares = {"bytes_retained": 100 * 1_100**2, "empty_batches": 50}
+    entries = [
+        entry(0, "a", {"holds": 89, "violated": 11}, counts=reuse, totals=little, squares=same),
+        entry(1, "b", {"holds": 98, "violated": 2}, counts=stays, totals=paid, squares=squares),
+        entry(2, "c", {"holds": 100}, totals=little, squares=same),
+        entry(3, "d", {"holds": 100}, totals=little, squares=same),
+    ]
+    pairs = [pair(left, right, {"holds/holds": 100}) for left in range(4) for right in range(4)]
+    kept = {"holds/holds": 88, "violated/holds": 10, "violated/violated": 1, "holds/violated": 1}
+    pairs = [
+        pair(0, 1, kept) if (one["left"], one["right"]) == (0, 1) else one
+        for one in pairs
+        if one["left"] < one["right"]
+    ]
+    rule_sets = [
+        swept(0, "none", "header"),
+        swept(1, "empty_batch", "header"),
+        swept(2, "none", "offset"),
+        swept(3, "empty_batch", "offset"),
+    ]
+    return write_folder(tmp_path / "out", rule_sets, entries, pairs)
+
+
+def test_rule_sets_that_agree_in_all_else_are_a_block(folder: Path) -> None:
+    first, second = blocks_of(read_folder(folder), "fix")
+
+    assert (first.label, first.values, first.places) == ("", ("none", "empty_batch"), (0, 1))
+    assert (second.label, second.places) == ("strategy=offset", (2, 3))
+    by_strategy = blocks_of(read_folder(folder), "strategy")
+    assert [block.label for block in by_strategy] == ["", "fix=empty_batch"]
+    assert [block.places for block in by_strategy] == [(0, 2), (1, 3)]
+
+
+def test_a_value_is_set_against_the_first_case_by_case(folder: Path) -> None:
+    text = grid_as_markdown(read_folder(folder), "fix")
+
+    header = text.partition("### `strategy=offset`")[0]
+    assert (
+        "| any invariant violated | 11.0 % (5.62 to 18.8 %) | 2.00 % (0.24 to 7.04 %) |" in header
+    )
+    assert "| against none, case by case |  | 10 cured, 1 spoiled (p = 0.012) |" in header
+
+
+def test_invariants_that_do_not_differ_are_left_out(folder: Path) -> None:
+    text = grid_as_markdown(read_folder(folder), "fix")
+
+    assert "| no-offset-reuse | 9 | 0 |" in text
+    assert "tombstone-safety" not in text
+
+
+def test_a_rate_is_never_a_bare_zero(folder: Path) -> None:
+    offset = grid_as_markdown(read_folder(folder), "fix").partition("### `strategy=offset`")[2]
+
+    assert "| any invariant violated | none; below 2.95 % | none; below 2.95 % |" in offset
+
+
+def test_prices_are_means_and_ratios_and_what_nobody_pays_is_left_out(folder: Path) -> None:
+    text = grid_as_markdown(read_folder(folder), "fix")
+
+    assert "| bytes retained, per run | 1,000 | 1,100 (×1.100) |" in text
+    assert "| empty batches, per run | 0 | 0.50 |" in text
+    assert "gaps told" not in text
+
+
+def test_a_rule_the_sweep_does_not_vary_is_refused(folder: Path) -> None:
+    with pytest.raises(BadInput, match="does not vary truncation; it varies fix, strategy"):
+        grid_as_markdown(read_folder(folder), "truncation")
