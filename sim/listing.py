@@ -55,13 +55,14 @@ def presets() -> Rows:
 
 
 def invariants() -> Rows:
-    """Every invariant with what it says."""
+    """Every invariant with what it says, and what has to hold for a violation to count."""
     known_invariants()
     return [
         {
             "invariant": cls.name,
             "kind": cls.kind.value,
-            "says": " ".join((cls.__doc__ or "").split("\n\n")[0].split()),
+            "says": " ".join((cls.__doc__ or "").split("\n\n")[0].split())
+            + (f" Fair when {cls.fairness}." if cls.fairness else ""),
             "source": cls.source,
         }
         for cls in INVARIANTS.values()

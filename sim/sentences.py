@@ -28,6 +28,7 @@ from sim.trace import (
     PrefixDeleted,
     Pushed,
     Quiesced,
+    ReadingEnded,
     Removal,
     RemovalBoundMoved,
     ReplicaAdded,
@@ -59,7 +60,8 @@ def describe(event: Event, *, about: About | None = None) -> str:
         about: Tells by offset and key which records to name; the others are counted.
     """
     sentence = _on_the_log(event, about)
-    for part in (_in_the_cluster, _of_a_replica, _of_a_snapshot, _of_a_log_start):
+    parts = (_in_the_cluster, _of_a_reader, _of_a_replica, _of_a_snapshot, _of_a_log_start)
+    for part in parts:
         sentence = sentence or part(event)
     if sentence is not None:
         return sentence
@@ -96,11 +98,22 @@ def _on_the_log(event: Event, about: About | None) -> str | None:
             return None
 
 
-def _in_the_cluster(event: Event) -> str | None:
-    name = event.replica
+def _of_a_reader(event: Event) -> str | None:
     match event:
         case Understood(_, consumer, values, deletes):
             return f"{consumer} takes {len(values)} records for values, {len(deletes)} for deletes"
+        case ReadingEnded(replica, consumer, until, _, end, position, last, given):
+            return (
+                f"{consumer} wanted to read {replica} up to {end} by {until}: it is at {position} "
+                f"and was given {given} records, the last at {last}"
+            )
+        case _:
+            return None
+
+
+def _in_the_cluster(event: Event) -> str | None:
+    name = event.replica
+    match event:
         case PositionRecorded(_, follower, position):
             return f"{name} believes {follower} is at {position}"
         case LeaderElected(_, epoch, start, isr, _):

@@ -58,6 +58,17 @@ TWINS = (
         "upgrade/timed_10_rollback_reaches_one_broker_late",
         {"changes.2.at_ms"},
     ),
+    (
+        "readers/timed_aborted_data_read",
+        "readers/timed_aborted_data_kept_back",
+        {"rules.tombstone_removal"},
+    ),
+    (
+        "readers/timed_position_carried_over",
+        "readers/timed_position_checked",
+        {"rules.consumer_validation"},
+    ),
+    ("readers/timed_end_never_reached", "readers/timed_end_reached", {"rules.fix"}),
     ("kip280/timed_low_rate", "kip280/timed_low_rate_maximum_lag", {"topic.max_compaction_lag_ms"}),
     ("kip354/kip354_02_idle_partition", "kip354/timed_idle_partition_timer", {"rules.roll"}),
     ("kip354/kip354_01_worst_case", "kip354/timed_worst_case_one_ms_late", LAST_SEND),

@@ -69,12 +69,14 @@ class Invariant:
         kind: When it is judged.
         source: Who asks for it.
         in_stories: False for those that the story format does not evaluate by default.
+        fairness: What has to hold for a violation to count; empty = nothing.
     """
 
     name: ClassVar[str]
     kind: ClassVar[Kind] = Kind.SAFETY
     source: ClassVar[str]
     in_stories: ClassVar[bool] = True
+    fairness: ClassVar[str] = ""
 
     def __init__(self, ledger: Ledger, report: Reporter) -> None:
         """Watch the events that `ledger` has applied."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from sim.log.epochs import EpochEntry, LeaderEpochCache
-from sim.log.producers import ProducerStates
+from sim.log.producers import AbortedTransaction, ProducerStates
 from sim.log.record import Batch
 from sim.log.segment import Segment
 
@@ -56,10 +56,12 @@ class Log:
         high_watermark: Everything below is committed as far as this replica knows (exclusive).
         epochs: The leader epoch cache.
         producers: What is known of producers and of open transactions.
+        aborted_ever: Every aborted transaction whose marker was appended, cleaned away or not.
         config: When to roll.
     """
 
     __slots__ = (
+        "aborted_ever",
         "config",
         "epochs",
         "high_watermark",
@@ -78,6 +80,7 @@ class Log:
         self.high_watermark = 0
         self.epochs = LeaderEpochCache()
         self.producers = ProducerStates()
+        self.aborted_ever: list[AbortedTransaction] = []
 
     @property
     def active(self) -> Segment:
@@ -121,6 +124,7 @@ class Log:
             aborted = self.producers.note(batch)
             if aborted is not None:
                 active.aborted.append(aborted)
+                self.aborted_ever.append(aborted)
         self.epochs.assign(batch.epoch, batch.base_offset)
         self.log_end_offset = batch.last_offset + 1
 
@@ -191,6 +195,7 @@ class Log:
             del active.batches[keep:]
             active.refresh()
         active.aborted = [entry for entry in active.aborted if entry.last_offset < lowest]
+        self.aborted_ever = [entry for entry in self.aborted_ever if entry.last_offset < lowest]
         self.log_end_offset = max(offset, self.log_start_offset)
         self._clamp_high_watermark()
         self.reload_producers()
@@ -238,6 +243,7 @@ class Log:
         self.segments = [Segment(offset)]
         self.log_start_offset = self.log_end_offset = self.high_watermark = offset
         self.producers = ProducerStates()
+        self.aborted_ever = []
         self.epochs = LeaderEpochCache([] if epoch is None else [EpochEntry(epoch, offset)])
 
     def advance_to(self, offset: int) -> None:

@@ -13,6 +13,7 @@ from sim.errors import BadInput
 from sim.replication.cleaning_rules import CLEANING_RULES
 from sim.replication.election_rules import ELECTION_RULES
 from sim.replication.protocol_rules import PROTOCOL_RULES
+from sim.replication.reading_rules import READING_RULES
 from sim.replication.rule_spec import RuleSpec, RuleValue
 from sim.replication.snapshot_rules import SNAPSHOT_RULES
 
@@ -67,6 +68,8 @@ class Rules:
     leader_restart: str = "resigned"
     high_watermark_update: str = "max"
     high_watermark_cut: str = "clamped"
+    consumer_validation: str = "none"
+    aborted_list: str = "index"
 
     def with_values(self, values: Mapping[str, object], *, where: str = "rules") -> Rules:
         """These rules with some values changed.
@@ -88,7 +91,9 @@ class Rules:
 
 
 RULES: dict[str, RuleSpec] = {
-    spec.name: spec for spec in (*CLEANING_RULES, *PROTOCOL_RULES, *SNAPSHOT_RULES, *ELECTION_RULES)
+    spec.name: spec
+    for table in (CLEANING_RULES, PROTOCOL_RULES, SNAPSHOT_RULES, ELECTION_RULES, READING_RULES)
+    for spec in table
 }
 """Every rule by name, in order of declaration."""
 

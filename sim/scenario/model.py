@@ -179,6 +179,9 @@ class Consumer:
     `format` is its fetch version (KIP-87): 3 knows the tombstone flag, 2 does not, so replicas that
     know it send deletes without their values; None = the scenario is not about it. `deletes_by` is
     what a version 3 consumer takes for a delete; to version 2 that is always the null value.
+    It begins at `starts_ms`; `isolation` is its `isolation.level`. With `until` it asks for the end
+    offset first and stops when it has everything, by its position, by the offset of its last record
+    plus one, or by the number of its records; None = it never stops.
     """
 
     name: Name
@@ -188,6 +191,9 @@ class Consumer:
     pauses: tuple[tuple[Milliseconds, Milliseconds], ...] = ()
     format: Literal[2, 3] | None = None
     deletes_by: Literal["flag", "null_value"] = "flag"
+    isolation: Literal["read_uncommitted", "read_committed"] = "read_uncommitted"
+    until: Literal["position", "last_offset", "count"] | None = None
+    starts_ms: Milliseconds = 0
 
 
 class FaultKind(StrEnum):

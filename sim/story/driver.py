@@ -12,13 +12,13 @@ from sim.replication import Replica, elections, follower, leader, snapshot_fetch
 from sim.replication.cleaning import clean_replica, stable_offset
 from sim.replication.coordination import RemovalCoordinator, accept_removal_bound
 from sim.replication.messages import FetchResponse
-from sim.replication.reading import as_read
 from sim.replication.replica import come_back, crash, wipe
 from sim.story.format import Step, Story
 from sim.story.outcome import StoryRun, view_of
 from sim.story.progress import progress
+from sim.story.readers import StoryReaders
 from sim.story.writing import batch_of, label_of
-from sim.trace import Consumed, Event, Quiesced, ReplicaAdded, TombstoneProbed
+from sim.trace import Event, Quiesced, ReplicaAdded, TombstoneProbed
 
 
 def tell(story: Story) -> StoryRun:
@@ -41,8 +41,8 @@ class _Teller:
         self.isr = story.isr
         self.leader: str | None = None
         self.coordinator = RemovalCoordinator()
-        self.positions: dict[str, int] = {}
         self.delayed: dict[tuple[str, str], deque[FetchResponse]] = {}
+        self.readers = StoryReaders(story.rules)
         self.replicas: dict[str, Replica] = {}
         for name in story.replicas:
             self._add(name)
@@ -292,21 +292,13 @@ class _Teller:
 
     def _consume(self, step: Step) -> None:
         replica = self.replicas[step["replica"]]
-        if not replica.up:
-            return
-        log, consumer = replica.log, step["consumer"]
-        start = self.positions.get(consumer, 0)
-        end = max(start, min(step.get("upto", log.high_watermark), log.high_watermark))
-        records = [
-            record
-            for batch in log.read(start)
-            if batch.control is None
-            for record in batch.records
-            if start <= record.offset < end
-        ]
-        self.positions[consumer] = end
-        given = as_read(records, rules=self.rules)
-        self._emit([Consumed(replica.name, consumer, start, end, given, self.now_ms)])
+        if replica.up:
+            self._emit(self.readers.consume(step, replica, now_ms=self.now_ms))
+
+    def _read_to_end(self, step: Step) -> None:
+        replica = self.replicas[step["replica"]]
+        if replica.up:
+            self._emit(self.readers.read_to_end(step, replica, now_ms=self.now_ms))
 
     def _expect_tombstone_gone(self, step: Step) -> None:
         self._emit([TombstoneProbed(self.leader or "", step["key"])])

@@ -7,6 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sim.replication.reading import ISOLATIONS
+from sim.replication.reading_goal import WAYS
+
 
 @dataclass(frozen=True, slots=True)
 class FieldType:
@@ -85,6 +88,13 @@ def _marker(value: Any) -> str:
     return str(value) if value in ("commit", "abort") else _fail(value)
 
 
+def _one_of(*allowed: str) -> FieldType:
+    return FieldType(
+        f"one of {', '.join(allowed)}",
+        lambda value: value if value in allowed else _fail(value),
+    )
+
+
 INTEGER = FieldType("an integer", _integer)
 NATURAL = FieldType("an integer that is not negative", _natural)
 TEXT = FieldType("a text", _text)
@@ -95,6 +105,8 @@ REPLICAS = FieldType("a list of replicas", names_in)
 SEGMENTS = FieldType("a list of [base, end, last modified] in the order of offsets", _segments)
 VERSION = FieldType("an integer of 64 bits or null", _version)
 MARKER = FieldType("commit or abort", _marker)
+ISOLATION = _one_of(*ISOLATIONS)
+WAY = _one_of(*WAYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +162,12 @@ OPS: dict[str, OpSpec] = {
     "snapshot": OpSpec({"replica": REPLICA, "end": NATURAL}),
     "delete_prefix": OpSpec({"replica": REPLICA, "to": NATURAL}),
     "fetch_snapshot": OpSpec({"follower": REPLICA, "leader": REPLICA}, {"chunk": NATURAL}),
-    "consume": OpSpec({"consumer": TEXT, "replica": REPLICA}, {"upto": NATURAL}),
+    "consume": OpSpec(
+        {"consumer": TEXT, "replica": REPLICA}, {"upto": NATURAL, "isolation": ISOLATION}
+    ),
+    "read_to_end": OpSpec(
+        {"consumer": TEXT, "replica": REPLICA}, {"until": WAY, "isolation": ISOLATION}
+    ),
     "expect_tombstone_gone": OpSpec({"key": TEXT}),
     "quiesce": OpSpec({}, {"nosync": BOOLEAN}),
     "check": OpSpec({}),

@@ -37,6 +37,7 @@ from sim.trace.logs import (
     GapLearned,
     HighWatermarkMoved,
     Pushed,
+    ReadingEnded,
     Truncated,
     Understood,
 )
@@ -74,6 +75,7 @@ __all__ = [
     "PrefixDeleted",
     "Pushed",
     "Quiesced",
+    "ReadingEnded",
     "Removal",
     "RemovalBoundMoved",
     "ReplicaAdded",
@@ -122,6 +124,7 @@ Event = (
     | SnapshotInstalled
     | RemovalBoundMoved
     | Consumed
+    | ReadingEnded
     | Understood
     | TombstoneProbed
     | FaultInjected

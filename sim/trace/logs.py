@@ -87,6 +87,7 @@ class Consumed(NamedTuple):
     """A consumer read data of a replica below `end` (exclusive) and moved there.
 
     `start` is its position before; `now_ms` the time of the read; `records` are what it was given.
+    `committed` is true for one that reads committed (`isolation.level`).
     """
 
     replica: str
@@ -95,6 +96,31 @@ class Consumed(NamedTuple):
     end: int
     records: tuple[Record, ...]
     now_ms: int
+    committed: bool = False
+
+
+class ReadingEnded(NamedTuple):
+    """A reader that wanted to read to the end did so, or nothing more is to come and it waits.
+
+    Attributes:
+        replica: Whom it read last.
+        consumer: Its name.
+        until: How it tells the end: `position`, `last_offset` or `count`.
+        start: Its position when it began (inclusive).
+        end: What it took for the end then (exclusive).
+        position: Its position now.
+        last_offset: Offset of the last record it was given; -1 = none.
+        given: So many records it was given.
+    """
+
+    replica: str
+    consumer: str
+    until: str
+    start: int
+    end: int
+    position: int
+    last_offset: int
+    given: int
 
 
 class Understood(NamedTuple):

@@ -1,7 +1,7 @@
 """Consumers: they poll a leader, or one replica, read below its high watermark and go on.
 
-A poll is one event, the moment of the read; nothing depends on when the answer arrives. Consumers
-read uncommitted: they are given the records of open and aborted transactions, too.
+A poll is one event, the moment of the read; nothing depends on when the answer arrives. What a poll
+brings is up to `sim.replication.reading`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sim.compaction import TOMBSTONE_MARKS
-from sim.log import Batch, Record
+from sim.log import Record
 from sim.log.formats import serve
-from sim.replication.reading import as_read
+from sim.replication.reading import Position, as_read, fetch, readable_end
+from sim.replication.reading_goal import ReadingGoal
 from sim.scenario.model import Consumer as ConsumerSpec
 from sim.trace import Consumed, Understood
 
@@ -22,33 +23,44 @@ if TYPE_CHECKING:
 
 
 class Consumer:
-    """One consumer and its position.
+    """One consumer and its position."""
 
-    Attributes:
-        position: The offset it reads next (inclusive).
-    """
-
-    __slots__ = ("_leader", "_spec", "_world", "position")
+    __slots__ = ("_committed", "_done", "_goal", "_leader", "_place", "_spec", "_world")
 
     def __init__(self, world: World, spec: ConsumerSpec) -> None:
         """A consumer at the very beginning."""
         self._world = world
         self._spec = spec
+        self._committed = spec.isolation == "read_committed"
         self._leader: str | None = spec.replica
-        self.position = 0
+        self._place = Position()
+        self._goal: ReadingGoal | None = None
+        self._done = False
+
+    @property
+    def position(self) -> int:
+        """The offset it reads next (inclusive)."""
+        return self._place.offset
 
     def start(self, index: int) -> None:
         """Begin to poll; consumers do not poll in step."""
-        self._world.clock.after(max(1, self._spec.poll_ms) + index, self._poll)
+        spec = self._spec
+        self._world.clock.after(spec.starts_ms + max(1, spec.poll_ms) + index, self._poll)
 
     def _poll(self) -> None:
         spec, clock = self._spec, self._world.clock
+        if self._done:
+            return
         now_ms = clock.now_ms
         clock.after(max(1, spec.poll_ms), self._poll)
         if spec.pauses and any(start_ms <= now_ms < end_ms for start_ms, end_ms in spec.pauses):
             return
         node = self._source()
-        if node is not None and node.replica.log.high_watermark != self.position:
+        if node is None:
+            return
+        if spec.until is not None:
+            self._towards_the_end(node, spec.max_batches)
+        elif node.replica.log.high_watermark != self.position:
             self.read(node, spec.max_batches)
 
     def _source(self) -> Node | None:
@@ -68,51 +80,63 @@ class Consumer:
         return node
 
     def read(self, node: Node, max_batches: int | None) -> bool:
-        """Read once; True when there was something.
-
-        A position below the log start moves up to it (`auto.offset.reset: earliest`), one above the
-        log end moves back to it (a truncation that KIP-320 detects).
-        """
-        log = node.replica.log
-        position = min(max(self.position, log.log_start_offset), log.log_end_offset)
-        self.position = position
-        high_watermark = log.high_watermark
-        if position >= high_watermark:
+        """Read once; True when there was something."""
+        world, spec = self._world, self._spec
+        fetched = fetch(
+            self._place,
+            node.replica,
+            committed=self._committed,
+            rules=world.rules,
+            max_batches=max_batches,
+        )
+        start, end, batches = fetched
+        if end == start:
             return False
-        end = position
-        records: list[Record] = []
-        batches: list[Batch] = []
-        for batch in log.read(position, max_batches=max_batches):
-            if batch.last_offset >= high_watermark:
-                break
-            end = batch.last_offset + 1
-            if batch.control is None:
-                records += batch.records
-                batches.append(batch)
-        if end == position:
-            return False
-        self.position = end
-        spec = self._spec
+        records: Sequence[Record] = [record for batch in batches for record in batch.records]
         if spec.format is not None:
             flags = node.rules.tombstone_mark != "null_value"
             served = serve(batches, understood=2 if flags else 1, client=spec.format)
-            self._world.counts.bytes_down_converted += served.converted_bytes
+            world.counts.bytes_down_converted += served.converted_bytes
             records = [record for batch in served.batches for record in batch.records]
-        given = as_read(records, rules=self._world.rules)
-        if given and given[0].offset < position:
-            given = tuple(record for record in given if record.offset >= position)
-        now_ms = self._world.clock.now_ms
-        self._world.tell([Consumed(node.name, spec.name, position, end, given, now_ms)])
+        given = as_read(records, rules=world.rules)
+        if given and given[0].offset < start:
+            given = tuple(record for record in given if record.offset >= start)
+        if self._goal is not None:
+            self._goal.note(given)
+        now_ms = world.clock.now_ms
+        world.tell([Consumed(node.name, spec.name, start, end, given, now_ms, self._committed)])
         if spec.format is not None:
-            self._world.tell([understood(spec, node.name, given)])
+            world.tell([understood(spec, node.name, given)])
         return True
 
+    def _towards_the_end(self, node: Node, max_batches: int | None) -> bool:
+        """Read once, to the end that was asked for first; True when there was something."""
+        log = node.replica.log
+        if self._goal is None:
+            end = readable_end(log, committed=self._committed)
+            assert self._spec.until is not None
+            self._goal = ReadingGoal(self._spec.until, log.log_start_offset, end)
+        more = not self._goal.reached(self.position) and self.read(node, max_batches)
+        if self._goal.reached(self.position):
+            self._finish(node, self._goal)
+        return more
+
+    def _finish(self, node: Node, goal: ReadingGoal) -> None:
+        self._done = True
+        self._world.tell([goal.ended(node.name, self._spec.name, self.position)])
+
     def read_to_the_end(self, leader: Node) -> None:
-        """Read everything that its replica, or the leader, has."""
+        """Read everything that its replica, or the leader, has; then nothing more is to come."""
         tied = self._spec.replica
         node = leader if tied is None else self._world.nodes.get(tied, leader)
-        while self.read(node, None):
-            pass
+        if self._spec.until is None:
+            while self.read(node, None):
+                pass
+            return
+        while not self._done:
+            if not self._towards_the_end(node, None) and not self._done:
+                assert self._goal is not None
+                self._finish(node, self._goal)
 
 
 def understood(spec: ConsumerSpec, replica: str, given: Sequence[Record]) -> Understood:

@@ -28,6 +28,14 @@ PAIRS: dict[str, tuple[str, str]] = {
         "readers_01_two_records_at_one_offset",
         "readers_02_one_record_at_one_offset",
     ),
+    "consumer-reads-committed": (
+        "readers_10_aborted_data_read_as_committed",
+        "readers_11_aborted_data_kept_from_readers",
+    ),
+    "reader-reaches-end": (
+        "readers_12_position_never_reaches_the_end",
+        "readers_13_empty_batch_moves_the_position",
+    ),
     "consumer-ends-current": (
         "kip280_69_consumer_takes_the_last_record",
         "kip280_70_consumer_applies_the_strategy",
