@@ -7,10 +7,12 @@ import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from sim.check.checker import known_invariants
 from sim.check.reached import REACHED
 from sim.check.registry import INVARIANTS
+from sim.compaction.extending import REGISTERED
 from sim.errors import BadInput
 from sim.logfile import LOG_FORMAT
 from sim.plugins import in_use, registered_by
@@ -20,6 +22,7 @@ from sim.suite import format_of, scenario_files
 
 Rows = list[dict[str, str]]
 
+_KINDS_OF_VALUES = {str: "text", int: "number", bool: "yes or no"}
 _KINDS = {STORY_FORMAT: "story", LOG_FORMAT: "log"}
 
 
@@ -27,18 +30,33 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def rules() -> Rows:
-    """Every rule with its values, the default first."""
+def rules() -> list[dict[str, Any]]:
+    """Every rule with its values, the default first, each with its meaning, source and example."""
     defaults = Rules().as_dict()
-    return [
-        {
+    plugins = {(one.rule, one.name): one.module for one in REGISTERED}
+    rows = []
+    for spec in RULES.values():
+        row: dict[str, Any] = {
             "rule": spec.name,
-            "values": ", ".join(map(_text, spec.values)) or f"default {_text(defaults[spec.name])}",
             "decides": spec.decides,
+            "kind": _KINDS_OF_VALUES[type(defaults[spec.name])],
+            "default": _text(defaults[spec.name]),
             "source": spec.source,
         }
-        for spec in RULES.values()
-    ]
+        if spec.minimum is not None:
+            row["minimum"] = spec.minimum
+        row["values"] = [
+            {
+                "value": _text(value.name),
+                "means": value.means,
+                "source": value.source,
+                "example": value.example and f"scenarios/{value.example}",
+                "plugin": plugins.get((spec.name, str(value.name)), ""),
+            }
+            for value in spec.described()
+        ]
+        rows.append(row)
+    return rows
 
 
 def presets() -> Rows:
@@ -75,12 +93,11 @@ def reached() -> Rows:
 
 
 TABLES: dict[str, Callable[[], Rows]] = {
-    "rules": rules,
     "presets": presets,
     "invariants": invariants,
     "reached": reached,
 }
-"""What `replog list` can show without looking at any file."""
+"""What `replog list` can show without looking at any file, beside the rules."""
 
 
 def scenarios(folder: Path) -> Rows:

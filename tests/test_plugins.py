@@ -68,6 +68,11 @@ def replog(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]
     )
 
 
+def value_of(name: str, plugin: str, means: str, source: str) -> dict[str, str]:
+    """A plugin's value as `replog list rules --json` tells it."""
+    return {"value": name, "means": means, "source": source, "example": "", "plugin": plugin}
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "longest.py").write_text(EXAMPLE)
@@ -90,9 +95,16 @@ def test_plugins_are_listed_among_the_values_of_their_rules_and_by_the_doctor(fo
     rows = {row["rule"]: row for row in json.loads(replog(folder, "list", "rules", *named).stdout)}
     told = {row["name"]: row for row in json.loads(replog(folder, "doctor", *named).stdout)}
 
-    assert rows["strategy"]["values"].endswith(", longest")
-    assert rows["fix"]["values"].endswith(", nothing_more")
-    assert rows["tombstone_removal"]["values"].endswith(", even")
+    last = {rule: rows[rule]["values"][-1] for rule in ("strategy", "fix", "tombstone_removal")}
+    assert last == {
+        "strategy": value_of("longest", "longest", "the longest value wins", "an example"),
+        "fix": value_of("nothing_more", "others", "", "a test"),
+        "tombstone_removal": value_of("even", "others", "at even offsets", "a test"),
+    }
+    shown = replog(folder, "list", "rules", *named[:-1]).stdout
+    assert "the longest value wins" in shown
+    assert "an example (plugin longest)" in shown
+    assert "(its module does not say what it means)" in shown
     assert told["plugin longest"]["detail"] == "strategy=longest"
     assert told["plugin others"]["detail"] == "fix=nothing_more, tombstone_removal=even"
 
@@ -168,7 +180,7 @@ def test_an_installed_package_names_its_plugin_as_an_entry_point(folder: Path) -
     (info / "entry_points.txt").write_text("[replog.plugins]\nlongest = longest\n")
     rows = json.loads(replog(folder, "list", "rules", "--json").stdout)
 
-    assert rows[0]["values"].endswith(", longest")
+    assert rows[0]["values"][-1]["value"] == "longest"
 
 
 def test_a_plugin_that_fails_half_way_leaves_nothing_behind(

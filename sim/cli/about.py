@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from sim.cli import output
 from sim.cli.output import EXIT_FAILED, AsJson, PluginOption, print_json, print_table
 from sim.errors import BadInput
 
@@ -32,16 +33,29 @@ def list_(
     """List what there is, from the code, each with its source."""
     from sim import listing
 
+    if what == "rules":
+        _list_rules(listing.rules(), as_json)
+        return
     if what == "scenarios":
         rows = listing.scenarios(folder)
     elif what in listing.TABLES:
         rows = listing.TABLES[what]()
     else:
-        raise BadInput(f"list {what}: allowed: {', '.join(listing.TABLES)}, scenarios")
+        allowed = ", ".join(("rules", *listing.TABLES, "scenarios"))
+        raise BadInput(f"list {what}: allowed: {allowed}")
     if as_json:
         print_json(rows)
     else:
         print_table(rows, texts=True)
+
+
+def _list_rules(rows: list[dict[str, Any]], as_json: bool) -> None:
+    from sim.cli.rules_shown import rule_lines
+
+    if as_json:
+        print_json(rows)
+    else:
+        print("\n".join(rule_lines(rows, output.width())))
 
 
 def capacity(

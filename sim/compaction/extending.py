@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from sim.compaction.contract import fix_problem, removal_problem, strategy_problem
-from sim.compaction.fixes import FIXES
+from sim.compaction.fixes import FIXES, Fix
 from sim.compaction.strategies import STRATEGIES
 from sim.compaction.tombstones import TOMBSTONE_REMOVALS, TombstoneRemoval
 from sim.errors import BadInput
@@ -44,7 +44,8 @@ _S = TypeVar("_S")
 def register_strategy(strategy: _S) -> _S:
     """Make a strategy a value of the `strategy` rule; also a decorator of a class without fields.
 
-    It has `name`, `source`, `latest_wins` and `version(record)`, see `Strategy`.
+    It has `name`, `source`, `latest_wins` and `version(record)`, see `Strategy`; its docstring, or
+    a text `means`, is what people are told about it.
 
     Raises:
         BadInput: The name is taken, an attribute is missing, or the contract is not kept.
@@ -55,9 +56,10 @@ def register_strategy(strategy: _S) -> _S:
 
 
 def register_fix(fix: _S) -> _S:
-    """Make a fix a value of the `fix` rule; also a decorator of a class without fields.
+    """Make a fix a value of the `fix` rule: a `Fix`, or a class without fields as a decorator.
 
-    It has `name`, `source`, `persists_log_end`, `announces_gaps` and `keeps(tail)`, see `Fix`.
+    It has `name`, `source`, `persists_log_end`, `announces_gaps` and `keeps(tail)`, see `Fix`; its
+    docstring, or a text `means`, is what people are told about it.
 
     Raises:
         BadInput: The name is taken, an attribute is missing, or the contract is not kept.
@@ -73,7 +75,7 @@ def register_tombstone_removal(rule: TombstoneRemoval) -> TombstoneRemoval:
     Raises:
         BadInput: The name is taken, an attribute is missing, or the contract is not kept.
     """
-    fields = ("name", "source", "decides", "may_remove", "stamps", "gates_markers")
+    fields = ("name", "source", "means", "may_remove", "stamps", "gates_markers")
     _register("tombstone_removal", rule, fields, removal_problem)
     return rule
 
@@ -120,5 +122,9 @@ def _register(
 
 
 def _module_of(value: Any) -> str:
-    source = value.may_remove if isinstance(value, TombstoneRemoval) else type(value)
+    source: object = type(value)
+    if isinstance(value, TombstoneRemoval):
+        source = value.may_remove
+    elif isinstance(value, Fix):
+        source = value.keeps
     return str(getattr(source, "__module__", ""))

@@ -109,7 +109,7 @@ class TombstoneRemoval:
     Attributes:
         name: Value of the `tombstone_removal` rule.
         source: Who asks for it.
-        decides: One sentence for people.
+        means: What it asks for, for people.
         may_remove: The condition.
         stamps: Where a retained tombstone's delete horizon is written down.
         gates_markers: True when the removal limit holds for transaction markers, too.
@@ -117,7 +117,7 @@ class TombstoneRemoval:
 
     name: str
     source: str
-    decides: str
+    means: str
     may_remove: Callable[[Circumstances], bool]
     stamps: Stamp = Stamp.BATCH
     gates_markers: bool = False

@@ -1,45 +1,123 @@
-"""The rules of elections and of what a replica remembers of them, each with its source."""
+"""The rules of elections and of what a replica remembers of them, each value with its source."""
 
 from __future__ import annotations
 
-from sim.replication.rule_spec import RuleSpec
+from sim.replication.rule_spec import RuleSpec, Value
 
 ELECTION_RULES: tuple[RuleSpec, ...] = (
     RuleSpec(
         "response_fencing",
-        (True, False),
-        "answers of an older epoch, and to a request that is not the latest, are ignored",
-        "KafkaRaftClient.maybeHandleCommonResponse; RequestManager.isResponseExpected",
+        "whether answers of an older epoch, or to a request that is not the latest, are ignored",
+        (
+            Value(
+                name=True,
+                means="yes",
+                source="KafkaRaftClient.maybeHandleCommonResponse; RequestManager",
+                example="raft/raft_20_late_answer_is_ignored.yaml",
+            ),
+            Value(
+                name=False,
+                means="no: whatever arrives is acted on",
+                source="this project: what the checks of KafkaRaftClient protect from",
+                example="raft/raft_19_late_answer_is_acted_on.yaml",
+            ),
+        ),
     ),
     RuleSpec(
         "epoch_storage",
-        ("disk", "memory"),
-        "after a restart a replica knows the highest epoch it has seen, or only that of its log",
-        "QuorumState.durableTransitionTo (disk); QuorumState.initialize",
+        "which epoch a replica knows after a restart",
+        (
+            Value(
+                "disk",
+                "the highest it has seen",
+                "QuorumState.durableTransitionTo",
+                "raft/raft_22_epoch_kept_on_disk.yaml",
+            ),
+            Value(
+                "memory",
+                "that of its log",
+                "this project: what writing it down protects from; QuorumState.initialize",
+                "raft/raft_21_epoch_kept_in_memory.yaml",
+            ),
+        ),
     ),
     RuleSpec(
         "vote_storage",
-        ("disk", "memory", "none"),
-        "a vote binds in its epoch for ever, until a restart, or not at all (stories' default)",
-        "QuorumState.durableTransitionTo (disk); Raft 5.2",
+        "how long a vote binds in its epoch",
+        (
+            Value(
+                "disk",
+                "for ever",
+                "QuorumState.durableTransitionTo; Raft paper 5.2",
+                "raft/raft_24_vote_kept_on_disk.yaml",
+            ),
+            Value(
+                "memory",
+                "until the voter restarts",
+                "this project: what writing it down protects from",
+                "raft/raft_23_vote_kept_in_memory.yaml",
+            ),
+            Value(
+                "none",
+                "not at all: voters compare logs only, which is the default of stories",
+                "the story format of this project",
+                "raft/raft_25_voters_compare_logs_only.yaml",
+            ),
+        ),
     ),
     RuleSpec(
         "leader_restart",
-        ("resigned", "resumes"),
-        "majority: a leader that restarts has resigned its epoch, or goes on (stories' default)",
-        "QuorumState.initialize (resigned)",
+        "majority: what a leader is after a restart",
+        (
+            Value(
+                "resigned",
+                "it has resigned its epoch",
+                "QuorumState.initialize",
+                "raft/raft_27_restarted_leader_has_resigned.yaml",
+            ),
+            Value(
+                "resumes",
+                "it goes on as leader of its epoch, which is the default of stories",
+                "the story format of this project",
+                "raft/raft_04_leader_resumes_its_epoch.yaml",
+            ),
+        ),
     ),
     RuleSpec(
         "high_watermark_update",
-        ("max", "assign"),
-        "a follower never lowers its high watermark for its leader's, or takes it as it is",
-        "FollowerState.updateHighWatermark (max)",
+        "what a follower does when its leader's high watermark is below its own",
+        (
+            Value(
+                "max",
+                "it keeps its own",
+                "FollowerState.updateHighWatermark",
+                "raft/raft_29_high_watermark_never_falls.yaml",
+            ),
+            Value(
+                "assign",
+                "it takes its leader's",
+                "this project: what the check in FollowerState protects from",
+                "raft/raft_28_high_watermark_taken_as_it_is.yaml",
+            ),
+        ),
     ),
     RuleSpec(
         "high_watermark_cut",
-        ("clamped", "kept"),
-        "a truncation or a lost tail lowers the high watermark to the log end, or leaves it",
-        "UnifiedLog.truncateTo (clamped)",
+        "what becomes of a high watermark above a log that was truncated or lost its tail",
+        (
+            Value(
+                "clamped",
+                "it falls to the log end",
+                "UnifiedLog.truncateTo",
+                "raft/raft_31_high_watermark_falls_with_the_log.yaml",
+            ),
+            Value(
+                "kept",
+                "it stays",
+                "this project: what UnifiedLog.truncateTo avoids",
+                "raft/raft_30_high_watermark_above_the_log.yaml",
+            ),
+        ),
     ),
 )
-"""In order of declaration in `Rules`."""
+"""In no particular order: `Rules` has the order."""

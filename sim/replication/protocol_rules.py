@@ -1,89 +1,231 @@
-"""The rules of elections, replication, commit and time, each with its source."""
+"""The rules of replication: offsets, elections, truncation, commit, and upgrades."""
 
 from __future__ import annotations
 
-from sim.replication.rule_spec import RuleSpec
+from sim.replication.rule_spec import RuleSpec, Value
 
-PROTOCOL_RULES: tuple[RuleSpec, ...] = (
+PROTOCOL_RULES = (
     RuleSpec(
         "commit",
-        ("majority", "isr"),
-        "what makes the high watermark: a majority of voters, or all in-sync replicas",
-        "LeaderState.maybeUpdateHighWatermark; Partition.maybeIncrementLeaderHW",
+        "what makes the high watermark",
+        (
+            Value(
+                "majority",
+                "what a majority of the voters has",
+                "LeaderState.maybeUpdateHighWatermark; KIP-595",
+                "raft/raft_01_commit_old_epoch_by_counting.yaml",
+            ),
+            Value(
+                "isr",
+                "what every in-sync replica has",
+                "Partition.maybeIncrementLeaderHW",
+                "bounds/bound_01_uncommitted_evicts_committed.yaml",
+            ),
+        ),
     ),
     RuleSpec(
         "min_isr",
-        (),
         "isr: smallest in-sync set with which the high watermark moves",
-        "min.insync.replicas, KIP-966",
+        source="min.insync.replicas, KIP-966",
         minimum=1,
     ),
     RuleSpec(
         "isr_join",
-        ("epoch_start", "hw_only"),
-        "who may join: position at or above the high watermark, and the epoch's start or not",
-        "Partition.isFollowerInSync; Kip320FirstTry",
+        "which position lets a follower join the in-sync replicas",
+        (
+            Value(
+                "epoch_start",
+                "one at or above the high watermark and the start of the leader's epoch",
+                "Partition.isFollowerInSync",
+                "isr/isr_02_join_by_epoch_start.yaml",
+            ),
+            Value(
+                "hw_only",
+                "one at or above the high watermark",
+                "Kip320FirstTry in hachikuji/kafka-specification",
+                "isr/isr_01_join_by_high_watermark_only.yaml",
+            ),
+        ),
     ),
     RuleSpec(
         "epoch_commit_rule",
-        ("strict", "off_by_one", "none"),
-        "majority: the high watermark must be above the epoch's start, at or above, or any",
-        "Raft 5.4.2; KAFKA-12619",
+        "majority: how far a majority has to be for the high watermark to move in a new epoch",
+        (
+            Value(
+                "strict",
+                "above the epoch's start",
+                "LeaderState.maybeUpdateHighWatermark; Raft paper 5.4.2",
+                "raft/raft_03_commit_only_above_the_epoch_start.yaml",
+            ),
+            Value(
+                "off_by_one",
+                "at the epoch's start or above",
+                "LeaderState.maybeUpdateHighWatermark before KAFKA-12619",
+                "raft/raft_02_commit_at_the_epoch_start.yaml",
+            ),
+            Value(
+                "none",
+                "anywhere: records of older epochs are committed by counting",
+                "Raft paper, figure 8",
+                "raft/raft_01_commit_old_epoch_by_counting.yaml",
+            ),
+        ),
     ),
     RuleSpec(
         "truncation",
-        ("epoch_diverging", "epoch_kip279", "epoch_kip101", "high_watermark", "none"),
-        "what a follower does with a conflicting tail",
-        "KIP-101, KIP-279, KIP-320, KIP-595",
+        "what a follower does with a tail that its leader does not have",
+        (
+            Value(
+                "epoch_diverging",
+                "every fetch names its last epoch; the answer says where the logs diverge",
+                "KIP-595; AbstractFetcherThread.truncateOnFetchResponse",
+                "truncation/kip101_02_epoch_truncation_keeps_it.yaml",
+            ),
+            Value(
+                "epoch_kip279",
+                "a new follower asks where epochs end until the leader knows the epoch",
+                "KIP-279; AbstractFetcherThread.getOffsetTruncationState",
+                "truncation/kip279_02_ask_until_the_epochs_match.yaml",
+            ),
+            Value(
+                "epoch_kip101",
+                "a new follower asks once where its last epoch ends",
+                "KIP-101; LeaderEpochFileCache.endOffsetFor before KIP-279",
+                "truncation/kip279_01_one_question_is_not_enough.yaml",
+            ),
+            Value(
+                "high_watermark",
+                "a new follower cuts its log at its own high watermark",
+                "Kafka before KIP-101; AbstractFetcherThread.truncateToHighWatermark",
+                "truncation/kip101_01_hw_truncation_loses_a_committed_record.yaml",
+            ),
+            Value(
+                "none",
+                "it keeps the tail",
+                "KIP-280, Special case where we need to retain LEO: its drawing needs it",
+                "truncation/kip101_07_no_truncation.yaml",
+            ),
+        ),
     ),
     RuleSpec(
         "follower_position",
-        ("read_end", "request"),
-        "what the leader believes after an empty read: its own log end, or the fetch offset",
-        "LocalLog.read, Partition.fetchRecords (read_end)",
+        "what a leader believes a follower has after a fetch that found nothing",
+        (
+            Value(
+                "read_end",
+                "everything: the position is the leader's own log end",
+                "LocalLog.read; Partition.fetchRecords",
+                "kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml",
+            ),
+            Value(
+                "request",
+                "what the follower said: the position is the fetch offset",
+                "KIP-595, Fetch: the fetch offset acknowledges what is below it",
+                "kip280/kip280_37_believed_position_request.yaml",
+            ),
+        ),
     ),
     RuleSpec(
         "leo_source",
-        ("stored", "last_record"),
-        "whether the log end offset survives cleaning and restart",
-        "LocalLog.nextOffsetMetadata; etcd #17780",
+        "where a replica knows its log end offset from after cleaning and after a restart",
+        (
+            Value(
+                "stored",
+                "it is kept beside the records",
+                "LocalLog.nextOffsetMetadata",
+                "kip280/kip280_50_cleaning_leaves_the_log_end.yaml",
+            ),
+            Value(
+                "last_record",
+                "it is the offset after the last record that is left",
+                "etcd issue 17780",
+                "kip280/kip280_49_cleaning_moves_the_log_end.yaml",
+            ),
+        ),
     ),
     RuleSpec(
         "offset_assignment",
-        ("leader_assigned", "follower_assigned"),
-        "who gives offsets; the second is KIP-280's own drawing",
-        "KIP-280, Special case where we need to retain LEO",
+        "who gives offsets; a story's step `push` shows the second, a timed run refuses it",
+        (
+            Value(
+                "leader_assigned",
+                "the leader; followers keep its offsets, gaps included",
+                "UnifiedLog.appendAsFollower",
+                "kip280/kip280_08_log_end_stored.yaml",
+            ),
+            Value(
+                "follower_assigned",
+                "each follower numbers what it appends from its own log end on",
+                "KIP-280, Special case where we need to retain LEO: its drawing",
+                "kip280/kip280_04_followers_assign_offsets_leo_retention.yaml",
+            ),
+        ),
     ),
     RuleSpec(
         "leader_change_record",
-        (False, True),
-        "a new leader first appends a control record",
-        "LeaderState.appendLeaderChangeMessage",
+        "whether a new leader first appends a control record",
+        (
+            Value(
+                name=False,
+                means="no: an epoch begins with the first record that a client sends",
+                source="Partition.makeLeader",
+                example="raft/raft_16_no_commit_before_the_first_write.yaml",
+            ),
+            Value(
+                name=True,
+                means="yes, and it takes an offset",
+                source="LeaderState.appendStartOfEpochControlRecords; KIP-595",
+                example="raft/raft_15_leader_change_record_commits_the_old_epoch.yaml",
+            ),
+        ),
     ),
     RuleSpec(
-        "roll",
-        ("on_append", "timer"),
-        "an active segment is closed by age only when something is appended, or by a timer",
-        "UnifiedLog.maybeRoll (on_append); KIP-354, KAFKA-20664",
+        "fencing",
+        "whether requests and answers of older epochs are refused",
+        (
+            Value(
+                name=True,
+                means="yes",
+                source="KIP-320; Partition.checkCurrentLeaderEpoch",
+                example="raft/raft_10_stale_leader_is_refused.yaml",
+            ),
+            Value(
+                name=False,
+                means="no: a follower may go back to a leader of an older epoch",
+                source="Kafka before KIP-320",
+                example="raft/raft_09_stale_leader_is_followed.yaml",
+            ),
+        ),
     ),
-    RuleSpec(
-        "lag_metric",
-        ("every_scan", "on_clean"),
-        "max-compaction-delay-secs says what each scan saw, or the last that led to a pass",
-        "KIP-354, Public Interfaces (every_scan); PreCleanStats (on_clean)",
-    ),
-    RuleSpec(
-        "lag_guard",
-        ("none", "reset_local", "reset_propagated"),
-        "rebuild a follower that is below a removed tombstone",
-        "Redpanda PR 26562; KIP-630, Rejected Alternatives; Copycat #127",
-    ),
-    RuleSpec("fencing", (True, False), "stale epochs are refused", "KIP-320, KIP-595"),
     RuleSpec(
         "rollout",
-        ("brokers_first", "producers_first", "strategy_first", "rolled_back"),
-        "in a random upgrade: what is first, the strategy being last, first, or taken back",
-        "KIP-280, Compatibility, Deprecation, and Migration Plan",
+        "in a random upgrade to a strategy: in which order brokers, producers and topic follow",
+        (
+            Value(
+                "brokers_first",
+                "brokers, producers, then the topic's strategy",
+                "KIP-280, Compatibility, Deprecation, and Migration Plan",
+                "sweeps/upgrade.yaml",
+            ),
+            Value(
+                "producers_first",
+                "producers, brokers, then the topic's strategy",
+                "KIP-280, Compatibility, Deprecation, and Migration Plan",
+                "sweeps/upgrade.yaml",
+            ),
+            Value(
+                "strategy_first",
+                "the topic's strategy, brokers, then producers",
+                "this project; no version is sent before every broker compares versions",
+                "sweeps/upgrade.yaml",
+            ),
+            Value(
+                "rolled_back",
+                "as brokers_first, and in the end the topic goes back to offset",
+                "this project; KIP-280 says nothing of a way back",
+                "sweeps/upgrade.yaml",
+            ),
+        ),
     ),
 )
-"""In order of declaration in `Rules`."""
+"""In no particular order: `Rules` has the order."""

@@ -1,33 +1,86 @@
-"""What a rule is: a name, its values, what it decides and who says so."""
+"""What a rule is, as data: what it decides, its values, what each means and who says so."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 RuleValue = str | int | bool
 
 
 @dataclass(frozen=True, slots=True)
+class Value:
+    """One value of a rule.
+
+    Attributes:
+        name: The value, as in files.
+        means: What it means, for people.
+        source: Who says so: a section of a KIP, a class and method, a ticket, a paper.
+        example: A file below `scenarios/` in which it makes a difference; empty for a plugin's.
+    """
+
+    name: RuleValue
+    means: str
+    source: str
+    example: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RuleSpec:
-    """What one rule decides and where it comes from.
+    """One rule.
 
     Attributes:
         name: Its name in files and on the command line.
-        allowed: Allowed values, the default first; empty when any value of the type will do.
-            A registry of strategies, fixes or the like stands for what is in it when asked.
         decides: What it decides, for people.
-        source: Who says so: a KIP, a class and method, a ticket.
+        choices: Its values, the default first; empty when any number or text will do. A registry
+            of strategies, fixes or the like stands for what is in it when asked: each has a
+            `source`, and `means` or a docstring.
+        examples: For the values of a registry: their `Value.example`.
+        source: Who says so, of a rule that takes any number or text; else each value has its own.
         minimum: Smallest allowed number, for rules that take one.
     """
 
     name: str
-    allowed: Collection[RuleValue]
     decides: str
-    source: str
+    choices: tuple[Value, ...] | Mapping[str, object] = ()
+    examples: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
     minimum: int | None = None
 
     @property
     def values(self) -> tuple[RuleValue, ...]:
         """Allowed values, the default first, those of plugins last; empty = any of the type."""
-        return tuple(self.allowed)
+        if isinstance(self.choices, tuple):
+            return tuple(value.name for value in self.choices)
+        return tuple(self.choices)
+
+    def described(self) -> tuple[Value, ...]:
+        """The same with what each means, its source and its example."""
+        if isinstance(self.choices, tuple):
+            return self.choices
+        return tuple(
+            Value(name, meaning_of(one), source_of(one), self.examples.get(name, ""))
+            for name, one in self.choices.items()
+        )
+
+
+def source_of(described: object) -> str:
+    """Who says so, in the words of the strategy, the fix or the like itself."""
+    return str(getattr(described, "source", ""))
+
+
+def meaning_of(described: object) -> str:
+    """What a strategy, a fix or the like says of itself: `means`, or its docstring's beginning.
+
+    Empty when it says nothing.
+    """
+    said = getattr(described, "means", None)
+    if isinstance(said, str):
+        return said
+    kind = type(described)
+    paragraph = (inspect.cleandoc(kind.__doc__ or "")).split("\n\n")[0]
+    if paragraph.startswith(f"{kind.__name__}("):  # made up by `dataclass`, for want of one
+        return ""
+    text = " ".join(paragraph.split()).rstrip(".")
+    return text[:1].lower() + text[1:]

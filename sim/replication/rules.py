@@ -1,6 +1,7 @@
 """Rules: every disputed behaviour of the protocol and of the cleaner as a named switch.
 
-A hidden choice makes a testbed report bugs that are not there, or miss those that are.
+A hidden choice makes a testbed report bugs that are not there, or miss those that are. What each
+value means, and who says so, stands in the modules beside this one: `cleaning_rules` and so on.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from difflib import get_close_matches
 
 from sim.errors import BadInput
 from sim.replication.cleaning_rules import CLEANING_RULES
+from sim.replication.delete_rules import DELETE_RULES
 from sim.replication.election_rules import ELECTION_RULES
 from sim.replication.protocol_rules import PROTOCOL_RULES
 from sim.replication.reading_rules import READING_RULES
@@ -90,12 +92,19 @@ class Rules:
         return {name: value for name, value in self.as_dict().items() if theirs[name] != value}
 
 
+_DECLARED = (
+    *CLEANING_RULES,
+    *DELETE_RULES,
+    *PROTOCOL_RULES,
+    *ELECTION_RULES,
+    *SNAPSHOT_RULES,
+    *READING_RULES,
+)
+
 RULES: dict[str, RuleSpec] = {
-    spec.name: spec
-    for table in (CLEANING_RULES, PROTOCOL_RULES, SNAPSHOT_RULES, ELECTION_RULES, READING_RULES)
-    for spec in table
+    field.name: spec for field in fields(Rules) for spec in _DECLARED if spec.name == field.name
 }
-"""Every rule by name, in order of declaration."""
+"""Every rule by name, in the order of `Rules`."""
 
 
 def check_value(name: str, value: object, *, where: str = "rules") -> RuleValue:

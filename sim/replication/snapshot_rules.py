@@ -1,27 +1,69 @@
-"""The rules of snapshots, each with its source."""
+"""The rules of snapshots, each value with its source."""
 
 from __future__ import annotations
 
-from sim.replication.rule_spec import RuleSpec
+from sim.replication.rule_spec import RuleSpec, Value
 
 SNAPSHOT_RULES: tuple[RuleSpec, ...] = (
     RuleSpec(
         "snapshot_install",
-        ("atomic", "at_first_chunk", "whatever_arrives"),
-        "the log goes with the last chunk, or with the first; or for a snapshot behind it, too",
-        "KafkaMetadataLog.truncateToLatestSnapshot (atomic); KIP-630, dev list msg111793",
+        "when a follower gives up its log for a snapshot that it fetches",
+        (
+            Value(
+                "atomic",
+                "with the last chunk, and only for a snapshot that is ahead of the log",
+                "KafkaMetadataLog.truncateToLatestSnapshot",
+                "snapshots/snap_17_log_kept_until_the_last_chunk.yaml",
+            ),
+            Value(
+                "at_first_chunk",
+                "with the first chunk",
+                "KIP-630, dev list msg111793",
+                "snapshots/snap_16_log_emptied_by_the_first_chunk.yaml",
+            ),
+            Value(
+                "whatever_arrives",
+                "with the last chunk, also for a snapshot that is behind the log",
+                "this project: what KafkaMetadataLog.truncateToLatestSnapshot refuses",
+                "snapshots/snap_18_whatever_arrives_is_installed.yaml",
+            ),
+        ),
     ),
     RuleSpec(
         "snapshot_offer",
-        ("below_start", "by_epoch"),
-        "who is sent to a snapshot: fetches below the log start, or also by epoch, and any at 0",
-        "ReplicatedLog.validateOffsetAndEpoch, KAFKA-15078 (by_epoch)",
+        "which fetches are sent to a snapshot",
+        (
+            Value(
+                "below_start",
+                "those below the log start",
+                "KIP-630, Changes to leaders: a fetch offset below the log start",
+                "snapshots/snap_25_new_replica_begins_with_the_log.yaml",
+            ),
+            Value(
+                "by_epoch",
+                "also those at the log start in another epoch, and any at 0",
+                "ReplicatedLog.validateOffsetAndEpoch, KAFKA-15078",
+                "snapshots/snap_24_new_replica_begins_with_a_snapshot.yaml",
+            ),
+        ),
     ),
     RuleSpec(
         "snapshot_placement",
-        ("beside", "in_log"),
-        "snapshots are files beside the log, or a leader's is appended to it for everybody",
-        "KIP-630, Rejected Alternatives: append the snapshot to the log (in_log)",
+        "where snapshots are",
+        (
+            Value(
+                "beside",
+                "in files beside the log",
+                "KIP-630, Proposed Changes",
+                "snapshots/snap_23_snapshot_beside_the_log.yaml",
+            ),
+            Value(
+                "in_log",
+                "in the log: a leader appends its own for everybody",
+                "KIP-630, Rejected Alternatives: append the snapshot to the log",
+                "snapshots/snap_22_snapshot_in_the_log.yaml",
+            ),
+        ),
     ),
 )
-"""In order of declaration in `Rules`."""
+"""In no particular order: `Rules` has the order."""

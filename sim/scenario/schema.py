@@ -19,7 +19,10 @@ _TYPES = {str: "string", int: "integer", bool: "boolean"}
 
 
 def scenario_schema() -> dict[str, Any]:
-    """The schema, with the rules and presets that exist and what each rule decides."""
+    """The schema, with the presets and rules that exist, what each decides and each value means.
+
+    `enumDescriptions` belongs to no draft of JSON Schema; editors show it beside the values.
+    """
     schema = _without_titles(ScenarioFile.model_json_schema(by_alias=True))
     fields = schema["properties"]
     fields["rules"] = {
@@ -43,12 +46,14 @@ def _preset() -> dict[str, Any]:
 def _rule(name: str) -> dict[str, Any]:
     spec, default = RULES[name], getattr(Rules(), name)
     found: dict[str, Any] = {
-        "description": f"{spec.decides} ({spec.source})",
+        "description": f"{spec.decides} ({spec.source})" if spec.source else spec.decides,
         "default": default,
         "type": _TYPES[type(default)],
     }
     if spec.values:
-        found["enum"] = list(spec.values)
+        values = spec.described()
+        found["enum"] = [value.name for value in values]
+        found["enumDescriptions"] = [f"{value.means} ({value.source})" for value in values]
     if spec.minimum is not None:
         found["minimum"] = spec.minimum
     return found

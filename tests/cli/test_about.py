@@ -11,7 +11,7 @@ import pytest
 from sim import __version__
 from sim.check.reached import REACHED
 from sim.check.registry import INVARIANTS
-from sim.replication import PRESETS, RULES
+from sim.replication import PRESETS, RULES, Rules
 from tests.cli.conftest import Replog
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,7 +54,6 @@ def test_the_version(replog: Replog) -> None:
 @pytest.mark.parametrize(
     ("what", "names", "columns"),
     [
-        ("rules", RULES, ["rule", "values", "decides", "source"]),
         ("presets", PRESETS, ["preset", "models", "sets", "source"]),
         ("invariants", INVARIANTS, ["invariant", "kind", "says", "source"]),
         ("reached", REACHED, ["situation", "means"]),
@@ -69,7 +68,7 @@ def test_a_list_has_a_row_for_each_thing_in_the_code(
     assert all(list(row) == columns and all(row.values()) for row in rows)
 
 
-@pytest.mark.parametrize("what", ["rules", "presets", "invariants", "reached"])
+@pytest.mark.parametrize("what", ["presets", "invariants", "reached"])
 def test_a_list_in_a_file_is_a_table_of_160_columns(replog: Replog, what: str) -> None:
     answer = replog("list", what)
 
@@ -89,13 +88,70 @@ def test_a_list_fits_the_terminal_and_nothing_is_cut(
 ) -> None:
     monkeypatch.setattr("sim.cli.output.width", lambda: columns)
 
-    for what in ("rules", "presets", "invariants", "reached"):
+    for what in ("presets", "invariants", "reached"):
         out = replog("list", what).out
         texts = [text for row in replog("list", what, "--json").document for text in row.values()]
         words = {word for text in texts for word in text.split() if len(word) < 12}
         assert max(map(len, out.splitlines())) <= columns
         assert {word for word in words if word not in out} == set()
         assert "…" not in out
+
+
+def test_rules_are_listed_with_each_value_its_meaning_its_source_and_an_example(
+    replog: Replog,
+) -> None:
+    rows = replog("list", "rules", "--json").document
+
+    assert [row["rule"] for row in rows] == list(RULES)
+    for row, spec in zip(rows, RULES.values(), strict=True):
+        assert row["kind"] in {"text", "number", "yes or no"}
+        assert row["default"] == str(getattr(Rules(), spec.name)).lower()
+        assert bool(row["source"]) == (row["values"] == [])
+        assert [value["value"] for value in row["values"]] == [str(v).lower() for v in spec.values]
+        for value in row["values"]:
+            assert list(value) == ["value", "means", "source", "example", "plugin"]
+            assert value["means"]
+            assert value["source"]
+            assert (ROOT / value["example"]).is_file()
+
+
+@pytest.mark.parametrize("columns", [60, 100, 140, 200])
+def test_rules_fit_the_terminal_and_a_path_is_never_broken(
+    replog: Replog, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setattr("sim.cli.output.width", lambda: columns)
+    rows = replog("list", "rules", "--json").document
+    lines = replog("list", "rules").out.splitlines()
+
+    heads = [line.split(":")[0] for line in lines if line and line[0] != " "]
+    paths = [line.strip() for line in lines if line.strip().startswith("scenarios/")]
+    texts = [line for line in lines if not line.strip().startswith("scenarios/")]
+    assert heads == [row["rule"] for row in rows]
+    assert paths == [value["example"] for row in rows for value in row["values"]]
+    assert max(map(len, lines if columns >= 100 else texts)) <= columns
+    assert all(line == line.rstrip() for line in lines)
+
+
+@pytest.mark.parametrize(("columns", "beside"), [(139, False), (140, True)])
+def test_a_wide_terminal_has_the_source_beside_the_meaning(
+    replog: Replog, monkeypatch: pytest.MonkeyPatch, columns: int, *, beside: bool
+) -> None:
+    monkeypatch.setattr("sim.cli.output.width", lambda: columns)
+
+    lines = replog("list", "rules").out.splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("  null_value "))
+    told, source = "it has no value", "Record.hasValue; KIP-87, Motivation"
+    assert told in lines[start]
+    assert (source in lines[start], source in lines[start + 1]) == (beside, not beside)
+
+
+def test_rules_without_a_list_of_values_say_what_is_allowed(replog: Replog) -> None:
+    lines = replog("list", "rules").out.splitlines()
+
+    start = next(number for number, line in enumerate(lines) if line.startswith("min_isr:"))
+    assert lines[start].endswith("(a number from 1, default 1)")
+    assert lines[start + 1].split() == ["source", "min.insync.replicas,", "KIP-966"]
+    assert any(line.endswith("reads (a text, default version)") for line in lines)
 
 
 def test_scenarios_are_listed_with_title_and_source(replog: Replog, here: Path) -> None:

@@ -77,7 +77,7 @@ def test_a_rule_is_found_by_its_name_and_names_its_source(name: str) -> None:
 
     assert rule.name == name
     assert rule.source
-    assert rule.decides
+    assert rule.means
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,15 @@
 """Rules and presets: defaults, values, and what is said about unknown ones."""
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 import pytest
 
-from sim.compaction import FIXES, STRATEGIES, TOMBSTONE_REMOVALS
+from sim.compaction import FIXES, STRATEGIES, TOMBSTONE_MARKS, TOMBSTONE_REMOVALS
+from sim.compaction.strategies import HEADER_FORMS
 from sim.errors import BadInput
 from sim.replication import Rules, rules_from
 from sim.replication.presets import PRESETS
+from sim.replication.rule_spec import meaning_of, source_of
 from sim.replication.rules import RULES
 
 
@@ -16,15 +18,45 @@ def test_every_rule_is_described_once_with_its_default_first() -> None:
     for name, spec in RULES.items():
         assert spec.name == name
         assert spec.decides
-        assert spec.source
+        assert bool(spec.source) != bool(spec.values)
         if spec.values:
             assert spec.values[0] == getattr(Rules(), name)
+
+
+def test_every_value_says_once_what_it_means_and_who_says_so() -> None:
+    for spec in RULES.values():
+        told = spec.described()
+
+        assert tuple(value.name for value in told) == spec.values
+        assert len({value.means for value in told}) == len(told)
+        assert all(value.means and value.source and value.example for value in told), spec.name
 
 
 def test_registered_strategies_fixes_and_removals_are_rule_values() -> None:
     assert RULES["strategy"].values == tuple(STRATEGIES)
     assert RULES["fix"].values == tuple(FIXES)
     assert RULES["tombstone_removal"].values == tuple(TOMBSTONE_REMOVALS)
+    assert sorted(RULES["tombstone_mark"].values) == sorted(TOMBSTONE_MARKS)
+    assert RULES["header_form"].values == tuple(HEADER_FORMS)
+
+
+def test_a_registered_value_is_described_in_its_own_words() -> None:
+    @dataclass
+    class Silent:
+        source: str = "a test"
+
+    class Talking:
+        """The longest wins.
+
+        Ties are another matter.
+        """
+
+    for one in (*STRATEGIES.values(), *FIXES.values(), *TOMBSTONE_REMOVALS.values()):
+        assert meaning_of(one)
+        assert source_of(one)
+    assert meaning_of(FIXES["none"]) == FIXES["none"].means
+    assert meaning_of(Talking()) == "the longest wins"
+    assert (meaning_of(Silent()), source_of(Silent())) == ("", "a test")
 
 
 def test_rules_change_by_value_and_tell_how_they_differ() -> None:

@@ -26,6 +26,15 @@ def test_it_names_every_field_every_rule_and_every_preset() -> None:
     assert rules["min_isr"]["minimum"] == 1
 
 
+def test_it_says_of_every_value_what_it_means_and_who_says_so() -> None:
+    rules = scenario_schema()["properties"]["rules"]["properties"]
+
+    for name, spec in RULES.items():
+        told = [f"{value.means} ({value.source})" for value in spec.described()]
+        assert rules[name].get("enumDescriptions", []) == told
+        assert spec.source in rules[name]["description"]
+
+
 def test_it_allows_no_unknown_fields_anywhere() -> None:
     schema = scenario_schema()
     parts = [schema, *schema["$defs"].values()]
