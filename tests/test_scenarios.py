@@ -69,6 +69,23 @@ TWINS = (
         {"rules.consumer_validation"},
     ),
     ("readers/timed_end_never_reached", "readers/timed_end_reached", {"rules.fix"}),
+    (
+        "raft/timed_back_from_a_partition",
+        "raft/timed_back_from_a_partition_pre_vote",
+        {"rules.pre_vote"},
+    ),
+    (
+        "raft/timed_leader_without_a_majority",
+        "raft/timed_leader_without_a_majority_resigns",
+        {"rules.check_quorum"},
+    ),
+    (
+        "raft/timed_leader_resumes",
+        "raft/timed_restarted_leader_has_resigned",
+        {"rules.leader_restart"},
+    ),
+    ("raft/timed_leader_names_nobody", "raft/timed_leader_retires", {"rules.successors"}),
+    ("raft/timed_votes_that_do_not_bind", "raft/timed_votes_on_disk", {"rules.vote_storage"}),
     ("kip280/timed_low_rate", "kip280/timed_low_rate_maximum_lag", {"topic.max_compaction_lag_ms"}),
     ("kip354/kip354_02_idle_partition", "kip354/timed_idle_partition_timer", {"rules.roll"}),
     ("kip354/kip354_01_worst_case", "kip354/timed_worst_case_one_ms_late", LAST_SEND),

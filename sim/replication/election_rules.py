@@ -84,6 +84,60 @@ ELECTION_RULES: tuple[RuleSpec, ...] = (
         ),
     ),
     RuleSpec(
+        "pre_vote",
+        "majority: whether a replica asks, in the old epoch, if it could win before it campaigns",
+        (
+            Value(
+                name=False,
+                means="no: it raises its epoch each time, and the others follow it there",
+                source="KIP-595; Raft paper 5.2",
+                example="raft/timed_back_from_a_partition.yaml",
+            ),
+            Value(
+                name=True,
+                means="yes; who hears of a leader refuses",
+                source="KIP-996; Raft dissertation 9.6",
+                example="raft/timed_back_from_a_partition_pre_vote.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
+        "check_quorum",
+        "majority: whether a leader resigns that a majority has not fetched from for too long",
+        (
+            Value(
+                name=True,
+                means="yes",
+                source="LeaderState.timeUntilCheckQuorumExpires",
+                example="raft/timed_leader_without_a_majority_resigns.yaml",
+            ),
+            Value(
+                name=False,
+                means="no: it leads on without committing anything",
+                source="this project: what check quorum protects from; KIP-996",
+                example="raft/timed_leader_without_a_majority.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
+        "successors",
+        "majority: who follows a leader that resigns",
+        (
+            Value(
+                "named",
+                "the one replica that it names stands at once, the others wait for their timers",
+                "this project: the plainest handover",
+                "raft/timed_leader_names_nobody.yaml",
+            ),
+            Value(
+                "by_offset",
+                "all voters by how far they have fetched, each waits twice as long as the last",
+                "KafkaRaftClient.endEpochElectionBackoff; KIP-595",
+                "raft/timed_leader_retires.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
         "high_watermark_update",
         "what a follower does when its leader's high watermark is below its own",
         (

@@ -68,6 +68,9 @@ class Rules:
     epoch_storage: str = "disk"
     vote_storage: str = "disk"
     leader_restart: str = "resigned"
+    pre_vote: bool = False
+    check_quorum: bool = True
+    successors: str = "named"
     high_watermark_update: str = "max"
     high_watermark_cut: str = "clamped"
     consumer_validation: str = "none"

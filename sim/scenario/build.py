@@ -201,7 +201,13 @@ def _faults(file: ScenarioFile, names: list[str], report: Report) -> tuple[Fault
             elif line.at < joined[target]:
                 report((*place, "at"), f"{target} joins later, at {joined[target]}")
         duration_ms = line.for_ms or 0
-        found.append(Fault(line.at, kind, target, duration_ms, line.pick, line.lose_batches))
+        known = (*names, *joined)
+        for peer in line.peers:
+            if peer not in known or peer == target:
+                report((*place, "peers"), no_such_replica(peer, [n for n in known if n != target]))
+        found.append(
+            Fault(line.at, kind, target, duration_ms, line.pick, line.lose_batches, line.peers)
+        )
     return tuple(sorted(found, key=lambda fault: fault.at_ms))
 
 
@@ -212,3 +218,5 @@ def _check_fault(line: FaultLine, kind: FaultKind, place: Location, report: Repo
         report((*place, "for_ms"), f"missing; how long does {kind.value} last?")
     if line.lose_batches and kind is not FaultKind.CRASH:
         report((*place, "lose_batches"), "only a crash loses batches")
+    if line.peers and kind not in (FaultKind.PARTITION, FaultKind.ONE_WAY_PARTITION):
+        report((*place, "peers"), "only a partition has peers")

@@ -186,7 +186,7 @@ class FaultLine(BaseModel):
     partition: Name | None = None
     """Cut off from all others for `for_ms`."""
     one_way_partition: Name | None = None
-    """Hears nothing for `for_ms`; what it sends arrives."""
+    """What it sends is lost for `for_ms`; it hears the others."""
     slow_fetcher: Name | None = None
     """Fetches far more slowly for `for_ms`."""
     slow_cleaner: Name | None = None
@@ -205,6 +205,8 @@ class FaultLine(BaseModel):
     """With target `follower`, or a migration from `leader`: which one, by name order."""
     lose_batches: Count = 0
     """A crash loses so many unflushed batches."""
+    peers: tuple[Name, ...] = ()
+    """A partition is between the target and these replicas only; default: all others."""
 
     def named(self) -> list[tuple[FaultKind, str]]:
         """The kinds that are given, with their targets."""

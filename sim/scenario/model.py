@@ -200,8 +200,8 @@ class FaultKind(StrEnum):
     """What the world can do to a cluster.
 
     `crash`: down for the duration. `wipe`: down for the duration, back with an empty log.
-    `partition`: the target and all others hear nothing of each other. `one_way_partition`: the
-    target hears nothing, what it sends arrives. `slow_fetcher`, `slow_cleaner`: the target fetches
+    `partition`: the target and all others hear nothing of each other. `one_way_partition`: what the
+    target sends is lost, it hears the others. `slow_fetcher`, `slow_cleaner`: the target fetches
     or cleans far more slowly. `migrate`: leadership goes to the target if it may lead; with target
     `leader`, away from the leader to such a follower. `unclean_migrate`: the same, in sync or not.
     `add_replica`: a replica of that name, with an empty log, joins. `roll`: the target starts an
@@ -226,7 +226,7 @@ class Fault:
 
     `target` is a replica's name, `leader`, or `follower` (the first live one by name order from
     `pick` on). `duration_ms` is how long it lasts; 0 = a moment. `lose_batches`: a crash loses so
-    many unflushed batches.
+    many unflushed batches. `peers`: a partition cuts the target off from these only; empty = all.
     """
 
     at_ms: Milliseconds
@@ -235,6 +235,7 @@ class Fault:
     duration_ms: Milliseconds = 0
     pick: Count = 0
     lose_batches: Count = 0
+    peers: tuple[Name, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

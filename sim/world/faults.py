@@ -140,15 +140,17 @@ class Faults:
         self._bring_back(node)
 
     def _partition(self, fault: Fault, node: Node) -> None:
-        network = self._world.network
-        links = network.outgoing(node.name) + network.incoming(node.name)
+        links = self._world.network.outgoing(node.name, fault.peers)
+        links += self._world.network.incoming(node.name, fault.peers)
         self._cut(fault, node, links, "from and to it")
 
     def _one_way_partition(self, fault: Fault, node: Node) -> None:
-        self._cut(fault, node, self._world.network.outgoing(node.name), "from it")
+        self._cut(fault, node, self._world.network.outgoing(node.name, fault.peers), "from it")
 
     def _cut(self, fault: Fault, node: Node, links: list[Link], which: str) -> None:
-        self._tell(node.name, fault, f"messages {which} are lost for {fault.duration_ms} ms")
+        others = f", {' and '.join(fault.peers)} being the other end" if fault.peers else ""
+        detail = f"messages {which} are lost for {fault.duration_ms} ms{others}"
+        self._tell(node.name, fault, detail)
         Network.cut(links)
         self._world.elections.cut_off(node)
         self._after(fault, self._mend, node, links)

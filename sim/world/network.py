@@ -7,7 +7,7 @@ it. Clients (producers and consumers) are outside: partitions never cut them off
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from random import Random
 from typing import Any
 
@@ -141,13 +141,15 @@ class Network:
         delay_ms = link.lowest_ms + int(link.draw() * link.span_ms)
         self._put(delay_ms, Message(link, handler, content))
 
-    def outgoing(self, name: str) -> list[Link]:
-        """The links on which `name` sends."""
-        return [self.links[name][target] for target in self.graph.successors(name)]
+    def outgoing(self, name: str, peers: Collection[str] = ()) -> list[Link]:
+        """The links on which `name` sends, to `peers` if there are any, else to everybody."""
+        targets = self.graph.successors(name)
+        return [self.links[name][target] for target in targets if not peers or target in peers]
 
-    def incoming(self, name: str) -> list[Link]:
-        """The links on which `name` receives."""
-        return [self.links[source][name] for source in self.graph.predecessors(name)]
+    def incoming(self, name: str, peers: Collection[str] = ()) -> list[Link]:
+        """The links on which `name` receives, from `peers` if there are any."""
+        sources = self.graph.predecessors(name)
+        return [self.links[source][name] for source in sources if not peers or source in peers]
 
     def reaches(self, source: str, target: str) -> bool:
         """Whether messages from `source` to `target` get through, loss aside."""

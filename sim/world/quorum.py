@@ -1,15 +1,18 @@
 """Majority mode: the voters elect their leader themselves (KIP-595, Raft 5.2).
 
 Election timers run at the replicas and are drawn anew each time; votes are messages; a vote is on
-disk before it is sent. There is no pre-vote, so a replica that was cut off disturbs the others when
-it is back (KIP-996 is about that). Replicas that join later observe and do not vote.
+disk before it is sent. Without `pre_vote` a replica that was cut off disturbs the others when it is
+back (KIP-996). Replicas that join later observe and do not vote.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from sim.replication.elections import grants_vote, is_free, last_entry, votes_for
+from sim.replication.elections import is_free, last_entry, votes_for
+from sim.replication.succession import successors, waits
+from sim.world.member import Member
 
 if TYPE_CHECKING:
     from sim.world.context import World
@@ -18,37 +21,6 @@ if TYPE_CHECKING:
 
 CHECK_QUORUM_FACTOR = 1.5
 """A leader without fetches from a majority for so many fetch timeouts resigns (LeaderState)."""
-
-
-class Member:
-    """A voter's part in elections.
-
-    Attributes:
-        node: The replica.
-        timeout_ms: No word from a leader for so long makes it a candidate.
-        candidacy: The epoch it campaigns in; None while it is no candidate.
-        granted: Who voted for it, itself included.
-        barred_below: After the loss of its disk: it neither votes nor campaigns before its log has
-            reached this offset again, since it forgot what it promised.
-    """
-
-    __slots__ = ("barred_below", "candidacy", "granted", "node", "ticking", "timeout_ms")
-
-    def __init__(self, node: Node, timeout_ms: int) -> None:
-        """A voter that has not voted yet."""
-        self.node = node
-        self.timeout_ms = timeout_ms
-        self.candidacy: int | None = None
-        self.granted: list[str] = []
-        self.barred_below = 0
-        self.ticking = False
-
-    @property
-    def barred(self) -> bool:
-        """Whether it still has to catch up after the loss of its disk."""
-        if self.barred_below and self.node.replica.log.log_end_offset >= self.barred_below:
-            self.barred_below = 0
-        return self.barred_below > 0
 
 
 class Quorum:
@@ -68,6 +40,7 @@ class Quorum:
         self._range_ms = timers.election_timeout_ms
         self._wait_ms = timers.fetch_wait_ms
         fetch_timeout_ms = self._wait_ms + self._range_ms[1]
+        self._loyal_ms = self._wait_ms + self._range_ms[0]
         self._check_quorum_ms = int(CHECK_QUORUM_FACTOR * fetch_timeout_ms)
         self._half_timeout_ms = max(1, fetch_timeout_ms // 2)
 
@@ -86,11 +59,10 @@ class Quorum:
         if not member.ticking:
             member.ticking = True
             clock = self._world.clock
-            due_ms = member.node.heard_ms + member.timeout_ms
-            clock.after(max(1, due_ms - clock.now_ms), self._tick, member)
+            clock.after(max(1, member.due_ms - clock.now_ms), self._tick, member)
 
     def _tick(self, member: Member) -> None:
-        """Campaign when nobody was heard for too long; come back later otherwise."""
+        """Stand for election when no leader was heard for too long; come back later otherwise."""
         member.ticking = False
         node = member.node
         if not node.replica.up:
@@ -98,9 +70,67 @@ class Quorum:
         now_ms = self._world.clock.now_ms
         if node.desk is not None or member.barred:
             node.heard_ms = now_ms
-        elif now_ms >= node.heard_ms + member.timeout_ms:
-            self._campaign(member)
+        elif now_ms >= member.due_ms:
+            self._stand(member)
         self._tick_again(member)
+
+    def _stand(self, member: Member) -> None:
+        """Campaign, or first ask whether that has a chance."""
+        if self._world.rules.pre_vote:
+            self._canvass(member)
+        else:
+            self._campaign(member)
+
+    def _canvass(self, member: Member) -> None:
+        """Ask in the present epoch who would vote: no epoch changes (KIP-996, Prospective)."""
+        node = member.node
+        epoch = node.replica.epoch
+        member.canvassed_ms = self._world.clock.now_ms
+        member.timeout_ms = self._draw()
+        member.prospect = epoch
+        member.granted = [node.name]
+        if self._has_won(member):
+            self._campaign(member)
+            return
+        self._ask_for_votes(member, self._pre_vote, epoch)
+
+    def _ask_for_votes(self, member: Member, ballot: Callable[..., None], epoch: int) -> None:
+        entry, name = last_entry(member.node.replica), member.node.name
+        for voter in self._voters:
+            if voter != name:
+                self._world.network.send(
+                    name, voter, ballot, self._members[voter], member, epoch, entry
+                )
+
+    def _pre_vote(
+        self, member: Member, candidate: Member, epoch: int, entry: tuple[int, int]
+    ) -> None:
+        """At a voter: refuse while a leader was heard lately. Nothing is promised."""
+        node = member.node
+        replica = node.replica
+        if not replica.up:
+            return
+        if epoch > replica.epoch:
+            self._learn(node, epoch)
+        loyal_until_ms = node.heard_ms + self._loyal_ms
+        loyal = node.fetcher.leader is not None and self._world.clock.now_ms < loyal_until_ms
+        granted = not loyal and member.may_grant(epoch, entry)
+        answer = self._seconded if granted else self._refused
+        self._world.network.send(
+            node.name, candidate.node.name, answer, candidate, node.name, replica.epoch
+        )
+
+    def _seconded(self, member: Member, voter: str, epoch: int) -> None:
+        """At a prospective candidate: a voter would vote for it, if it still hears of no leader."""
+        node = member.node
+        if not node.replica.up or not member.prospect == epoch == node.replica.epoch:
+            return
+        if node.heard_ms > member.canvassed_ms:
+            return
+        if voter not in member.granted:
+            member.granted.append(voter)
+        if self._has_won(member):
+            self._campaign(member)
 
     def _campaign(self, member: Member) -> None:
         node = member.node
@@ -111,16 +141,12 @@ class Quorum:
         member.timeout_ms = self._draw()
         votes_for(node.replica, epoch, node.name)
         member.candidacy = epoch
+        member.prospect = None
         member.granted = [node.name]
         if self._has_won(member):
             self._lead(member)
             return
-        entry = last_entry(node.replica)
-        for voter in self._voters:
-            if voter != node.name:
-                self._world.network.send(
-                    node.name, voter, self._vote, self._members[voter], member, epoch, entry
-                )
+        self._ask_for_votes(member, self._vote, epoch)
 
     def _has_won(self, member: Member) -> bool:
         return len(member.granted) > len(self._voters) // 2
@@ -136,12 +162,9 @@ class Quorum:
         name = candidate.node.name
         leader_known = node.fetcher.leader is not None and node.fetcher.epoch == epoch
         granted = (
-            epoch == replica.epoch
-            and not member.barred
-            and node.desk is None
+            not leader_known
+            and member.may_grant(epoch, entry)
             and is_free(replica, epoch, name, rules=node.rules)
-            and not leader_known
-            and grants_vote(replica, entry)
         )
         if granted:
             votes_for(replica, epoch, name)
@@ -218,7 +241,7 @@ class Quorum:
                 heard += 1
             if silent_ms > self._half_timeout_ms and name not in desk.parked:
                 self._announce(node, desk.epoch, name)
-        if heard <= len(self._voters) // 2:
+        if heard <= len(self._voters) // 2 and world.rules.check_quorum:
             self._resign(node)
         else:
             world.clock.after(self._half_timeout_ms, self._check, node, desk)
@@ -266,16 +289,45 @@ class Quorum:
     def migrate(self, node: Node, *, unclean: bool) -> bool:
         """The leader resigns and names `node`, which campaigns at once (EndQuorumEpoch).
 
-        There is no unclean election in this mode: only an up-to-date log can win.
+        There is no unclean election in this mode: only an up-to-date log can win. With `successors:
+        by_offset` the leader names all voters by how far they have fetched, `node` first among
+        equals; it is enough that `node` leads.
         """
         del unclean
         leader = self._world.leading()
+        if self._world.rules.successors == "by_offset":
+            return leader is not None and self._retire(leader, node.name)
         member = self._members.get(node.name)
         if leader is None or leader is node or member is None or not node.replica.up:
             return False
         self._resign(leader)
         self._world.network.send(leader.name, node.name, self._end_of_epoch, member)
         return True
+
+    def _retire(self, leader: Node, preferred: str) -> bool:
+        leadership = leader.replica.leadership
+        if leadership is None:
+            return False
+        heirs = successors(leadership, leader.name, preferred)
+        self._resign(leader)
+        for name, wait_ms in waits(heirs, self._range_ms[1]):
+            self._world.network.send(
+                leader.name, name, self._succession, self._members[name], leadership.epoch, wait_ms
+            )
+        return True
+
+    def _succession(self, member: Member, epoch: int, wait_ms: int) -> None:
+        """At a voter: the leader of `epoch` has resigned; stand after `wait_ms`."""
+        node = member.node
+        if node.replica.up and node.replica.epoch == epoch:
+            node.fetcher.stop()
+            self._world.clock.after(wait_ms, self._succeed, member, epoch)
+
+    def _succeed(self, member: Member, epoch: int) -> None:
+        node = member.node
+        vacant = node.replica.epoch == epoch and node.fetcher.leader is None and node.desk is None
+        if node.replica.up and vacant and not member.barred:
+            self._stand(member)
 
     def _end_of_epoch(self, member: Member) -> None:
         if member.node.replica.up and not member.barred and member.node.desk is None:

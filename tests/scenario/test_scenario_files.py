@@ -291,6 +291,14 @@ def test_expectations_are_compared_with_what_is_known(load: Load) -> None:
             "faults: [{at: 1, wipe: r1, for_ms: 3, lose_batches: 1}]",
             "faults[0].lose_batches: only a crash loses batches",
         ),
+        (
+            "faults: [{at: 1, partition: r1, for_ms: 3, peers: [r1]}]",
+            "faults[0].peers: there is no replica 'r1'",
+        ),
+        (
+            "faults: [{at: 1, crash: r1, for_ms: 3, peers: [r2]}]",
+            "faults[0].peers: only a partition has peers",
+        ),
         ("faults: [{at: 10000, roll: r1}]", "faults[0].at: 10000 is not before the end, 10000"),
         ("faults: [{at: 1, add_replica: r2}]", "faults[0].add_replica: 'r2' is taken"),
         (
