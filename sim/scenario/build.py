@@ -13,7 +13,13 @@ from sim.scenario.build_workload import build_workload
 from sim.scenario.document import Location, Report, did_you_mean
 from sim.scenario.file import FaultLine, ReplicaSettings, ScenarioFile
 from sim.scenario.model import Consumer, Fault, FaultKind, Network, ReplicaSpec, Scenario
-from sim.scenario.topic import conflicts, settings_as_rules, snapshots_of, topic_of
+from sim.scenario.topic import (
+    conflicts,
+    nameless_header,
+    settings_as_rules,
+    snapshots_of,
+    topic_of,
+)
 
 ROLES = ("leader", "follower")
 _MOMENTS = frozenset(
@@ -109,6 +115,8 @@ def _rules(file: ScenarioFile, replicas: int, report: Report) -> Rules:
             report(("rules", name), str(error).partition(": ")[2])
     for setting, text in conflicts(file.rules, file.topic):
         report(("topic", setting), text)
+    for place, text in nameless_header(file.rules, file.topic, file.broker):
+        report(place, text)
     rules = Rules().with_values({name: values[name] for name in values if name in _RULE_NAMES})
     if rules.commit == "isr" and rules.min_isr > replicas:
         place = ("rules", "min_isr") if "min_isr" in given else ("topic", "min.insync.replicas")

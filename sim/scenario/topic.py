@@ -170,3 +170,34 @@ def conflicts(rules: Mapping[str, object], topic: TopicSettings) -> list[tuple[s
             setting = setting_of_rule(rule)
             found.append((setting, f"{value} here, but rules.{rule} is {rules[rule]}"))
     return found
+
+
+def nameless_header(
+    rules: Mapping[str, object], topic: TopicSettings, broker: BrokerSettings
+) -> list[tuple[tuple[str, str], str]]:
+    """(place, what is wrong) where settings ask for a header and do not say which.
+
+    The fork refuses that (LogConfig.validateValues in 4e9967880). The short form, `rules.strategy`,
+    reads the header of `rules.strategy_header`, which has a default.
+    """
+    sections = (("topic", topic), ("broker", broker))
+    found = [
+        ((section, _alias(settings, "compaction_strategy_header")), "is blank")
+        for section, settings in sections
+        if (settings.compaction_strategy_header or "x").isspace()
+    ]
+    given = [one.compaction_strategy_header for _, one in sections]
+    if any(given) or "strategy" in rules or "strategy_header" in rules:
+        return found
+    asking = [one for one in sections if one[1].compaction_strategy is not None]
+    for section, settings in asking[:1]:
+        if settings.compaction_strategy == "header":
+            header = _alias(settings, "compaction_strategy_header")
+            text = f"header needs {header}, the name of the header to read"
+            found.append(((section, _alias(settings, "compaction_strategy")), text))
+    return found
+
+
+def _alias(settings: TopicSettings | BrokerSettings, field: str) -> str:
+    """Kafka's name of a field."""
+    return type(settings).model_fields[field].alias or field

@@ -1,6 +1,8 @@
 """Every sentence of KIP-280 that promises something about the cleaner, one test each.
 
-The names of the sections stand in the docstrings. What PR 8103 made of it: test_strategies.py.
+The names of the sections stand in the docstrings. What PR 8103 and the fork made of it:
+test_kip280_variants.py. What the KIP recommends to consumers is told in kip280_69 to _71, its
+migration plan in scenarios/upgrade.
 """
 
 from pathlib import Path
@@ -234,3 +236,80 @@ def test_an_unknown_strategy_is_refused_and_the_known_ones_are_named(
     """Public Interfaces: valid values."""
     with pytest.raises(BadInput, match=r"x\.yaml:2: .*offset.*timestamp.*header"):
         rules_in(tmp_path, text)
+
+
+@pytest.mark.parametrize("text", ["", "topic: {}\n", "topic: {compaction.strategy: null}\n"])
+def test_without_a_strategy_anywhere_it_is_the_offset(tmp_path: Path, text: str) -> None:
+    """Public Interfaces, compaction strategies, offset: also when the setting is not there."""
+    assert rules_in(tmp_path, text).strategy == "offset"
+
+
+def test_a_topic_setting_of_null_leaves_the_brokers(tmp_path: Path) -> None:
+    """Public Interfaces: the topic's setting stands for the broker's, where there is one."""
+    assert rules_in(tmp_path, BROKER + "topic: {compaction.strategy: null}\n").strategy == "header"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "topic: {compaction.strategy: header}\n",
+        "broker: {log.cleaner.compaction.strategy: header}\n",
+        'topic: {compaction.strategy: header, compaction.strategy.header: " "}\n',
+        'topic: {compaction.strategy: header, compaction.strategy.header: ""}\n',
+    ],
+)
+def test_the_header_strategy_needs_the_name_of_a_header(tmp_path: Path, text: str) -> None:
+    """Public Interfaces, `compaction.strategy.header`; refused by the fork's LogConfig as well."""
+    with pytest.raises(BadInput, match=r"x\.yaml:2: .*compaction\.strategy"):
+        rules_in(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rules: {strategy: header}\n",
+        "rules: {strategy_header: lsn}\ntopic: {compaction.strategy: header}\n",
+        "topic: {compaction.strategy: offset}\nbroker: {log.cleaner.compaction.strategy: header}",
+        "topic: {compaction.strategy: header}\nbroker: {log.cleaner.compaction.strategy.header: x}",
+    ],
+)
+def test_the_name_of_the_header_may_come_from_elsewhere_or_not_be_needed(
+    tmp_path: Path, text: str
+) -> None:
+    """Public Interfaces, `compaction.strategy.header`: for the header strategy alone."""
+    assert rules_in(tmp_path, text).strategy in ("header", "offset")
+
+
+# What is easily taken for a version.
+
+
+def test_the_last_occurrence_counts_even_if_it_is_no_version() -> None:
+    """Public Interfaces, `compaction.strategy.header`: no earlier one takes its place."""
+    spoilt = with_headers(0, ("version", encode_version(9)), ("version", b"\0" * 7))
+
+    assert left(spoilt, record(1, "k", version=-5)) == [1]
+    assert left(record(0, "k", version=-5), spoilt._replace(offset=1)) == [0]
+
+
+@pytest.mark.parametrize("name", ["Version", " version", "version ", "versions"])
+def test_a_name_is_that_very_name(name: str) -> None:
+    """Public Interfaces, `compaction.strategy.header`: a header key that matches the setting."""
+    assert left(with_headers(0, (name, encode_version(9))), record(1, "k", version=1)) == [1]
+    assert left(with_headers(0, (name, encode_version(9))), record(1, "k")) == [1]
+
+
+def test_a_record_without_a_timestamp_loses_to_any_with_one() -> None:
+    """Public Interfaces, compaction strategies, timestamp: the highest one is kept."""
+    without, oldest = record(1, "k", timestamp_ms=-1), record(0, "k", timestamp_ms=0)
+
+    assert left(oldest, without, strategy="timestamp") == [0]
+    both = without._replace(offset=0), without
+    assert left(*both, strategy="timestamp") == [1]
+
+
+def test_a_delete_and_a_value_of_equal_version_go_by_offset() -> None:
+    """Proposed Changes: an equal version falls back to the offset, for deletes as for values."""
+    value, delete = record(0, "k", version=5), record(0, "k", None, version=5)
+
+    assert left(value, delete._replace(offset=1)) == [1]
+    assert left(delete, value._replace(offset=1)) == [1]
