@@ -135,7 +135,6 @@ def run_scenario(
                 "simulator_events": outcome.simulator_events,
                 "messages": outcome.messages_sent,
                 "messages_lost": outcome.messages_lost,
-                "bytes_down_converted": outcome.counts.bytes_down_converted,
             },
         ),
         reached=recorder.reached.names,

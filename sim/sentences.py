@@ -13,6 +13,7 @@ from sim.trace import (
     CleaningFailed,
     ConfigChanged,
     Consumed,
+    Converted,
     Copied,
     Event,
     FaultInjected,
@@ -47,6 +48,12 @@ from sim.trace import (
 
 About = Callable[[int, str | None], bool]
 """Whether the record of that key at that offset is to be named."""
+
+_REFUSED = {
+    "late_version": "its version is below that of a removed tombstone",
+    "null_value": "its null value is not flagged as a delete",
+    "client_version": "it does not know the producer's version",
+}
 
 NAMED = 4
 """A batch of more records is shown by their number and offsets."""
@@ -141,8 +148,12 @@ def _of_a_replica(event: Event) -> str | None:
             return f"{name} joins with an empty log"
         case ReplicaCrashed(_, end, _):
             return f"{name} crashes, log end {end}"
-        case AppendRefused(_, key):
-            return f"{name} refuses {key}: its version is below that of a removed tombstone"
+        case AppendRefused(_, key, reason):
+            return f"{name} refuses {key or 'a batch'}: {_REFUSED[reason]}"
+        case Converted(_, reader, _, lost):
+            gone = f"; gone are the values of the deletes at {', '.join(map(str, lost))}"
+            to = "its own log" if reader == name else reader
+            return f"{name} writes records in an older format for {to}{gone if lost else ''}"
         case CleaningFailed(_, offset):
             return f"{name} cannot read the version at {offset}: no more cleaning before a restart"
         case ReplicaRestarted(_, end, _):

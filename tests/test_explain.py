@@ -208,6 +208,22 @@ def test_of_a_long_story_the_beginning_is_left_out() -> None:
             "r1 refuses k: its version is below that of a removed tombstone",
         ),
         (
+            trace.AppendRefused("r1", "k", "null_value"),
+            "r1 refuses k: its null value is not flagged as a delete",
+        ),
+        (
+            trace.AppendRefused("r1", None, "client_version"),
+            "r1 refuses a batch: it does not know the producer's version",
+        ),
+        (
+            trace.Converted("r1", "c1", 80, ()),
+            "r1 writes records in an older format for c1",
+        ),
+        (
+            trace.Converted("r1", "r2", 80, (3,)),
+            "r1 writes records in an older format for r2; gone are the values of the deletes at 3",
+        ),
+        (
             trace.CleaningFailed("r1", 3),
             "r1 cannot read the version at 3: no more cleaning before a restart",
         ),

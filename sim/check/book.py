@@ -148,11 +148,14 @@ class Book:
         self.rules = rules
         self.zombies_count = zombies_count
         self.newest_epoch = 0
+        earlier = tuple(earlier)
         self._version = strategy_for(rules.strategy, header=rules.strategy_header).version
         self._earlier: list[tuple[Callable[[Record], Version], dict[str, Version]]] = [
             (strategy_for(one.strategy, header=one.strategy_header).version, {}) for one in earlier
         ]
         self._is_tombstone = TOMBSTONE_MARKS[rules.tombstone_mark]
+        marks = dict.fromkeys(one.tombstone_mark for one in earlier)
+        self._earlier_marks = [TOMBSTONE_MARKS[mark] for mark in marks]
         self._label = label
         self.disks: dict[str, Disk] = {}
         self.written: dict[int, Written] = {}
@@ -208,12 +211,16 @@ class Book:
         )
 
     def lost_before(self, uid: int) -> bool:
-        """A committed record beats keyed `uid` by settings that were in force earlier."""
+        """By settings in force earlier, a committed record beats keyed `uid`, or it is a delete."""
         record = self.written[uid].record
         return any(
             record.key in highest and highest[record.key] > version(record)
             for version, highest in self._earlier
-        )
+        ) or any(is_tombstone(record) for is_tombstone in self._earlier_marks)
+
+    def takes_for_tombstone(self, record: Record) -> bool:
+        """Whether the run's mark makes a keyed data record a tombstone."""
+        return self._is_tombstone(record)
 
     def excused_for_good(self, uid: int) -> bool:
         """The absence of a committed `uid` is explained by committed facts, now and for ever.

@@ -12,6 +12,7 @@ from sim.trace import (
     AppendRefused,
     Cleaned,
     Consumed,
+    Converted,
     Copied,
     Event,
     FaultInjected,
@@ -60,13 +61,13 @@ COUNTERS: tuple[str, ...] = (
 
 records: appended by leaders; committed: offsets committed; events: events of the core;
 oversized_batches: rebuilt by a cleaner to more bytes than `max.message.bytes`; stubs_kept: removed
-tombstones that all cleaners remember at the end, sends_refused: batches that a floor kept out, both
-by `late_versions`;
+tombstones that all cleaners remember at the end, by `late_versions`; sends_refused: batches that a
+leader kept out, by a floor or by their format (KIP-87);
 gaps_learned: answers by which a follower learned that nothing is left up to an offset (fix
 gap_fetch), log_ends_persisted: ends of a pass that were written down beside the records (fix
 persisted_leo): a number each;
 bytes_replicated: batches copied and snapshot chunks; bytes_down_converted: of stored batches that
-were rewritten for consumers of an older format, without zero copy (KIP-87);
+were rewritten for consumers and followers of an older format, without zero copy (KIP-87);
 bytes_retained, records_retained, empty_batches, tombstones_left: on all disks at the end, in the
 model's bytes (one batch header for each record or empty batch);
 keys: with a committed, decided record; keys_won_earlier: of those,
@@ -76,7 +77,9 @@ a reader of the leader's whole log ends on a record that the committed winner be
 """
 
 
-_LOOKED_INTO = frozenset((Appended, Copied, Consumed, Cleaned, ReplicaWiped, SnapshotChunkFetched))
+_LOOKED_INTO = frozenset(
+    (Appended, Copied, Consumed, Converted, Cleaned, ReplicaWiped, SnapshotChunkFetched)
+)
 
 
 class Tally:
@@ -93,6 +96,7 @@ class Tally:
         self._reads = 0
         self._bytes_appended = 0
         self._bytes_replicated = 0
+        self._bytes_converted = 0
 
     def count(self, events: Iterable[Event]) -> None:
         """Count some events; each has to be counted once."""
@@ -112,6 +116,8 @@ class Tally:
                 self._bytes_replicated += batch.size_bytes
         elif isinstance(event, Consumed):
             self._reads += len(event.records)
+        elif isinstance(event, Converted):
+            self._bytes_converted += event.size_bytes
         elif isinstance(event, Cleaned):
             self._removed += len(event.removals)
             self._tombstones += sum(1 for r in event.removals if r.reason == "tombstone")
@@ -147,6 +153,7 @@ class Tally:
             "reads": self._reads,
             "bytes_appended": self._bytes_appended,
             "bytes_replicated": self._bytes_replicated,
+            "bytes_down_converted": self._bytes_converted,
             "keys": len(ledger.winners),
             "keys_won_earlier": keys_won_earlier(ledger),
             "stale_reads_last": stale_keys(ledger),

@@ -8,8 +8,10 @@ from sim.check.ledger import Ledger
 from sim.log import Batch, Control
 from sim.trace import (
     Appended,
+    AppendRefused,
     Cleaned,
     ConfigChanged,
+    Converted,
     Copied,
     FaultInjected,
     IsrChanged,
@@ -45,6 +47,8 @@ REACHED: dict[str, str] = {
     "old-segments-deleted": "a replica deleted segments by retention.ms or retention.bytes",
     "follower-started-afresh": "a follower was below the leader's log start and began anew there",
     "unversioned-write-lost": "a record without version lost to an earlier one with a version",
+    "append-refused": "a leader refused what a producer sent",
+    "delete-value-dropped": "a replica stored a delete without the value it was sent with",
     "settings-changed": "new settings reached a broker or a producer during the run",
     "fault-injected": "the world did something to the cluster",
 }
@@ -77,6 +81,8 @@ class Reached:
             ReplicaWiped: lambda _: self._names.add("replica-rebuilt"),
             SnapshotInstalled: lambda _: self._names.add("snapshot-installed"),
             FaultInjected: lambda _: self._names.add("fault-injected"),
+            AppendRefused: lambda _: self._names.add("append-refused"),
+            Converted: self._converted,
             ConfigChanged: lambda _: self._names.add("settings-changed"),
             LogStartMoved: lambda _: self._names.add("old-segments-deleted"),
             LogStartedAfresh: lambda _: self._names.add("follower-started-afresh"),
@@ -140,6 +146,10 @@ class Reached:
             self._names.add("tail-removed")
             self._tail_gone.add(event.replica)
         self._tails[event.replica] = tail._replace(records=left)
+
+    def _converted(self, event: Converted) -> None:
+        if event.values_lost and event.reader in self._ledger.disks:
+            self._names.add("delete-value-dropped")
 
     def _elected(self, event: LeaderElected) -> None:
         if self._leader not in (None, event.replica):

@@ -60,16 +60,25 @@ def is_tombstone(record: Record, *, magic: int) -> bool:
     return record.flagged is True
 
 
-def check_allowed(record: Record, *, magic: int) -> None:
-    """Refuse what a producer must not send: at magic 2 a null value that is not a delete.
+def is_allowed(record: Record, *, magic: int) -> bool:
+    """Whether a producer may send it: at magic 2 a null value has to be a delete.
 
-    A reader of an older format would take it for a delete (KIP-87, Migration Plan, NOTE).
+    A reader of an older format would take it for one (KIP-87, Migration Plan, NOTE).
+
+    Raises:
+        BadInput: There is no such format.
+    """
+    _check_magic(magic)
+    return magic < MAGIC_FLAG or record.value is not None or record.flagged is True
+
+
+def check_allowed(record: Record, *, magic: int) -> None:
+    """Refuse what a producer must not send.
 
     Raises:
         BadInput: The record is not allowed, or there is no such format.
     """
-    _check_magic(magic)
-    if magic == MAGIC_FLAG and record.value is None and not record.flagged:
+    if not is_allowed(record, magic=magic):
         raise BadInput(
             f"record of key {record.key!r}: a null value without the tombstone flag, which readers "
             "before magic 2 take for a delete; allowed: a value, or the flag"

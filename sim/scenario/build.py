@@ -9,6 +9,7 @@ from sim.errors import BadInput
 from sim.replication import PRESETS, Rules
 from sim.replication.rules import check_value
 from sim.scenario.build_changes import build_changes
+from sim.scenario.build_versions import check_versions, versions_of
 from sim.scenario.build_workload import build_workload
 from sim.scenario.document import Location, Report, did_you_mean
 from sim.scenario.file import FaultLine, ReplicaSettings, ScenarioFile
@@ -59,7 +60,7 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
         workload=build_workload(file, path=path, seed=chosen_seed, report=report),
         consumers=_consumers(file, names, report),
         faults=_faults(file, names, report),
-        changes=build_changes(file, names, report),
+        changes=build_changes(file, replicas, report),
         snapshots=snapshots_of(file.broker),
         expect=file.expect,
         limits=file.limits,
@@ -129,22 +130,28 @@ _RULE_NAMES = frozenset(Rules().as_dict())
 
 def _replicas(file: ScenarioFile, report: Report) -> tuple[ReplicaSpec, ...]:
     backoff_ms = file.broker.backoff_ms or ReplicaSpec("").cleaner_backoff_ms
+    items: tuple[str | ReplicaSettings, ...]
     if isinstance(file.replicas, int):
-        names = [f"r{number}" for number in range(1, file.replicas + 1)]
-        return tuple(ReplicaSpec(name, cleaner_backoff_ms=backoff_ms) for name in names)
+        items = tuple(f"r{number}" for number in range(1, file.replicas + 1))
+    else:
+        items = file.replicas
     found: list[ReplicaSpec] = []
-    for index, item in enumerate(file.replicas):
+    for index, item in enumerate(items):
         if isinstance(item, ReplicaSettings):
             own = "cleaner_backoff_ms" in item.model_fields_set
             backoff = item.cleaner_backoff_ms if own else backoff_ms
-            spec = ReplicaSpec(item.name, item.clock_skew_ms, backoff, item.tombstone_mark)
+            versions = versions_of(item, file.broker)
+            mark = item.tombstone_mark
+            spec = ReplicaSpec(item.name, item.clock_skew_ms, backoff, mark, versions)
         else:
-            spec = ReplicaSpec(item, cleaner_backoff_ms=backoff_ms)
+            spec = ReplicaSpec(item, 0, backoff_ms, versions=versions_of(None, file.broker))
         if spec.name in ROLES:
             report(("replicas", index), f"{spec.name!r} is a role, not a name for a replica")
         if any(spec.name == other.name for other in found):
             report(("replicas", index), f"{spec.name!r} is given twice")
         found.append(spec)
+    settings = [item if isinstance(item, ReplicaSettings) else None for item in items]
+    check_versions(found, settings, file.broker, report)
     return tuple(found)
 
 

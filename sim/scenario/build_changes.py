@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sim.errors import BadInput
+from sim.log.versions import VERSION_SETTINGS
 from sim.replication.rules import RuleValue, check_value
+from sim.scenario.build_versions import check_changes, version_problem
 from sim.scenario.changes import CHANGEABLE, EVERY_REPLICA
 from sim.scenario.document import Location, Report, did_you_mean
 from sim.scenario.file import ChangeLine, ScenarioFile
-from sim.scenario.model import Change
+from sim.scenario.model import Change, Consumer, ReplicaSpec
 
 
-def build_changes(file: ScenarioFile, names: list[str], report: Report) -> tuple[Change, ...]:
+def build_changes(
+    file: ScenarioFile, replicas: Sequence[ReplicaSpec], report: Report
+) -> tuple[Change, ...]:
     """The changes in order of time; what contradicts itself goes to `report`.
 
-    `names` are the replicas there are at the start; later ones begin with the settings of the
-    first, and may be named, too.
+    `replicas` are those there are at the start; later ones begin with the settings of the first,
+    and may be named, too.
     """
+    names = [replica.name for replica in replicas]
     joined = [line.add_replica for line in file.faults if line.add_replica is not None]
-    found: list[Change] = []
+    found: list[tuple[int, Change]] = []
     for index, line in enumerate(file.changes):
         place: Location = ("changes", index)
         if line.at >= file.duration_ms:
             report((*place, "at"), f"{line.at} is not before the end, {file.duration_ms}")
-        if (line.replica is None) == (line.producer is None):
-            report(place, "a change reaches either a `replica` or a `producer`; give one of them")
+        if [line.replica, line.producer, line.consumer].count(None) != 2:
+            report(place, "a change reaches a `replica`, a `producer` or a `consumer`; give one")
         elif line.replica is not None:
-            found.append(_of_replica(line, line.replica, [*names, *joined], place, report))
+            change = _of_replica(line, line.replica, [*names, *joined], place, report)
+            found.append((index, change))
+        elif line.consumer is not None:
+            found.append((index, _of_consumer(line, line.consumer, file, place, report)))
         else:
-            found.append(_of_producer(line, place, report))
-    return tuple(sorted(found, key=lambda change: change.at_ms))
+            found.append((index, _of_producer(line, place, report)))
+    check_changes(replicas, found, report)
+    return tuple(sorted((change for _, change in found), key=lambda change: change.at_ms))
 
 
 def _of_replica(
@@ -39,6 +50,8 @@ def _of_replica(
         report((*place, "replica"), f"there is no replica {name!r}; there are {allowed}")
     if line.versions is not None:
         report((*place, "versions"), "only producers send versions; name a `producer`")
+    if line.format is not None:
+        report((*place, "format"), "only clients have one; name a `producer` or a `consumer`")
     if not line.settings:
         report(place, f"set: missing; what changes? allowed: {', '.join(CHANGEABLE)}")
     settings: list[tuple[str, RuleValue]] = []
@@ -46,6 +59,13 @@ def _of_replica(
         if rule not in CHANGEABLE:
             text = f"does not change during a run{did_you_mean(rule, CHANGEABLE)}"
             report((*place, "set", rule), f"{text}; allowed: {', '.join(CHANGEABLE)}")
+            continue
+        if rule in VERSION_SETTINGS:
+            problem = version_problem(value)
+            if problem is not None:
+                report((*place, "set", rule), problem)
+                continue
+            settings.append((rule, value))
             continue
         try:
             settings.append((rule, check_value(rule, value)))
@@ -60,7 +80,24 @@ def _of_replica(
 def _of_producer(line: ChangeLine, place: Location, report: Report) -> Change:
     if line.settings is not None:
         report((*place, "set"), "producers have no cleaner; a producer's change is `versions`")
-    if line.versions is None:
+    if line.versions is None and line.format is None:
         report(place, "versions: missing; does it send version headers from now on?")
     number = line.producer if isinstance(line.producer, int) else 0
-    return Change(line.at, producer=number, versions=line.versions is not False)
+    return Change(line.at, producer=number, versions=line.versions, format=line.format)
+
+
+def _of_consumer(
+    line: ChangeLine, name: str, file: ScenarioFile, place: Location, report: Report
+) -> Change:
+    formats: dict[str, int | None] = {}
+    if not isinstance(file.consumers, int):
+        for one in file.consumers:
+            if isinstance(one, Consumer):
+                formats[one.name] = one.format
+    if line.settings is not None or line.versions is not None:
+        report(place, "a consumer's change is `format`")
+    if line.format is None:
+        report(place, "format: missing; in which version does it fetch from now on?")
+    if formats.get(name) is None:
+        report((*place, "consumer"), f"there is no consumer {name!r} with a `format` to begin with")
+    return Change(line.at, versions=None, consumer=name, format=line.format)

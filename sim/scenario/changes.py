@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from sim.log.versions import VERSION_SETTINGS, Versions
 from sim.replication.rules import Rules
 from sim.scenario.model import Change, FaultKind, Rollout, Scenario
 
@@ -25,9 +26,11 @@ CHANGEABLE = (
     "fix",
     "map_range",
     "tombstone_removal",
+    "tombstone_mark",
     "delete_retention_ms",
+    *VERSION_SETTINGS,
 )
-"""Rules that may change while a cluster runs: those that one replica's cleaner follows alone."""
+"""What may change during a run: rules that one replica's cleaner follows alone, and versions."""
 
 
 class Promise(NamedTuple):
@@ -42,9 +45,15 @@ class Promise(NamedTuple):
     earlier: tuple[Rules, ...]
 
 
-def changed(rules: Rules, change: Change) -> Rules:
-    """The rules of a replica after a change has reached it."""
-    return replace(rules, **dict(change.settings))  # type: ignore[arg-type]
+def changed(
+    rules: Rules, versions: Versions | None, change: Change
+) -> tuple[Rules, Versions | None]:
+    """The rules and the versions of a replica after a change has reached it."""
+    settings = dict(change.settings)
+    given = {name: settings.pop(name) for name in VERSION_SETTINGS if name in settings}
+    if given and versions is not None:
+        versions = versions.with_settings(given)
+    return replace(rules, **settings), versions  # type: ignore[arg-type]
 
 
 _ORDERS = {
@@ -100,7 +109,7 @@ def promise_of(scenario: Scenario) -> Promise:
     seen = [newest]
     for change in changes_of(scenario):
         if change.replica is not None:
-            newest = changed(newest, change)
+            newest, _ = changed(newest, None, change)
             seen.append(newest)
     shortest = min(rules.delete_retention_ms for rules in seen)
     earlier = tuple(dict.fromkeys(rules for rules in seen if rules != newest))

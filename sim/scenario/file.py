@@ -23,7 +23,7 @@ from sim.scenario.model import (
     Period,
     Timers,
 )
-from sim.scenario.topic import FILE_CONFIG, BrokerSettings, TopicSettings
+from sim.scenario.topic import FILE_CONFIG, BrokerSettings, Release, TopicSettings
 from sim.scenario.workload import WorkloadShape
 
 Version = Annotated[int, Ge(-(2**63)), Lt(2**63)]
@@ -140,8 +140,14 @@ class ReplicaSettings(BaseModel):
     """Added to the time to give this replica's own clock."""
     cleaner_backoff_ms: Period | None = None
     """Pause of its cleaner in ms; null = it never cleans; default `log.cleaner.backoff.ms`."""
-    tombstone_mark: Literal["null_value", "flag"] | None = None
+    tombstone_mark: Literal["null_value", "flag", "magic"] | None = None
     """What its software takes for a tombstone when it cleans (KIP-87); default: as the rules."""
+    software: Release | None = None
+    """What it runs: the release before KIP-87, or the one with it; default `broker.software`."""
+    protocol_version: Release | None = Field(None, alias="inter.broker.protocol.version")
+    """In which version it fetches (KIP-87); default: that of `broker`, then of the software."""
+    message_format_version: Release | None = Field(None, alias="log.message.format.version")
+    """In which format it stores what producers send; default: that of `broker`, the software."""
 
 
 def _named_kind(item: Any) -> str:
@@ -217,7 +223,7 @@ class FaultLine(BaseModel):
 class ChangeLine(BaseModel):
     """One change of settings: `{at: 900, replica: r1, set: {strategy: header}}`.
 
-    Or of producers: `{at: 900, producer: 1, versions: true}`. Either a replica or a producer.
+    Or of clients: `{at: 900, producer: 1, versions: true}`, `{at: 900, consumer: c1, format: 3}`.
     """
 
     model_config = FILE_CONFIG
@@ -226,11 +232,15 @@ class ChangeLine(BaseModel):
     replica: Name | None = None
     """The broker it reaches; `all`: every broker, at that moment."""
     settings: dict[str, str | int | bool] | None = Field(None, alias="set")
-    """Rules of the cleaner with their new values."""
+    """Rules of the cleaner, or versions of the broker (KIP-87), with their new values."""
     producer: Literal["all"] | Producer | None = None
     """The producer that is rolled out anew; `all`: every one."""
     versions: bool | None = None
     """Whether the producer sends version headers from now on; at the start all do."""
+    consumer: Name | None = None
+    """The consumer that is rolled out anew."""
+    format: Literal[2, 3] | None = None
+    """The client's version from now on (KIP-87); producers begin with 2, consumers as they say."""
 
 
 class ScenarioFile(BaseModel):

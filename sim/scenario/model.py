@@ -14,6 +14,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 
+from sim.log.versions import Versions
 from sim.replication import Rules
 from sim.replication.rules import RuleValue
 from sim.scenario.snapshots import SnapshotSettings
@@ -64,13 +65,15 @@ class ReplicaSpec:
     `clock_skew_ms` is added to simulated time to give the replica's own clock;
     `cleaner_backoff_ms` is the pause between two looks at its log (`log.cleaner.backoff.ms`);
     None = it never cleans by itself. `tombstone_mark` is what its software takes for a tombstone
-    when it cleans, whatever the rules say; None = as the rules say.
+    when it cleans, whatever the rules say; None = as the rules say. `versions` are its software,
+    protocol and message format during KIP-87's upgrade; None = the scenario is not about them.
     """
 
     name: Name
     clock_skew_ms: int = 0
     cleaner_backoff_ms: Period | None = 500
-    tombstone_mark: Literal["null_value", "flag"] | None = None
+    tombstone_mark: Literal["null_value", "flag", "magic"] | None = None
+    versions: Versions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,18 +243,21 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A setting that changes during the run, when it reaches one broker or one producer.
+    """A setting that changes during the run, when it reaches one broker or one client.
 
-    `replica` and `producer` name whom it reaches, `all` and 0 everybody, None nobody of the kind.
-    `settings` are rules of the cleaner with their new values; `versions` tells whether the
-    producer sends version headers from then on.
+    `replica` and `producer` name whom it reaches, `all` and 0 everybody, None nobody of the kind;
+    `consumer` names one. `settings` are rules of the cleaner and versions of the broker with their
+    new values; `versions` tells whether the producer sends version headers from then on, None = as
+    before; `format` is the client's version from then on (KIP-87), None = as before.
     """
 
     at_ms: Milliseconds
     replica: Name | None = None
     settings: tuple[tuple[str, RuleValue], ...] = ()
     producer: Count | None = None
-    versions: bool = True
+    versions: bool | None = True
+    consumer: Name | None = None
+    format: Literal[2, 3] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,9 @@ from sim.compaction import STRATEGIES
 from sim.scenario.model import Milliseconds, Name, Period, Share, Topic
 from sim.scenario.snapshots import SnapshotSettings
 
+Release = Literal["0.10.1", "0.10.2"]
+"""The releases before and with KIP-87, as `sim.log.versions` has them."""
+
 FILE_CONFIG = ConfigDict(
     strict=True,
     frozen=True,
@@ -80,6 +83,12 @@ class BrokerSettings(BaseModel):
 
     model_config = FILE_CONFIG
 
+    software: Release | None = None
+    """What the brokers run: the release before KIP-87, or the one with it."""
+    protocol_version: Release | None = Field(None, alias="inter.broker.protocol.version")
+    """In which version followers fetch (KIP-87); default: as new as the software."""
+    message_format_version: Release | None = Field(None, alias="log.message.format.version")
+    """In which format leaders store what producers send (KIP-87); default: as the software."""
     backoff_ms: Period | None = Field(None, alias="log.cleaner.backoff.ms")
     """Pause of a cleaner that found nothing to do, in ms, for replicas without one of their own."""
     dedupe_buffer_bytes: Annotated[int, Ge(1)] | None = Field(

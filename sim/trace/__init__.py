@@ -33,6 +33,7 @@ from sim.trace.logs import (
     Appended,
     AppendRefused,
     Consumed,
+    Converted,
     Copied,
     GapLearned,
     HighWatermarkMoved,
@@ -60,6 +61,7 @@ __all__ = [
     "CleaningFailed",
     "ConfigChanged",
     "Consumed",
+    "Converted",
     "Copied",
     "Event",
     "FaultInjected",
@@ -102,6 +104,7 @@ Event = (
     | LeaderResigned
     | Appended
     | AppendRefused
+    | Converted
     | Copied
     | GapLearned
     | Pushed

@@ -15,13 +15,29 @@ class Appended(NamedTuple):
 
 
 class AppendRefused(NamedTuple):
-    """A leader refused a batch: the version of a record of `key` is below that of a removed delete.
+    """A leader refused a batch for the sake of a record of `key`; None = of all of it.
 
-    `key` is None for a record without one, which no leader refuses for that.
+    `reason`: `late_version` (below that of a removed delete), or of KIP-87 `null_value` (without
+    the flag in a format that has one) and `client_version` (of the producer, unknown to it).
     """
 
     replica: str
     key: str | None
+    reason: str = "late_version"
+
+
+class Converted(NamedTuple):
+    """A replica wrote records anew in an older format, for its own log or for a reader (KIP-87).
+
+    `reader` is a consumer, a follower, or the replica itself, which stores what a producer sent;
+    `size_bytes` is that of the stored batches which could not be sent as they are, 0 for its own
+    log; `values_lost` are the offsets of the deletes that go on without their value.
+    """
+
+    replica: str
+    reader: str
+    size_bytes: int
+    values_lost: tuple[int, ...]
 
 
 class Copied(NamedTuple):

@@ -9,6 +9,7 @@ from sim.scenario.model import Change
 from sim.trace import ConfigChanged
 
 if TYPE_CHECKING:
+    from sim.world.consumers import Consumers
     from sim.world.context import World
     from sim.world.producers import Producers
 
@@ -20,10 +21,11 @@ class Changing:
     compacted before stays as it is.
     """
 
-    def __init__(self, world: World, producers: Producers) -> None:
+    def __init__(self, world: World, producers: Producers, consumers: Consumers) -> None:
         """They start with `start`."""
         self._world = world
         self._producers = producers
+        self._consumers = consumers
 
     def start(self) -> None:
         """Make the changes at 0 now, and wait for the times of the others."""
@@ -39,9 +41,19 @@ class Changing:
             settings = tuple((name, str(value)) for name, value in change.settings)
             for node in world.nodes.values():
                 if change.replica in (EVERY_REPLICA, node.name):
-                    node.rules = changed(node.rules, change)
+                    node.configure(changed(*node.settings, change))
                     world.tell([ConfigChanged(node.name, settings)])
         if change.producer is not None:
-            value = "true" if change.versions else "false"
-            for name in self._producers.roll_out(change.producer, versions=change.versions):
-                world.tell([ConfigChanged(name, (("versions", value),))])
+            names = self._producers.roll_out(change)
+            self._tell(names, change)
+        if change.consumer is not None and change.format is not None:
+            self._consumers.roll_out(change.consumer, change.format)
+            self._tell([change.consumer], change)
+
+    def _tell(self, names: list[str], change: Change) -> None:
+        settings = []
+        if change.versions is not None and change.consumer is None:
+            settings.append(("versions", "true" if change.versions else "false"))
+        if change.format is not None:
+            settings.append(("format", str(change.format)))
+        self._world.tell([ConfigChanged(name, tuple(settings)) for name in names])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from sim.errors import BadInput
 from sim.scenario.model import Scenario
@@ -61,8 +60,7 @@ def _run(world: World) -> str | None:
 
     def add_replica(name: str) -> Node:
         node = Node(world, world.spec_for(name))
-        first = next(iter(world.nodes.values()))
-        node.rules = replace(first.rules, tombstone_mark=node.rules.tombstone_mark)
+        node.configure(next(iter(world.nodes.values())).settings)
         world.add(node)
         node.housekeeper.start(0, 1)
         world.elections.added(node)
@@ -70,7 +68,7 @@ def _run(world: World) -> str | None:
 
     producers, consumers = Producers(world), Consumers(world)
     faults = Faults(world, add_replica)
-    Changing(world, producers).start()
+    Changing(world, producers, consumers).start()
     producers.start()
     consumers.start()
     faults.start()

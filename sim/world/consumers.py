@@ -16,6 +16,7 @@ from sim.replication.reading import Position, as_read, fetch, readable_end
 from sim.replication.reading_goal import ReadingGoal
 from sim.scenario.model import Consumer as ConsumerSpec
 from sim.trace import Consumed, Understood
+from sim.world.converting import conversion, speaks
 
 if TYPE_CHECKING:
     from sim.world.context import World
@@ -23,9 +24,24 @@ if TYPE_CHECKING:
 
 
 class Consumer:
-    """One consumer and its position."""
+    """One consumer and its position.
 
-    __slots__ = ("_committed", "_done", "_goal", "_leader", "_place", "_spec", "_world")
+    Attributes:
+        name: What it is called.
+        client: Its fetch version (KIP-87); None = the scenario is not about it.
+    """
+
+    __slots__ = (
+        "_committed",
+        "_done",
+        "_goal",
+        "_leader",
+        "_place",
+        "_spec",
+        "_world",
+        "client",
+        "name",
+    )
 
     def __init__(self, world: World, spec: ConsumerSpec) -> None:
         """A consumer at the very beginning."""
@@ -36,6 +52,8 @@ class Consumer:
         self._place = Position()
         self._goal: ReadingGoal | None = None
         self._done = False
+        self.name = spec.name
+        self.client: int | None = spec.format
 
     @property
     def position(self) -> int:
@@ -80,7 +98,12 @@ class Consumer:
         return node
 
     def read(self, node: Node, max_batches: int | None) -> bool:
-        """Read once; True when there was something."""
+        """Read once; True when there was something.
+
+        A replica that does not know the consumer's version gives it nothing.
+        """
+        if not speaks(node, self.client):
+            return False
         world, spec = self._world, self._spec
         fetched = fetch(
             self._place,
@@ -93,10 +116,10 @@ class Consumer:
         if end == start:
             return False
         records: Sequence[Record] = [record for batch in batches for record in batch.records]
-        if spec.format is not None:
+        if self.client is not None:
             flags = node.rules.tombstone_mark != "null_value"
-            served = serve(batches, understood=2 if flags else 1, client=spec.format)
-            world.counts.bytes_down_converted += served.converted_bytes
+            served = serve(batches, understood=2 if flags else 1, client=self.client)
+            world.tell(conversion(node.name, spec.name, served))
             records = [record for batch in served.batches for record in batch.records]
         given = as_read(records, rules=world.rules)
         if given and given[0].offset < start:
@@ -105,8 +128,9 @@ class Consumer:
             self._goal.note(given)
         now_ms = world.clock.now_ms
         world.tell([Consumed(node.name, spec.name, start, end, given, now_ms, self._committed)])
-        if spec.format is not None:
-            world.tell([understood(spec, node.name, given)])
+        if self.client is not None:
+            by_flag = self.client == 3 and spec.deletes_by == "flag"
+            world.tell([understood(spec.name, node.name, given, by_flag=by_flag)])
         return True
 
     def _towards_the_end(self, node: Node, max_batches: int | None) -> bool:
@@ -139,14 +163,18 @@ class Consumer:
                 self._finish(node, self._goal)
 
 
-def understood(spec: ConsumerSpec, replica: str, given: Sequence[Record]) -> Understood:
-    """What a consumer takes the keyed records for that `replica` gave it."""
-    asks_flag = spec.format == 3 and spec.deletes_by == "flag"
-    is_delete = TOMBSTONE_MARKS["magic" if asks_flag else "null_value"]
+def understood(
+    consumer: str, replica: str, given: Sequence[Record], *, by_flag: bool
+) -> Understood:
+    """What a consumer takes the keyed records for that `replica` gave it.
+
+    `by_flag`: it asks `isTombstone`, which is the flag in magic 2, the null value before.
+    """
+    is_delete = TOMBSTONE_MARKS["magic" if by_flag else "null_value"]
     keyed = [record for record in given if record.key is not None]
     return Understood(
         replica,
-        spec.name,
+        consumer,
         tuple(record for record in keyed if not is_delete(record)),
         tuple(record for record in keyed if is_delete(record)),
     )
@@ -163,6 +191,12 @@ class Consumers:
         """Begin to poll."""
         for index, consumer in enumerate(self._all):
             consumer.start(index)
+
+    def roll_out(self, name: str, client: int) -> None:
+        """A consumer fetches in another version from now on (KIP-87)."""
+        for consumer in self._all:
+            if consumer.name == name:
+                consumer.client = client
 
     def read_to_the_end(self, leader: Node) -> None:
         """Let every one of them read all there is."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from random import Random
 from typing import TYPE_CHECKING, Protocol
@@ -29,15 +29,12 @@ class Counts:
         sends_given_up: Batches whose producer ran out of retries (they may be in the log), or that
             were never sent before the end.
         repeats_recognised: Retries of idempotent producers that were not appended again.
-        bytes_down_converted: Stored bytes of batches that could not be sent to a consumer as they
-            are (KIP-87).
     """
 
     faults: int = 0
     sends_acknowledged: int = 0
     sends_given_up: int = 0
     repeats_recognised: int = 0
-    bytes_down_converted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,5 +185,4 @@ class World:
 
     def spec_for(self, name: str) -> ReplicaSpec:
         """The settings of a replica that is added later: those of the first one, without skew."""
-        first = self.scenario.replicas[0]
-        return ReplicaSpec(name, 0, first.cleaner_backoff_ms, first.tombstone_mark)
+        return replace(self.scenario.replicas[0], name=name, clock_skew_ms=0)

@@ -13,6 +13,8 @@ from sim.replication.messages import (
 )
 from sim.replication.retention import take_log_start
 from sim.replication.snapshot_fetch import receive_snapshot_chunk, snapshot_request
+from sim.trace import Event
+from sim.world.converting import as_fetched
 
 if TYPE_CHECKING:
     from sim.world.node import Node
@@ -156,8 +158,7 @@ class Fetcher:
             self._receive_stale(number, response)
             return
         world = node.world
-        events = receive_fetch(replica, response, rules=node.rules, now_ms=node.now_ms)
-        world.tell(events)
+        events = self._take(response)
         if response.answer is Answer.RECORDS:
             node.heard_ms = world.clock.now_ms
             if world.retention is not None:
@@ -179,7 +180,19 @@ class Fetcher:
         if node.rules.response_fencing or number < self._first or not node.replica.up:
             return
         node.sees(response.epoch)
-        node.world.tell(receive_fetch(node.replica, response, rules=node.rules, now_ms=node.now_ms))
+        self._take(response)
+
+    def _take(self, response: FetchResponse) -> list[Event]:
+        """Do what an answer says; its events."""
+        node = self._node
+        world = node.world
+        if response.batches and node.versions is not None:
+            batches, told = as_fetched(world.nodes[response.leader], node, response.batches)
+            response = response._replace(batches=batches)
+            world.tell(told)
+        events = receive_fetch(node.replica, response, rules=node.rules, now_ms=node.now_ms)
+        world.tell(events)
+        return events
 
     def receive_chunk(self, number: int, response: FetchSnapshotResponse) -> None:
         """A chunk of a snapshot arrived, or the reason why there is none."""

@@ -9,6 +9,7 @@ from sim.log import Batch
 from sim.replication.leader import answer_fetch, append
 from sim.replication.messages import Answer, FetchRequest, FetchResponse
 from sim.trace import AppendRefused, Event, HighWatermarkMoved
+from sim.world.converting import follower_is_understood
 
 if TYPE_CHECKING:
     from sim.world.node import Node
@@ -232,6 +233,7 @@ class Desk:
             log.high_watermark < known
             or world.rules.lag_guard != "none"
             or not follower.fetcher.waits_for(fetch.number)
+            or not follower_is_understood(self._node, follower)
             or not world.network.is_sound(self._node.name, follower.name)
         ):
             return False

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sim.log.versions import OLD, Versions
+from sim.replication import Rules
 from sim.replication.elections import become_leader
 from sim.replication.leader import answer_fetch
 from sim.replication.messages import FetchRequest, FetchSnapshotRequest
@@ -12,9 +14,13 @@ from sim.replication.snapshot_fetch import answer_fetch_snapshot
 from sim.scenario.model import ReplicaSpec
 from sim.trace import LeaderResigned
 from sim.world.context import World
+from sim.world.converting import follower_is_understood
 from sim.world.fetching import Fetcher
 from sim.world.housekeeping import Housekeeper
 from sim.world.leading import Desk
+
+Settings = tuple[Rules, Versions | None]
+"""What may change while a replica runs."""
 
 
 class Node:
@@ -26,6 +32,7 @@ class Node:
         name: What it is called.
         rules: What it goes by: the cluster's, but for what its own software takes for a tombstone,
             and for settings that have changed since the start.
+        versions: Its software, protocol and message format (KIP-87); None = not told of.
         replica: Its state; up or down, its disk is here.
         incarnation: Which of its lives this is; what an earlier one was sent may be dropped.
         desk: What it does as a leader; None while it does not lead.
@@ -35,6 +42,7 @@ class Node:
     """
 
     __slots__ = (
+        "_settings",
         "desk",
         "fetcher",
         "heard_ms",
@@ -44,6 +52,7 @@ class Node:
         "replica",
         "rules",
         "spec",
+        "versions",
         "world",
     )
 
@@ -53,7 +62,9 @@ class Node:
         self.spec = spec
         self.name = spec.name
         mark = spec.tombstone_mark
-        self.rules = world.rules if mark is None else replace(world.rules, tombstone_mark=mark)
+        rules = world.rules if mark is None else replace(world.rules, tombstone_mark=mark)
+        self._settings = self.rules = rules
+        self.configure((rules, spec.versions))
         self.replica = Replica(spec.name, world.log_config)
         self.incarnation = 1
         self.desk: Desk | None = None
@@ -65,6 +76,18 @@ class Node:
     def now_ms(self) -> int:
         """The replica's own clock in ms."""
         return self.world.clock.now_ms + self.spec.clock_skew_ms
+
+    @property
+    def settings(self) -> Settings:
+        """What it is set to, whatever its software can do of it."""
+        return self._settings, self.versions
+
+    def configure(self, settings: Settings) -> None:
+        """Go by other settings; software that does not know the flag cleans by the null value."""
+        self._settings, self.versions = settings
+        old = self.versions is not None and self.versions.software == OLD
+        rules = self._settings
+        self.rules = replace(rules, tombstone_mark="null_value") if old else rules
 
     def lead(self, epoch: int, *, isr: tuple[str, ...], voters: tuple[str, ...]) -> Desk:
         """Become the leader of `epoch`."""
@@ -140,9 +163,12 @@ class Node:
     ) -> None:
         """Answer a fetch, at once or when there is something to say.
 
-        One from an earlier life of the follower is dropped (KIP-903).
+        One from an earlier life of the follower is dropped (KIP-903), and so is one in a version
+        that the replica does not know.
         """
         if not self.replica.up or follower.incarnation != incarnation:
+            return
+        if not follower_is_understood(self, follower):
             return
         if self.desk is not None:
             self.desk.fetch(follower, number, request)

@@ -8,32 +8,20 @@ retry is appended again. Producers ask for acks=all: the answer comes when the b
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from sim.compaction.strategies import encode_version
-from sim.log import Control, Record, control_batch, data_batch
-from sim.scenario.model import EndTransaction, Send, Workload
+from sim.log import Control, control_batch, data_batch
+from sim.scenario.model import EndTransaction, Workload
+from sim.trace import AppendRefused
+from sim.world.converting import as_stored, speaks
+from sim.world.sending import Line, records_of
 
 if TYPE_CHECKING:
     from sim.world.context import World
     from sim.world.node import Node
 
-Headers = tuple[tuple[str, bytes], ...]
-"""Name and value of each header of a record."""
-
 MAX_BATCH_RECORDS = 16
 """Most records that wait together for the answer to an earlier batch and go as one."""
-
-
-class Line(NamedTuple):
-    """Decisions that become one batch: records of one producer, or the end of a transaction.
-
-    `headers` are those of each record beside its version; empty = no record has any.
-    """
-
-    sends: tuple[Send, ...]
-    end: EndTransaction | None = None
-    headers: tuple[Headers, ...] = ()
 
 
 class Flight:
@@ -68,6 +56,7 @@ class Producer:
         idempotent: Whether leaders recognise its retries.
         patient: Whether it tries again for ever.
         versions: Whether what it decides from now on has version headers.
+        client: Its produce version (KIP-87), where brokers have versions.
     """
 
     __slots__ = (
@@ -80,6 +69,7 @@ class Producer:
         "_settings",
         "_watching",
         "_world",
+        "client",
         "idempotent",
         "number",
         "patient",
@@ -96,6 +86,7 @@ class Producer:
         self.idempotent = idempotent
         self.patient = patient
         self.versions = True
+        self.client = 2
         self._link = world.network.client(f"producer {number}")
         self._queue: deque[Line] = deque()
         self._flights: list[Flight] = []
@@ -220,10 +211,15 @@ class Producer:
                 self._pump()
 
     def _arrive(self, node: Node, flight: Flight, tries: int) -> None:
-        """At a replica: append if it leads, refuse if it does not, be silent if it is down."""
+        """At a replica: append if it leads, refuse if it does not, be silent if it is down.
+
+        A leader that does not know the version of the request closes the connection.
+        """
         if not node.replica.up:
             return
-        if node.desk is None:
+        if node.desk is not None and not speaks(node, self.client):
+            self._world.tell([AppendRefused(node.name, None, "client_version")])
+        elif node.desk is None:
             self._world.clock.after(self._link.latency_ms(), self._refused, flight, tries)
         elif flight.line.end is not None:
             self._append_marker(node, flight, flight.line.end)
@@ -246,26 +242,13 @@ class Producer:
             self._world.counts.repeats_recognised += 1
             desk.when_committed(repeated.last_offset, acknowledge)
             return
-        world = self._world
-        header, offset = world.rules.strategy_header, node.replica.log.log_end_offset
-        marked = world.rules.tombstone_mark != "null_value"
-        sends, more = flight.line.sends, flight.line.headers
-        versions: list[Headers] = [
-            () if send.version is None else ((header, encode_version(send.version)),)
-            for send in sends
-        ]
-        records = tuple(
-            Record(
-                offset + index,
-                send.key,
-                send.value,
-                send.timestamp_ms,
-                versions[index] + more[index] if more else versions[index],
-                marked and send.value is None if send.flag is None else send.flag,
-                world.take_uid(),
-            )
-            for index, send in enumerate(sends)
-        )
+        world, sends = self._world, flight.line.sends
+        sent = records_of(world, flight.line, offset=node.replica.log.log_end_offset)
+        records, told = as_stored(node, sent, client=self.client)
+        world.tell(told)
+        if not records:
+            world.clock.after(self._link.latency_ms(), self._give_up, flight)
+            return
         leadership = node.replica.leadership
         assert leadership is not None
         batch = data_batch(

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sim.changelog.reader import read_changes
-from sim.scenario.model import Send, TraceSource
-from sim.world.producer import Line, Producer
+from sim.scenario.model import Change, Send, TraceSource
+from sim.world.producer import Producer
+from sim.world.sending import Line
 
 if TYPE_CHECKING:
     from sim.world.context import World
@@ -40,12 +41,15 @@ class Producers:
         self._trace: Iterator[Line] | None = None
         self._tracer: Producer | None = None
 
-    def roll_out(self, number: int, *, versions: bool) -> list[str]:
-        """Producer `number` (0 = all) sends version headers from now on, or none; their names."""
-        reached = [n for n in self._producers if number in (0, n)]
-        for one in reached:
-            self._producers[one].versions = versions
-        return [f"producer {one}" for one in reached]
+    def roll_out(self, change: Change) -> list[str]:
+        """A producer (0 = all) sends otherwise from now on; the names of those it reaches."""
+        reached = [n for n in self._producers if change.producer in (0, n)]
+        for producer in (self._producers[number] for number in reached):
+            if change.versions is not None:
+                producer.versions = change.versions
+            if change.format is not None:
+                producer.client = change.format
+        return [f"producer {number}" for number in reached]
 
     def start(self) -> None:
         """Begin to decide."""

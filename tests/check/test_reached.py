@@ -13,8 +13,10 @@ from sim.scenario.generate import generate
 from sim.scenario.mix import Mix
 from sim.trace import (
     Appended,
+    AppendRefused,
     Cleaned,
     ConfigChanged,
+    Converted,
     Copied,
     Event,
     FaultInjected,
@@ -177,8 +179,28 @@ def test_a_claim_is_made_exactly_when_an_event_shows_it(mix: str, rules: Rules) 
             assert (name in run.reached) == any(holds(event) for _, event in events), (seed, name)
 
 
+def test_a_refused_batch_is_noted() -> None:
+    assert reached_by([*two_records_at_the_end(), AppendRefused("r1", "k", "null_value")]) == {
+        "append-refused"
+    }
+
+
+@pytest.mark.parametrize(
+    ("reader", "lost", "dropped"),
+    [("r1", (1,), True), ("r1", (), False), ("c1", (1,), False)],
+)
+def test_a_delete_loses_its_value_for_good_only_on_a_replica(
+    reader: str, lost: tuple[int, ...], dropped: bool
+) -> None:
+    events = [*two_records_at_the_end(), Converted("r1", reader, 80, lost)]
+
+    assert reached_by(events) == ({"delete-value-dropped"} if dropped else set())
+
+
 RARE = {
+    "append-refused",
     "batch-oversized",
+    "delete-value-dropped",
     "follower-started-afresh",
     "old-segments-deleted",
     "settings-changed",

@@ -53,11 +53,11 @@ def test_changes_are_made_in_the_order_of_their_times(tmp_path: Path) -> None:
     [
         (
             "{at: 5, set: {fix: none}}",
-            "changes[0]: a change reaches either a `replica` or a `producer`; give one of them",
+            "changes[0]: a change reaches a `replica`, a `producer` or a `consumer`; give one",
         ),
         (
             "{at: 5, replica: r1, producer: 1, versions: true}",
-            "changes[0]: a change reaches either a `replica` or a `producer`; give one of them",
+            "changes[0]: a change reaches a `replica`, a `producer` or a `consumer`; give one",
         ),
         (
             "{at: 5, replica: r9, set: {fix: none}}",

@@ -134,7 +134,7 @@ def test_a_replica_may_have_software_of_its_own(load: Load) -> None:
     assert complaints(load, "replicas:\n  - {name: b, tombstone_mark: nul_value}\n") == [
         (
             'x.yaml:3: replicas[0].tombstone_mark: unknown value "nul_value" '
-            "(did you mean 'null_value'?); allowed: null_value, flag"
+            "(did you mean 'null_value'?); allowed: null_value, flag, magic"
         )
     ]
 
