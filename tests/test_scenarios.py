@@ -59,6 +59,31 @@ TWINS = (
         {"changes.2.at_ms"},
     ),
     (
+        "bootstrap/timed_cleaned_while_copied",
+        "bootstrap/timed_cleaned_while_copied_coordinated",
+        {"rules.tombstone_removal"},
+    ),
+    (
+        "bootstrap/timed_two_sources",
+        "bootstrap/timed_two_sources_coordinated",
+        {"rules.tombstone_removal"},
+    ),
+    (
+        "bootstrap/timed_epoch_cache_rebuilt",
+        "bootstrap/timed_epoch_cache_copied",
+        {"rules.epoch_cache"},
+    ),
+    (
+        "bootstrap/timed_abort_markers_as_one_key",
+        "bootstrap/timed_abort_markers_have_no_key",
+        {"rules.marker_lookup"},
+    ),
+    (
+        "bootstrap/timed_copy_without_end",
+        "bootstrap/timed_copy_with_an_end",
+        {"rules.fix"},
+    ),
+    (
         "readers/timed_aborted_data_read",
         "readers/timed_aborted_data_kept_back",
         {"rules.tombstone_removal"},

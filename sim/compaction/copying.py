@@ -55,6 +55,7 @@ class _Copier:
         )
         transactional = any(segment.transactional for segment in self.covered)
         self.watch = TransactionWatch() if transactional else None
+        self.last_abort = self._last_abort() if plan.last_abort_only else -1
         self.last_modified_ms: int | None = None
 
     def run(self) -> Cleaning:
@@ -150,7 +151,7 @@ class _Copier:
                 self.result.messages_read += len(records)
             return self._rebuild(batch, self._drop_all(batch, "marker"))
         self.result.messages_read += len(records)
-        if plan.markers_by_key and self._evicted(batch):
+        if self._evicted(batch):
             return self._rebuild(batch, self._drop_all(batch, "superseded"))
         if discardable and not legacy and batch.delete_horizon_ms is None:
             return self._stamped(batch, records)
@@ -165,13 +166,35 @@ class _Copier:
         return horizon is not None and plan.now_ms >= horizon
 
     def _evicted(self, batch: Batch) -> bool:
-        """A user record with the marker's own key beat it, as it could before KAFKA-14055."""
+        """Another record counts as a newer one of the marker's key.
+
+        A user record with its very bytes, as before KAFKA-14055, or the last ABORT marker, whoever
+        wrote it; then the index forgets the transaction, too.
+        """
         offset = batch.base_offset
+        if batch.control is Control.ABORT and offset < self.last_abort:
+            self.result.evicted_markers[offset] = self.last_abort
+            if self.watch is not None:
+                self.watch.kept = [e for e in self.watch.kept if e.last_offset != offset]
+            return True
+        if not self.plan.markers_by_key:
+            return False
         winner = self.winners.get(MARKER_KEYS.get(batch.control or Control.COMMIT, ""))
         if winner is None or not offset < winner.offset or offset > self.latest_offset:
             return False
         self.result.evicted_markers[offset] = winner.offset
         return True
+
+    def _last_abort(self) -> int:
+        """Offset of the last ABORT marker within the pass; -1 without one."""
+        upper_bound = self.plan.upper_bound
+        offsets = [
+            batch.base_offset
+            for segment in self.covered
+            for batch in segment.batches
+            if batch.control is Control.ABORT and batch.records and batch.last_offset < upper_bound
+        ]
+        return max(offsets, default=-1)
 
     def _copy_aborted(self, batch: Batch) -> Batch:
         """Data of an aborted transaction goes at once, whatever its key and beyond the map, too."""

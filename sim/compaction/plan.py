@@ -44,6 +44,7 @@ class CleaningPass:
         stamp_beyond_map: True = a tombstone gets its horizon on sight, also beyond the map's reach.
         markers_like_tombstones: True = with `last_modified` markers go by their segment's time.
         markers_by_key: True = markers are looked up in the map by their key's bytes (KAFKA-14055).
+        last_abort_only: True = of all ABORT markers the last one stays (Redpanda PR 16295).
         group_empty_segments: True = an empty segment joins its neighbour whatever the range of
             offsets (KAFKA-12889).
         legacy_horizon_ms: The pass-wide horizon of `last_modified`, in ms; None = none.
@@ -76,6 +77,7 @@ class CleaningPass:
     stamp_beyond_map: bool = True
     markers_like_tombstones: bool = False
     markers_by_key: bool = False
+    last_abort_only: bool = False
     group_empty_segments: bool = True
     legacy_horizon_ms: int | None = None
     legacy_last_modified: tuple[tuple[int, int, int], ...] | None = None
@@ -95,7 +97,8 @@ class Cleaning:
         protected_offset: The record that the fix keeps whatever it is; None = none below the bound.
         removed: Reason -> the records that went for it, in offset order.
         winners: The offset map of the pass: key -> the record that beat the superseded ones.
-        evicted_markers: Offset of a marker -> offset of the user record whose key has its bytes.
+        evicted_markers: Offset of a marker -> offset of the user record whose key has its bytes, or
+            of the last ABORT marker.
         emptied: Last offsets of batches whose header was kept without records.
         dropped: Last offsets of batches that were already empty and are gone now.
         horizons: (base offset, delete horizon in ms) of the batches that got one in this pass.

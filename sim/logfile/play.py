@@ -164,6 +164,7 @@ def _plan(
         stamp_beyond_map=values.horizon_stamp == "on_sight",
         markers_like_tombstones=values.marker_removal == "as_tombstones",
         markers_by_key=values.marker_lookup == "by_key",
+        last_abort_only=values.marker_lookup == "last_abort",
         group_empty_segments=values.empty_segments == "joined",
         legacy_horizon_ms=_legacy_horizon_ms(log, step, values.delete_retention_ms),
         last_cleaning=last_cleaning,

@@ -8,6 +8,7 @@ from sim.compaction import (
     TOMBSTONE_REMOVALS,
     Cleaning,
     CleaningPass,
+    Strategy,
     UnreadableVersion,
     clean,
     strategy_for,
@@ -68,9 +69,7 @@ def clean_replica(
     log = replica.log
     limit = replica.removal_bound if rules.tombstone_removal == "coordinated" else removal_limit
     plan = CleaningPass(
-        strategy=strategy_for(
-            rules.strategy, header=rules.strategy_header, header_form=rules.header_form
-        ),
+        strategy=_strategy(rules),
         fix=FIXES[rules.fix],
         removal=TOMBSTONE_REMOVALS[rules.tombstone_removal],
         is_tombstone=TOMBSTONE_MARKS[rules.tombstone_mark],
@@ -88,6 +87,7 @@ def clean_replica(
         stamp_beyond_map=rules.horizon_stamp == "on_sight",
         markers_like_tombstones=rules.marker_removal == "as_tombstones",
         markers_by_key=rules.marker_lookup == "by_key",
+        last_abort_only=rules.marker_lookup == "last_abort",
         group_empty_segments=rules.empty_segments == "joined",
         legacy_horizon_ms=legacy_horizon_ms,
         legacy_last_modified=legacy_last_modified,
@@ -101,6 +101,10 @@ def clean_replica(
     except UnreadableVersion as failure:
         replica.uncleanable = True
         return [CleaningFailed(replica.name, failure.offset)]
+
+
+def _strategy(rules: Rules) -> Strategy:
+    return strategy_for(rules.strategy, header=rules.strategy_header, header_form=rules.header_form)
 
 
 def _swap(replica: Replica, plan: CleaningPass, *, rules: Rules) -> Cleaned:

@@ -91,6 +91,12 @@ DELETE_RULES = (
                 "Cleaner.cleanInto before KAFKA-14055",
                 "transactions/txn_10_user_key_evicts_a_marker.yaml",
             ),
+            Value(
+                "last_abort",
+                "all ABORT markers are of one key, and the last one stays",
+                "Redpanda before PR 16295; crabka before PR 528",
+                "bootstrap/boot_01_abort_markers_as_one_key.yaml",
+            ),
         ),
     ),
     RuleSpec(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.log import Log
 from sim.replication.late_versions import raise_floor
 from sim.replication.messages import Answer, FetchRequest, FetchResponse
 from sim.replication.replica import Replica, SnapshotDownload, truncate, wipe
@@ -11,11 +12,18 @@ from sim.replication.snapshot_fetch import drop_download
 from sim.trace import Copied, Event, GapLearned, HighWatermarkMoved, Pushed
 
 
-def fetch_request(follower: Replica, *, max_batches: int | None = None) -> FetchRequest:
+def fetch_request(
+    follower: Replica, *, max_batches: int | None = None, max_bytes: int | None = None
+) -> FetchRequest:
     """The next fetch of a follower: its log end offset and its newest epoch."""
     log = follower.log
     return FetchRequest(
-        follower.name, follower.epoch, log.log_end_offset, log.epochs.latest, max_batches
+        follower.name,
+        follower.epoch,
+        log.log_end_offset,
+        log.epochs.latest,
+        max_batches,
+        max_bytes,
     )
 
 
@@ -50,7 +58,7 @@ def receive_fetch(
         return _rebuild(follower)
     if response.answer is Answer.OUT_OF_RANGE:
         return start_afresh(follower, response.log_start_offset)
-    return _start_download(follower, response)
+    return _start_download(follower, response, rules=rules)
 
 
 def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: int) -> list[Event]:
@@ -59,6 +67,7 @@ def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: i
     log = follower.log
     if response.batches:
         for batch in response.batches:
+            _learn_epochs(log, response, batch.base_offset)
             log.append(batch, now_ms=now_ms)
         events.append(
             Copied(
@@ -75,6 +84,7 @@ def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: i
         for epoch, start_offset in response.gap_epochs:
             log.epochs.assign(epoch, start_offset)
         events.append(GapLearned(follower.name, response.leader, start, response.gap_end))
+    _learn_epochs(log, response, log.log_end_offset)
     if rules.lag_guard == "reset_propagated":
         follower.removed_tombstone_end = max(
             follower.removed_tombstone_end, response.removed_tombstone_end
@@ -88,6 +98,13 @@ def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: i
     return events
 
 
+def _learn_epochs(log: Log, response: FetchResponse, up_to: int) -> None:
+    """Take over the leader's epochs that start at or below `up_to`; batches may be left of none."""
+    for epoch, start_offset in response.epochs:
+        if epoch > log.epochs.latest and start_offset <= up_to:
+            log.epochs.assign(epoch, start_offset)
+
+
 def _rebuild(follower: Replica) -> list[Event]:
     """Start over from an empty log; unlike a new disk, the replica keeps the epoch it has seen."""
     epoch = follower.epoch
@@ -96,10 +113,18 @@ def _rebuild(follower: Replica) -> list[Event]:
     return events
 
 
-def _start_download(follower: Replica, response: FetchResponse) -> list[Event]:
-    """Turn to FetchSnapshot; progress with the same snapshot in the same epoch is kept."""
+def _start_download(follower: Replica, response: FetchResponse, *, rules: Rules) -> list[Event]:
+    """Turn to FetchSnapshot; progress with the same snapshot in the same epoch is kept.
+
+    A snapshot that the follower has already is of use only where its log ends with it.
+    """
     id_, download = response.snapshot, follower.download
-    if id_ is None or (id_ in follower.snapshots and id_.end_offset == follower.log.log_end_offset):
+    if id_ is None:
+        return []
+    log_end_offset = follower.log.log_end_offset
+    if id_ in follower.snapshots and (
+        id_.end_offset == log_end_offset or rules.held_snapshot == "ignored"
+    ):
         return []
     if download is not None:
         if download.id == id_ and download.leader_epoch == response.epoch:

@@ -110,22 +110,35 @@ def answer_fetch(
     reads_end = not batches and rules.follower_position == "read_end" and not says_gap
     believed = log.log_end_offset if reads_end else offset
     events = record_position(leader, request.follower, believed, rules=rules)
-    if request.max_batches is not None:
-        batches = batches[: request.max_batches]
     response = FetchResponse(
         Answer.RECORDS,
         leader.name,
         epoch,
         offset,
-        tuple(batches),
+        tuple(_at_most(batches, request)),
         log.high_watermark,
         None,
         None,
         leader.removed_tombstone_end,
         start,
         version_floor=leader.version_floor,
+        epochs=tuple(log.epochs.entries) if rules.epoch_cache == "copied" else (),
     )
     return (_with_gap(response, leader) if says_gap else response), events
+
+
+def _at_most(batches: list[Batch], request: FetchRequest) -> list[Batch]:
+    """As many batches as the follower asked for; the first one whatever its size (KIP-74)."""
+    if request.max_batches is not None:
+        batches = batches[: request.max_batches]
+    if request.max_bytes is None:
+        return batches
+    size = 0
+    for index, batch in enumerate(batches):
+        size += batch.size_bytes
+        if size > request.max_bytes:
+            return batches[: max(1, index)]
+    return batches
 
 
 def _with_gap(response: FetchResponse, leader: Replica) -> FetchResponse:

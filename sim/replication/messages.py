@@ -19,6 +19,8 @@ class FetchRequest(NamedTuple):
         offset: Its log end offset; acknowledges everything below.
         last_epoch: Newest epoch of its log; -1 when its epoch cache is empty.
         max_batches: Most batches to return; None = all.
+        max_bytes: Most bytes to return, the first batch whatever its size
+            (`replica.fetch.max.bytes`); None = all.
     """
 
     follower: str
@@ -26,6 +28,7 @@ class FetchRequest(NamedTuple):
     offset: int
     last_epoch: int
     max_batches: int | None = None
+    max_bytes: int | None = None
 
 
 class Answer(StrEnum):
@@ -56,6 +59,7 @@ class FetchResponse(NamedTuple):
         version_floor: The leader's, for `late_versions: floor`.
         gap_end: With `RECORDS` and no batches: nothing survives below it (exclusive); 0 = unsaid.
         gap_epochs: The leader's epochs that start in the gap.
+        epochs: The leader's epochs, for `epoch_cache: copied`.
         log_start_offset: With `RECORDS` and `OUT_OF_RANGE`: the leader's.
     """
 
@@ -72,6 +76,7 @@ class FetchResponse(NamedTuple):
     gap_end: int = 0
     gap_epochs: tuple[EpochEntry, ...] = ()
     version_floor: tuple[int, ...] | None = None
+    epochs: tuple[EpochEntry, ...] = ()
 
 
 class SnapshotError(StrEnum):

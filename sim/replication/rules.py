@@ -12,6 +12,7 @@ from difflib import get_close_matches
 
 from sim.errors import BadInput
 from sim.replication.cleaning_rules import CLEANING_RULES
+from sim.replication.copying_rules import COPYING_RULES
 from sim.replication.delete_rules import DELETE_RULES
 from sim.replication.election_rules import ELECTION_RULES
 from sim.replication.protocol_rules import PROTOCOL_RULES
@@ -75,6 +76,8 @@ class Rules:
     high_watermark_cut: str = "clamped"
     consumer_validation: str = "none"
     aborted_list: str = "index"
+    epoch_cache: str = "rebuilt"
+    held_snapshot: str = "fetched"
 
     def with_values(self, values: Mapping[str, object], *, where: str = "rules") -> Rules:
         """These rules with some values changed.
@@ -102,6 +105,7 @@ _DECLARED = (
     *ELECTION_RULES,
     *SNAPSHOT_RULES,
     *READING_RULES,
+    *COPYING_RULES,
 )
 
 RULES: dict[str, RuleSpec] = {

@@ -40,7 +40,8 @@ class Topic:
     timestamp is farther from the leader's clock is refused; None = none is.
     `max_message_bytes`: a batch that cleaning makes larger is counted; None = no limit.
     `deletes`: `cleanup.policy` is `compact,delete`, and segments older than `retention_ms` or
-    beyond `retention_bytes` go; None = no bound.
+    beyond `retention_bytes` go; None = no bound. `replica_fetch_max_bytes`: most bytes a follower
+    copies at once; None = all there is.
     """
 
     segment_bytes: Annotated[int, Ge(1)] = 2048
@@ -56,6 +57,7 @@ class Topic:
     deletes: bool = False
     retention_ms: Milliseconds | None = None
     retention_bytes: Annotated[int, Ge(0)] | None = None
+    replica_fetch_max_bytes: Annotated[int, Ge(1)] | None = None
 
 
 @dataclass(frozen=True, slots=True)

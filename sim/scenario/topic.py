@@ -103,6 +103,10 @@ class BrokerSettings(BaseModel):
     """Most bytes of a snapshot in one answer (KIP-630, KIP-1219); default: 8 MiB."""
     producer_expiration_ms: Period | None = Field(None, alias="producer.id.expiration.ms")
     """A producer that is silent for so many ms is forgotten, and its last batch may go."""
+    replica_fetch_max_bytes: Annotated[int, Ge(1)] | None = Field(
+        None, alias="replica.fetch.max.bytes"
+    )
+    """Most bytes a follower copies at once, its first batch whatever its size."""
     compaction_strategy: StrategyName | None = Field(None, alias="log.cleaner.compaction.strategy")
     compaction_strategy_header: Name | None = Field(
         None, alias="log.cleaner.compaction.strategy.header"
@@ -131,6 +135,7 @@ _AS_TOPIC = (
     "min_cleanable_dirty_ratio",
     "min_compaction_lag_ms",
     "producer_expiration_ms",
+    "replica_fetch_max_bytes",
     "retention_bytes",
     "retention_ms",
     "segment_bytes",

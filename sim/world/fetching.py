@@ -104,7 +104,11 @@ class Fetcher:
             chunk = snapshot_request(replica, max_bytes=world.scenario.snapshots.chunk_bytes)
             send(node.name, leader, target.answer_chunk, node, number, chunk)
         else:
-            request = fetch_request(replica, max_batches=1 if self.slow_ms else None)
+            request = fetch_request(
+                replica,
+                max_batches=1 if self.slow_ms else None,
+                max_bytes=world.scenario.topic.replica_fetch_max_bytes,
+            )
             self.acknowledged = request.offset
             send(node.name, leader, target.answer_fetch, node, node.incarnation, number, request)
 

@@ -250,3 +250,25 @@ def test_an_evicted_abort_marker_makes_later_data_of_its_producer_look_aborted()
     later = segment(batch(record(10, "c"), pid=8), marker(11, 8, commit=True))
     second = clean([*first.segments, later], plan(markers_by_key=True))
     assert [(r.offset, r.reason) for r in second.removals] == [(10, "aborted")]
+
+
+def test_of_all_abort_markers_the_last_one_stays_and_the_index_forgets_the_others() -> None:
+    log = indexed(
+        segment(
+            batch(record(0, "a"), pid=1),
+            marker(1, 1, commit=False),
+            batch(record(2, "b"), pid=2),
+            marker(3, 2, commit=False),
+            batch(record(4, "c"), pid=3),
+            marker(5, 3, commit=True),
+            batch(record(6, "d")),
+        )
+    )
+
+    as_one = clean(log, plan(last_abort_only=True))
+    each_its_own = clean(log, plan())
+
+    assert offsets_of(as_one.segments) == [3, 4, 5, 6]
+    assert [entry.last_offset for entry in aborted_of(as_one.segments)] == [3]
+    assert as_one.evicted_markers == {1: 3}
+    assert offsets_of(each_its_own.segments) == [1, 3, 4, 5, 6]

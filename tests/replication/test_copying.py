@@ -1,0 +1,95 @@
+"""What comes along with a copy: pieces of a size, epochs, a snapshot that is there already."""
+
+from dataclasses import replace
+
+import pytest
+
+from sim.log.epochs import EpochEntry
+from sim.replication import Replica
+from sim.replication.follower import fetch_request, receive_fetch
+from sim.replication.leader import answer_fetch
+from sim.replication.messages import Answer
+from sim.replication.replica import Snapshot, SnapshotId
+from sim.replication.snapshots import delete_prefix, take_snapshot
+from tests.replication.replicas import RULES, bases, batch, elect, fetch, leading
+
+COPIED = replace(RULES, epoch_cache="copied")
+SIZE = batch(0).size_bytes
+
+
+@pytest.mark.parametrize(
+    ("max_bytes", "copied"),
+    [(None, 3), (1, 1), (SIZE, 1), (2 * SIZE - 1, 1), (2 * SIZE, 2), (100 * SIZE, 3)],
+)
+def test_a_follower_copies_so_many_bytes_at_once_and_one_batch_at_least(
+    max_bytes: int | None, copied: int
+) -> None:
+    source, fetcher = leading(records=3), Replica("r2")
+    request = fetch_request(fetcher, max_bytes=max_bytes)
+
+    response, _ = answer_fetch(source, request, rules=RULES)
+
+    assert len(response.batches) == copied
+
+
+def cleaned_epochs() -> Replica:
+    """A leader of epochs 1 (offset 0), 2 (offset 1, cleaned away) and 3 (offsets 2 and 3)."""
+    source = leading(records=1)
+    elect(source, epoch=3)
+    source.log.append(batch(2, epoch=3), now_ms=0)
+    source.log.append(batch(3, epoch=3), now_ms=0)
+    source.log.epochs.entries = [EpochEntry(1, 0), EpochEntry(2, 1), EpochEntry(3, 2)]
+    return source
+
+
+def test_a_copy_learns_of_the_epochs_whose_batches_are_left() -> None:
+    source, fetcher = cleaned_epochs(), Replica("r2")
+    fetch(source, fetcher)
+
+    assert fetcher.log.epochs.entries == [EpochEntry(1, 0), EpochEntry(3, 2)]
+
+
+@pytest.mark.parametrize("most", [1, 2, None])
+def test_a_leader_hands_on_epochs_without_batches(most: int | None) -> None:
+    source, fetcher = cleaned_epochs(), Replica("r2")
+    while bases(fetcher) != bases(source):
+        assert fetch(source, fetcher, most=most, rules=COPIED) is Answer.RECORDS
+        assert all(e.start_offset <= fetcher.log.log_end_offset for e in fetcher.log.epochs.entries)
+
+    assert fetcher.log.epochs.entries == source.log.epochs.entries
+
+
+def test_an_epoch_in_which_nothing_was_written_yet_is_handed_on_at_the_log_end() -> None:
+    source, fetcher = leading(records=1), Replica("r2")
+    elect(source, epoch=2)
+    fetch(source, fetcher, rules=COPIED)
+
+    assert fetcher.log.epochs.latest == 2
+
+
+def behind_its_snapshot() -> tuple[Replica, Replica]:
+    """A leader whose log starts at 2, and a follower with its snapshot and one record."""
+    source, fetcher = leading(records=3), Replica("r2")
+    take_snapshot(source, 2, rules=RULES)
+    delete_prefix(source, 2)
+    fetcher.log.append(batch(0), now_ms=0)
+    id_ = SnapshotId(2, 1)
+    fetcher.snapshots[id_] = Snapshot(id_, source.snapshots[id_].records)
+    return source, fetcher
+
+
+def test_a_snapshot_one_has_is_fetched_again_when_the_log_ends_below_it() -> None:
+    source, fetcher = behind_its_snapshot()
+
+    assert fetch(source, fetcher) is Answer.SNAPSHOT
+    assert fetcher.download is not None
+
+
+def test_or_it_is_ignored_and_offered_for_ever() -> None:
+    source, fetcher = behind_its_snapshot()
+    rules = replace(RULES, held_snapshot="ignored")
+
+    for _ in range(3):
+        response, _ = answer_fetch(source, fetch_request(fetcher), rules=rules)
+        assert receive_fetch(fetcher, response, rules=rules, now_ms=0) == []
+        assert (response.answer, fetcher.download) == (Answer.SNAPSHOT, None)
