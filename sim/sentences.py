@@ -42,6 +42,7 @@ from sim.trace import (
     SnapshotInstalled,
     SnapshotOffered,
     SnapshotTaken,
+    StateLoaded,
     Truncated,
     Understood,
 )
@@ -189,6 +190,9 @@ def _of_a_snapshot(event: Event) -> str | None:
 def _of_a_log_start(event: Event) -> str | None:
     name = event.replica
     match event:
+        case StateLoaded(_, end, records, more, took_ms):
+            source = f"{records} records of a snapshot and {more} of its log"
+            return f"{name} has loaded its state below {end} in {took_ms} ms from {source}"
         case PrefixDeleted(_, start, _):
             return f"{name} starts its log at {start}"
         case LogStartMoved(_, start, _, cause):

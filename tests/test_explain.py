@@ -202,6 +202,10 @@ def test_of_a_long_story_the_beginning_is_left_out() -> None:
             "r3 empties its log, which ended at 3, for snapshot (7, 1)",
         ),
         (trace.SnapshotInstalled("r3", 7, 1, (), 2, 2, False), "r3 installs snapshot (7, 1)"),
+        (
+            trace.StateLoaded("r3", 9, 4, 2, 6),
+            "r3 has loaded its state below 9 in 6 ms from 4 records of a snapshot and 2 of its log",
+        ),
         (trace.PrefixDeleted("r1", 7, 9), "r1 starts its log at 7"),
         (
             trace.AppendRefused("r1", "k"),

@@ -34,6 +34,19 @@ MOMENTS_OF_THE_ROLLBACK = {f"changes.{number}.at_ms" for number in range(3)}
 
 TWINS = (
     (
+        "snapshots/timed_deleted_under_the_reader",
+        "snapshots/timed_kept_for_the_reader",
+        {"snapshots.retention_bytes"},
+    ),
+    ("snapshots/timed_prefix_at_once", "snapshots/timed_prefix_waits", {"rules.prefix_gate"}),
+    (
+        "snapshots/timed_prefix_waits",
+        "snapshots/timed_prefix_waits_too_short",
+        {"rules.start_offset_lag_ms"},
+    ),
+    ("snapshots/timed_away_cleaned_by_key", "snapshots/timed_away_snapshots", {"rules.cleanup"}),
+    ("snapshots/timed_away_both", "snapshots/timed_away_snapshots", {"rules.cleanup"}),
+    (
         "upgrade/timed_02_late_write_before_the_strategy",
         "upgrade/timed_03_strategy_before_the_producers",
         ORDER_OF_THE_ROLLOUT,

@@ -139,6 +139,7 @@ class FetchSnapshotResponse(NamedTuple):
         error: Why there is nothing; None = here it is.
         end: Position behind the chunk (exclusive).
         in_bytes: Whether positions count bytes; else they count entries.
+        timestamp_ms: Timestamp of the last batch that the snapshot stands for, from its header.
     """
 
     leader: str
@@ -150,3 +151,4 @@ class FetchSnapshotResponse(NamedTuple):
     error: SnapshotError | None = None
     end: int = 0
     in_bytes: bool = False
+    timestamp_ms: int = -1

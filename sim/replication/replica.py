@@ -25,10 +25,15 @@ class SnapshotId(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """The winning record of each key below the end offset, sorted by key; tombstones are gone."""
+    """The winning record of each key below the end offset, sorted by key; tombstones are gone.
+
+    `timestamp_ms` is that of the last batch below the end offset, which its header says; -1 when
+    there is none (Snapshots.lastContainedLogTimestamp).
+    """
 
     id: SnapshotId
     records: tuple[Record, ...]
+    timestamp_ms: int = -1
 
 
 @dataclass(slots=True)

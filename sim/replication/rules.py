@@ -27,7 +27,7 @@ __all__ = ["RULES", "RuleSpec", "RuleValue", "Rules", "check_value", "hint", "li
 class Rules:
     """One value for every rule; the defaults are those of a Raft log with Kafka's cleaner.
 
-    `delete_retention_ms` is in ms; `min_isr` counts replicas, the leader included.
+    What ends in `_ms` is in ms; `min_isr` counts replicas, the leader included.
     `strategy_header` names the header that the `header` strategy reads.
     """
 
@@ -65,6 +65,8 @@ class Rules:
     snapshot_install: str = "atomic"
     snapshot_offer: str = "below_start"
     snapshot_placement: str = "beside"
+    prefix_gate: str = "local"
+    start_offset_lag_ms: int = 604_800_000
     response_fencing: bool = True
     epoch_storage: str = "disk"
     vote_storage: str = "disk"

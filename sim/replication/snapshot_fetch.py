@@ -87,7 +87,7 @@ def _chunk(
     leader: str, epoch: int, snapshot: Snapshot, request: FetchSnapshotRequest
 ) -> FetchSnapshotResponse | None:
     """What lies at the position of the request; None when nothing does."""
-    id_, records = snapshot
+    id_, records, timestamp_ms = snapshot
     position = request.position
     in_bytes = request.max_bytes is not None
     size = file_bytes(records) if in_bytes else len(records)
@@ -96,7 +96,9 @@ def _chunk(
     limit = request.max_bytes if in_bytes else request.max_entries
     end = size if limit is None else min(size, position + limit)
     held = records_within(records, position, end) if in_bytes else records[position:end]
-    return FetchSnapshotResponse(leader, epoch, id_, position, size, held, None, end, in_bytes)
+    return FetchSnapshotResponse(
+        leader, epoch, id_, position, size, held, None, end, in_bytes, timestamp_ms
+    )
 
 
 def receive_snapshot_chunk(
@@ -143,7 +145,8 @@ def receive_snapshot_chunk(
         )
     )
     if download.position >= response.size:
-        events += _install(follower, Snapshot(download.id, tuple(download.received)), rules=rules)
+        whole = Snapshot(download.id, tuple(download.received), response.timestamp_ms)
+        events += _install(follower, whole, rules=rules)
     return events
 
 

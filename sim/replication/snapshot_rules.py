@@ -65,5 +65,35 @@ SNAPSHOT_RULES: tuple[RuleSpec, ...] = (
             ),
         ),
     ),
+    RuleSpec(
+        "prefix_gate",
+        "when a replica may delete what a snapshot covers",
+        (
+            Value(
+                "local",
+                "when it likes, whatever the others have",
+                "KafkaMetadataLog.maybeClean",
+                "snapshots/snap_28_prefix_goes_at_once.yaml",
+            ),
+            Value(
+                "all_live",
+                "once the logs of all live replicas reach the end of the snapshot",
+                "KIP-630, draft: all live replicas have the offset",
+                "snapshots/snap_30_prefix_waits_for_ever.yaml",
+            ),
+            Value(
+                "all_live_or_timeout",
+                "the same, but it waits no longer than start_offset_lag_ms",
+                "KIP-630, draft: metadata.start.offset.lag.time.max.ms",
+                "snapshots/snap_29_prefix_waits_no_longer_than_agreed.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
+        "start_offset_lag_ms",
+        "all_live_or_timeout: ms from a snapshot's last record to the end of the wait for replicas",
+        source="metadata.start.offset.lag.time.max.ms, in drafts of KIP-630",
+        minimum=0,
+    ),
 )
 """In no particular order: `Rules` has the order."""

@@ -14,13 +14,9 @@ from sim.scenario.build_workload import build_workload
 from sim.scenario.document import Location, Report, did_you_mean
 from sim.scenario.file import FaultLine, ReplicaSettings, ScenarioFile
 from sim.scenario.model import Consumer, Fault, FaultKind, Network, ReplicaSpec, Scenario
-from sim.scenario.topic import (
-    conflicts,
-    nameless_header,
-    settings_as_rules,
-    snapshots_of,
-    topic_of,
-)
+from sim.scenario.snapshot_fields import snapshots_of
+from sim.scenario.snapshots import SnapshotSettings
+from sim.scenario.topic import conflicts, nameless_header, settings_as_rules, topic_of
 
 ROLES = ("leader", "follower")
 _MOMENTS = frozenset(
@@ -61,7 +57,7 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
         consumers=_consumers(file, names, report),
         faults=_faults(file, names, report),
         changes=build_changes(file, replicas, report),
-        snapshots=snapshots_of(file.broker),
+        snapshots=_snapshots(file, report),
         expect=file.expect,
         limits=file.limits,
     )
@@ -126,6 +122,17 @@ def _rules(file: ScenarioFile, replicas: int, report: Report) -> Rules:
 
 
 _RULE_NAMES = frozenset(Rules().as_dict())
+
+
+def _snapshots(file: ScenarioFile, report: Report) -> SnapshotSettings:
+    """Settings of snapshots; a policy that is given and takes none contradicts them."""
+    policy = file.topic.cleanup_policy
+    found = snapshots_of(file.broker, policy=policy)
+    takes = found.record_bytes is not None or found.interval_ms is not None
+    if takes and "cleanup_policy" in file.topic.model_fields_set and "snapshot" not in policy:
+        text = f"{policy} takes no snapshots, but broker says when; allowed: snapshot, or both"
+        report(("topic", "cleanup.policy"), text)
+    return found
 
 
 def _replicas(file: ScenarioFile, report: Report) -> tuple[ReplicaSpec, ...]:

@@ -23,7 +23,8 @@ from sim.scenario.model import (
     Period,
     Timers,
 )
-from sim.scenario.topic import FILE_CONFIG, BrokerSettings, Release, TopicSettings
+from sim.scenario.snapshot_fields import FILE_CONFIG
+from sim.scenario.topic import BrokerSettings, Release, TopicSettings
 from sim.scenario.workload import WorkloadShape
 
 Version = Annotated[int, Ge(-(2**63)), Lt(2**63)]

@@ -214,7 +214,14 @@ def _snapshots(mix: Mix, rng: Random) -> SnapshotSettings:
     """Chunks so small that leaders change in the middle of a transfer, and records are cut."""
     if mix.snapshots <= 0:
         return SnapshotSettings()
-    return SnapshotSettings(chunk_bytes=log_between(rng, (40, 1_000)))
+    random = rng.random
+    return SnapshotSettings(
+        chunk_bytes=log_between(rng, (40, 1_000)),
+        record_bytes=log_between(rng, (150, 4_000)) if random() < 0.5 else None,
+        interval_ms=log_between(rng, (200, 4_000)) if random() < 0.3 else None,
+        retention_bytes=log_between(rng, (300, 8_000)) if random() < 0.4 else None,
+        retention_ms=log_between(rng, (200, 4_000)) if random() < 0.3 else None,
+    )
 
 
 def _consumers(mix: Mix, names: list[str], rng: Random) -> tuple[Consumer, ...]:

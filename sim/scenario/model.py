@@ -106,6 +106,8 @@ class Timers:
     or unanswered fetch. `election_timeout_ms`: no word from a leader for so long starts an
     election (range, drawn per replica). `snapshot_interval_ms`: None = no snapshots.
     `coordination_interval_ms`: how often the leader collects and hands out removal bounds.
+    `snapshot_cleaning_ms`: how often replicas look for old snapshots; `load_us_per_record`: a state
+    machine that is loaded takes so many microseconds for each record.
     """
 
     replica_lag_max_ms: Period = 600
@@ -114,6 +116,8 @@ class Timers:
     election_timeout_ms: tuple[Period, Period] = (300, 600)
     snapshot_interval_ms: Period | None = None
     coordination_interval_ms: Period = 500
+    snapshot_cleaning_ms: Period = 1_000
+    load_us_per_record: Count = 0
 
 
 class Send(NamedTuple):

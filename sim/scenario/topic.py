@@ -6,23 +6,14 @@ from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from annotated_types import Ge
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 
 from sim.compaction import STRATEGIES
 from sim.scenario.model import Milliseconds, Name, Period, Share, Topic
-from sim.scenario.snapshots import SnapshotSettings
+from sim.scenario.snapshot_fields import FILE_CONFIG, SnapshotFields
 
 Release = Literal["0.10.1", "0.10.2"]
 """The releases before and with KIP-87, as `sim.log.versions` has them."""
-
-FILE_CONFIG = ConfigDict(
-    strict=True,
-    frozen=True,
-    extra="forbid",
-    use_attribute_docstrings=True,
-    allow_inf_nan=False,
-)
-"""How every part of a scenario file is validated."""
 
 
 def _known_strategy(name: str) -> str:
@@ -44,10 +35,15 @@ class TopicSettings(BaseModel):
 
     model_config = FILE_CONFIG
 
-    cleanup_policy: Literal["compact", "compact,delete", "delete,compact"] = Field(
-        "compact", alias="cleanup.policy"
-    )
-    """Topics are compacted; with `delete` old segments go, too."""
+    cleanup_policy: Literal[
+        "compact",
+        "compact,delete",
+        "delete,compact",
+        "snapshot",
+        "compact,snapshot",
+        "snapshot,compact",
+    ] = Field("compact", alias="cleanup.policy")
+    """Topics are compacted; with `delete` old segments go, too; `snapshot` is that of KIP-630."""
     retention_ms: Milliseconds | None = Field(None, alias="retention.ms")
     """With `delete`: a closed segment goes when its newest record is older than this, in ms."""
     retention_bytes: Annotated[int, Ge(0)] | None = Field(None, alias="retention.bytes")
@@ -78,10 +74,8 @@ class TopicSettings(BaseModel):
     """A segment is closed by the first append so many ms after its first record."""
 
 
-class BrokerSettings(BaseModel):
+class BrokerSettings(SnapshotFields):
     """A scenario file's `broker`: defaults for what `topic` does not say."""
-
-    model_config = FILE_CONFIG
 
     software: Release | None = None
     """What the brokers run: the release before KIP-87, or the one with it."""
@@ -97,10 +91,6 @@ class BrokerSettings(BaseModel):
     """Memory of a cleaner's offset map in bytes: 24 a key, 32 where it keeps versions (KIP-280)."""
     dedupe_load_factor: Share | None = Field(None, alias="log.cleaner.io.buffer.load.factor")
     """Share of the offset map's memory that is used."""
-    fetch_snapshot_bytes: Annotated[int, Ge(1)] | None = Field(
-        None, alias="controller.quorum.fetch.snapshot.max.bytes"
-    )
-    """Most bytes of a snapshot in one answer (KIP-630, KIP-1219); default: 8 MiB."""
     producer_expiration_ms: Period | None = Field(None, alias="producer.id.expiration.ms")
     """A producer that is silent for so many ms is forgotten, and its last batch may go."""
     replica_fetch_max_bytes: Annotated[int, Ge(1)] | None = Field(
@@ -124,6 +114,7 @@ _AS_RULES = {
     "compaction_strategy_header": "strategy_header",
     "delete_retention_ms": "delete_retention_ms",
     "min_insync_replicas": "min_isr",
+    "start_offset_lag_ms": "start_offset_lag_ms",
 }
 """Settings that are rules, too: field of the settings -> name of the rule."""
 
@@ -147,12 +138,16 @@ _AS_TOPIC = (
 def settings_as_rules(settings: TopicSettings | BrokerSettings) -> dict[str, str | int]:
     """The rules that the settings give, by name of the rule."""
     found = {rule: getattr(settings, name, None) for name, rule in _AS_RULES.items()}
+    policy = getattr(settings, "cleanup_policy", "compact")
+    if "snapshot" in policy:
+        found["cleanup"] = "compact_and_snapshot" if "compact" in policy else "snapshot"
     return {rule: value for rule, value in found.items() if value is not None}
 
 
 def setting_of_rule(rule: str) -> str:
     """Kafka's name of the topic setting that says the same as `rule`."""
-    name = next(name for name, other in _AS_RULES.items() if other == rule)
+    names = {rule: name for name, rule in _AS_RULES.items()} | {"cleanup": "cleanup_policy"}
+    name = names[rule]
     return TopicSettings.model_fields[name].alias or name
 
 
@@ -168,12 +163,6 @@ def topic_of(topic: TopicSettings, broker: BrokerSettings) -> Topic:
                 values[name] = getattr(settings, name)
                 break
     return Topic(**values, deletes="delete" in topic.cleanup_policy)
-
-
-def snapshots_of(broker: BrokerSettings) -> SnapshotSettings:
-    """How the broker takes, keeps and fetches snapshots; what it does not say is Kafka's."""
-    given = {"chunk_bytes": broker.fetch_snapshot_bytes}
-    return SnapshotSettings(**{name: value for name, value in given.items() if value is not None})
 
 
 def conflicts(rules: Mapping[str, object], topic: TopicSettings) -> list[tuple[str, str]]:

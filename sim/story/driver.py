@@ -266,7 +266,12 @@ class _Teller:
     def _delete_prefix(self, step: Step) -> None:
         replica = self.replicas[step["replica"]]
         if replica.up and self.rules.cleanup != "compact":
-            self._emit(snapshots.delete_prefix(replica, step["to"]))
+            to = step["to"]
+            live_ends = [r.log.log_end_offset for r in self.replicas.values() if r.up]
+            if snapshots.may_delete_prefix(
+                replica, to, live_ends=live_ends, rules=self.rules, now_ms=self.now_ms
+            ):
+                self._emit(snapshots.delete_prefix(replica, to))
 
     # Time and faults.
 

@@ -29,6 +29,7 @@ STORY_DEFAULTS = Rules(
     leader_restart="resumes",
     delete_retention_ms=100,
     tombstone_mark="explicit",
+    start_offset_lag_ms=100,
 )
 """What a story's rules start from."""
 

@@ -51,6 +51,7 @@ from sim.trace.snapshots import (
     SnapshotInstalled,
     SnapshotOffered,
     SnapshotTaken,
+    StateLoaded,
 )
 
 __all__ = [
@@ -90,6 +91,7 @@ __all__ = [
     "SnapshotInstalled",
     "SnapshotOffered",
     "SnapshotTaken",
+    "StateLoaded",
     "TombstoneProbed",
     "Truncated",
     "Understood",
@@ -124,6 +126,7 @@ Event = (
     | SnapshotChunkFetched
     | SnapshotFetchDropped
     | LogEmptied
+    | StateLoaded
     | SnapshotInstalled
     | RemovalBoundMoved
     | Consumed

@@ -94,3 +94,17 @@ class SnapshotInstalled(NamedTuple):
     log_end_offset: int
     high_watermark: int
     leading: bool
+
+
+class StateLoaded(NamedTuple):
+    """The state machine of a replica was loaded, after a restart or an installed snapshot.
+
+    It read `snapshot_records` of a snapshot and `log_records` of the log below `end_offset`
+    (exclusive), which took `took_ms`.
+    """
+
+    replica: str
+    end_offset: int
+    snapshot_records: int
+    log_records: int
+    took_ms: int

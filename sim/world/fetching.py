@@ -13,7 +13,7 @@ from sim.replication.messages import (
 )
 from sim.replication.retention import take_log_start
 from sim.replication.snapshot_fetch import receive_snapshot_chunk, snapshot_request
-from sim.trace import Event
+from sim.trace import Event, SnapshotInstalled
 from sim.world.converting import as_fetched
 
 if TYPE_CHECKING:
@@ -165,6 +165,8 @@ class Fetcher:
         events = self._take(response)
         if response.answer is Answer.RECORDS:
             node.heard_ms = world.clock.now_ms
+            if events and node.snapshotter.watches:
+                node.snapshotter.committed()
             if world.retention is not None:
                 world.tell(take_log_start(replica, response.log_start_offset))
         else:
@@ -207,6 +209,8 @@ class Fetcher:
             node.heard_ms = node.world.clock.now_ms
         events = receive_snapshot_chunk(node.replica, response, rules=node.rules)
         node.world.tell(events)
+        if events and events[-1].__class__ is SnapshotInstalled:
+            node.loader.begin()
         if events:
             self.ask()
         else:

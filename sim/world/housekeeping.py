@@ -1,4 +1,4 @@
-"""What every replica does for itself: clean on its own clock, take snapshots, drop prefixes."""
+"""What every replica does for itself: clean on its own clock, and drop what is too old."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from sim.compaction.eligibility import (
 )
 from sim.replication.cleaning import clean_replica, stable_offset
 from sim.replication.retention import delete_old_segments
-from sim.replication.snapshots import delete_prefix, take_snapshot
 from sim.trace import Cleaned, CleanerLooked, Event
 
 if TYPE_CHECKING:
@@ -49,9 +48,7 @@ class Housekeeper:
         if spec.cleaner_backoff_ms is not None and cleanup != "snapshot":
             first_ms = max(1, spec.cleaner_backoff_ms * (index + 1) // of)
             world.clock.after(first_ms, self._look)
-        interval_ms = world.scenario.timers.snapshot_interval_ms
-        if interval_ms is not None and cleanup != "compact":
-            world.clock.after(max(1, interval_ms * (index + 1) // of), self._snapshot)
+        self._node.snapshotter.start(index, of)
 
     def _look(self) -> None:
         """The cleaner wakes, looks at the log, cleans it if it is due, and sleeps again."""
@@ -177,32 +174,3 @@ class Housekeeper:
         dirty = replica.first_dirty_offset
         clean = [segment for segment in replica.log.segments if segment.base_offset < dirty]
         return clean[-1].last_modified_ms - rules.delete_retention_ms if clean else None
-
-    def _snapshot(self) -> None:
-        """Take a snapshot at the own high watermark; drop what an older one covers.
-
-        No snapshot ends within a transaction: its end is the last stable offset (KIP-868).
-
-        The previous snapshot is where the log starts then, so at least one always remains and a
-        follower that reads it has time (KafkaMetadataLog.maybeClean).
-        """
-        node = self._node
-        world = node.world
-        interval_ms = world.scenario.timers.snapshot_interval_ms
-        assert interval_ms is not None
-        world.clock.after(max(1, interval_ms), self._snapshot)
-        replica = node.replica
-        if not replica.up:
-            return
-        previous = replica.latest_snapshot()
-        end_offset = min(replica.log.high_watermark, stable_offset(replica, rules=node.rules))
-        in_log = node.rules.snapshot_placement == "in_log" and node.desk is not None
-        uid = world.take_uid() if in_log else 0
-        taken = take_snapshot(replica, end_offset, rules=node.rules, now_ms=node.now_ms, uid=uid)
-        if node.desk is not None and taken:
-            node.desk.react(taken)
-            node.desk.wake()
-        else:
-            world.tell(taken)
-        if taken and previous is not None:
-            world.tell(delete_prefix(replica, previous.id.end_offset))

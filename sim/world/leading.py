@@ -103,6 +103,8 @@ class Desk:
             return
         committed = node.replica.log.high_watermark
         world.committed = max(world.committed, committed)
+        if node.snapshotter.watches:
+            node.snapshotter.committed()
         if self._acknowledgements:
             waiting = self._acknowledgements
             self._acknowledgements = [entry for entry in waiting if entry[0] >= committed]

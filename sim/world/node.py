@@ -18,6 +18,8 @@ from sim.world.converting import follower_is_understood
 from sim.world.fetching import Fetcher
 from sim.world.housekeeping import Housekeeper
 from sim.world.leading import Desk
+from sim.world.loading import Loader
+from sim.world.snapshotting import Snapshotter
 
 Settings = tuple[Rules, Versions | None]
 """What may change while a replica runs."""
@@ -37,7 +39,9 @@ class Node:
         incarnation: Which of its lives this is; what an earlier one was sent may be dropped.
         desk: What it does as a leader; None while it does not lead.
         fetcher: What it does as a follower.
-        housekeeper: Its cleaner and its snapshots.
+        housekeeper: Its cleaner.
+        snapshotter: Its snapshots.
+        loader: The loading of its state machine.
         heard_ms: When it last heard from a leader, or let somebody else become one.
     """
 
@@ -48,9 +52,11 @@ class Node:
         "heard_ms",
         "housekeeper",
         "incarnation",
+        "loader",
         "name",
         "replica",
         "rules",
+        "snapshotter",
         "spec",
         "versions",
         "world",
@@ -70,6 +76,8 @@ class Node:
         self.desk: Desk | None = None
         self.fetcher = Fetcher(self)
         self.housekeeper = Housekeeper(self)
+        self.snapshotter = Snapshotter(self)
+        self.loader = Loader(self)
         self.heard_ms = 0
 
     @property
@@ -133,6 +141,7 @@ class Node:
         if self.world.rules.commit == "majority" and self.rules.leader_restart == "resumes":
             self.desk = None
         self.resign()
+        self.loader.stop()
         self.fetcher.interrupt()
         self.incarnation += 1
         for node in self.world.nodes.values():
@@ -145,6 +154,7 @@ class Node:
         self.heard_ms = self.world.clock.now_ms
         self.world.tell(come_back(self.replica, rules=self.rules))
         self.fetcher.acknowledged = self.replica.log.log_end_offset
+        self.loader.begin()
 
     def wipe(self) -> None:
         """Lose the disk; the replica is up after."""

@@ -211,11 +211,11 @@ class Producer:
                 self._pump()
 
     def _arrive(self, node: Node, flight: Flight, tries: int) -> None:
-        """At a replica: append if it leads, refuse if it does not, be silent if it is down.
+        """At a replica: append if it leads, refuse if it does not, be silent if it is not there.
 
         A leader that does not know the version of the request closes the connection.
         """
-        if not node.replica.up:
+        if not node.replica.up or node.loader.loading:
             return
         if node.desk is not None and not speaks(node, self.client):
             self._world.tell([AppendRefused(node.name, None, "client_version")])

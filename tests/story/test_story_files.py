@@ -159,6 +159,11 @@ def test_a_rule_said_to_be_without_effect_has_none(rule: str) -> None:
 def test_numbers_in_rules_make_a_difference() -> None:
     longer = by_id()["kip534_01_horizon_of_the_batch"]
     alone = by_id()["isr_03_leader_alone_in_sync"]
+    waits = by_id()["snap_29_prefix_waits_no_longer_than_agreed"]
 
-    for story, change in ((longer, {"delete_retention_ms": 101}), (alone, {"min_isr": 2})):
+    for story, change in (
+        (longer, {"delete_retention_ms": 101}),
+        (alone, {"min_isr": 2}),
+        (waits, {"start_offset_lag_ms": 101}),
+    ):
         assert outcome(replace(story, rules=story.rules.with_values(change))) != outcome(story)

@@ -1,0 +1,117 @@
+"""Which old snapshots go, with how much of the log, and when the prefix may go at all."""
+
+import pytest
+
+from sim.log import Record, data_batch
+from sim.replication import Replica, Rules, snapshots
+from sim.replication.snapshot_layout import file_bytes
+from sim.replication.snapshots import SnapshotRetention, delete_old_snapshots, may_delete_prefix
+from sim.trace import PrefixDeleted, SnapshotDeleted
+from tests.replication.replicas import RULES, elect
+
+ENDS = (2, 4, 6)
+
+
+def replica(*, committed: int = 6) -> Replica:
+    """Six records, one every 100 ms, and a snapshot after every second one."""
+    found = Replica("r1")
+    elect(found, epoch=1)
+    for offset in range(6):
+        one = Record(offset, f"k{offset}", "v", 100 * offset, (), uid=offset + 1)
+        found.log.append(data_batch((one,), epoch=1), now_ms=0)
+    for end in ENDS:
+        snapshots.take_snapshot(found, end, rules=RULES)
+    found.log.high_watermark = committed
+    return found
+
+
+def kept(
+    found: Replica, retention: SnapshotRetention, *, now_ms: int = 0, gate: int = 99
+) -> tuple[int, ...]:
+    """The ends of the snapshots that stay; the log must start at the first of them, or at 0."""
+    before, had = found.log.log_start_offset, [id_.end_offset for id_ in found.snapshots]
+    events = delete_old_snapshots(found, retention, now_ms=now_ms, may_delete=lambda to: to <= gate)
+    ends = tuple(id_.end_offset for id_ in found.snapshots)
+    moved = [event for event in events if isinstance(event, PrefixDeleted)]
+    gone = [event.end_offset for event in events if isinstance(event, SnapshotDeleted)]
+    assert found.log.log_start_offset == (ends[0] if moved else before)
+    assert sorted([*gone, *ends]) == had
+    return ends
+
+
+def size(found: Replica) -> int:
+    return found.log.size_bytes + sum(file_bytes(s.records) for s in found.snapshots.values())
+
+
+def test_the_oldest_goes_while_log_and_snapshots_are_too_large() -> None:
+    found = replica()
+    whole = size(found)
+
+    assert kept(found, SnapshotRetention(retention_bytes=whole)) == (2, 4, 6)
+    assert kept(found, SnapshotRetention(retention_bytes=whole - 1)) == (4, 6)
+    assert kept(found, SnapshotRetention(retention_bytes=size(found))) == (4, 6)
+
+
+def test_the_last_snapshot_stays_however_large_or_old_it_is() -> None:
+    assert kept(replica(), SnapshotRetention(retention_bytes=0)) == (6,)
+    assert kept(replica(), SnapshotRetention(retention_ms=0), now_ms=10**9) == (6,)
+
+
+def test_a_snapshot_is_as_old_as_the_last_record_it_stands_for() -> None:
+    retention = SnapshotRetention(retention_ms=50)
+
+    assert kept(replica(), retention, now_ms=150) == (2, 4, 6)
+    assert kept(replica(), retention, now_ms=151) == (4, 6)
+    assert kept(replica(), retention, now_ms=351) == (6,)
+
+
+def test_nothing_goes_above_the_high_watermark_or_against_the_gate() -> None:
+    retention = SnapshotRetention(retention_bytes=0)
+
+    assert kept(replica(committed=5), retention) == (4, 6)
+    assert kept(replica(), retention, gate=4) == (4, 6)
+    assert kept(replica(), retention, gate=3) == (2, 4, 6)
+
+
+def test_without_bounds_everything_stays() -> None:
+    assert kept(replica(), SnapshotRetention(), now_ms=10**9) == (2, 4, 6)
+
+
+@pytest.mark.parametrize(
+    ("gate", "ends", "now_ms", "allowed"),
+    [
+        ("local", (0,), 0, True),
+        ("all_live", (4, 6), 0, True),
+        ("all_live", (3, 6), 10**9, False),
+        ("all_live_or_timeout", (3, 6), 399, False),
+        ("all_live_or_timeout", (3, 6), 400, True),
+        ("all_live_or_timeout", (4, 6), 0, True),
+    ],
+)
+def test_the_prefix_waits_for_live_replicas_as_the_gate_says(
+    gate: str, ends: tuple[int, ...], now_ms: int, allowed: bool
+) -> None:
+    """The last record below 4 is of 300 ms."""
+    rules = Rules(prefix_gate=gate, start_offset_lag_ms=100)
+
+    assert may_delete_prefix(replica(), 4, live_ends=ends, rules=rules, now_ms=now_ms) is allowed
+
+
+def test_without_a_snapshot_there_is_no_end_to_the_wait() -> None:
+    found = replica()
+    found.snapshots.clear()
+    rules = Rules(prefix_gate="all_live_or_timeout", start_offset_lag_ms=0)
+
+    assert not may_delete_prefix(found, 4, live_ends=(0,), rules=rules, now_ms=10**9)
+
+
+def test_an_installed_snapshot_is_as_old_as_the_one_it_was_fetched_from() -> None:
+    found = replica()
+    snapshots.delete_prefix(found, 6)
+    [taken] = found.snapshots.values()
+    assert taken.timestamp_ms == 500
+
+    after = found.log
+    after.append(data_batch((Record(6, "k", "v", 5, (), uid=9),), epoch=1), now_ms=0)
+    snapshots.take_snapshot(found, 7, rules=RULES)
+    assert [snapshot.timestamp_ms for snapshot in found.snapshots.values()] == [500, 5]

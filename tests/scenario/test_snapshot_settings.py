@@ -1,0 +1,110 @@
+"""Settings of snapshots in scenario files, under Kafka's names."""
+
+from pathlib import Path
+
+import pytest
+
+from sim.errors import BadInput
+from sim.scenario.generate import generate
+from sim.scenario.load import load_scenario
+from sim.scenario.mix import Mix
+from sim.scenario.model import Scenario
+from sim.scenario.snapshot_fields import NEVER_REACHED
+from sim.scenario.snapshots import SnapshotSettings
+
+MIB, DAY_MS = 1024 * 1024, 24 * 60 * 60 * 1000
+
+
+def load(folder: Path, text: str) -> Scenario:
+    path = folder / "x.yaml"
+    path.write_text("format: replog-scenario/1\n" + text)
+    return load_scenario(path)
+
+
+def test_without_settings_nothing_is_taken(tmp_path: Path) -> None:
+    assert load(tmp_path, "").snapshots == SnapshotSettings()
+    assert SnapshotSettings().record_bytes is SnapshotSettings().interval_ms is None
+
+
+def test_a_policy_of_snapshots_brings_kafkas_defaults(tmp_path: Path) -> None:
+    found = load(tmp_path, "topic: {cleanup.policy: snapshot}")
+
+    assert found.snapshots == SnapshotSettings(8 * MIB, 20 * MIB, 3_600_000, 100 * MIB, 7 * DAY_MS)
+    assert found.rules.cleanup == "snapshot"
+
+
+@pytest.mark.parametrize("policy", ['"compact,snapshot"', '"snapshot,compact"'])
+def test_cleaners_and_snapshots_may_go_together(tmp_path: Path, policy: str) -> None:
+    found = load(tmp_path, f"rules: {{preset: kraft}}\ntopic: {{cleanup.policy: {policy}}}")
+
+    assert found.rules.cleanup == "compact_and_snapshot"
+
+
+def test_every_setting_has_kafkas_name(tmp_path: Path) -> None:
+    text = """
+topic: {cleanup.policy: snapshot}
+broker:
+  controller.quorum.fetch.snapshot.max.bytes: 1
+  metadata.log.max.record.bytes.between.snapshots: 2
+  metadata.log.max.snapshot.interval.ms: 3
+  metadata.max.retention.bytes: 4
+  metadata.max.retention.ms: 5
+  metadata.start.offset.lag.time.max.ms: 6
+"""
+    found = load(tmp_path, text)
+
+    assert found.snapshots == SnapshotSettings(1, 2, 3, 4, 5)
+    assert found.rules.start_offset_lag_ms == 6
+
+
+def test_an_interval_of_0_is_never_and_a_bound_of_minus_1_is_none(tmp_path: Path) -> None:
+    text = """
+topic: {cleanup.policy: snapshot}
+broker:
+  metadata.log.max.snapshot.interval.ms: 0
+  metadata.max.retention.bytes: -1
+  metadata.max.retention.ms: -1
+"""
+    found = load(tmp_path, text).snapshots
+
+    assert found.interval_ms is None
+    assert (found.retention_bytes, found.retention_ms) == (NEVER_REACHED, NEVER_REACHED)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (
+            "topic: {cleanup.policy: compact}\nbroker: {metadata.log.max.snapshot.interval.ms: 9}",
+            "x.yaml:2: topic.cleanup.policy: compact takes no snapshots, but broker says when",
+        ),
+        (
+            "topic: {cleanup.policy: snapshot}\nrules: {cleanup: compact}",
+            "x.yaml:2: topic.cleanup.policy: snapshot here, but rules.cleanup is compact",
+        ),
+        (
+            "broker: {metadata.max.retention.bytes: -2}",
+            "x.yaml:2: broker.metadata.max.retention.bytes: should be greater than or equal to -1",
+        ),
+        (
+            "broker: {metadata.max.retention.mss: 2}",
+            "x.yaml:2: broker.metadata.max.retention.mss: unknown field (did you mean",
+        ),
+    ],
+)
+def test_contradictions_and_mistakes_are_told(tmp_path: Path, text: str, complaint: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        load(tmp_path, text)
+
+    assert complaint in str(caught.value)
+
+
+def test_random_snapshots_differ_only_where_a_mix_has_any() -> None:
+    quiet = Mix.model_validate("reference")
+    kraft = Mix.model_validate("kraft")
+    settings = {generate(seed, kraft).snapshots for seed in range(40)}
+
+    assert {generate(seed, quiet).snapshots for seed in range(40)} == {SnapshotSettings()}
+    assert len(settings) == 40
+    for name in ("record_bytes", "interval_ms", "retention_bytes", "retention_ms"):
+        assert {getattr(one, name) is None for one in settings} == {True, False}
