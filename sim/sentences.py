@@ -36,6 +36,7 @@ from sim.trace import (
     ReplicaCrashed,
     ReplicaRestarted,
     ReplicaWiped,
+    RoundsEnded,
     SnapshotChunkFetched,
     SnapshotDeleted,
     SnapshotFetchDropped,
@@ -136,6 +137,8 @@ def _in_the_cluster(event: Event) -> str | None:
             return f"fault {fault} at {name}: {detail}"
         case ConfigChanged(_, settings):
             return f"{name} has new settings: {', '.join(f'{k} {v}' for k, v in settings)}"
+        case RoundsEnded(_, rounds, interval_ms, cleaners):
+            return f"{', '.join(cleaners)} cleaned {rounds} times, {interval_ms} ms apart"
         case Quiesced(_, synced):
             return "the cluster is at rest" + (" and in sync" if synced else "")
         case _:

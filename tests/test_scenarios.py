@@ -72,6 +72,16 @@ TWINS = (
         {"changes.2.at_ms"},
     ),
     (
+        "liveness/timed_tombstone_stays",
+        "liveness/timed_tombstone_goes",
+        {"rules.tombstone_removal"},
+    ),
+    (
+        "liveness/timed_coordinated_one_never_cleans",
+        "liveness/timed_coordinated_everybody_cleans",
+        {"replicas.2.cleaner_backoff_ms"},
+    ),
+    (
         "bootstrap/timed_cleaned_while_copied",
         "bootstrap/timed_cleaned_while_copied_coordinated",
         {"rules.tombstone_removal"},

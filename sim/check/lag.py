@@ -13,10 +13,12 @@ class CompactionLagBound(Invariant):
     M is `max.compaction.lag.ms`, D `message.timestamp.difference.max.ms`; without D nothing is
     promised. The worst case is a segment whose first record is dated D ahead and whose next one D
     behind. Records above the last stable offset are not judged: they may not be cleaned at all.
+    Fair: the cleaner looks, and something closes the segment, traffic or a timer.
     """
 
     name = "compaction-lag-bound"
     kind = Kind.LIVENESS
+    fairness = "the cleaner looks, and traffic or a timer closes segments"
     source = "KIP-354, Proposed Changes, note 1"
     in_stories = False
 

@@ -161,11 +161,15 @@ class ReplicaConvergence(Invariant):
 
 @invariant
 class LeoConvergence(Invariant):
-    """At rest every live replica's log ends where the leader's does."""
+    """At rest every live replica's log ends where the leader's does.
+
+    Fair: a live core has a leader, links are whole, and followers fetch until nothing changes.
+    """
 
     name = "leo-convergence"
     kind = Kind.LIVENESS
     source = "KIP-280"
+    fairness = "faults are over, there is a leader, and followers fetch until nothing changes"
 
     def on_quiesced(self, event: Quiesced) -> None:
         """Compare log end offsets."""

@@ -77,6 +77,7 @@ class SnapshotFetchProgress(Invariant):
 
     name = "snapshot-fetch-progress"
     kind = Kind.LIVENESS
+    fairness = "one leader stays, and the follower and its link are left in peace"
     source = "KIP-630"
     in_stories = False
 

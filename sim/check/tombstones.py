@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sim.check.ledger import Disk
-from sim.check.registry import Invariant, Kind, invariant
-from sim.trace import Cleaned, Quiesced, TombstoneProbed
+from sim.check.ledger import Disk, Ledger
+from sim.check.registry import Invariant, Kind, Reporter, invariant
+from sim.trace import Cleaned, Quiesced, RoundsEnded, TombstoneProbed
 
 
 @invariant
@@ -87,11 +87,54 @@ class NoResurrection(Invariant):
 
 @invariant
 class TombstoneEventuallyRemoved(Invariant):
-    """Where a story claims it, no live replica still holds a tombstone of the key."""
+    """No tombstone stays for ever: cleaned again and again, no log holds one in the end.
+
+    A story names the key that should be gone. In simulated time every tombstone is judged that is
+    below the last stable offset, after rounds of cleaning on all replicas with the retention in
+    between; not with `tombstone_removal: never`, which promises nothing, nor with `coordinated`
+    while a cleaner does not run, which is its price. A record that the fix keeps at the log end is
+    left out: traffic would set it free.
+    """
 
     name = "tombstone-eventually-removed"
     kind = Kind.LIVENESS
     source = "KIP-534; KAFKA-8522"
+    fairness = "cleaners run in spite of the dirty ratio, segments are rolled, and time passes"
+
+    def __init__(self, ledger: Ledger, report: Reporter) -> None:
+        """No pass was seen."""
+        super().__init__(ledger, report)
+        self._protected: dict[str, int | None] = {}
+
+    def on_cleaned(self, event: Cleaned) -> None:
+        """Note what the fix keeps."""
+        self._protected[event.replica] = event.protected_offset
+
+    def on_rounds_ended(self, event: RoundsEnded) -> None:
+        """Look for a tombstone on every disk that was cleaned."""
+        ledger = self.ledger
+        removal = ledger.rules.tombstone_removal
+        everybody = all(disk.up and name in event.cleaners for name, disk in ledger.disks.items())
+        if removal == "never" or (removal == "coordinated" and not everybody):
+            return
+        undecided = [uid for uids in ledger.undecided.values() for uid in uids]
+        stable = min(
+            [ledger.written[uid].record.offset for uid in undecided],
+            default=len(ledger.committed),
+        )
+        for name in event.cleaners:
+            disk = ledger.disks[name]
+            for offset in range(disk.start, min(stable, disk.hw)):
+                uid = disk.at(offset)
+                known = ledger.written[uid] if uid > 0 else None
+                if known is not None and known.tombstone and offset != self._protected.get(name):
+                    self.violated(
+                        name,
+                        offset,
+                        known.record.key,
+                        f"{name} still holds the tombstone of {known.record.key} (offset {offset}) "
+                        f"after {event.rounds} rounds of cleaning, {event.interval_ms} ms apart.",
+                    )
 
     def on_tombstone_probed(self, event: TombstoneProbed) -> None:
         """Look for tombstones of the key on live disks."""

@@ -108,10 +108,16 @@ class TxnIsolation(Invariant):
 
 @invariant
 class LsoProgress(Invariant):
-    """No replica has an open transaction that is decided in the reference."""
+    """No replica has an open transaction that is decided in the reference.
+
+    Where it has, its last stable offset stays for ever: nothing above is cleaned, or read with
+    read_committed. Fair: faults are over and followers have fetched to the end. A transaction that
+    nobody ended is no violation.
+    """
 
     name = "lso-progress"
     kind = Kind.AT_REST
+    fairness = "faults are over and followers have fetched to the end"
     source = "Redpanda blog 2026-06-25, variant 4"
 
     def on_quiesced(self, event: Quiesced) -> None:

@@ -58,6 +58,7 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
         faults=_faults(file, names, report),
         changes=build_changes(file, replicas, report),
         snapshots=_snapshots(file, report),
+        last_rounds=file.last_rounds,
         expect=file.expect,
         limits=file.limits,
     )

@@ -273,6 +273,8 @@ class ScenarioFile(BaseModel):
     faults: tuple[FaultLine, ...] = ()
     changes: tuple[ChangeLine, ...] = ()
     """Settings that change during the run, and reach replicas and producers one by one."""
+    last_rounds: Count = 0
+    """When the cluster is at rest: so many rounds of cleaning, `delete.retention.ms` apart."""
     expect: Expect = Expect()
     """Without it, every safety invariant is expected to hold."""
     limits: Limits = Limits()

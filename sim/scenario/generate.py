@@ -90,6 +90,7 @@ def weather_digest(scenario: Scenario) -> str:
         scenario.faults,
         *((scenario.changes,) if scenario.changes else ()),
         *((scenario.rollout,) if scenario.rollout else ()),
+        *((scenario.last_rounds,) if scenario.last_rounds else ()),
         *((scenario.snapshots,) if scenario.snapshots != SnapshotSettings() else ()),
     )
     return blake2b(msgspec.msgpack.encode(weather), digest_size=16).hexdigest()

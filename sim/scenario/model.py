@@ -307,7 +307,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Everything a run depends on, the rules included."""
+    """Everything a run depends on, the rules included.
+
+    `last_rounds`: so often, when the cluster is at rest, every log is rolled and cleaned and the
+    delete retention passes, before the end is judged.
+    """
 
     id: str
     title: str = ""
@@ -325,6 +329,7 @@ class Scenario:
     changes: tuple[Change, ...] = ()
     rollout: Rollout | None = None
     snapshots: SnapshotSettings = field(default_factory=SnapshotSettings)
+    last_rounds: Count = 0
     expect: Expect = field(default_factory=Expect)
     limits: Limits = field(default_factory=Limits)
 

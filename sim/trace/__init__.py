@@ -14,6 +14,7 @@ from sim.trace.cleaning import (
     LogStartMoved,
     Removal,
     RemovalBoundMoved,
+    RoundsEnded,
     TombstoneProbed,
 )
 from sim.trace.cluster import (
@@ -85,6 +86,7 @@ __all__ = [
     "ReplicaCrashed",
     "ReplicaRestarted",
     "ReplicaWiped",
+    "RoundsEnded",
     "SnapshotChunkFetched",
     "SnapshotDeleted",
     "SnapshotFetchDropped",
@@ -129,6 +131,7 @@ Event = (
     | StateLoaded
     | SnapshotInstalled
     | RemovalBoundMoved
+    | RoundsEnded
     | Consumed
     | ReadingEnded
     | Understood

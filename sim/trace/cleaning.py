@@ -108,6 +108,22 @@ class TombstoneProbed(NamedTuple):
     key: str
 
 
+class RoundsEnded(NamedTuple):
+    """All logs were rolled and cleaned `rounds` times while nothing was written.
+
+    Attributes:
+        replica: The leader.
+        rounds: How often.
+        interval_ms: How much time passed after each.
+        cleaners: The replicas whose cleaners ran, in order of creation.
+    """
+
+    replica: str
+    rounds: int
+    interval_ms: int
+    cleaners: tuple[str, ...]
+
+
 class LogStartMoved(NamedTuple):
     """A replica's log starts at `log_start_offset` now, since old segments were deleted.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sim.trace import Quiesced
+from sim.trace import Quiesced, RoundsEnded
 
 if TYPE_CHECKING:
     from sim.world.consumers import Consumers
@@ -49,10 +49,35 @@ class Healing:
         unfinished = self._wait_for_rest()
         if unfinished is not None:
             return unfinished
+        unfinished = self._last_rounds()
+        if unfinished is not None:
+            return unfinished
         leader = self._world.leading()
         assert leader is not None
         self._consumers.read_to_the_end(leader)
         self._world.tell([Quiesced(leader.name, synced=True)])
+        return None
+
+    def _last_rounds(self) -> str | None:
+        """Clean again and again, the delete retention apart; why it did not work, or None."""
+        world = self._world
+        rounds, topic = world.scenario.last_rounds, world.scenario.topic
+        if not rounds:
+            return None
+        interval_ms = max(world.rules.delete_retention_ms, topic.min_compaction_lag_ms) + SLICE_MS
+        for _ in range(rounds):
+            for node in world.nodes.values():
+                if node.replica.log.active.batches:
+                    node.replica.log.roll(now_ms=node.now_ms)
+            self._clean_to_a_fixpoint()
+            world.clock.run(until=world.clock.now_ms + interval_ms)
+            unfinished = self._wait_for_rest()
+            if unfinished is not None:
+                return unfinished
+        leader = world.leading()
+        assert leader is not None
+        cleaners = [n.name for n in world.nodes.values() if n.spec.cleaner_backoff_ms is not None]
+        world.tell([RoundsEnded(leader.name, rounds, interval_ms, tuple(cleaners))])
         return None
 
     def _wait_for_rest(self) -> str | None:

@@ -1,12 +1,13 @@
 """Cleaners run on their own: each on its clock, with its own checkpoint."""
 
+from dataclasses import replace
 from typing import Literal
 
 import pytest
 
 from sim.replication import Rules
-from sim.scenario.model import FaultKind, ReplicaSpec, Timers, Topic, Workload
-from sim.trace import Cleaned, Quiesced, RemovalBoundMoved, SnapshotTaken
+from sim.scenario.model import FaultKind, ReplicaSpec, Send, Timers, Topic, Workload
+from sim.trace import Cleaned, Quiesced, RemovalBoundMoved, RoundsEnded, SnapshotTaken
 from tests.world.worlds import fault, scenario, sends, tell
 
 SKEWED = (
@@ -145,3 +146,17 @@ def test_snapshots_end_at_or_below_the_high_watermark_of_their_replica() -> None
 
     assert {e.replica for _, e in taken} == {"r1", "r2", "r3"}
     assert len({at for at, _ in taken}) > 3
+
+
+def test_last_rounds_roll_and_clean_every_log_with_the_retention_in_between() -> None:
+    rules = Rules(commit="isr", delete_retention_ms=300)
+    deleted = (*sends(5), Send(500, 1, "k0", None, 500))
+    plain = scenario(rules=rules, workload=Workload(sends=deleted), duration_ms=1_500)
+    story = tell(replace(plain, last_rounds=2))
+    [(ended_ms, event)] = story.of(RoundsEnded)
+    late = [at for at, e in story.of(Cleaned) if any(r.reason == "tombstone" for r in e.removals)]
+
+    assert (event.rounds, event.interval_ms, event.cleaners) == (2, 350, ("r1", "r2", "r3"))
+    assert ended_ms >= 1_500 + 2 * 350
+    assert late
+    assert tell(plain).of(RoundsEnded) == []
