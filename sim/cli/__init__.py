@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from sim import __version__
-from sim.cli import about, logs, matrices, scenarios, sweeps, traces
+from sim.cli import about, logs, matrices, metadata, scenarios, sweeps, traces
 from sim.cli.output import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_INTERRUPTED, complain
 from sim.errors import BadInput
 
@@ -27,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for _module in (scenarios, matrices, logs, sweeps, traces, about):
+for _module in (scenarios, matrices, logs, metadata, sweeps, traces, about):
     _module.add_to(app)
 
 

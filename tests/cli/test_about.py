@@ -25,6 +25,7 @@ COMMANDS = [
     ("draw",),
     ("list",),
     ("capacity",),
+    ("traffic",),
     ("doctor",),
     ("trace",),
     ("trace", "git"),
