@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from sim.compaction import TOMBSTONE_MARKS, strategy_for
-from sim.compaction.strategies import Version
+from sim.compaction import TOMBSTONE_MARKS
+from sim.compaction.strategies import Strategy, Version, promised_strategy
 from sim.log import Control, Record
 from sim.replication import Rules
 
@@ -149,9 +149,9 @@ class Book:
         self.zombies_count = zombies_count
         self.newest_epoch = 0
         earlier = tuple(earlier)
-        self._version = strategy_for(rules.strategy, header=rules.strategy_header).version
+        self._version = _promised(rules).version
         self._earlier: list[tuple[Callable[[Record], Version], dict[str, Version]]] = [
-            (strategy_for(one.strategy, header=one.strategy_header).version, {}) for one in earlier
+            (_promised(one).version, {}) for one in earlier
         ]
         self._is_tombstone = TOMBSTONE_MARKS[rules.tombstone_mark]
         marks = dict.fromkeys(one.tombstone_mark for one in earlier)
@@ -289,3 +289,10 @@ class Book:
             for other in holders[index + 1 :]:
                 if disk.slots[offset] != other.slots[offset]:
                     yield disk, other
+
+
+def _promised(rules: Rules) -> Strategy:
+    """The order by which winners are judged."""
+    return promised_strategy(
+        rules.strategy, header=rules.strategy_header, header_form=rules.header_form
+    )

@@ -88,6 +88,30 @@ class HeaderStrategy:
 
 
 @dataclass(frozen=True, slots=True)
+class MeantHeaderStrategy:
+    """The header strategy by what the producers meant, whichever way a cleaner reads it.
+
+    The last header of that name: a signed number in 8 bytes, or a zig-zag variable-length integer.
+    One that takes exactly 8 bytes is taken for the former.
+    """
+
+    header: str = "version"
+    name: str = "header"
+    source: str = "KIP-280, Proposed Changes, for producers that write what PR 8103 reads"
+    latest_wins: bool = False
+
+    def version(self, record: Record) -> Version:
+        """(1, value, offset) with a version, (0, 0, offset) without."""
+        for name, value in reversed(record.headers):
+            if name == self.header:
+                if len(value) == VERSION_HEADER_BYTES:
+                    return (1, int.from_bytes(value, "big", signed=True), record.offset)
+                found = decode_varint(value)
+                return (0, 0, record.offset) if found is None else (1, found, record.offset)
+        return (0, 0, record.offset)
+
+
+@dataclass(frozen=True, slots=True)
 class VarintHeaderStrategy:
     """The header strategy as it was coded in PR 8103: a variable-length version, found loosely.
 
@@ -195,6 +219,13 @@ HEADER_FORMS: dict[str, Callable[[str], Strategy]] = {
 }
 """How the header strategy reads a version, by value of the `header_form` rule."""
 
+ENCODERS: dict[str, Callable[[int], bytes]] = {
+    "last_long": encode_version,
+    "first_varint": encode_varint,
+    "unchecked_varint": encode_varint,
+}
+"""What writes a version so that the form reads it back, by value of the `header_form` rule."""
+
 _UNMAPPED: dict[str, Version] = {"unchecked_varint": (-1, -1)}
 
 
@@ -213,3 +244,12 @@ def strategy_for(
     if name == "header":
         return HEADER_FORMS[header_form](header or "version")
     return STRATEGIES[name]
+
+
+def promised_strategy(
+    name: str, *, header: str | None = None, header_form: str = "last_long"
+) -> Strategy:
+    """The strategy that cleaning is judged by: what `header_form` cannot read counts, too."""
+    if name == "header" and header_form != "last_long":
+        return MeantHeaderStrategy(header or "version")
+    return strategy_for(name, header=header)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 
-from sim.compaction.strategies import HEADER_FORMS, encode_varint, encode_version
+from sim.compaction.strategies import ENCODERS
 from sim.errors import BadInput
 from sim.logfile.reading import MAX_LONG, as_object, complain, inside, shown
 from sim.replication import PRESETS, Rules
@@ -40,13 +40,6 @@ LAST_MODIFIED = "segment_last_modified_ms"
 ALLOWED = ("preset", "strategy", "header_key", *_PLAIN[1:], LAST_MODIFIED)
 """Every rule that may stand in a log file."""
 
-_ENCODERS = {
-    "last_long": encode_version,
-    "first_varint": encode_varint,
-    "unchecked_varint": encode_varint,
-}
-assert _ENCODERS.keys() == HEADER_FORMS.keys()
-
 
 @dataclass(frozen=True, slots=True)
 class LogRules:
@@ -77,7 +70,7 @@ class LogRules:
         """
         if not -MAX_LONG - 1 <= version <= MAX_LONG:
             raise OverflowError
-        return _ENCODERS[self.rules.header_form](version)
+        return ENCODERS[self.rules.header_form](version)
 
     def with_values(self, values: Mapping[str, object], *, where: str = "rules") -> LogRules:
         """These rules with some values replaced; a `preset` replaces what came from the old one.

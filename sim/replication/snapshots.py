@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sim.compaction import TOMBSTONE_MARKS, fold, strategy_for
+from sim.compaction import TOMBSTONE_MARKS, fold
+from sim.compaction.strategies import promised_strategy
 from sim.log import Control, control_batch
 from sim.replication.leader import append
 from sim.replication.replica import Replica, Snapshot, SnapshotId
@@ -36,7 +37,9 @@ def take_snapshot(
     records = fold(
         log.batches(),
         below=end_offset,
-        strategy=strategy_for(rules.strategy, header=rules.strategy_header),
+        strategy=promised_strategy(
+            rules.strategy, header=rules.strategy_header, header_form=rules.header_form
+        ),
         is_tombstone=TOMBSTONE_MARKS[rules.tombstone_mark],
         base=() if base is None else base.records,
     )

@@ -80,6 +80,10 @@ def _version(value: Any) -> int | None:
     return version if -(1 << 63) <= version < 1 << 63 else _fail(value)
 
 
+def _bytes(value: Any) -> bytes:
+    return bytes.fromhex(value) if isinstance(value, str) else _fail(value)
+
+
 def _optional_text(value: Any) -> str | None:
     return None if value is None else _text(value)
 
@@ -103,6 +107,7 @@ BOOLEAN = FieldType("true or false", _boolean)
 REPLICA = FieldType("a replica", _text)
 REPLICAS = FieldType("a list of replicas", names_in)
 SEGMENTS = FieldType("a list of [base, end, last modified] in the order of offsets", _segments)
+BYTES = FieldType("pairs of hexadecimal digits", _bytes)
 VERSION = FieldType("an integer of 64 bits or null", _version)
 MARKER = FieldType("commit or abort", _marker)
 ISOLATION = _one_of(*ISOLATIONS)
@@ -129,6 +134,7 @@ OPS: dict[str, OpSpec] = {
             "key": OPTIONAL_TEXT,
             "ts": INTEGER,
             "hdr": VERSION,
+            "hdr_bytes": BYTES,
             "pid": INTEGER,
             "tombstone": BOOLEAN,
             "flag": BOOLEAN,

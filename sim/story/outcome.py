@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from sim.check import Violation
 from sim.check.checker import story_invariants
-from sim.compaction import TOMBSTONE_MARKS, fold, strategy_for
+from sim.compaction import TOMBSTONE_MARKS, fold
+from sim.compaction.strategies import promised_strategy
 from sim.replication import Replica, Rules
 from sim.story.format import Story
 from sim.trace import Event
@@ -89,7 +90,9 @@ def view_of(replica: Replica, rules: Rules, labels: Mapping[int, str]) -> Replic
     state = fold(
         log.batches(),
         below=log.high_watermark,
-        strategy=strategy_for(rules.strategy, header=rules.strategy_header),
+        strategy=promised_strategy(
+            rules.strategy, header=rules.strategy_header, header_form=rules.header_form
+        ),
         is_tombstone=TOMBSTONE_MARKS[rules.tombstone_mark],
         base=() if base is None else base.records,
     )

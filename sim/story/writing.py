@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sim.compaction.strategies import encode_version
+from sim.compaction.strategies import ENCODERS
 from sim.log import Batch, Control, Record, control_batch, data_batch
 from sim.replication import Rules
 from sim.story.format import Step
@@ -34,13 +34,12 @@ def batch_of(step: Step, offset: int, *, epoch: int, uid: int, now_ms: int, rule
             uid=uid,
         )
     value, flagged = value_and_flag(step, rules.tombstone_mark)
-    version = step.get("hdr")
     record = Record(
         offset,
         step["key"],
         value,
         timestamp_ms,
-        () if version is None else ((rules.strategy_header, encode_version(version)),),
+        _headers(step, rules),
         flagged=flagged,
         uid=uid,
     )
@@ -50,3 +49,13 @@ def batch_of(step: Step, offset: int, *, epoch: int, uid: int, now_ms: int, rule
         producer_id=step.get("pid", -1),
         transactional="pid" in step.fields,
     )
+
+
+def _headers(step: Step, rules: Rules) -> tuple[tuple[str, bytes], ...]:
+    """`hdr` in the form that the rules read, then `hdr_bytes` as they are."""
+    values: list[bytes] = []
+    if step.get("hdr") is not None:
+        values.append(ENCODERS[rules.header_form](step["hdr"]))
+    if "hdr_bytes" in step.fields:
+        values.append(step["hdr_bytes"])
+    return tuple((rules.strategy_header, value) for value in values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sim.compaction.strategies import encode_version
+from sim.compaction.strategies import ENCODERS
 from sim.log import Record
 from sim.scenario.model import EndTransaction, Send
 
@@ -31,8 +31,9 @@ def records_of(world: World, line: Line, *, offset: int) -> tuple[Record, ...]:
     header = world.rules.strategy_header
     marked = world.rules.tombstone_mark != "null_value"
     sends, more = line.sends, line.headers
+    encode = ENCODERS[world.rules.header_form]
     versions: list[Headers] = [
-        () if send.version is None else ((header, encode_version(send.version)),) for send in sends
+        () if send.version is None else ((header, encode(send.version)),) for send in sends
     ]
     return tuple(
         Record(
