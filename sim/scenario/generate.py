@@ -56,12 +56,16 @@ def generate(seed: int, mix: Mix) -> Scenario:
         id=f"{mix.mix}-{seed}",
         seed=seed,
         duration_ms=mix.duration_ms,
-        topic=_topic(mix, cluster),
+        topic=_fetched_in_pieces(mix, _topic(mix, cluster), stream(seed, "generate/fetches")),
         replicas=replicas,
         network=_network(mix, names, cluster),
         timers=_timers(mix, cluster),
         workload=draw_workload(shape, duration_ms=mix.duration_ms, rng=writes),
-        consumers=_consumers(mix, names, stream(seed, "generate/consumers")),
+        consumers=_isolated(
+            mix,
+            _consumers(mix, names, stream(seed, "generate/consumers")),
+            stream(seed, "generate/isolation"),
+        ),
         faults=draw_faults(mix, replicas=names, idle=idle, rng=stream(seed, "generate/faults")),
         rollout=_rollout(mix, len(names), shape.producers, stream(seed, "generate/rollout")),
         snapshots=_snapshots(mix, stream(seed, "generate/snapshots")),
@@ -165,6 +169,27 @@ def _topic(mix: Mix, rng: Random) -> Topic:
         producer_expiration_ms=(
             log_between(rng, (500, 8_000)) if random() < mix.forgotten_producers else None
         ),
+    )
+
+
+def _fetched_in_pieces(mix: Mix, topic: Topic, rng: Random) -> Topic:
+    """The topic, with followers that perhaps copy one to eight small batches at once."""
+    if mix.small_fetches <= 0 or rng.random() >= mix.small_fetches:
+        return topic
+    return replace(topic, replica_fetch_max_bytes=log_between(rng, (80, 640)))
+
+
+def _isolated(mix: Mix, consumers: tuple[Consumer, ...], rng: Random) -> tuple[Consumer, ...]:
+    """The consumers, of which some perhaps read committed."""
+    if mix.read_committed <= 0:
+        return consumers
+    return tuple(
+        [
+            replace(consumer, isolation="read_committed")
+            if rng.random() < mix.read_committed
+            else consumer
+            for consumer in consumers
+        ]
     )
 
 

@@ -99,6 +99,10 @@ class Mix(BaseModel):
     forgotten_producers: Share = 0.2
     """Chance that silent producers are forgotten within the run."""
 
+    small_fetches: Share = 0.0
+    """Chance that followers copy a few batches at once, so that a copy takes its time."""
+    read_committed: Share = 0.0
+    """Chance, per consumer, that it reads committed."""
     upgrade: Share = 0.0
     """Chance that brokers, producers and the topic are upgraded to the strategy during the run."""
 

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -249,3 +250,18 @@ def test_draws_stay_within_their_limits() -> None:
 
 def test_streams_of_different_purposes_are_different() -> None:
     assert stream(5, "a").random() == stream(5, "a").random() != stream(5, "b").random()
+
+
+def test_readers_that_read_committed_and_copies_in_pieces_leave_the_rest_as_it_is() -> None:
+    plain = Mix()
+    varied = Mix.model_validate({"read_committed": 0.5, "small_fetches": 0.5})
+    pairs = [(generate(seed, plain), generate(seed, varied)) for seed in range(60)]
+    readers = [consumer for _, case in pairs for consumer in case.consumers]
+    limits = [case.topic.replica_fetch_max_bytes for _, case in pairs]
+
+    assert 0.3 < sum(c.isolation == "read_committed" for c in readers) / len(readers) < 0.7
+    assert 20 < sum(limit is not None for limit in limits) < 40
+    for before, after in pairs:
+        consumers = tuple(replace(c, isolation="read_uncommitted") for c in after.consumers)
+        topic = replace(after.topic, replica_fetch_max_bytes=None)
+        assert before == replace(after, consumers=consumers, topic=topic)
