@@ -18,7 +18,8 @@ import msgspec
 from sim.check import Checker, Violation
 from sim.check.checker import safety_invariants
 from sim.check.counters import Tally
-from sim.check.reached import Reached
+from sim.check.durability import OUTSIDE
+from sim.check.reached import REACHED, Reached
 from sim.replication import Rules
 from sim.rows import violation_row
 from sim.scenario.changes import promise_of
@@ -30,6 +31,8 @@ from sim.world.cluster import simulate
 DIGEST_BYTES = 16
 SHOWN = 5
 """Most violations in a notebook's table."""
+LEFT_THE_CONTRACT = f"{OUTSIDE}: {REACHED[OUTSIDE]}"
+"""The reason of every run that left the durability contract, so that reports can count them."""
 _FLUSH_AT = 2048
 
 
@@ -41,9 +44,12 @@ class Run:
         id: The scenario's.
         seed: The scenario's.
         rules: Under which rules.
-        verdict: `holds`, `violated` or `inconclusive` (a bound was hit).
+        verdict: `holds`, `violated` or `inconclusive` (a bound was hit, or the run left the
+            durability contract, see `sim.check.durability`).
         reason: Why it is inconclusive, else None.
-        violations: In order of detection; `at` is in ms.
+        violations: In order of detection; `at` is in ms. A run that left the durability contract
+            has those from before.
+        outside: How it left the durability contract, as a sentence; None = it did not.
         counters: See `sim.check.counters.COUNTERS`.
         reached: Situations that occurred.
         digest: Of every event with its time; 32 hex digits.
@@ -60,6 +66,7 @@ class Run:
     reached: tuple[str, ...]
     digest: str
     weather: str
+    outside: str | None = None
 
     @property
     def violated(self) -> list[str]:
@@ -114,20 +121,24 @@ def run_scenario(
     names = default_invariants()
     extra = [*also_check, *(scenario.expect.checked or ())]
     rules, earlier = promise_of(scenario)
-    checker = Checker(rules, [*names, *extra], zombies_count=False, earlier=earlier)
+    checker = Checker(
+        rules, [*names, *extra], zombies_count=False, earlier=earlier, within_contract=True
+    )
     recorder = _Recorder(checker, trace)
     outcome = simulate(scenario, recorder.take)
     digest = recorder.digest()
-    if checker.violations:
+    outside = checker.ledger.outside
+    reason = outcome.inconclusive if outside is None else LEFT_THE_CONTRACT
+    if checker.violations and outside is None:
         verdict = "violated"
     else:
-        verdict = "holds" if outcome.inconclusive is None else "inconclusive"
+        verdict = "holds" if reason is None else "inconclusive"
     return Run(
         id=scenario.id,
         seed=scenario.seed,
         rules=scenario.rules,
         verdict=verdict,
-        reason=outcome.inconclusive,
+        reason=reason,
         violations=tuple(checker.violations),
         counters=recorder.tally.counters(
             checker.ledger,
@@ -140,6 +151,7 @@ def run_scenario(
         reached=recorder.reached.names,
         digest=digest,
         weather=weather_digest(scenario),
+        outside=outside,
     )
 
 
@@ -177,14 +189,15 @@ class _Recorder:
 def differences(scenario: Scenario, run: Run) -> list[str]:
     """Where a run is not what the scenario expects; empty = expectation met.
 
-    What an inconclusive run did not show, it may have been cut off from.
+    What an inconclusive run did not show, it may have been cut off from, by a bound; one that left
+    the durability contract is compared as any other, by what happened before.
     """
     expect = scenario.expect
     checked = set(default_invariants() if expect.checked is None else expect.checked)
     found, wanted = set(run.violated) & checked, set(expect.violated)
     out = [f"{name} was violated, not expected" for name in sorted(found - wanted)]
     out += [f"{name} was reached, not expected" for name in run.reached if name in expect.unreached]
-    if run.verdict != "inconclusive":
+    if run.verdict != "inconclusive" or run.outside is not None:
         out += [f"{name} was not violated, but expected" for name in sorted(wanted - found)]
         out += [f"{name} was not reached" for name in expect.reached if name not in run.reached]
     return out
@@ -196,6 +209,7 @@ def as_document(run: Run) -> dict[str, Any]:
         "id": run.id,
         "verdict": run.verdict,
         "reason": run.reason,
+        "outside": run.outside,
         "violated": run.violated,
         "violations": [violation_row(v, when="at_ms") for v in run.violations],
         "seed": run.seed,

@@ -13,6 +13,7 @@ from typing import Any
 
 from sim.check import Violation
 from sim.check.checker import known_invariants
+from sim.check.durability import OUTSIDE
 from sim.check.reached import REACHED
 from sim.errors import BadInput
 from sim.logfile import LOG_FORMAT
@@ -57,6 +58,8 @@ class CaseResult:
         run_with: The command that reproduces it: a log file has commands of its own.
         wall_ms: How long it took, in ms of real time.
         events: (when, event) of everything that happened; of a timed run only if asked for.
+        settled: That there is no verdict is what the file expects: its run is to leave the
+            durability contract.
     """
 
     path: Path
@@ -71,6 +74,7 @@ class CaseResult:
     run_with: str = "replog run"
     wall_ms: int = 0
     events: tuple[tuple[int, Event], ...] = ()
+    settled: bool = False
 
     @property
     def expectation_met(self) -> bool:
@@ -84,7 +88,7 @@ class CaseResult:
             return 2
         if self.differences or self.verdict == ERROR:
             return 1
-        return 3 if self.verdict == "inconclusive" else 0
+        return 3 if self.verdict == "inconclusive" and not self.settled else 0
 
     @property
     def complaints(self) -> tuple[str, ...]:
@@ -223,6 +227,7 @@ def _run_timed(
         detail=as_document(run),
         wall_ms=_since(started),
         events=tuple(events),
+        settled=run.outside is not None and OUTSIDE in scenario.expect.reached,
     )
 
 

@@ -129,6 +129,28 @@ def test_violations_are_in_order_of_detection(lost_tail: Run) -> None:
     assert len(lost_tail.violated) < len(lost_tail.violations)
 
 
+POWER_FAILURE = load_scenario(ROOT / "scenarios/durability/timed_power_failure.yaml")
+
+
+def test_a_run_that_leaves_the_durability_contract_has_no_verdict_and_says_why() -> None:
+    run = run_scenario(POWER_FAILURE)
+
+    assert (run.verdict, run.violations) == ("inconclusive", ())
+    assert run.reason is not None
+    assert run.reason.startswith("outside-durability: ")
+    assert run.outside is not None
+    assert "r3 lost committed offset 0" in run.outside
+    assert "outside-durability" in run.reached
+
+
+def test_what_is_expected_of_a_run_outside_the_contract_is_compared_all_the_same() -> None:
+    run = run_scenario(POWER_FAILURE)
+    hoping = replace(POWER_FAILURE, expect=Expect(violated=("no-offset-reuse",)))
+
+    assert differences(POWER_FAILURE, run) == []
+    assert differences(hoping, run) == ["no-offset-reuse was not violated, but expected"]
+
+
 def test_a_bound_that_is_hit_makes_a_run_inconclusive() -> None:
     run = run_scenario(replace(LOST_TAIL, limits=Limits(max_events=100)))
 

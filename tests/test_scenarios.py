@@ -134,6 +134,17 @@ TWINS = (
     ),
     ("raft/timed_leader_names_nobody", "raft/timed_leader_retires", {"rules.successors"}),
     ("raft/timed_votes_that_do_not_bind", "raft/timed_votes_on_disk", {"rules.vote_storage"}),
+    (
+        "durability/timed_power_failure",
+        "durability/timed_power_failure_every_append_flushed",
+        {"rules.flush"},
+    ),
+    (
+        "durability/timed_power_failure_flushed_by_time",
+        "durability/timed_power_failure",
+        {"topic.flush_ms"},
+    ),
+    ("durability/timed_power_failure_of_one", "durability/timed_power_failure", {"faults"}),
     ("kip280/timed_low_rate", "kip280/timed_low_rate_maximum_lag", {"topic.max_compaction_lag_ms"}),
     ("kip354/kip354_02_idle_partition", "kip354/timed_idle_partition_timer", {"rules.roll"}),
     ("kip354/kip354_01_worst_case", "kip354/timed_worst_case_one_ms_late", LAST_SEND),

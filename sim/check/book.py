@@ -130,6 +130,7 @@ class Book:
         reassigned: By the latest append: (record, uid that had the same offset and epoch before).
         expired_below: Offsets below were deleted by retention on some replica (exclusive).
         altered: By the latest copy: records that are not the very ones that were appended.
+        outside: How the run left the durability contract (sim.check.durability); None = not yet.
         previous_hw: The high watermark of the replica of the latest event, before it moved.
     """
 
@@ -178,6 +179,7 @@ class Book:
         self.altered: list[Record] = []
         self.expired_below = 0
         self.previous_hw = 0
+        self.outside: str | None = None
 
     def describe(self, uid: int) -> str:
         """A record in words: label or key=value, with its offset."""

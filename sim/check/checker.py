@@ -28,12 +28,15 @@ class Checker:
         label: Callable[[int], str | None] = lambda _: None,
         zombies_count: bool = True,
         earlier: Iterable[Rules] = (),
+        within_contract: bool = False,
     ) -> None:
         """A checker for the named invariants.
 
         `label` names records by uid in sentences; for `zombies_count` and `earlier` see Ledger.
+        `within_contract` stops judging where the run leaves the durability contract.
         """
         discover()
+        self._within_contract = within_contract
         self.violations: list[Violation] = []
         self._seen: set[tuple[str, str | None, int | None, str | None]] = set()
         self._at = 0
@@ -73,6 +76,8 @@ class Checker:
     def _record(
         self, name: str, replica: str | None, offset: int | None, key: str | None, sentence: str
     ) -> None:
+        if self._within_contract and self.ledger.outside is not None:
+            return
         identity = (name, replica, offset, key)
         if identity not in self._seen:
             self._seen.add(identity)

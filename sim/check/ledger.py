@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from sim.check.book import EMPTY, HOLE, Book, Disk, Written
+from sim.check.durability import broken_contract
 from sim.log import Batch, Control, Record
 from sim.replication import Rules
 from sim.trace import (
@@ -84,6 +85,8 @@ class Ledger(Book):
 
     def _crashed(self, event: ReplicaCrashed) -> None:
         disk = self.disks[event.replica]
+        if self.outside is None and event.log_end_offset < len(disk.slots):
+            self.outside = broken_contract(self, disk, event.log_end_offset)
         disk.up = False
         disk.cut(event.log_end_offset)
         disk.hw = event.high_watermark

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sim.check.durability import OUTSIDE
 from sim.check.ledger import Ledger
 from sim.log import Batch, Control
 from sim.trace import (
@@ -50,6 +51,7 @@ REACHED: dict[str, str] = {
     "append-refused": "a leader refused what a producer sent",
     "delete-value-dropped": "a replica stored a delete without the value it was sent with",
     "settings-changed": "new settings reached a broker or a producer during the run",
+    OUTSIDE: "a crash took a committed record from the last replica that had to keep it",
     "fault-injected": "the world did something to the cluster",
 }
 """Every claim by name, with what it means."""
@@ -91,7 +93,8 @@ class Reached:
     @property
     def names(self) -> tuple[str, ...]:
         """The situations that occurred, in the order of `REACHED`."""
-        return tuple(name for name in REACHED if name in self._names)
+        names = self._names | ({OUTSIDE} if self._ledger.outside is not None else set())
+        return tuple(name for name in REACHED if name in names)
 
     def _appended(self, event: Appended) -> None:
         self._tails[event.replica] = event.batch

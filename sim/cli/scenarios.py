@@ -92,6 +92,8 @@ def _show(result: CaseResult, explanation: list[str] | None, command: str) -> No
         print_counters(result.detail["counters"])
         if result.detail["reached"]:
             print("  reached: " + ", ".join(result.detail["reached"]))
+        if result.detail["outside"]:
+            print(f"  outside the durability contract: {result.detail['outside']}")
         print(f"  seed {result.detail['seed']}, digest {result.detail['digest']}")
     if explanation:
         print_explanation(explanation, unit=unit)

@@ -145,6 +145,8 @@ def _show_replay(run_id: int, made: Run, told: list[str], *, same: bool) -> None
     print_counters(made.counters)
     if made.reached:
         print("  reached: " + ", ".join(made.reached))
+    if made.outside:
+        print(f"  outside the durability contract: {made.outside}")
     print(f"  seed {made.seed}, digest {made.digest}")
     if told:
         print_explanation(told, unit="ms")

@@ -31,6 +31,8 @@ class LogConfig:
         segment_bytes: `segment.bytes`; None = never by size.
         segment_ms: `segment.ms`, and for compacted topics at most `max.compaction.lag.ms`;
             None = never by time.
+        flush_messages: `flush.messages`: when so many offsets are not flushed, an append flushes
+            them; None = never by number.
         aligned: True = cleaning passes end at the base of a segment, as in Kafka; so does the
             checkpoint after a truncation. False = they may end anywhere, as in stories.
         keeps_high_watermark: True = the high watermark is not lowered to a log end that moved
@@ -41,6 +43,7 @@ class LogConfig:
     segment_ms: int | None = None
     aligned: bool = False
     keeps_high_watermark: bool = False
+    flush_messages: int | None = None
 
 
 class Log:
@@ -54,6 +57,9 @@ class Log:
         log_start_offset: First offset the log answers for (inclusive).
         log_end_offset: Next offset to be given (exclusive end).
         high_watermark: Everything below is committed as far as this replica knows (exclusive).
+        flushed_end: What is below is on disk, whatever happens to the machine (exclusive; Kafka's
+            recovery point).
+        acknowledged_end: What is below the replica has told a leader it has (exclusive).
         epochs: The leader epoch cache.
         producers: What is known of producers and of open transactions.
         aborted_ever: Every aborted transaction whose marker was appended, cleaned away or not.
@@ -62,8 +68,10 @@ class Log:
 
     __slots__ = (
         "aborted_ever",
+        "acknowledged_end",
         "config",
         "epochs",
+        "flushed_end",
         "high_watermark",
         "log_end_offset",
         "log_start_offset",
@@ -78,6 +86,8 @@ class Log:
         self.log_start_offset = 0
         self.log_end_offset = 0
         self.high_watermark = 0
+        self.flushed_end = 0
+        self.acknowledged_end = 0
         self.epochs = LeaderEpochCache()
         self.producers = ProducerStates()
         self.aborted_ever: list[AbortedTransaction] = []
@@ -126,7 +136,10 @@ class Log:
                 active.aborted.append(aborted)
                 self.aborted_ever.append(aborted)
         self.epochs.assign(batch.epoch, batch.base_offset)
-        self.log_end_offset = batch.last_offset + 1
+        self.log_end_offset = end = batch.last_offset + 1
+        limit = self.config.flush_messages
+        if limit is not None and end - self.flushed_end >= limit:
+            self.flushed_end = end
 
     def _must_roll(self, batch: Batch, now_ms: int) -> bool:
         segment, config = self.segments[-1], self.config
@@ -157,8 +170,12 @@ class Log:
         return True
 
     def roll(self, base_offset: int | None = None, *, now_ms: int) -> None:
-        """Start a new active segment at `base_offset` or at the log end offset."""
+        """Start a new active segment at `base_offset` or at the log end offset.
+
+        What is below is flushed with it (UnifiedLog.roll).
+        """
         base = self.log_end_offset if base_offset is None else base_offset
+        self.flushed_end = max(self.flushed_end, base)
         self.segments.append(Segment(base, last_modified_ms=now_ms))
 
     def read(self, offset: int, *, max_batches: int | None = None) -> list[Batch]:
@@ -197,9 +214,21 @@ class Log:
         active.aborted = [entry for entry in active.aborted if entry.last_offset < lowest]
         self.aborted_ever = [entry for entry in self.aborted_ever if entry.last_offset < lowest]
         self.log_end_offset = max(offset, self.log_start_offset)
-        self._clamp_high_watermark()
+        self._lower_to_log_end()
         self.reload_producers()
         return lowest
+
+    def _lower_to_log_end(self) -> None:
+        """Nothing above the log end is committed, flushed, acknowledged (UnifiedLog.truncateTo)."""
+        end = self.log_end_offset
+        if not self.config.keeps_high_watermark:
+            self.high_watermark = min(self.high_watermark, end)
+        self.flushed_end = min(self.flushed_end, end)
+        self.acknowledged_end = min(self.acknowledged_end, end)
+
+    def flush(self) -> None:
+        """Everything is on disk now."""
+        self.flushed_end = self.log_end_offset
 
     def reload_producers(self) -> None:
         """Derive the producers' state from the batches, as after a restart (UnifiedLog.loadLog).
@@ -242,6 +271,7 @@ class Log:
         """
         self.segments = [Segment(offset)]
         self.log_start_offset = self.log_end_offset = self.high_watermark = offset
+        self.flushed_end = self.acknowledged_end = offset
         self.producers = ProducerStates()
         self.aborted_ever = []
         self.epochs = LeaderEpochCache([] if epoch is None else [EpochEntry(epoch, offset)])
@@ -251,7 +281,7 @@ class Log:
 
         A new active segment starts there, so that a restart finds the log end again.
         """
-        self.log_end_offset = offset
+        self.log_end_offset = self.flushed_end = offset
         if self.active.batches:
             self.roll(now_ms=self.active.last_modified_ms)
         else:
@@ -265,9 +295,4 @@ class Log:
         last = self.last_batch()
         found = self.log_start_offset if last is None else last.last_offset + 1
         self.log_end_offset = max(found, at_least)
-        self._clamp_high_watermark()
-
-    def _clamp_high_watermark(self) -> None:
-        """Nothing above the log end is committed here (UnifiedLog.truncateTo)."""
-        if not self.config.keeps_high_watermark:
-            self.high_watermark = min(self.high_watermark, self.log_end_offset)
+        self._lower_to_log_end()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sim.log import Log
+from sim.replication.flushing import flush_after_copy
 from sim.replication.late_versions import raise_floor
 from sim.replication.messages import Answer, FetchRequest, FetchResponse
 from sim.replication.replica import Replica, SnapshotDownload, truncate, wipe
@@ -15,8 +16,12 @@ from sim.trace import Copied, Event, GapLearned, HighWatermarkMoved, Pushed
 def fetch_request(
     follower: Replica, *, max_batches: int | None = None, max_bytes: int | None = None
 ) -> FetchRequest:
-    """The next fetch of a follower: its log end offset and its newest epoch."""
+    """The next fetch of a follower: its log end offset and its newest epoch.
+
+    It acknowledges what is below that offset.
+    """
     log = follower.log
+    log.acknowledged_end = log.log_end_offset
     return FetchRequest(
         follower.name,
         follower.epoch,
@@ -69,6 +74,7 @@ def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: i
         for batch in response.batches:
             _learn_epochs(log, response, batch.base_offset)
             log.append(batch, now_ms=now_ms)
+        flush_after_copy(log, rules=rules)
         events.append(
             Copied(
                 follower.name,

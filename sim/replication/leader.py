@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sim.compaction import FIXES
 from sim.log import Batch
+from sim.replication.flushing import flush_after_append
 from sim.replication.late_versions import late_record
 from sim.replication.messages import Answer, FetchRequest, FetchResponse
 from sim.replication.replica import Leadership, Replica
@@ -31,6 +32,7 @@ def append(leader: Replica, batch: Batch, *, rules: Rules, now_ms: int) -> list[
     if late is not None:
         return [AppendRefused(leader.name, late.key)]
     leader.log.append(batch, now_ms=now_ms)
+    flush_after_append(leader.log, rules=rules)
     return [Appended(leader.name, batch), *advance_high_watermark(leader, rules=rules)]
 
 

@@ -170,8 +170,8 @@ def truncate(replica: Replica, target: int) -> list[Event]:
     return [Truncated(replica.name, target, end, high_watermark, start, leading, below, kept)]
 
 
-def crash(replica: Replica, *, lost_batches: int = 0) -> list[Event]:
-    """Go down and lose the last `lost_batches` batches, which were not flushed.
+def crash(replica: Replica, *, lost_batches: int = 0, lost_from: int | None = None) -> list[Event]:
+    """Go down and lose the last `lost_batches` batches, or all from offset `lost_from` on.
 
     Leadership does not end with a crash (the epoch is on disk), but recorded positions are gone.
     The cleaner's checkpoint is a file of its own, which the loss does not touch: the cleaner finds
@@ -182,6 +182,8 @@ def crash(replica: Replica, *, lost_batches: int = 0) -> list[Event]:
         replica.leadership.positions.clear()
     checkpoint = replica.first_dirty_offset
     replica.log.lose_tail(lost_batches)
+    if lost_from is not None:
+        replica.log.truncate_to(lost_from)
     _lower_checkpoints(replica)
     if replica.log.config.aligned:
         replica.first_dirty_offset = checkpoint

@@ -14,6 +14,7 @@ from sim.errors import BadInput
 from sim.replication.cleaning_rules import CLEANING_RULES
 from sim.replication.copying_rules import COPYING_RULES
 from sim.replication.delete_rules import DELETE_RULES
+from sim.replication.durability_rules import DURABILITY_RULES
 from sim.replication.election_rules import ELECTION_RULES
 from sim.replication.protocol_rules import PROTOCOL_RULES
 from sim.replication.reading_rules import READING_RULES
@@ -60,6 +61,7 @@ class Rules:
     roll: str = "on_append"
     lag_metric: str = "every_scan"
     lag_guard: str = "none"
+    flush: str = "acknowledged"
     fencing: bool = True
     rollout: str = "brokers_first"
     snapshot_install: str = "atomic"
@@ -102,6 +104,7 @@ class Rules:
 
 _DECLARED = (
     *CLEANING_RULES,
+    *DURABILITY_RULES,
     *DELETE_RULES,
     *PROTOCOL_RULES,
     *ELECTION_RULES,

@@ -229,7 +229,16 @@ def _faults(file: ScenarioFile, names: list[str], report: Report) -> tuple[Fault
             if peer not in known or peer == target:
                 report((*place, "peers"), no_such_replica(peer, [n for n in known if n != target]))
         found.append(
-            Fault(line.at, kind, target, duration_ms, line.pick, line.lose_batches, line.peers)
+            Fault(
+                line.at,
+                kind,
+                target,
+                duration_ms,
+                line.pick,
+                line.lose_batches,
+                line.peers,
+                line.power_loss,
+            )
         )
     return tuple(sorted(found, key=lambda fault: fault.at_ms))
 
@@ -243,3 +252,7 @@ def _check_fault(line: FaultLine, kind: FaultKind, place: Location, report: Repo
         report((*place, "lose_batches"), "only a crash loses batches")
     if line.peers and kind not in (FaultKind.PARTITION, FaultKind.ONE_WAY_PARTITION):
         report((*place, "peers"), "only a partition has peers")
+    if line.power_loss and kind is not FaultKind.CRASH:
+        report((*place, "power_loss"), "only a crash is a loss of power")
+    if line.power_loss and line.lose_batches:
+        report((*place, "lose_batches"), "with power_loss the rule `flush` says what is lost")

@@ -214,6 +214,8 @@ class FaultLine(BaseModel):
     """A crash loses so many unflushed batches."""
     peers: tuple[Name, ...] = ()
     """A partition is between the target and these replicas only; default: all others."""
+    power_loss: bool = False
+    """A crash of the machine: what was not flushed is lost, as the rule `flush` says."""
 
     def named(self) -> list[tuple[FaultKind, str]]:
         """The kinds that are given, with their targets."""

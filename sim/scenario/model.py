@@ -41,7 +41,8 @@ class Topic:
     `max_message_bytes`: a batch that cleaning makes larger is counted; None = no limit.
     `deletes`: `cleanup.policy` is `compact,delete`, and segments older than `retention_ms` or
     beyond `retention_bytes` go; None = no bound. `replica_fetch_max_bytes`: most bytes a follower
-    copies at once; None = all there is.
+    copies at once; None = all there is. `flush_messages`, `flush_ms`: when a replica flushes its
+    log if the rule `flush` is `interval`; None = not for that reason.
     """
 
     segment_bytes: Annotated[int, Ge(1)] = 2048
@@ -58,6 +59,8 @@ class Topic:
     retention_ms: Milliseconds | None = None
     retention_bytes: Annotated[int, Ge(0)] | None = None
     replica_fetch_max_bytes: Annotated[int, Ge(1)] | None = None
+    flush_messages: Annotated[int, Ge(1)] | None = None
+    flush_ms: Period | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +238,8 @@ class Fault:
 
     `target` is a replica's name, `leader`, or `follower` (the first live one by name order from
     `pick` on). `duration_ms` is how long it lasts; 0 = a moment. `lose_batches`: a crash loses so
-    many unflushed batches. `peers`: a partition cuts the target off from these only; empty = all.
+    many unflushed batches; with `power_loss` all that was not flushed, as the rule `flush` says.
+    `peers`: a partition cuts the target off from these only; empty = all.
     """
 
     at_ms: Milliseconds
@@ -245,6 +249,7 @@ class Fault:
     pick: Count = 0
     lose_batches: Count = 0
     peers: tuple[Name, ...] = ()
+    power_loss: bool = False
 
 
 @dataclass(frozen=True, slots=True)

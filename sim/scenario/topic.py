@@ -54,6 +54,10 @@ class TopicSettings(BaseModel):
     """KIP-280: the header that the header strategy reads."""
     delete_retention_ms: Milliseconds | None = Field(None, alias="delete.retention.ms")
     """How long a tombstone stays at least, in ms; `rules.delete_retention_ms` is its short form."""
+    flush_messages: Annotated[int, Ge(1)] | None = Field(None, alias="flush.messages")
+    """With `flush: interval`: the log is flushed when so many offsets are not."""
+    flush_ms: Period | None = Field(None, alias="flush.ms")
+    """With `flush: interval`: the log is flushed every so many ms."""
     max_compaction_lag_ms: Period | None = Field(None, alias="max.compaction.lag.ms")
     """KIP-354: a closed segment is cleaned at the latest so many ms after its first record."""
     max_message_bytes: Annotated[int, Ge(1)] | None = Field(None, alias="max.message.bytes")
@@ -97,6 +101,8 @@ class BrokerSettings(SnapshotFields):
         None, alias="replica.fetch.max.bytes"
     )
     """Most bytes a follower copies at once, its first batch whatever its size."""
+    flush_messages: Annotated[int, Ge(1)] | None = Field(None, alias="log.flush.interval.messages")
+    flush_ms: Period | None = Field(None, alias="log.flush.interval.ms")
     compaction_strategy: StrategyName | None = Field(None, alias="log.cleaner.compaction.strategy")
     compaction_strategy_header: Name | None = Field(
         None, alias="log.cleaner.compaction.strategy.header"
@@ -121,6 +127,8 @@ _AS_RULES = {
 _AS_TOPIC = (
     "dedupe_buffer_bytes",
     "dedupe_load_factor",
+    "flush_messages",
+    "flush_ms",
     "max_compaction_lag_ms",
     "max_message_bytes",
     "min_cleanable_dirty_ratio",

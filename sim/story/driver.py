@@ -11,6 +11,7 @@ from sim.log import LogConfig
 from sim.replication import Replica, elections, follower, leader, snapshot_fetch, snapshots
 from sim.replication.cleaning import clean_replica, stable_offset
 from sim.replication.coordination import RemovalCoordinator, accept_removal_bound
+from sim.replication.flushing import durable_end
 from sim.replication.messages import FetchResponse
 from sim.replication.replica import come_back, crash, wipe
 from sim.story.format import Step, Story
@@ -282,7 +283,14 @@ class _Teller:
         name = step["replica"]
         for names in [names for names in self.delayed if names[0] == name]:
             del self.delayed[names]
-        self._emit(crash(self.replicas[name], lost_batches=step.get("lose", 0)))
+        replica = self.replicas[name]
+        end = durable_end(replica.log, rules=self.rules) if step.get("power_loss") else None
+        self._emit(crash(replica, lost_batches=step.get("lose", 0), lost_from=end))
+
+    def _flush(self, step: Step) -> None:
+        replica = self.replicas[step["replica"]]
+        if replica.up:
+            replica.log.flush()
 
     def _restart(self, step: Step) -> None:
         self._emit(come_back(self.replicas[step["replica"]], rules=self.rules))

@@ -133,6 +133,8 @@ class Counting:
         self._shortest[index] = heapq.nsmallest(SHORTEST, candidates, key=shortness)
 
     def _compare(self, run: _RunRows, other: _RunRows) -> None:
+        if run.row["verdict"] not in JUDGED:
+            return
         theirs = other.invariants
         for invariant in run.invariants:
             count = self._both if invariant in theirs else self._alone

@@ -178,10 +178,9 @@ def _pair(left: int, right: int, rows: list[Row]) -> Pair:
 def _agreement(runs: DataFrame, violations: DataFrame) -> list[Agreement]:
     """Per ordered pair of rule sets and invariant: did the other violate it too?"""
     place = ("case_id", "rule_set", "invariant")
-    violated = violations.select(*place).distinct()
-    others = runs.where(fn.col("verdict").isin(*JUDGED)).select(
-        "case_id", fn.col("rule_set").alias("other")
-    )
+    judged = runs.where(fn.col("verdict").isin(*JUDGED)).select("case_id", "rule_set")
+    violated = violations.select(*place).distinct().join(judged, ["case_id", "rule_set"])
+    others = judged.select("case_id", fn.col("rule_set").alias("other"))
     too = violated.select(
         "case_id", fn.col("rule_set").alias("other"), "invariant", fn.lit(1).alias("too")
     )

@@ -144,6 +144,7 @@ class World:
             min(bounds, default=None),
             aligned=True,
             keeps_high_watermark=scenario.rules.high_watermark_cut == "kept",
+            flush_messages=topic.flush_messages if self.rules.flush == "interval" else None,
         )
         self.retention = (
             Retention(topic.retention_ms, topic.retention_bytes) if topic.deletes else None

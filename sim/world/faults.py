@@ -3,9 +3,11 @@
 A crash loses the batches that were not flushed. Flushed is what a replica acknowledged by fetching
 past it (KafkaRaftClient.appendAsFollower) and what any leader committed; so `lose_batches` only
 ever takes the youngest batches of a leader, or what a follower has just received. Anything beyond
-that breaks the contract of the protocol, not the protocol. For the same reason a disk is replaced
-only when nobody counts on what is on it, so after the replica left the in-sync set. A fault whose
-target does not exist, is down, or may not do it now, is left out.
+that breaks the contract of the protocol, not the protocol. A loss of power takes what the rule
+`flush` leaves unflushed, be it committed or not; a run that leaves the contract by that is tagged
+(`sim.check.durability`). A disk is replaced only when nobody counts on what is on it, so after the
+replica left the in-sync set. A fault whose target does not exist, is down, or may not do it now, is
+left out.
 """
 
 from __future__ import annotations
@@ -101,8 +103,9 @@ class Faults:
 
     def _crash(self, fault: Fault, node: Node) -> None:
         lost = self._unflushed(node, fault.lose_batches)
-        self._tell(node.name, fault, f"down for {fault.duration_ms} ms, {lost} batches lost")
-        node.crash(lost_batches=lost)
+        what = "what was not flushed is lost" if fault.power_loss else f"{lost} batches lost"
+        self._tell(node.name, fault, f"down for {fault.duration_ms} ms, {what}")
+        node.crash(lost_batches=lost, power_loss=fault.power_loss)
         self._world.elections.crashed(node)
         self._after(fault, self._bring_back, node)
 

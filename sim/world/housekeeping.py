@@ -49,6 +49,16 @@ class Housekeeper:
             first_ms = max(1, spec.cleaner_backoff_ms * (index + 1) // of)
             world.clock.after(first_ms, self._look)
         self._node.snapshotter.start(index, of)
+        flush_ms = world.scenario.topic.flush_ms
+        if flush_ms is not None and world.rules.flush == "interval":
+            world.clock.after(max(1, flush_ms * (index + 1) // of), self._flush, flush_ms)
+
+    def _flush(self, interval_ms: int) -> None:
+        """`flush.ms` is over (LogManager.flushDirtyLogs)."""
+        replica = self._node.replica
+        self._node.world.clock.after(interval_ms, self._flush, interval_ms)
+        if replica.up:
+            replica.log.flush()
 
     def _look(self) -> None:
         """The cleaner wakes, looks at the log, cleans it if it is due, and sleeps again."""

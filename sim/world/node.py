@@ -7,6 +7,7 @@ from dataclasses import replace
 from sim.log.versions import OLD, Versions
 from sim.replication import Rules
 from sim.replication.elections import become_leader
+from sim.replication.flushing import durable_end
 from sim.replication.leader import answer_fetch
 from sim.replication.messages import FetchRequest, FetchSnapshotRequest
 from sim.replication.replica import Replica, come_back, crash, wipe
@@ -136,8 +137,13 @@ class Node:
             self.resign()
         self.replica.sees(epoch)
 
-    def crash(self, *, lost_batches: int) -> None:
-        """Go down; the last batches are lost, and connections to others are closed."""
+    def crash(self, *, lost_batches: int = 0, power_loss: bool = False) -> None:
+        """Go down; the last batches are lost, and connections to others are closed.
+
+        With a `power_loss` those are all that were not flushed.
+        """
+        log = self.replica.log
+        lost_from = durable_end(log, rules=self.rules) if power_loss else None
         if self.world.rules.commit == "majority" and self.rules.leader_restart == "resumes":
             self.desk = None
         self.resign()
@@ -147,7 +153,7 @@ class Node:
         for node in self.world.nodes.values():
             if node.desk is not None:
                 node.desk.parked.pop(self.name, None)
-        self.world.tell(crash(self.replica, lost_batches=lost_batches))
+        self.world.tell(crash(self.replica, lost_batches=lost_batches, lost_from=lost_from))
 
     def restart(self) -> None:
         """Come back with what is on disk."""

@@ -203,10 +203,12 @@ RARE = {
     "delete-value-dropped",
     "follower-started-afresh",
     "old-segments-deleted",
+    "outside-durability",
     "settings-changed",
     "snapshot-installed",
 }
-"""What random weather does not bring: snapshots, retention, a batch limit, new settings."""
+"""What random weather does not bring: snapshots, retention, a batch limit, new settings, and
+loss of power."""
 
 
 def test_the_reference_mix_reaches_all_that_endangers_a_compacted_log() -> None:

@@ -299,6 +299,14 @@ def test_expectations_are_compared_with_what_is_known(load: Load) -> None:
             "faults: [{at: 1, crash: r1, for_ms: 3, peers: [r2]}]",
             "faults[0].peers: only a partition has peers",
         ),
+        (
+            "faults: [{at: 1, wipe: r1, for_ms: 3, power_loss: true}]",
+            "faults[0].power_loss: only a crash is a loss of power",
+        ),
+        (
+            "faults: [{at: 1, crash: r1, for_ms: 3, power_loss: true, lose_batches: 1}]",
+            "faults[0].lose_batches: with power_loss the rule",
+        ),
         ("faults: [{at: 10000, roll: r1}]", "faults[0].at: 10000 is not before the end, 10000"),
         ("faults: [{at: 1, add_replica: r2}]", "faults[0].add_replica: 'r2' is taken"),
         (

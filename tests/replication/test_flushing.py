@@ -1,0 +1,76 @@
+"""What is flushed when, and so what a loss of power takes."""
+
+import pytest
+
+from sim.log import Log, LogConfig
+from sim.replication import Rules
+from sim.replication.flushing import durable_end, flush_after_append, flush_after_copy
+from tests.check.events import batch
+
+
+def log_of(count: int, **config: int) -> Log:
+    log = Log(LogConfig(**config))
+    for offset in range(count):
+        log.append(batch(offset, "k"), now_ms=0)
+    return log
+
+
+@pytest.mark.parametrize(
+    ("flush", "after_append", "after_copy"),
+    [("acknowledged", 0, 0), ("on_append", 2, 2), ("before_fetch", 2, 0), ("interval", 0, 0)],
+)
+def test_who_flushes_an_append_at_once(flush: str, after_append: int, after_copy: int) -> None:
+    rules = Rules(flush=flush)
+    led, copied = log_of(2), log_of(2)
+    flush_after_append(led, rules=rules)
+    flush_after_copy(copied, rules=rules)
+
+    assert led.flushed_end == after_append
+    assert copied.flushed_end == after_copy
+
+
+@pytest.mark.parametrize(
+    ("flush", "acknowledged", "committed"),
+    [("acknowledged", 3, 4), ("before_fetch", 3, 1), ("interval", 1, 1), ("on_append", 1, 1)],
+)
+def test_what_the_rule_takes_for_flushed(flush: str, acknowledged: int, committed: int) -> None:
+    log = log_of(5)
+    log.flushed_end = 1
+    log.acknowledged_end = 3
+    assert durable_end(log, rules=Rules(flush=flush)) == acknowledged
+
+    log.acknowledged_end, log.high_watermark = 0, 4
+    assert durable_end(log, rules=Rules(flush=flush)) == committed
+
+
+def test_flush_messages_flushes_when_so_many_offsets_are_not() -> None:
+    assert [log_of(count, flush_messages=3).flushed_end for count in range(8)] == [
+        *[0, 0, 0],
+        *[3, 3, 3],
+        *[6, 6],
+    ]
+
+
+def test_a_roll_flushes_what_it_closes() -> None:
+    log = log_of(3)
+    log.roll(now_ms=0)
+    log.append(batch(3, "k"), now_ms=0)
+
+    assert log.flushed_end == 3
+
+
+def test_what_is_cut_is_not_flushed_any_more() -> None:
+    log = log_of(4)
+    log.flush()
+    log.acknowledged_end = 4
+    log.truncate_to(2)
+    log.append(batch(2, "k"), now_ms=0)
+
+    assert (log.flushed_end, log.acknowledged_end) == (2, 2)
+
+
+def test_a_log_that_begins_anew_has_nothing_to_lose() -> None:
+    log = log_of(2)
+    log.reset_to(9)
+
+    assert durable_end(log, rules=Rules(flush="interval")) == 9
