@@ -27,6 +27,7 @@ __all__ = [
     "GROUP",
     "NO_PLUGINS",
     "Plugins",
+    "as_options",
     "in_use",
     "load_as_told",
     "load_installed",
@@ -88,6 +89,14 @@ def load_installed() -> None:
 def named() -> tuple[str, ...]:
     """The modules that were named, so that a command can be repeated with the same ones."""
     return tuple(_NAMED)
+
+
+def as_options(modules: Iterable[str] | None = None) -> list[str]:
+    """`--plugin=MODULE` for each of these; without any given, for those that were named.
+
+    A command that is to reproduce what this one did needs them.
+    """
+    return [f"--plugin={module}" for module in (_NAMED if modules is None else modules)]
 
 
 def in_use() -> Plugins:

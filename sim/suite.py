@@ -17,6 +17,7 @@ from sim.check.durability import OUTSIDE
 from sim.check.reached import REACHED
 from sim.errors import BadInput
 from sim.logfile import LOG_FORMAT
+from sim.plugins import as_options
 from sim.replication import rules_from
 from sim.rows import violation_row
 from sim.scenario.document import SCENARIO_FORMAT
@@ -103,8 +104,9 @@ class CaseResult:
 
     @property
     def command(self) -> str:
-        """What reproduces it."""
-        return f"{self.run_with} {shlex.quote(str(self.path))}{' --check' * self.is_log}"
+        """What reproduces it, with the plugins that were named."""
+        words = [str(self.path), *["--check"] * self.is_log, *as_options()]
+        return f"{self.run_with} {shlex.join(words)}"
 
     def as_json(self) -> dict[str, Any]:
         """What `replog run --json` prints."""

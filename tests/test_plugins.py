@@ -1,8 +1,6 @@
 """A strategy, a fix or a tombstone rule in a module of a user is a value of its rule everywhere."""
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,73 +10,17 @@ from sim import plugins
 from sim.compaction import FIXES, STRATEGIES, TOMBSTONE_REMOVALS, TombstoneRemoval, strategy_for
 from sim.compaction.contract import fix_problem, removal_problem, strategy_problem
 from sim.errors import BadInput
-from tests.test_readme import ROOT, blocks
+from tests.plugged import EXAMPLE, OTHERS, PAIR, folder, replog
+from tests.test_readme import ROOT
 
-(EXAMPLE,) = (block for block in blocks("python") if "register_strategy" in block)
+__all__ = ["folder"]
+
 STORY = ROOT / "scenarios/kip280/kip280_20_dirty_map_keeps_both_versions.yaml"
-OTHERS = """
-from sim.compaction import TombstoneRemoval
-from sim.compaction.fixes import Kept
-from sim.plugins import register_fix, register_tombstone_removal
-
-@register_fix
-class Everything:
-    name, source = "nothing_more", "a test"
-    persists_log_end, announces_gaps = False, False
-
-    def keeps(self, tail):
-        return Kept()
-
-def even(circumstances):
-    return circumstances.offset % 2 == 0
-
-register_tombstone_removal(TombstoneRemoval("even", "a test", "at even offsets", even))
-"""
-PLAN = """\
-format: replog-sweep/1
-title: two strategies
-source: a test
-count: 2
-seed: 3
-generate: {mix: quiet, duration_ms: 2000}
-rule_sets:
-  - {strategy: offset}
-  - {strategy: longest}
-"""
-PAIR = """\
-format: replog-story/1
-id: longest
-title: the longest value wins
-source: a test
-rules: {strategy: longest}
-replicas: [r1]
-steps: [elect r1 1, append r1 a A, append r1 b A, compact r1]
-"""
-
-
-def replog(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """The command in a folder that holds the plugins."""
-    return subprocess.run(
-        [sys.executable, "-m", "sim", *map(str, arguments)],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def value_of(name: str, plugin: str, means: str, source: str) -> dict[str, str]:
     """A plugin's value as `replog list rules --json` tells it."""
     return {"value": name, "means": means, "source": source, "example": "", "plugin": plugin}
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "longest.py").write_text(EXAMPLE)
-    (tmp_path / "others.py").write_text(OTHERS)
-    (tmp_path / "plan.yaml").write_text(PLAN)
-    return tmp_path
 
 
 def test_the_example_in_the_readme_is_short_and_runs(folder: Path) -> None:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sim.cli.output import AsJson, PluginOption, RuleOption, print_json, print_table, rule_values
+from sim.cli.output import (
+    AsJson,
+    PluginOption,
+    RuleOption,
+    plugin_arguments,
+    print_json,
+    print_table,
+    rule_values,
+)
 
 if TYPE_CHECKING:
     from sim.logfile.eligible import Judgement
@@ -67,7 +75,9 @@ def clean(
     _end(differences, check, as_json, _command("clean", logfile, rule))
 
 
-def eligible(logfile: LogPath, check: Check = False, as_json: AsJson = False) -> None:
+def eligible(
+    logfile: LogPath, plugin: PluginOption = None, check: Check = False, as_json: AsJson = False
+) -> None:
     """Say which of the logs in a log file the cleaner would choose, and why."""
     from sim.logfile.eligible import eligible_answer, judge, load_eligible_file
 
@@ -99,7 +109,7 @@ def _differences(file: Path, rules: dict[str, str]) -> list[str]:
 
 
 def _command(name: str, file: Path, rule: list[str] | None) -> str:
-    options = [f"--rule={text}" for text in rule or []]
+    options = [*(f"--rule={text}" for text in rule or []), *plugin_arguments()]
     return f"replog {name} {shlex.join([str(file), *options])} --check"
 
 

@@ -87,9 +87,9 @@ def rule_values(given: list[str] | None) -> dict[str, str]:
 
 def plugin_arguments() -> list[str]:
     """What a command that reproduces a run needs for the plugins that were named in this one."""
-    from sim.plugins import named
+    from sim.plugins import as_options
 
-    return [f"--plugin={module}" for module in named()]
+    return as_options()
 
 
 def width() -> int:

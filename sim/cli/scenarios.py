@@ -154,7 +154,7 @@ def _show_row(result: CaseResult) -> None:
     for line in result.complaints:
         print(f"       {line}")
     if not result.expectation_met:
-        print("       reproduce: " + " ".join((result.command, *plugin_arguments())))
+        print(f"       reproduce: {result.command}")
 
 
 def draw(
@@ -168,6 +168,7 @@ def draw(
             metavar="NUMBER=CAPTION", help="A moment to show; more than once. Default: the end."
         ),
     ] = None,
+    plugin: PluginOption = None,
 ) -> None:
     """Draw what the replicas' logs look like at chosen steps of a story."""
     from sim.report.picture import draw_story

@@ -14,6 +14,7 @@ from sim.cli.output import (
     AsJson,
     PluginOption,
     complain,
+    plugin_arguments,
     print_counters,
     print_explanation,
     print_json,
@@ -83,7 +84,8 @@ def sweep(
         _show_verdicts(result.verdicts)
         print(
             f"{result.runs:,} runs of {result.cases:,} cases in {result.out}, "
-            f"{result.rate:,.0f} runs/s; next: replog report {shlex.quote(str(result.out))}"
+            f"{result.rate:,.0f} runs/s; next: replog report "
+            + shlex.join([str(result.out), *plugin_arguments()])
         )
     if errors:
         complain(f"{errors} runs ended in an exception; see the column 'error' of {out}/runs")
@@ -131,7 +133,8 @@ def replay(
     else:
         _show_replay(run_id, made, told, same=same)
         if not same:
-            print(f"reproduce: replog replay {shlex.quote(str(folder))} {run_id}")
+            words = [str(folder), str(run_id), *plugin_arguments()]
+            print(f"reproduce: replog replay {shlex.join(words)}")
     raise typer.Exit(0 if same else EXIT_FAILED)
 
 

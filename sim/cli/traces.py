@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sim.cli.output import AsJson, RuleOption, print_json, print_table, rule_values
+from sim.cli.output import AsJson, PluginOption, RuleOption, print_json, print_table, rule_values
 
 trace = typer.Typer(help="Workloads out of real changes.", no_args_is_help=True)
 
@@ -47,6 +47,7 @@ def trace_git(
 def trace_replay(
     file: Annotated[Path, typer.Argument(help="A trace, Parquet or CSV.")],
     rule: RuleOption = None,
+    plugin: PluginOption = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="Only so many changes, first ones first.")
     ] = None,

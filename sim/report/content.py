@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
 from types import MappingProxyType
@@ -30,7 +29,7 @@ def report_content(folder: SweepFolder, comparison: Comparison) -> dict[str, Any
         "runs": plan["runs"],
         "seed": plan["seed"],
         "package_version": plan["package_version"],
-        "command": _command(folder),
+        "command": folder.sweep_command,
         "rates": [{**asdict(rate), "text": rate.text} for rate in comparison.rates],
         "pairs": [{**asdict(pair), "text": pair.text} for pair in comparison.pairs],
         "other_weather": sum(pair.other_weather for pair in comparison.pairs),
@@ -44,15 +43,6 @@ def report_content(folder: SweepFolder, comparison: Comparison) -> dict[str, Any
         "rule_sets": plan["rule_sets"],
         "plan": plan["plan"],
     }
-
-
-def _command(folder: SweepFolder) -> str:
-    plan = folder.plan
-    file = plan["plan_file"] or "PLAN"
-    return (
-        f"replog sweep {shlex.quote(file)} --count {plan['count']} --seed {plan['seed']} "
-        f"--out {shlex.quote(folder.name)}"
-    )
 
 
 def _seen(
@@ -83,11 +73,11 @@ def _shortest(folder: SweepFolder) -> list[dict[str, Any]]:
         {
             "label": entry["label"],
             "runs": [
-                {**run, "command": f"replog replay {shlex.quote(folder.name)} {run['run_id']}"}
+                {**run, "command": folder.replay_command(run["run_id"])}
                 for run in entry["shortest"]
             ],
             "invariants": [
-                {**one, "command": f"replog replay {shlex.quote(folder.name)} {one['run_id']}"}
+                {**one, "command": folder.replay_command(one["run_id"])}
                 for one in entry["earliest"]
             ],
         }

@@ -5,7 +5,6 @@ The same cases met every value, so each value is also set against the first one,
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -56,15 +55,11 @@ def blocks_of(folder: SweepFolder, rule: str) -> tuple[Block, ...]:
 def grid_as_markdown(folder: SweepFolder, rule: str) -> str:
     """A section for a page: per block a table of rates, invariants and prices."""
     plan = folder.plan
-    command = (
-        f"replog sweep {shlex.quote(plan['plan_file'] or 'PLAN')} --count {plan['count']} "
-        f"--seed {plan['seed']} --out {shlex.quote(folder.name)}"
-    )
     cases = wording.count(plan["count"])
     parts = [
         f"## In random weather: {plan['plan']['title']}",
         f"{cases} random cases; each met every value. Intervals are exact, 95 %.",
-        f"```console\n$ {command}\n```",
+        f"```console\n$ {folder.sweep_command}\n```",
     ]
     costs = costs_of(folder)
     for block in blocks_of(folder, rule):

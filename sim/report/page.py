@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +65,8 @@ def _render(
         "comparison": comparison,
         "labels": [entry["label"] for entry in folder.tallies["rule_sets"]],
         "colours": figures.colours_of(folder.plan["rule_sets"]),
-        "folder_name": shlex.quote(folder.name),
+        "replay_command": folder.replay_command,
+        "report_command": folder.report_command,
         "plan_text": json.dumps(folder.plan["plan"], indent=2, ensure_ascii=False),
     }
     return environment.get_template(template).render(**content)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sim.errors import BadInput
+from sim.plugins import as_options
 
 PLAN_FILE = "plan.json"
 TALLIES_FILE = "tallies.json"
@@ -22,6 +24,27 @@ class SweepFolder:
     name: str
     plan: dict[str, Any]
     tallies: dict[str, Any]
+
+    @property
+    def sweep_command(self) -> str:
+        """What made it."""
+        plan = self.plan
+        file = shlex.quote(plan["plan_file"] or "PLAN")
+        counted = f"{file} --count {plan['count']} --seed {plan['seed']}"
+        return f"replog sweep {counted} --out {self._named()}"
+
+    @property
+    def report_command(self) -> str:
+        """What makes its report."""
+        return f"replog report {self._named()}"
+
+    def replay_command(self, run_id: int) -> str:
+        """What does one of its runs again."""
+        return f"replog replay {self._named(str(run_id))}"
+
+    def _named(self, *more: str) -> str:
+        """The folder, and the plugins that the sweep was made with."""
+        return shlex.join([self.name, *more, *as_options(self.plan.get("plugins", ()))])
 
 
 def read_folder(out: Path) -> SweepFolder:

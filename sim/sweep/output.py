@@ -204,6 +204,12 @@ def _read_plan_file(out: Path) -> dict[str, Any]:
     return content
 
 
+def _named_in(plan: object) -> list[str]:
+    """The plugins that a plan names itself; reading it loads them."""
+    named = plan.get("plugins", []) if isinstance(plan, dict) else []
+    return named if isinstance(named, list) else []
+
+
 def read_sweep(out: Path) -> Sweep:
     """The sweep a folder holds. Raises BadInput when it holds none, or one of another version."""
     if not (out / PLAN_FILE).is_file():
@@ -214,7 +220,8 @@ def read_sweep(out: Path) -> Sweep:
             f"{out}: written with schema version {content.get('schema_version')}; "
             f"this version of Replog reads {SCHEMA_VERSION}"
         )
-    missing = [name for name in content.get("plugins", ()) if name not in in_use().modules]
+    known = (*in_use().modules, *_named_in(content.get("plan")))
+    missing = [name for name in content.get("plugins", ()) if name not in known]
     if missing:
         raise BadInput(
             f"{out}: made with the plugin {missing[0]}; give it, too: --plugin {missing[0]}"

@@ -16,6 +16,7 @@ from typing import Annotated, Literal, cast
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from sim.errors import BadInput
+from sim.plugins import load_plugins
 from sim.replication import rules_from
 from sim.replication.rules import Rules, RuleValue
 from sim.scenario.load import load_model
@@ -41,6 +42,15 @@ def _known(values: dict[str, RuleValue]) -> dict[str, RuleValue]:
     return values
 
 
+def _loaded(modules: list[str]) -> list[str]:
+    """Load plugins before the rules are looked at; what is wrong, as `_known` does."""
+    try:
+        load_plugins(modules)
+    except BadInput as error:
+        raise ValueError(str(error)) from None
+    return modules
+
+
 RuleMap = Annotated[dict[str, RuleValue], AfterValidator(_known)]
 """Rules by name, with an optional `preset`."""
 
@@ -56,6 +66,8 @@ class Plan(BaseModel):
     count: Count
     """Number of random cases; every rule set runs on each of them."""
     seed: Seed
+    plugins: Annotated[list[str], AfterValidator(_loaded)] = Field(default_factory=list)
+    """Modules to import first, as with `--plugin`; they register strategies, fixes or the like."""
     generate: Mix
     rules: RuleMap = Field(default_factory=dict)
     """Common to every rule set; may name a `preset`."""

@@ -1,0 +1,81 @@
+"""Plugins of a user in a folder of their own, with a plan, a story and a log file that need one."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.test_readme import ROOT, blocks
+
+(EXAMPLE,) = (block for block in blocks("python") if "register_strategy" in block)
+OTHERS = """
+from sim.compaction import TombstoneRemoval
+from sim.compaction.fixes import Kept
+from sim.plugins import register_fix, register_tombstone_removal
+
+@register_fix
+class Everything:
+    name, source = "nothing_more", "a test"
+    persists_log_end, announces_gaps = False, False
+
+    def keeps(self, tail):
+        return Kept()
+
+def even(circumstances):
+    return circumstances.offset % 2 == 0
+
+register_tombstone_removal(TombstoneRemoval("even", "a test", "at even offsets", even))
+"""
+PLAN = """\
+format: replog-sweep/1
+title: two strategies
+source: a test
+count: 2
+seed: 3
+generate: {mix: quiet, duration_ms: 2000}
+rule_sets:
+  - {strategy: offset}
+  - {strategy: longest}
+"""
+PAIR = """\
+format: replog-story/1
+id: longest
+title: the longest value wins
+source: a test
+rules: {strategy: longest}
+replicas: [r1]
+steps: [elect r1 1, append r1 a A, append r1 b A, compact r1]
+"""
+
+
+def replog(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """The command in a folder that holds the plugins."""
+    return subprocess.run(
+        [sys.executable, "-m", "sim", *map(str, arguments)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+LOG = """{"format": "replog-log/1", "title": "log", "source": "a test",
+ "rules": {"strategy": "longest"},
+ "segments": [[
+   {"base_offset": 0, "last_offset": 0, "records": [{"offset": 0, "key": "K", "value": "longer"}]},
+   {"base_offset": 1, "last_offset": 1, "records": [{"offset": 1, "key": "K", "value": "short"}]}],
+  {"base_offset": 2, "batches": []}],
+ "steps": [{"op": "clean", "now_ms": 0, "first_dirty_offset": 0, "upper_bound": 2}],
+ "expect": [{"surviving_offsets": [1]}]}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "longest.py").write_text(EXAMPLE)
+    (tmp_path / "others.py").write_text(OTHERS)
+    (tmp_path / "plan.yaml").write_text(PLAN)
+    return tmp_path

@@ -1,0 +1,146 @@
+"""`--plugin` on every command, and in what a command prints to reproduce a failure."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.plugged import LOG, PAIR, PLAN, folder, replog
+
+__all__ = ["folder"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run",),
+        ("suite",),
+        ("matrix",),
+        ("draw",),
+        ("clean",),
+        ("eligible",),
+        ("sweep",),
+        ("replay",),
+        ("report",),
+        ("trace", "replay"),
+        ("list",),
+        ("capacity",),
+        ("doctor",),
+    ],
+    ids=" ".join,
+)
+def test_every_command_that_may_meet_a_plugins_value_takes_plugins(
+    folder: Path, command: tuple[str, ...]
+) -> None:
+    ran = replog(folder, *command, "--plugin", "nowhere")
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("replog: plugin nowhere: cannot be imported: ModuleNotFoundError")
+
+
+def test_a_failing_suite_names_the_plugin_in_what_reproduces_it(folder: Path) -> None:
+    wrong = "expect: {replicas: {r1: {log: [wrong@9]}}}\n"
+    (folder / "suite").mkdir()
+    (folder / "suite" / "longest.yaml").write_text(PAIR + wrong)
+    (folder / "suite" / "log.json").write_text(LOG)
+    ran = replog(folder, "suite", "suite", "--junit", "out.xml", "--plugin", "longest")
+
+    told = [line.strip() for line in ran.stdout.splitlines() if "reproduce" in line]
+    commands = [
+        "replog clean suite/log.json --check --plugin=longest",
+        "replog run suite/longest.yaml --plugin=longest",
+    ]
+    assert ran.returncode == 1
+    assert told == [f"reproduce: {command}" for command in commands]
+    junit = (folder / "out.xml").read_text()
+    assert all(f"reproduce: {command}" in junit for command in commands)
+    for command in commands:
+        again = replog(folder, *command.split()[1:])
+        assert (again.returncode, again.stderr) == (1, "")
+
+
+def test_a_log_file_goes_by_a_plugins_strategy_and_is_reproduced_with_it(folder: Path) -> None:
+    (folder / "log.json").write_text(LOG)
+    ran = replog(folder, "clean", "log.json", "--check", "--plugin", "longest")
+
+    assert (ran.returncode, ran.stderr) == (1, "")
+    assert "surviving_offsets is [0], expected [1]" in ran.stdout
+    assert ran.stdout.endswith("reproduce: replog clean log.json --plugin=longest --check\n")
+    assert replog(folder, "clean", "log.json", "--check").returncode == 2
+
+
+def test_a_story_by_a_plugins_strategy_is_drawn(folder: Path) -> None:
+    (folder / "story.yaml").write_text(PAIR)
+
+    assert replog(folder, "draw", "story.yaml", "-o", "s.svg").returncode == 2
+    assert replog(folder, "draw", "story.yaml", "-o", "s.svg", "--plugin", "longest").stdout
+
+
+def test_a_trace_is_replayed_by_a_plugins_strategy(folder: Path) -> None:
+    rows = ["key,value,timestamp_ms", "a,longer,1", "a,short,2", "b,b,3"]
+    (folder / "trace.csv").write_text("\n".join(rows) + "\n")
+    ran = replog(folder, "trace", "replay", "trace.csv", "--plugin", "longest", "--json")
+
+    told = {row["strategy"]: row["winners_differing"] for row in json.loads(ran.stdout)}
+    assert told == {"offset": 0, "timestamp": 0, "header": 0, "longest": 1}
+
+
+def test_a_sweep_and_its_report_name_the_plugin_in_every_command(folder: Path) -> None:
+    out = ("--out", "out", "--engine", "process")
+    swept = replog(folder, "sweep", "plan.yaml", *out, "--plugin", "longest")
+    assert swept.stdout.endswith("next: replog report out --plugin=longest\n")
+
+    replog(folder, "report", "out", "--plugin", "longest")
+    report = json.loads((folder / "out" / "report.json").read_text())
+    again = [
+        run["command"]
+        for group in report["shortest"]
+        for run in (*group["runs"], *group["invariants"])
+    ]
+    assert report["command"].endswith(" --out out --plugin=longest")
+    assert [command for command in again if not command.endswith(" --plugin=longest")] == []
+    for page in ("report.html", "report.md"):
+        text = (folder / "out" / page).read_text()
+        commands = re.findall(r"replog (?:sweep|replay|report) [^`<\n]*", text)
+        assert len(commands) >= 2
+        assert [one for one in commands if not one.endswith(" --plugin=longest")] == []
+
+
+def test_a_replay_that_differs_from_its_row_names_the_plugin(folder: Path) -> None:
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    plugin = ("--plugin", "longest")
+    replog(folder, "sweep", "plan.yaml", "--out", "out", "--engine", "process", *plugin)
+    for file in (folder / "out" / "runs").rglob("*.parquet"):
+        table = pq.read_table(file)
+        place = table.schema.get_field_index("digest")
+        other = pc.replace_substring_regex(table["digest"], pattern="^.*$", replacement="other")
+        pq.write_table(table.set_column(place, table.schema.field(place), other), file)
+    ran = replog(folder, "replay", "out", 1, *plugin)
+
+    assert ran.returncode == 1
+    assert ran.stdout.endswith("reproduce: replog replay out 1 --plugin=longest\n")
+
+
+def test_a_plan_may_name_its_plugins_itself(folder: Path) -> None:
+    (folder / "plan.yaml").write_text(PLAN.replace("seed: 3", "seed: 3\nplugins: [longest]"))
+    swept = replog(folder, "sweep", "plan.yaml", "--out", "out", "--engine", "process", "--json")
+
+    assert (swept.returncode, list(json.loads(swept.stdout)["verdicts"])) == (
+        0,
+        ["offset", "longest"],
+    )
+    assert replog(folder, "replay", "out", 1).returncode == 0
+    assert "longest" in replog(folder, "report", "out").stdout
+
+
+def test_a_plan_that_names_a_plugin_which_cannot_be_used_is_one_line(folder: Path) -> None:
+    (folder / "plan.yaml").write_text(PLAN.replace("seed: 3", "seed: 3\nplugins: [nowhere]"))
+    swept = replog(folder, "sweep", "plan.yaml", "--out", "out")
+
+    assert swept.returncode == 2
+    assert swept.stderr.splitlines()[0].startswith(
+        "replog: plan.yaml:6: plugins: plugin nowhere: cannot be imported: ModuleNotFoundError"
+    )
