@@ -34,6 +34,11 @@ MOMENTS_OF_THE_ROLLBACK = {f"changes.{number}.at_ms" for number in range(3)}
 
 TWINS = (
     (
+        "snapshots/timed_deltas_cleaned_by_key",
+        "snapshots/timed_deltas_in_snapshots",
+        {"rules.cleanup"},
+    ),
+    (
         "snapshots/timed_deleted_under_the_reader",
         "snapshots/timed_kept_for_the_reader",
         {"snapshots.retention_bytes"},

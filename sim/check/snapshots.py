@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.deltas import delta_state
 from sim.check.ledger import Disk, Ledger
 from sim.check.registry import Invariant, Reporter, invariant
 from sim.log import Control, Record
@@ -99,6 +100,9 @@ class SnapshotConsistency(Invariant):
             kept = ledger.disks[event.replica].snapshots.get((event.end_offset, event.epoch))
             if ledger.committed_twice or kept is None:
                 continue
+            if ledger.rules.state_machine == "deltas":
+                self._compare_deltas(event)
+                continue
             expected = fold_below(ledger, event.end_offset)
             found = _contents(event.records)
             if found != expected:
@@ -111,6 +115,20 @@ class SnapshotConsistency(Invariant):
                     f"{ledger.describe(found.get(key, 0))} for {key}; the committed history has "
                     f"{ledger.describe(expected.get(key, 0))}.",
                 )
+
+    def _compare_deltas(self, event: SnapshotTaken) -> None:
+        ledger = self.ledger
+        expected = delta_state(ledger, ledger.committed[: event.end_offset])
+        found = {record.key or "": record.value or "" for record in event.records}
+        if found != expected:
+            key = next(k for k in sorted(found | expected) if found.get(k) != expected.get(k))
+            self.violated(
+                event.replica,
+                event.end_offset,
+                key,
+                f"snapshot ({event.end_offset}, {event.epoch}) of {event.replica} has {key}="
+                f"{found.get(key)}; the committed history has {expected.get(key)}.",
+            )
 
 
 def _contents(records: tuple[Record, ...]) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.deltas import delta_state
 from sim.check.ledger import Disk, Ledger
 from sim.check.registry import Invariant, Kind, invariant
 from sim.log import Control, Record
@@ -66,10 +67,31 @@ class MaterializedStateEquivalence(Invariant):
         ledger = self.ledger
         if ledger.committed_twice:
             return
+        if ledger.rules.state_machine == "deltas":
+            self._compare_deltas()
+            return
         expected = reference_state(ledger)
         for disk in ledger.disks.values():
             if disk.up and disk.hw >= len(ledger.committed):
                 self._compare(disk, state_of(ledger, disk), expected)
+
+    def _compare_deltas(self) -> None:
+        ledger = self.ledger
+        expected = delta_state(ledger, ledger.committed)
+        for disk in ledger.disks.values():
+            if not disk.up or disk.hw < len(ledger.committed):
+                continue
+            held = [uid for uid in disk.slots[disk.start : disk.hw] if uid > 0]
+            state = delta_state(ledger, held, base_records(disk))
+            if state != expected:
+                key = next(k for k in sorted(state | expected) if state.get(k) != expected.get(k))
+                self.violated(
+                    disk.name,
+                    None,
+                    key,
+                    f"{disk.name} has {key}={state.get(key)}, the committed history has "
+                    f"{key}={expected.get(key)}.",
+                )
 
     def _compare(self, disk: Disk, state: dict[str, int], expected: dict[str, int]) -> None:
         if state == expected:

@@ -69,6 +69,7 @@ class Rules:
     snapshot_placement: str = "beside"
     prefix_gate: str = "local"
     start_offset_lag_ms: int = 604_800_000
+    state_machine: str = "keyed"
     response_fencing: bool = True
     epoch_storage: str = "disk"
     vote_storage: str = "disk"

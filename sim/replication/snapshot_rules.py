@@ -95,5 +95,23 @@ SNAPSHOT_RULES: tuple[RuleSpec, ...] = (
         source="metadata.start.offset.lag.time.max.ms, in drafts of KIP-630",
         minimum=0,
     ),
+    RuleSpec(
+        "state_machine",
+        "what a record does to the state that replicas build",
+        (
+            Value(
+                "keyed",
+                "it is the whole state of its key, so the last one per key is enough",
+                "KIP-630, Proposed Changes; KIP-280",
+                "snapshots/delta_03_records_by_key.yaml",
+            ),
+            Value(
+                "deltas",
+                "+n and -n change a number; a delete of `prefix*` removes many keys",
+                "KIP-630, Amount of Data Replicated: with deltas",
+                "snapshots/delta_01_increments_cleaned_by_key.yaml",
+            ),
+        ),
+    ),
 )
 """In no particular order: `Rules` has the order."""

@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sim.compaction import TOMBSTONE_MARKS, fold
-from sim.compaction.strategies import promised_strategy
 from sim.log import Control, control_batch
 from sim.replication.leader import append
 from sim.replication.replica import Replica, Snapshot, SnapshotId
 from sim.replication.rules import Rules
 from sim.replication.snapshot_layout import file_bytes
+from sim.replication.state import state_below
 from sim.trace import Event, PrefixDeleted, SnapshotDeleted, SnapshotTaken
 
 
@@ -34,15 +33,7 @@ def take_snapshot(
     base = replica.base_snapshot()
     if base is not None and base.id.end_offset == end_offset:
         return []
-    records = fold(
-        log.batches(),
-        below=end_offset,
-        strategy=promised_strategy(
-            rules.strategy, header=rules.strategy_header, header_form=rules.header_form
-        ),
-        is_tombstone=TOMBSTONE_MARKS[rules.tombstone_mark],
-        base=() if base is None else base.records,
-    )
+    records = state_below(replica, end_offset, rules=rules)
     id_ = SnapshotId(end_offset, log.epochs.epoch_at(end_offset - 1))
     if id_ in replica.snapshots:
         return []

@@ -18,6 +18,9 @@ Span = tuple[int, int]
 _new = tuple.__new__
 """Makes a named tuple in half the time its own constructor takes."""
 
+DELTA_BROKERS = 3
+"""So many brokers share the keys of a workload of deltas."""
+
 NEVER_ENDED = 0.1
 """Share of transactional producers whose last transaction is left open: the stable offset stays."""
 
@@ -44,6 +47,8 @@ class WorkloadShape:
         idempotent: Whether the leader recognises a retry.
         retry_ms: Pause before a retry.
         retries: How often an unanswered send is repeated.
+        deltas: Whether sends are increments, and deletes events that remove all keys of one of
+            three brokers (`state_machine: deltas`).
     """
 
     sends: Count = 150
@@ -63,12 +68,15 @@ class WorkloadShape:
     idempotent: bool = True
     retry_ms: Period = 200
     retries: Count = 3
+    deltas: bool = False
 
 
 def draw_workload(shape: WorkloadShape, *, duration_ms: int, rng: Random) -> Workload:
     """A workload of that shape in [0, duration_ms)."""
     times, tails = _times(shape, duration_ms, rng)
     sends = _sends(shape, times, tails, rng)
+    if shape.deltas:
+        sends = [_as_delta(send) for send in sends]
     ends: tuple[EndTransaction, ...] = ()
     if shape.transactional:
         sends, ends = _in_transactions(shape, sends, duration_ms, rng)
@@ -148,6 +156,14 @@ def _sends(shape: WorkloadShape, times: list[int], tails: set[int], rng: Random)
         number = version if versioned[index] else None
         sends.append(_new(Send, (at_ms, author, names[key], value, timestamp_ms, number, 0, None)))
     return sends
+
+
+def _as_delta(send: Send) -> Send:
+    """An increment of the key, which belongs to a broker; or that broker is gone."""
+    broker = f"b{1 + int(send.key[1:]) % DELTA_BROKERS}"
+    if send.value is None:
+        return send._replace(key=f"{broker}/*")
+    return send._replace(key=f"{broker}/{send.key}", value="+1")
 
 
 def _in_transactions(

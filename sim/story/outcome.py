@@ -7,16 +7,18 @@ from dataclasses import dataclass
 
 from sim.check import Violation
 from sim.check.checker import story_invariants
-from sim.compaction import TOMBSTONE_MARKS, fold
-from sim.compaction.strategies import promised_strategy
 from sim.replication import Replica, Rules
+from sim.replication.state import state_below
 from sim.story.format import Story
 from sim.trace import Event
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaView:
-    """How a replica looks at the end: log entries as `label@offset`, state as key -> label."""
+    """How a replica looks at the end: log entries as `label@offset`, state as key -> label.
+
+    With `state_machine: deltas` the state is key -> value.
+    """
 
     log: list[str]
     offsets: list[int]
@@ -86,22 +88,18 @@ def view_of(replica: Replica, rules: Rules, labels: Mapping[int, str]) -> Replic
         entries += [(labels[record.uid], record.offset) for record in batch.records]
         if not batch.records:
             entries.append(("-", batch.last_offset))
-    base = replica.base_snapshot()
-    state = fold(
-        log.batches(),
-        below=log.high_watermark,
-        strategy=promised_strategy(
-            rules.strategy, header=rules.strategy_header, header_form=rules.header_form
-        ),
-        is_tombstone=TOMBSTONE_MARKS[rules.tombstone_mark],
-        base=() if base is None else base.records,
-    )
+    state = state_below(replica, log.high_watermark, rules=rules)
+    by_value = rules.state_machine == "deltas"
+    shown = {
+        key: (state[key].value or "") if by_value else labels[state[key].uid]
+        for key in sorted(state)
+    }
     return ReplicaView(
         log=[f"{label}@{offset}" for label, offset in entries],
         offsets=[offset for _, offset in entries],
         leo=log.log_end_offset,
         hw=log.high_watermark,
         start=log.log_start_offset,
-        state={key: labels[state[key].uid] for key in sorted(state)},
+        state=shown,
         up=replica.up,
     )

@@ -1,6 +1,7 @@
 """Snapshots: what a core with a mistake would tell, and near misses."""
 
 from sim.log import Record
+from sim.replication import Rules
 from sim.trace import (
     Event,
     PrefixDeleted,
@@ -78,3 +79,15 @@ def test_a_follower_below_the_log_start_is_offered_a_snapshot() -> None:
 
     assert len(violations_of(name, [*BASE, SnapshotOffered("r1", "r2", 0, -1, -1)])) == 1
     assert violations_of(name, [*BASE, SnapshotOffered("r1", "r2", 0, 2, 1)]) == []
+
+
+def test_a_snapshot_of_deltas_holds_what_they_come_to() -> None:
+    one, two = batch(0, "a", "+1"), batch(1, "a", "+2")
+    base: list[Event] = [*cluster("r1"), *appended("r1", one, two), committed("r1", 2)]
+    deltas = Rules(commit="isr", state_machine="deltas")
+    name = "snapshot-consistency"
+
+    for value, count in (("3", 0), ("2", 1)):
+        sum_ = two.records[0]._replace(value=value)
+        taken = SnapshotTaken("r1", 2, 1, (sum_,))
+        assert len(violations_of(name, [*base, taken], rules=deltas)) == count

@@ -1,0 +1,23 @@
+"""The state that a replica's log stands for, by the state machine of the rules."""
+
+from __future__ import annotations
+
+from sim.compaction import TOMBSTONE_MARKS, fold
+from sim.compaction.deltas import fold_deltas
+from sim.compaction.strategies import promised_strategy
+from sim.log import Record
+from sim.replication.replica import Replica
+from sim.replication.rules import Rules
+
+
+def state_below(replica: Replica, below: int, *, rules: Rules) -> dict[str, Record]:
+    """Key -> the record that holds its state, from the snapshot at the log start up to `below`."""
+    base = replica.base_snapshot()
+    records = () if base is None else base.records
+    is_tombstone, batches = TOMBSTONE_MARKS[rules.tombstone_mark], replica.log.batches()
+    if rules.state_machine == "deltas":
+        return fold_deltas(batches, below=below, is_tombstone=is_tombstone, base=records)
+    strategy = promised_strategy(
+        rules.strategy, header=rules.strategy_header, header_form=rules.header_form
+    )
+    return fold(batches, below=below, strategy=strategy, is_tombstone=is_tombstone, base=records)

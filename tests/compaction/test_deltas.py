@@ -1,0 +1,112 @@
+"""Deltas: what each record does to the state, and that snapshots keep it where cleaners do not."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sim.compaction import TOMBSTONE_MARKS
+from sim.compaction.deltas import apply_delta, fold_deltas
+from sim.log import Control, Record, control_batch, data_batch
+from sim.log.record import Batch
+from sim.replication import Replica, Rules, snapshots
+from sim.scenario.streams import stream
+from sim.scenario.workload import WorkloadShape, draw_workload
+
+NULL = TOMBSTONE_MARKS["null_value"]
+DELTAS = Rules(commit="isr", state_machine="deltas")
+
+
+def state_after(*writes: tuple[str, str | None]) -> dict[str, str | None]:
+    state: dict[str, Record] = {}
+    for offset, (key, value) in enumerate(writes):
+        apply_delta(state, Record(offset, key, value), deleted=value is None)
+    return {key: record.value for key, record in state.items()}
+
+
+def test_increments_add_up_and_other_values_replace() -> None:
+    assert state_after(("a", "+1"), ("a", "+2"), ("a", "-5")) == {"a": "-2"}
+    assert state_after(("a", "7"), ("a", "+1")) == {"a": "8"}
+    assert state_after(("a", "+1"), ("a", "x")) == {"a": "x"}
+    assert state_after(("a", "x"), ("a", "+1")) == {"a": "1"}
+
+
+def test_a_delete_removes_its_key_or_all_that_begin_like_it() -> None:
+    both: tuple[tuple[str, str | None], ...] = (("b1/k1", "+1"), ("b1/k2", "+1"), ("b2/k3", "+1"))
+
+    assert state_after(*both, ("b1/k1", None)) == {"b1/k2": "1", "b2/k3": "1"}
+    assert state_after(*both, ("b1/*", None)) == {"b2/k3": "1"}
+    assert state_after(*both, ("*", None)) == {}
+    assert state_after(*both, ("b1/*", None), ("b1/k1", "+1")) == {"b1/k1": "1", "b2/k3": "1"}
+    assert state_after(("b*", "+1"), ("b1", "+1")) == {"b*": "1", "b1": "1"}
+
+
+def batch(offset: int, key: str, value: str | None, **more: Any) -> Batch:
+    return data_batch((Record(offset, key, value, 0, uid=offset + 1),), epoch=1, **more)
+
+
+def test_deltas_of_aborted_and_open_transactions_do_not_count() -> None:
+    batches = [
+        batch(0, "a", "+1"),
+        batch(1, "a", "+10", producer_id=7, transactional=True),
+        control_batch(2, epoch=1, control=Control.ABORT, timestamp_ms=0, producer_id=7),
+        batch(3, "a", "+100", producer_id=7, transactional=True),
+        control_batch(4, epoch=1, control=Control.COMMIT, timestamp_ms=0, producer_id=7),
+        batch(5, "a", "+1000", producer_id=7, transactional=True),
+    ]
+
+    def value(below: int) -> str | None:
+        return fold_deltas(batches, below=below, is_tombstone=NULL)["a"].value
+
+    assert [value(below) for below in (1, 3, 4, 5, 6)] == ["1", "1", "1", "101", "101"]
+
+
+WRITES = st.lists(
+    st.tuples(
+        st.sampled_from(["b1/x", "b1/y", "b2/x", "b1/*", "b*"]),
+        st.sampled_from(["+1", "-3", "5", None]),
+    ),
+    min_size=1,
+    max_size=25,
+)
+
+
+@given(WRITES, st.data())
+def test_a_snapshot_and_the_log_after_it_come_to_what_the_whole_log_does(
+    writes: list[tuple[str, str | None]], data: st.DataObject
+) -> None:
+    replica = Replica("r1")
+    for offset, (key, value) in enumerate(writes):
+        replica.log.append(batch(offset, key, value), now_ms=0)
+    whole = fold_deltas(replica.log.batches(), below=len(writes), is_tombstone=NULL)
+    for end in sorted(data.draw(st.sets(st.integers(1, len(writes)), max_size=3))):
+        snapshots.take_snapshot(replica, end, rules=DELTAS)
+        snapshots.delete_prefix(replica, end)
+    base = replica.base_snapshot()
+    after = fold_deltas(
+        replica.log.batches(),
+        below=len(writes),
+        is_tombstone=NULL,
+        base=() if base is None else base.records,
+    )
+
+    assert {k: r.value for k, r in after.items()} == {k: r.value for k, r in whole.items()}
+
+
+def test_a_workload_of_deltas_is_the_same_workload_otherwise() -> None:
+    plain, deltas = (
+        draw_workload(
+            WorkloadShape(sends=60, delete_share=0.2, deltas=deltas),
+            duration_ms=1_000,
+            rng=stream(1, "test"),
+        ).sends
+        for deltas in (False, True)
+    )
+
+    assert [send.at_ms for send in plain] == [send.at_ms for send in deltas]
+    assert {send.value for send in deltas} == {"+1", None}
+    assert {send.key for send in deltas if send.value is None} == {"b1/*", "b2/*", "b3/*"}
+    for one, other in zip(plain, deltas, strict=True):
+        assert (one.value is None) is (other.value is None)
+        if one.value is not None:
+            assert other.key.endswith(f"/{one.key}")
