@@ -9,6 +9,9 @@ from typing import Any
 import msgspec
 
 from sim.check import Violation
+from sim.compaction import TOMBSTONE_MARKS
+from sim.compaction.tombstones import TombstoneMark
+from sim.log import Record
 from sim.trace import Event
 from sim.writing import replacing
 
@@ -25,26 +28,36 @@ def violation_row(violation: Violation, *, when: str) -> dict[str, Any]:
     }
 
 
-def write_trace(path: Path, events: Iterable[tuple[int, Event]]) -> None:
+def write_trace(
+    path: Path, events: Iterable[tuple[int, Event]], *, tombstone_mark: str = "null_value"
+) -> None:
     """Write events as NDJSON: one object a line with `at`, `event` and the event's fields.
+
+    Every record says whether it is a `tombstone` under `tombstone_mark`, as `isTombstone` of KIP-87
+    tells a reader.
 
     Raises BadInput when `path` cannot be written; then nothing is.
     """
     encoder = msgspec.json.Encoder()
     with replacing(path) as file:
         for at, event in events:
-            file.write(encoder.encode(as_row(at, event)) + b"\n")
+            row = as_row(at, event, tombstone_mark=tombstone_mark)
+            file.write(encoder.encode(row) + b"\n")
 
 
-def as_row(at: int, event: Event) -> dict[str, Any]:
+def as_row(at: int, event: Event, *, tombstone_mark: str = "null_value") -> dict[str, Any]:
     """An event as a mapping, with the batches, records and removals in it as mappings, too."""
-    fields = {name: _plain(value) for name, value in event._asdict().items()}
+    is_tombstone = TOMBSTONE_MARKS[tombstone_mark]
+    fields = {name: _plain(value, is_tombstone) for name, value in event._asdict().items()}
     return {"at": at, "event": event.__class__.__name__, **fields}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, is_tombstone: TombstoneMark) -> Any:
     if isinstance(value, tuple):
         if hasattr(value, "_asdict"):
-            return {name: _plain(part) for name, part in value._asdict().items()}
-        return [_plain(part) for part in value]
+            parts = {name: _plain(part, is_tombstone) for name, part in value._asdict().items()}
+            if isinstance(value, Record):
+                parts["tombstone"] = value.key is not None and is_tombstone(value)
+            return parts
+        return [_plain(part, is_tombstone) for part in value]
     return value

@@ -61,6 +61,7 @@ class CaseResult:
         events: (when, event) of everything that happened; of a timed run only if asked for.
         settled: That there is no verdict is what the file expects: its run is to leave the
             durability contract.
+        tombstone_mark: What marks a tombstone in it.
     """
 
     path: Path
@@ -76,6 +77,7 @@ class CaseResult:
     wall_ms: int = 0
     events: tuple[tuple[int, Event], ...] = ()
     settled: bool = False
+    tombstone_mark: str = "null_value"
 
     @property
     def expectation_met(self) -> bool:
@@ -193,6 +195,7 @@ def _run_story(path: Path, rules: Mapping[str, str]) -> CaseResult:
         is_story=True,
         wall_ms=_since(started),
         events=run.events,
+        tombstone_mark=story.rules.tombstone_mark,
     )
 
 
@@ -230,6 +233,7 @@ def _run_timed(
         wall_ms=_since(started),
         events=tuple(events),
         settled=run.outside is not None and OUTSIDE in scenario.expect.reached,
+        tombstone_mark=scenario.rules.tombstone_mark,
     )
 
 

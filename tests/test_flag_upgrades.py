@@ -25,6 +25,8 @@ TWINS = (
         "upgrade_11_software_before_the_producers",
         {"changes"},
     ),
+    ("cleaners_to_the_flag_alone", "cleaners_to_the_format", {"changes"}),
+    ("not_compacted", "compacted_and_deleted", {"topic"}),
     ("null_that_is_no_delete_is_refused", "null_of_an_old_producer", {"changes"}),
     ("upgrade_12_software_taken_back", "upgrade_13_software_taken_back_in_time", {"changes"}),
 )

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sim.check import Violation
+from sim.log import Control, Record, control_batch, data_batch
 from sim.replication import Rules, rules_from
 from sim.rows import as_row
 from sim.run import Run, as_document, differences, run_scenario
@@ -18,7 +19,7 @@ from sim.scenario.generate import generate
 from sim.scenario.load import load_scenario
 from sim.scenario.mix import Mix
 from sim.scenario.model import Expect, Limits, Scenario, Send, Workload
-from sim.trace import Event
+from sim.trace import Appended, Event
 
 ROOT = Path(__file__).resolve().parent.parent
 LOST_TAIL = load_scenario(ROOT / "scenarios/kip280/timed_lost_tail.yaml")
@@ -289,3 +290,24 @@ def test_an_event_as_a_row_has_names_for_everything_in_it() -> None:
     assert removing["removals"][0]["reason"] == "superseded"
     copied = next(row for row in rows if row["event"] == "Copied")
     assert copied["batches"][0]["records"][0]["value"] == "a"
+
+
+@pytest.mark.parametrize(
+    ("mark", "tombstones"),
+    [("null_value", [False, True, True, False]), ("flag", [False, True, False, True])],
+)
+def test_every_record_in_a_row_says_whether_it_is_a_tombstone(
+    mark: str, tombstones: list[bool]
+) -> None:
+    records = (
+        Record(0, "k", "a"),
+        Record(1, "k", None, flagged=True),
+        Record(2, "k", None),
+        Record(3, "k", "why", flagged=True),
+    )
+    marker = control_batch(4, epoch=1, control=Control.COMMIT, timestamp_ms=0)
+
+    row = as_row(5, Appended("r1", data_batch(records, epoch=1)), tombstone_mark=mark)
+    assert [record["tombstone"] for record in row["batch"]["records"]] == tombstones
+    [control] = as_row(5, Appended("r1", marker), tombstone_mark=mark)["batch"]["records"]
+    assert control["tombstone"] is False

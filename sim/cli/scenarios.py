@@ -61,7 +61,7 @@ def run(
     keep = explain or trace is not None
     result = run_file(file, seed=seed, rules=rule_values(rule), keep_events=keep)
     if trace is not None:
-        write_trace(trace, result.events)
+        write_trace(trace, result.events, tombstone_mark=result.tombstone_mark)
     explanation = _explanation(result) if explain else None
     if as_json:
         document = result.as_json()

@@ -40,9 +40,10 @@ class Topic:
     timestamp is farther from the leader's clock is refused; None = none is.
     `max_message_bytes`: a batch that cleaning makes larger is counted; None = no limit.
     `deletes`: `cleanup.policy` is `compact,delete`, and segments older than `retention_ms` or
-    beyond `retention_bytes` go; None = no bound. `replica_fetch_max_bytes`: most bytes a follower
-    copies at once; None = all there is. `flush_messages`, `flush_ms`: when a replica flushes its
-    log if the rule `flush` is `interval`; None = not for that reason.
+    beyond `retention_bytes` go; None = no bound. `compacts` false: it is `delete` alone, so that a
+    tombstone is a record like any other. `replica_fetch_max_bytes`: most bytes a follower copies at
+    once; None = all there is. `flush_messages`, `flush_ms`: when a replica flushes its log if the
+    rule `flush` is `interval`; None = not for that reason.
     """
 
     segment_bytes: Annotated[int, Ge(1)] = 2048
@@ -56,6 +57,7 @@ class Topic:
     timestamp_difference_max_ms: Milliseconds | None = None
     max_message_bytes: Annotated[int, Ge(1)] | None = None
     deletes: bool = False
+    compacts: bool = True
     retention_ms: Milliseconds | None = None
     retention_bytes: Annotated[int, Ge(0)] | None = None
     replica_fetch_max_bytes: Annotated[int, Ge(1)] | None = None

@@ -39,11 +39,12 @@ class TopicSettings(BaseModel):
         "compact",
         "compact,delete",
         "delete,compact",
+        "delete",
         "snapshot",
         "compact,snapshot",
         "snapshot,compact",
     ] = Field("compact", alias="cleanup.policy")
-    """Topics are compacted; with `delete` old segments go, too; `snapshot` is that of KIP-630."""
+    """`compact`: by key; `delete`: old segments go, by age and size; `snapshot`: as in KIP-630."""
     retention_ms: Milliseconds | None = Field(None, alias="retention.ms")
     """With `delete`: a closed segment goes when its newest record is older than this, in ms."""
     retention_bytes: Annotated[int, Ge(0)] | None = Field(None, alias="retention.bytes")
@@ -170,7 +171,8 @@ def topic_of(topic: TopicSettings, broker: BrokerSettings) -> Topic:
             if name in settings.model_fields_set:
                 values[name] = getattr(settings, name)
                 break
-    return Topic(**values, deletes="delete" in topic.cleanup_policy)
+    policy = topic.cleanup_policy
+    return Topic(**values, deletes="delete" in policy, compacts=policy != "delete")
 
 
 def conflicts(rules: Mapping[str, object], topic: TopicSettings) -> list[tuple[str, str]]:

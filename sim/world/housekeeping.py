@@ -78,7 +78,8 @@ class Housekeeper:
             log_end_offset=log.log_end_offset,
         ).offset
         timed = self._config.max_compaction_lag_ms is not None
-        if timed or log.segments[-1].base_offset > node.replica.first_dirty_offset:
+        compacts = node.world.scenario.topic.compacts
+        if compacts and (timed or log.segments[-1].base_offset > replica.first_dirty_offset):
             self._clean_if_due()
         if node.world.retention is not None:
             world = node.world
@@ -128,6 +129,8 @@ class Housekeeper:
     def clean_what_is_left(self) -> bool:
         """One pass over all that may be cleaned, whatever the ratio; True when it changed a log."""
         node = self._node
+        if not node.world.scenario.topic.compacts:
+            return False
         replica, segments = node.replica, node.replica.log.segments
         bound = cleanable_bound(
             segments,

@@ -239,7 +239,7 @@ def test_expectations_are_compared_with_what_is_known(load: Load) -> None:
         ("rules: {fx: none}", "rules.fx: unknown rule 'fx' (did you mean 'fix'?); allowed: "),
         ("rules: {fix: leo}", "rules.fix: unknown value 'leo'; allowed: none, leo_retention"),
         ("rules: {preset: kafka}", "rules.preset: unknown name 'kafka' (did you mean"),
-        ("topic: {cleanup.policy: delete}", 'topic.cleanup.policy: unknown value "delete"'),
+        ("topic: {cleanup.policy: deleted}", 'topic.cleanup.policy: unknown value "deleted"'),
         ("topic: {segment.m: 3}", "topic.segment.m: unknown field (did you mean 'segment.ms'?)"),
         (
             "topic: {min.compaction.lag.ms: 9, max.compaction.lag.ms: 5}",
