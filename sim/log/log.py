@@ -37,12 +37,14 @@ class LogConfig:
             checkpoint after a truncation. False = they may end anywhere, as in stories.
         keeps_high_watermark: True = the high watermark is not lowered to a log end that moved
             below it (`high_watermark_cut: kept`).
+        keeps_empty_epochs: True = a cut that takes no record takes no epoch (`epoch_cut: kept`).
     """
 
     segment_bytes: int | None = None
     segment_ms: int | None = None
     aligned: bool = False
     keeps_high_watermark: bool = False
+    keeps_empty_epochs: bool = False
     flush_messages: int | None = None
 
 
@@ -199,7 +201,8 @@ class Log:
         offset that went, at most `offset`. Epochs that start at or above `offset` are forgotten
         even when nothing is removed (UnifiedLog.truncateTo).
         """
-        self.epochs.truncate_from(offset)
+        if offset < self.log_end_offset or not self.config.keeps_empty_epochs:
+            self.epochs.truncate_from(offset)
         if offset >= self.log_end_offset:
             return offset
         lowest = offset

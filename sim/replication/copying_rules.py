@@ -24,6 +24,24 @@ COPYING_RULES: tuple[RuleSpec, ...] = (
         ),
     ),
     RuleSpec(
+        "epoch_cut",
+        "what a cut that takes no record does with an epoch that starts there, and owns none",
+        (
+            Value(
+                "dropped",
+                "it is forgotten",
+                "UnifiedLog.truncateTo, which always cuts the epoch cache",
+                "epochs/epochcache_09_an_empty_epoch_is_dropped.yaml",
+            ),
+            Value(
+                "kept",
+                "it stays, and the leader is asked for it again",
+                "KAFKA-20961, KAFKA-15608 for epochs without records",
+                "epochs/epochcache_08_an_empty_epoch_is_kept.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
         "held_snapshot",
         "what a follower does that is offered a snapshot it has, above the end of its log",
         (

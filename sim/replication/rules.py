@@ -83,6 +83,7 @@ class Rules:
     aborted_list: str = "index"
     epoch_cache: str = "rebuilt"
     held_snapshot: str = "fetched"
+    epoch_cut: str = "dropped"
 
     def with_values(self, values: Mapping[str, object], *, where: str = "rules") -> Rules:
         """These rules with some values changed.

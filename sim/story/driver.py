@@ -70,8 +70,11 @@ class _Teller:
             self.checker.on(self.step, event)
 
     def _add(self, name: str) -> None:
-        kept = self.rules.high_watermark_cut == "kept"
-        self.replicas[name] = Replica(name, LogConfig(keeps_high_watermark=kept))
+        config = LogConfig(
+            keeps_high_watermark=self.rules.high_watermark_cut == "kept",
+            keeps_empty_epochs=self.rules.epoch_cut == "kept",
+        )
+        self.replicas[name] = Replica(name, config)
         self._emit([ReplicaAdded(name)])
 
     def _new_uid(self, label: str) -> int:

@@ -144,6 +144,7 @@ class World:
             min(bounds, default=None),
             aligned=True,
             keeps_high_watermark=scenario.rules.high_watermark_cut == "kept",
+            keeps_empty_epochs=scenario.rules.epoch_cut == "kept",
             flush_messages=topic.flush_messages if self.rules.flush == "interval" else None,
         )
         self.retention = (

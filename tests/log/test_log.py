@@ -221,3 +221,15 @@ def test_truncation_leaves_a_prefix_and_appending_goes_on_there(
     assert log.log_end_offset == min(end, target)
     log.append(batch(log.log_end_offset), now_ms=0)
     assert offsets(log.read(0)) == [*offsets(left), min(end, target)]
+
+
+def test_a_cut_at_the_log_end_takes_an_epoch_without_records_unless_told_otherwise() -> None:
+    for keeps, epochs in ((False, [1]), (True, [1, 2])):
+        log = Log(LogConfig(keeps_empty_epochs=keeps))
+        log.append(batch(0), now_ms=0)
+        log.epochs.assign(2, 1)
+
+        log.truncate_to(1)
+        assert [entry.epoch for entry in log.epochs.entries] == epochs
+        log.truncate_to(0)
+        assert log.epochs.entries == []
