@@ -146,6 +146,7 @@ def run_scenario(
                 "simulator_events": outcome.simulator_events,
                 "messages": outcome.messages_sent,
                 "messages_lost": outcome.messages_lost,
+                "not_enough_replicas": outcome.counts.not_enough_replicas,
             },
         ),
         reached=recorder.reached.names,

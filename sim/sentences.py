@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from sim.log import Batch, Record
 from sim.trace import (
+    AcknowledgedEarly,
     Appended,
     AppendRefused,
     Cleaned,
@@ -158,6 +159,8 @@ def _of_a_replica(event: Event) -> str | None:
             gone = f"; gone are the values of the deletes at {', '.join(map(str, lost))}"
             to = "its own log" if reader == name else reader
             return f"{name} writes records in an older format for {to}{gone if lost else ''}"
+        case AcknowledgedEarly(_, batch):
+            return f"{name} acknowledges {_batches([batch], None)} before it is committed"
         case CleaningFailed(_, offset):
             return f"{name} cannot read the version at {offset}: no more cleaning before a restart"
         case ReplicaRestarted(_, end, _):

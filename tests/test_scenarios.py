@@ -138,6 +138,14 @@ TWINS = (
         {"rules.leader_restart"},
     ),
     ("raft/timed_leader_names_nobody", "raft/timed_leader_retires", {"rules.successors"}),
+    (
+        "isr/timed_nobody_but_the_in_sync_set",
+        "isr/timed_eligible_leader_replicas",
+        {"rules.eligible_leaders"},
+    ),
+    ("isr/timed_unclean_election", "isr/timed_clean_election_waits", {"rules.unclean_election"}),
+    ("isr/timed_unclean_election", "isr/timed_unclean_election_min_isr", {"rules.min_isr"}),
+    ("isr/timed_acknowledged_by_the_leader", "isr/timed_acknowledged_by_all", {"workload.acks"}),
     ("raft/timed_votes_that_do_not_bind", "raft/timed_votes_on_disk", {"rules.vote_storage"}),
     (
         "durability/timed_power_failure",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from sim.check.registry import Invariant, Kind, invariant
+from sim.check.ledger import Ledger
+from sim.check.registry import Invariant, Kind, Reporter, invariant
 from sim.trace import (
+    AcknowledgedEarly,
     HighWatermarkMoved,
     IsrChanged,
     Quiesced,
@@ -123,4 +125,42 @@ class CommittedNeverLost(Invariant):
                     ledger.written[uid].record.key,
                     f"committed {ledger.describe(uid)} is not on the leader {event.replica} and "
                     "nothing committed supersedes it.",
+                )
+
+
+@invariant
+class AcknowledgedKept(Invariant):
+    """What a producer was told to be written, before it was committed, is committed in the end.
+
+    With `acks: 1` nobody promises that; with `acks: all` there is nothing to judge.
+    """
+
+    name = "acknowledged-kept"
+    kind = Kind.FINDING
+    source = "producer configuration acks; KIP-966, Motivation"
+    in_stories = False
+
+    def __init__(self, ledger: Ledger, report: Reporter) -> None:
+        """Nothing was acknowledged yet."""
+        super().__init__(ledger, report)
+        self._promised: dict[int, str] = {}
+
+    def on_acknowledged_early(self, event: AcknowledgedEarly) -> None:
+        """A promise."""
+        for record in event.batch.records:
+            self._promised[record.uid] = event.replica
+
+    def on_quiesced(self, event: Quiesced) -> None:
+        """Compare with what was committed."""
+        del event
+        ledger = self.ledger
+        for uid, leader in self._promised.items():
+            record = ledger.written[uid].record
+            committed = record.offset < len(ledger.committed)
+            if not committed or ledger.committed[record.offset] != uid:
+                self.violated(
+                    leader,
+                    record.offset,
+                    record.key,
+                    f"{leader} acknowledged {ledger.describe(uid)}, which was never committed.",
                 )

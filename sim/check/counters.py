@@ -38,6 +38,7 @@ COUNTERS: tuple[str, ...] = (
     "oversized_batches",
     "stubs_kept",
     "sends_refused",
+    "not_enough_replicas",
     "gaps_learned",
     "log_ends_persisted",
     "snapshots_fetched",
@@ -63,6 +64,8 @@ records: appended by leaders; committed: offsets committed; events: events of th
 oversized_batches: rebuilt by a cleaner to more bytes than `max.message.bytes`; stubs_kept: removed
 tombstones that all cleaners remember at the end, by `late_versions`; sends_refused: batches that a
 leader kept out, by a floor or by their format (KIP-87);
+not_enough_replicas: times a leader refused a batch for `acks: all`, since fewer than
+`min.insync.replicas` were in sync;
 gaps_learned: answers by which a follower learned that nothing is left up to an offset (fix
 gap_fetch), log_ends_persisted: ends of a pass that were written down beside the records (fix
 persisted_leo): a number each;

@@ -24,6 +24,42 @@ ELECTION_RULES: tuple[RuleSpec, ...] = (
         ),
     ),
     RuleSpec(
+        "eligible_leaders",
+        "isr: among whom a controller may choose a leader cleanly",
+        (
+            Value(
+                "isr",
+                "the in-sync set, whose last member stays in it",
+                "PartitionChangeBuilder before KIP-966",
+                "isr/timed_nobody_but_the_in_sync_set.yaml",
+            ),
+            Value(
+                "elr",
+                "that, else who left it while it was below min.insync.replicas, else who led last",
+                "KIP-966; PartitionChangeBuilder.maybePopulateTargetElr",
+                "isr/timed_eligible_leader_replicas.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
+        "unclean_election",
+        "isr: whether any live replica may lead when nobody may cleanly",
+        (
+            Value(
+                name=False,
+                means="no: the partition waits",
+                source="unclean.leader.election.enable, Kafka's default since KIP-106",
+                example="isr/timed_clean_election_waits.yaml",
+            ),
+            Value(
+                name=True,
+                means="yes",
+                source="unclean.leader.election.enable",
+                example="isr/timed_unclean_election.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
         "epoch_storage",
         "which epoch a replica knows after a restart",
         (

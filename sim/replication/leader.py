@@ -55,7 +55,7 @@ def advance_high_watermark(leader: Replica, *, rules: Rules) -> list[Event]:
 def _isr_candidate(leader: Replica, leadership: Leadership, min_isr: int) -> int:
     """Smallest position of the in-sync set; an unknown one blocks (maybeIncrementLeaderHW)."""
     isr, positions = leadership.isr, leadership.positions
-    if len(isr) < min_isr:
+    if leadership.in_sync < min_isr:
         return -1
     candidate = leader.log.log_end_offset
     for name in isr:

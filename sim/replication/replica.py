@@ -63,6 +63,7 @@ class Leadership:
         epoch: The epoch it leads.
         epoch_start_offset: Its log end offset when it was elected.
         isr: The in-sync replicas, itself included.
+        confirmed: How many of them the controller has confirmed, while it has not all; None = all.
         voters: The replicas a majority is counted over.
         positions: Follower name -> offset below which the leader believes it has everything.
     """
@@ -72,6 +73,15 @@ class Leadership:
     isr: tuple[str, ...]
     voters: tuple[str, ...]
     positions: dict[str, int] = field(default_factory=dict)
+    confirmed: int | None = None
+
+    @property
+    def in_sync(self) -> int:
+        """How many replicas count as in sync where `min.insync.replicas` is concerned.
+
+        One that joins does not count before the controller knows (Partition.isUnderMinIsr).
+        """
+        return len(self.isr) if self.confirmed is None else self.confirmed
 
 
 class Replica:

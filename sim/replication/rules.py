@@ -71,6 +71,8 @@ class Rules:
     start_offset_lag_ms: int = 604_800_000
     state_machine: str = "keyed"
     response_fencing: bool = True
+    eligible_leaders: str = "isr"
+    unclean_election: bool = False
     epoch_storage: str = "disk"
     vote_storage: str = "disk"
     leader_restart: str = "resigned"

@@ -48,7 +48,15 @@ def build_workload(file: ScenarioFile, *, path: Path, seed: int, report: Report)
     if isinstance(workload, SendsWorkload):
         sends, ends = _sends(workload.sends, ("workload", "sends"), file.duration_ms, report)
         retries, idempotent = workload.retries, workload.idempotent
-        return Workload(sends, ends, None, workload.retry_ms, retries, idempotent=idempotent)
+        return Workload(
+            sends,
+            ends,
+            None,
+            workload.retry_ms,
+            retries,
+            idempotent=idempotent,
+            acks=workload.acks,
+        )
     return Workload(*_sends(workload, ("workload",), file.duration_ms, report))
 
 

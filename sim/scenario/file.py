@@ -87,6 +87,8 @@ class SendsWorkload(BaseModel):
     retries: Count = 3
     idempotent: bool = True
     """Whether the leader recognises a retry."""
+    acks: Literal["all", "1"] = "all"
+    """A producer is told when its batch is committed, or as soon as the leader has it."""
 
 
 class TraceWorkload(BaseModel):

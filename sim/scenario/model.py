@@ -174,7 +174,8 @@ class Workload:
     """What producers write.
 
     `retry_ms`: a producer that got no answer sends again after so long, `retries` times at most.
-    `idempotent`: the leader recognises a retry and does not append it twice.
+    `idempotent`: the leader recognises a retry and does not append it twice. `acks`: a producer is
+    told when its batch is committed (`all`), or as soon as the leader has it (`1`).
     """
 
     sends: tuple[Send, ...] = ()
@@ -183,6 +184,7 @@ class Workload:
     retry_ms: Period = 200
     retries: Count = 3
     idempotent: bool = True
+    acks: Literal["all", "1"] = "all"
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,8 @@ class TopicSettings(BaseModel):
     """KIP-58: a record stays uncompacted for so many ms at least."""
     min_insync_replicas: Annotated[int, Ge(1)] | None = Field(None, alias="min.insync.replicas")
     """Smallest in-sync set that commits; `rules.min_isr` is its short form."""
+    unclean_leader_election: bool | None = Field(None, alias="unclean.leader.election.enable")
+    """Whether any live replica may lead when none may cleanly; `rules.unclean_election`."""
     segment_bytes: Annotated[int, Ge(1)] | None = Field(None, alias="segment.bytes")
     """A segment is closed before it grows beyond so many bytes."""
     segment_ms: Period | None = Field(None, alias="segment.ms")
@@ -122,6 +124,7 @@ _AS_RULES = {
     "delete_retention_ms": "delete_retention_ms",
     "min_insync_replicas": "min_isr",
     "start_offset_lag_ms": "start_offset_lag_ms",
+    "unclean_leader_election": "unclean_election",
 }
 """Settings that are rules, too: field of the settings -> name of the rule."""
 

@@ -31,6 +31,7 @@ from sim.trace.cluster import (
     ReplicaWiped,
 )
 from sim.trace.logs import (
+    AcknowledgedEarly,
     Appended,
     AppendRefused,
     Consumed,
@@ -56,6 +57,7 @@ from sim.trace.snapshots import (
 )
 
 __all__ = [
+    "AcknowledgedEarly",
     "AppendRefused",
     "Appended",
     "Cleaned",
@@ -107,6 +109,7 @@ Event = (
     | LeaderElected
     | LeaderResigned
     | Appended
+    | AcknowledgedEarly
     | AppendRefused
     | Converted
     | Copied

@@ -14,6 +14,13 @@ class Appended(NamedTuple):
     batch: Batch
 
 
+class AcknowledgedEarly(NamedTuple):
+    """A leader told a producer that a batch is written before it was committed (`acks: 1`)."""
+
+    replica: str
+    batch: Batch
+
+
 class AppendRefused(NamedTuple):
     """A leader refused a batch for the sake of a record of `key`; None = of all of it.
 

@@ -29,12 +29,14 @@ class Counts:
         sends_given_up: Batches whose producer ran out of retries (they may be in the log), or that
             were never sent before the end.
         repeats_recognised: Retries of idempotent producers that were not appended again.
+        not_enough_replicas: Times a leader refused a batch since too few replicas were in sync.
     """
 
     faults: int = 0
     sends_acknowledged: int = 0
     sends_given_up: int = 0
     repeats_recognised: int = 0
+    not_enough_replicas: int = 0
 
 
 @dataclass(frozen=True, slots=True)

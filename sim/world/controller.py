@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sim.replication.leader import expand_isr, may_join_isr, set_isr
+from sim.replication.in_sync import Candidates, changed, clean_choice, led_by
+from sim.replication.leader import advance_high_watermark, expand_isr, may_join_isr, set_isr
 from sim.world.network import CONTROLLER
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ class State(NamedTuple):
         leader: Who leads it; None = nobody can.
         isr: The in-sync set.
         eligible: Replicas that may be in the set, since the controller hears from them.
+        elr: Eligible leader replicas (KIP-966).
+        last_leader: Who led when there was neither an in-sync nor an eligible replica left.
     """
 
     version: int
@@ -34,6 +37,13 @@ class State(NamedTuple):
     leader: str | None
     isr: tuple[str, ...]
     eligible: tuple[str, ...]
+    elr: tuple[str, ...] = ()
+    last_leader: str | None = None
+
+    @property
+    def candidates(self) -> Candidates:
+        """Who may lead cleanly."""
+        return Candidates(self.isr, self.elr, self.last_leader)
 
 
 class Controller:
@@ -41,7 +51,8 @@ class Controller:
 
     A replica it has not heard from for `election_timeout_ms` is fenced: out of the in-sync set,
     unless nobody else is in it, and no leader any more. A leader that is cut off goes on as a
-    zombie until it hears of its successor.
+    zombie until it hears of its successor. With `eligible_leaders: elr` the set may become empty,
+    and a replica that crashed counts as one that may have lost something.
     """
 
     def __init__(self, world: World) -> None:
@@ -119,27 +130,53 @@ class Controller:
         self._incarnations[name] = incarnation
         self._contacts[name] = self._contacts.get(name, 0) + 1
         eligible = state.eligible if name in state.eligible else (*state.eligible, name)
-        self._change(state._replace(eligible=eligible), suspects=(name,) if again else ())
+        gone = (name,) if again else ()
+        self._change(state._replace(eligible=eligible), suspects=gone, unclean=gone)
 
-    def _change(self, state: State, *, suspects: tuple[str, ...] = ()) -> None:
+    def _change(
+        self, state: State, *, suspects: tuple[str, ...] = (), unclean: tuple[str, ...] = ()
+    ) -> None:
         """Take `suspects` out of the set and of the lead if possible, and tell everybody.
 
-        The last member stays in the set: only it may lead when it is back.
+        Of those `unclean` came back from a crash.
         """
         isr = tuple(n for n in state.isr if n not in suspects and n in state.eligible)
-        state = state._replace(isr=isr or state.isr)
+        state = self._with_isr(state, isr, unclean)
         leader = state.leader
         if leader is None or leader in suspects or leader not in state.eligible:
             state = self._elect(state)
         self.state = state._replace(version=state.version + 1)
         self._inform_all()
 
+    def _with_isr(self, state: State, isr: tuple[str, ...], unclean: tuple[str, ...] = ()) -> State:
+        before = state.candidates
+        if state.leader is not None and not isr and state.isr:
+            before = before._replace(last_leader=state.leader)
+        after = changed(before, isr, unclean=unclean, rules=self._world.rules)
+        return state._replace(isr=after.isr, elr=after.elr, last_leader=after.last_leader)
+
     def _elect(self, state: State) -> State:
-        """Any eligible member of the in-sync set leads the next epoch; None if there is none."""
-        able = [name for name in state.isr if name in state.eligible]
-        if not able:
-            return state._replace(leader=None)
-        return state._replace(epoch=state.epoch + 1, leader=self._random.choice(able))
+        """Any replica that may lead cleanly leads the next epoch; None if there is none.
+
+        With `unclean_election` any replica that the controller hears from will do then.
+        """
+        able = clean_choice(state.candidates, state.eligible)
+        if able:
+            return self._led_by(state, self._random.choice(able))
+        if self._world.rules.unclean_election and state.eligible:
+            name = self._random.choice(state.eligible)
+            return self._led_by(state._replace(isr=(name,), elr=(), last_leader=None), name)
+        return state._replace(leader=None)
+
+    def _led_by(self, state: State, name: str) -> State:
+        after = led_by(state.candidates, name, rules=self._world.rules)
+        return state._replace(
+            epoch=state.epoch + 1,
+            leader=name,
+            isr=after.isr,
+            elr=after.elr,
+            last_leader=after.last_leader,
+        )
 
     def migrate(self, node: Node, *, unclean: bool) -> bool:
         """Make `node` lead; cleanly only from within the in-sync set."""
@@ -147,16 +184,21 @@ class Controller:
         if name not in state.eligible or not node.replica.up or name == state.leader:
             return False
         if unclean:
-            state = state._replace(isr=(name,))
+            state = state._replace(isr=(name,), elr=(), last_leader=None)
         elif name not in state.isr:
             return False
-        self.state = state._replace(version=state.version + 1, epoch=state.epoch + 1, leader=name)
+        self.state = self._led_by(state, name)._replace(version=state.version + 1)
         self._inform_all()
         return True
 
     def may_wipe(self, node: Node) -> bool:
-        """Only out of the in-sync set, as the controller and every leader know it."""
-        if node.name in self.state.isr:
+        """Only out of the in-sync set, as the controller and every leader know it.
+
+        Nor while it may be asked to lead for what it has.
+        """
+        if node.name in self.state.isr or node.name in self.state.elr:
+            return False
+        if node.name == self.state.last_leader:
             return False
         leaderships = [other.replica.leadership for other in self._world.nodes.values()]
         return not any(known is not None and node.name in known.isr for known in leaderships)
@@ -200,11 +242,14 @@ class Controller:
         desk.eligible = state.eligible
         desk.asked_ms = None
         leadership = node.replica.leadership
-        if leadership is not None and leadership.isr != state.isr:
-            if set(leadership.isr) == set(state.isr):
-                leadership.isr = state.isr
-            else:
-                desk.react(set_isr(node.replica, state.isr, rules=self._world.rules))
+        if leadership is None:
+            return
+        leadership.confirmed = None
+        if set(leadership.isr) == set(state.isr):
+            leadership.isr = state.isr
+            desk.react(advance_high_watermark(node.replica, rules=self._world.rules))
+        else:
+            desk.react(set_isr(node.replica, state.isr, rules=self._world.rules))
 
     def fetched(self, leader: Node, follower: str) -> None:
         """At the leader: admit a follower that has caught up, and ask for it to be confirmed."""
@@ -215,6 +260,7 @@ class Controller:
             return
         rules = self._world.rules
         if may_join_isr(leader.replica, follower, rules=rules):
+            leadership.confirmed = len(leadership.isr)
             desk.react(expand_isr(leader.replica, follower, rules=rules))
             self._ask(leader, desk, leadership.isr)
 
@@ -251,7 +297,7 @@ class Controller:
         if (leader, epoch, version) == (state.leader, state.epoch, state.version) and all(
             name in state.eligible for name in isr
         ):
-            self.state = state._replace(version=version + 1, isr=isr)
+            self.state = self._with_isr(state, isr)._replace(version=version + 1)
         else:
             self.state = state._replace(version=state.version + 1)
         self._inform(leader)

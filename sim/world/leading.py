@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sim.log import Batch
 from sim.replication.leader import answer_fetch, append
 from sim.replication.messages import Answer, FetchRequest, FetchResponse
-from sim.trace import AppendRefused, Event, HighWatermarkMoved
+from sim.trace import AcknowledgedEarly, AppendRefused, Event, HighWatermarkMoved
 from sim.world.converting import follower_is_understood
 
 if TYPE_CHECKING:
@@ -114,19 +114,39 @@ class Desk:
         if self._wakes_on_commit:
             self.wake()
 
-    def append(self, batch: Batch, acknowledge: Callable[[], None] | None = None) -> bool:
+    @property
+    def takes_writes(self) -> bool:
+        """Whether enough replicas are in sync for producers that want all acknowledgements.
+
+        Else they are told NOT_ENOUGH_REPLICAS (Partition.appendRecordsToLeader).
+        """
+        rules, leadership = self._node.world.rules, self._node.replica.leadership
+        few = leadership is not None and leadership.in_sync < rules.min_isr
+        return not (few and rules.commit == "isr")
+
+    def append(
+        self,
+        batch: Batch,
+        acknowledge: Callable[[], None] | None = None,
+        *,
+        early: bool = False,
+    ) -> bool:
         """Append a batch; `acknowledge` is called when it is committed, if this leader sees it.
 
-        False when it is refused, for a version that comes too late.
+        With `early` it is called at once (`acks: 1`). False when the batch is refused, for a
+        version that comes too late.
         """
         node = self._node
         events = append(node.replica, batch, rules=node.rules, now_ms=node.now_ms)
         if events[0].__class__ is AppendRefused:
             node.world.tell(events)
             return False
-        if acknowledge is not None:
+        if acknowledge is not None and not early:
             self._acknowledgements.append((batch.last_offset, acknowledge))
         self.react(events)
+        if acknowledge is not None and early:
+            node.world.tell([AcknowledgedEarly(node.name, batch)])
+            acknowledge()
         self.wake()
         return True
 

@@ -2,7 +2,8 @@
 
 An idempotent producer (so every transactional one) has one request in flight: what it decides
 meanwhile goes into its next batch. Others send at once, so their records overtake each other, and a
-retry is appended again. Producers ask for acks=all: the answer comes when the batch is committed.
+retry is appended again. With `acks: all` the answer comes when the batch is committed, and a leader
+with too small an in-sync set takes nothing; with `acks: 1` it comes at once.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ class Producer:
         "_queue",
         "_sequence",
         "_settings",
+        "_wants_all",
         "_watching",
         "_world",
         "client",
@@ -91,6 +93,7 @@ class Producer:
         self._queue: deque[Line] = deque()
         self._flights: list[Flight] = []
         self._leader: str | None = None
+        self._wants_all = self._settings.acks == "all"
         self._sequence = 0
         self._failed = 0
         self._watching = False
@@ -221,6 +224,8 @@ class Producer:
             self._world.tell([AppendRefused(node.name, None, "client_version")])
         elif node.desk is None:
             self._world.clock.after(self._link.latency_ms(), self._refused, flight, tries)
+        elif not node.desk.takes_writes and (flight.line.end is not None or self._wants_all):
+            self._world.counts.not_enough_replicas += 1  # it tries again when its time is up
         elif flight.line.end is not None:
             self._append_marker(node, flight, flight.line.end)
         elif self._misdated(node, flight):
@@ -240,7 +245,10 @@ class Producer:
             repeated = node.replica.log.producers.overtaken(self.number, flight.sequence)
         if repeated is not None:
             self._world.counts.repeats_recognised += 1
-            desk.when_committed(repeated.last_offset, acknowledge)
+            if self._wants_all:
+                desk.when_committed(repeated.last_offset, acknowledge)
+            else:
+                acknowledge()
             return
         world, sends = self._world, flight.line.sends
         sent = records_of(world, flight.line, offset=node.replica.log.log_end_offset)
@@ -259,7 +267,7 @@ class Producer:
             base_sequence=flight.sequence,
             transactional=sends[0].transaction > 0,
         )
-        if not desk.append(batch, acknowledge):
+        if not desk.append(batch, acknowledge, early=not self._wants_all):
             world.clock.after(self._link.latency_ms(), self._give_up, flight)
 
     def _append_marker(self, node: Node, flight: Flight, end: EndTransaction) -> None:

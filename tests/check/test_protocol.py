@@ -1,6 +1,7 @@
 """Raft's properties: what a core with a mistake would tell, and near misses."""
 
 from sim.trace import (
+    AcknowledgedEarly,
     Event,
     HighWatermarkMoved,
     IsrChanged,
@@ -146,3 +147,13 @@ def test_replicas_are_compared_with_the_leader_at_rest_and_not_before() -> None:
     assert violations_of("replica-convergence", base) == []
     assert len(violations_of("replica-convergence", [*base, at_rest("r1")])) == 1
     assert violations_of("replica-convergence", [*base, at_rest(None)]) == []
+
+
+def test_a_write_that_was_acknowledged_early_and_is_not_committed_in_the_end_is_found() -> None:
+    told = [AcknowledgedEarly("r1", A), AcknowledgedEarly("r1", B)]
+    lost = [*BASE, *told, committed("r1", 1), at_rest("r1")]
+    kept = [*BASE, *told, committed("r1", 2), at_rest("r1")]
+
+    [sentence] = violations_of("acknowledged-kept", lost)
+    assert sentence == "r1 acknowledged b=v (offset 1), which was never committed."
+    assert violations_of("acknowledged-kept", kept) == []

@@ -29,6 +29,8 @@ WITHOUT_EFFECT = {
     "pre_vote": "a step says who campaigns; scenarios/raft/timed_back_from_a_partition shows it",
     "check_quorum": "no leader resigns by itself; scenarios/raft/timed_leader_without_a_majority",
     "successors": "no leader resigns by itself; scenarios/raft/timed_leader_retires",
+    "eligible_leaders": "a step says who leads; scenarios/isr/timed_eligible_leader_replicas",
+    "unclean_election": "a step says who leads; scenarios/isr/timed_unclean_election",
     "lag_metric": "nobody looks at a log in a story; scenarios/kip354 shows the difference",
 }
 """Rules that change nothing in a story, and why."""

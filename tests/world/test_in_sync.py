@@ -1,0 +1,84 @@
+"""In-sync sets in simulated time: too few replicas, acknowledgements, who may lead."""
+
+import pytest
+
+from sim.replication import rules_from
+from sim.run import run_scenario
+from sim.scenario.generate import BUILT_IN_MIXES, generate
+from sim.scenario.model import Fault, FaultKind, Workload
+from sim.trace import AcknowledgedEarly, Appended, HighWatermarkMoved, LeaderElected
+from tests.world.worlds import Story, fault, scenario, sends, tell
+
+KAFKA = rules_from({"preset": "kafka-4.0", "min_isr": 2})
+CUT = fault(FaultKind.PARTITION, 500, "r1", 2_500, peers=("r2", "r3"))
+WRITES = sends(60)
+
+
+def told(*faults: Fault, workload: Workload | None = None, **rules: str | int | bool) -> Story:
+    """Three replicas, two of which have to be in sync."""
+    work = workload or Workload(sends=WRITES)
+    return tell(scenario(*faults, rules=KAFKA.with_values(rules), workload=work))
+
+
+def test_a_leader_with_too_few_in_sync_takes_nothing_from_who_wants_all() -> None:
+    story = told(CUT)
+    alone = [at for at, e in story.of(Appended) if 1_500 < at < 2_900]
+
+    assert alone == []
+    assert story.outcome.counts.not_enough_replicas > 0
+
+
+def test_with_one_required_the_leader_goes_on_alone() -> None:
+    story = told(CUT, min_isr=1)
+
+    assert [at for at, e in story.of(Appended) if 1_500 < at < 2_900]
+    assert story.outcome.counts.not_enough_replicas == 0
+
+
+def test_who_is_content_with_the_leader_is_served_and_told_at_once() -> None:
+    story = told(CUT, workload=Workload(sends=WRITES, acks="1"))
+    early = {at for at, _ in story.of(AcknowledgedEarly)}
+    committed = [at for at, e in story.of(HighWatermarkMoved) if e.leading and 1_500 < at < 2_900]
+
+    assert early == {at for at, _ in story.of(Appended)}
+    assert any(1_500 < at < 2_900 for at in early)
+    assert committed == []
+    assert story.outcome.counts.not_enough_replicas == 0
+
+
+def test_nobody_is_told_early_by_default() -> None:
+    assert told(CUT).of(AcknowledgedEarly) == []
+
+
+def test_an_eligible_replica_leads_cleanly_where_the_in_sync_set_is_down() -> None:
+    down = fault(FaultKind.CRASH, 1_800, "r1", 1_000)
+    classic = told(CUT, down).of(LeaderElected)
+    eligible = told(CUT, down, eligible_leaders="elr").of(LeaderElected)
+
+    assert [e.replica for _, e in classic] == ["r1", "r1"]
+    assert eligible[1][1].replica in ("r2", "r3")
+    assert eligible[1][0] < 2_800
+    assert eligible[1][1].isr == (eligible[1][1].replica,)
+
+
+def test_an_unclean_election_takes_anybody_when_nobody_may_lead_cleanly() -> None:
+    down = fault(FaultKind.CRASH, 1_800, "r1", 1_000)
+    waits = told(CUT, down, min_isr=1).of(LeaderElected)
+    elected = told(CUT, down, min_isr=1, unclean_election=True).of(LeaderElected)
+
+    assert waits[1][1].replica == "r1"
+    assert elected[1][1].replica in ("r2", "r3")
+    assert elected[1][1].epoch_start_offset < waits[1][1].epoch_start_offset
+
+
+@pytest.mark.parametrize("leaders", ["isr", "elr"])
+@pytest.mark.parametrize("least", [1, 2])
+def test_clean_elections_lose_nothing_in_storms(leaders: str, least: int) -> None:
+    """Without cleaners: what a cleaned epoch does to a follower is another matter."""
+    storm = BUILT_IN_MIXES["storm"]
+    weights = storm.weights.model_copy(update={"unclean_migrate": 0.0})
+    calm = storm.model_copy(update={"cleaners": 0.0, "weights": weights})
+    rules = KAFKA.with_values({"min_isr": least, "eligible_leaders": leaders})
+    for seed in range(12):
+        run = run_scenario(generate(seed, calm).with_rules(rules))
+        assert (run.violated, run.verdict) == ([], "holds"), seed
