@@ -15,7 +15,12 @@ TRANSACTIONAL, CONTROL, HAS_HORIZON = 1 << 4, 1 << 5, 1 << 6
 TOMBSTONE = 1
 """KIP-87 takes a bit of the record's attributes for it; Kafka itself leaves them 0."""
 
-CONTROL_TYPES = {Control.ABORT: 0, Control.COMMIT: 1, Control.LEADER_CHANGE: 2}
+CONTROL_TYPES = {
+    Control.ABORT: 0,
+    Control.COMMIT: 1,
+    Control.LEADER_CHANGE: 2,
+    Control.SNAPSHOT: 3,
+}
 
 
 class _Fields(NamedTuple):
