@@ -275,7 +275,11 @@ def test_a_file_ends_as_it_says_and_says_what_it_is_about(path: Path) -> None:
         assert document["expect"]
 
 
-@pytest.mark.parametrize(("one", "other", "in_what"), TWINS, ids=[one for one, _, _ in TWINS])
+@pytest.mark.parametrize(
+    ("one", "other", "in_what"),
+    TWINS,
+    ids=[f"{one}, {Path(other).name}" for one, other, _ in TWINS],
+)
 def test_twins_differ_in_one_thing_and_it_shows(one: str, other: str, in_what: set[str]) -> None:
     paths = [FOLDER / f"{name}.yaml" for name in (one, other)]
 
