@@ -84,7 +84,7 @@ SNAPSHOT_RULES: tuple[RuleSpec, ...] = (
             Value(
                 "all_live_or_timeout",
                 "the same, but it waits no longer than start_offset_lag_ms",
-                "KIP-630, draft: metadata.start.offset.lag.time.max.ms",
+                "KIP-630, drafts: a bound on the wait, start_offset_lag_ms",
                 "snapshots/snap_29_prefix_waits_no_longer_than_agreed.yaml",
             ),
         ),
@@ -92,7 +92,7 @@ SNAPSHOT_RULES: tuple[RuleSpec, ...] = (
     RuleSpec(
         "start_offset_lag_ms",
         "all_live_or_timeout: ms from a snapshot's last record to the end of the wait for replicas",
-        source="metadata.start.offset.lag.time.max.ms, in drafts of KIP-630",
+        source="KIP-630, drafts: a bound on how long deletion waits for replicas",
         minimum=0,
     ),
     RuleSpec(

@@ -26,6 +26,7 @@ COMMANDS = [
     ("list",),
     ("capacity",),
     ("traffic",),
+    ("catchup",),
     ("doctor",),
     ("trace",),
     ("trace", "git"),

@@ -42,3 +42,19 @@ def test_a_number_below_1_is_bad_usage(replog: Replog) -> None:
 
     assert answer.status == 2
     assert "--brokers" in answer.complaint
+
+
+def test_the_cost_of_a_new_replica_is_a_table_of_three_policies(replog: Replog) -> None:
+    arguments = ("catchup", "--keys", 5, "--updates", 60, "--fetch-bytes", 500)
+    answer = replog(*arguments)
+
+    assert answer.status == 0
+    assert [line.split("  ")[0] for line in answer.out.splitlines()[1:]] == [
+        "full log",
+        "compacted log",
+        "snapshot",
+    ]
+    document = replog(*arguments, "--json").document
+    assert [one["policy"] for one in document] == ["full log", "compacted log", "snapshot"]
+    assert document[0]["log_records"] == 61
+    assert f"{document[0]['bytes_sent']:,}" in answer.out
