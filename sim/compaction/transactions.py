@@ -51,6 +51,22 @@ def transactions_in(batches: Iterable[Batch], *, below: int) -> list[Transaction
     return found
 
 
+def undivided_end(batches: Sequence[Batch], *, below: int) -> int:
+    """The highest offset at or below `below` (exclusive) that no transaction reaches across.
+
+    The last stable offset is not enough for that: a transaction that began below it may be decided
+    above it, when an older one of another producer is still open. State that is folded up to there
+    lacks data whose marker comes later, and must not stand for the log below it.
+    """
+    end = below
+    while True:
+        found = transactions_in(batches, below=end)
+        crossing = [t.first_offset for t in found if t.marker_offset is None]
+        if not crossing:
+            return end
+        end = min(crossing)
+
+
 class AbortedRanges:
     """Answers whether a data batch belongs to an aborted transaction."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sim.compaction.transactions import undivided_end
 from sim.replication.cleaning import stable_offset
 from sim.replication.snapshots import (
     SnapshotRetention,
@@ -99,16 +100,17 @@ class Snapshotter:
     def _take(self) -> None:
         """Take a snapshot at the own high watermark.
 
-        No snapshot ends within a transaction: its end is the last stable offset (KIP-868). Without
-        bounds on what is kept, the previous snapshot is where the log starts then, so a follower
-        that reads it has time.
+        No snapshot ends within a transaction (KIP-868). Without bounds on what is kept, the
+        previous snapshot is where the log starts then, so a follower that reads it has time.
         """
         node = self._node
         world, replica = node.world, node.replica
         if not replica.up or node.loader.loading:
             return
         previous = replica.latest_snapshot()
-        end_offset = min(replica.log.high_watermark, stable_offset(replica, rules=node.rules))
+        log = replica.log
+        stable = min(log.high_watermark, stable_offset(replica, rules=node.rules))
+        end_offset = undivided_end(tuple(log.batches()), below=stable)
         in_log = node.rules.snapshot_placement == "in_log" and node.desk is not None
         uid = world.take_uid() if in_log else 0
         taken = take_snapshot(replica, end_offset, rules=node.rules, now_ms=node.now_ms, uid=uid)

@@ -4,6 +4,7 @@ import pytest
 
 from sim.compaction import FIXES, TOMBSTONE_REMOVALS, OffsetMap, clean
 from sim.compaction.copying import MARKER_KEYS
+from sim.compaction.transactions import undivided_end
 from sim.log import AbortedTransaction, Control, LastRecord, Segment, control_batch
 from tests.compaction.logs import (
     aborted_of,
@@ -272,3 +273,16 @@ def test_of_all_abort_markers_the_last_one_stays_and_the_index_forgets_the_other
     assert [entry.last_offset for entry in aborted_of(as_one.segments)] == [3]
     assert as_one.evicted_markers == {1: 3}
     assert offsets_of(each_its_own.segments) == [1, 3, 4, 5, 6]
+
+
+# Where state may be folded to.
+
+
+def test_no_transaction_reaches_across_an_undivided_end() -> None:
+    """7 is decided at 2, above the last stable offset: 8 is open from 1 on."""
+    log = [batch(record(0, "d"), pid=7), batch(record(1, "e"), pid=8), marker(2, 7, commit=True)]
+
+    assert undivided_end(log, below=1) == 0
+    assert undivided_end(log, below=3) == 0
+    assert undivided_end([*log, marker(3, 8, commit=True)], below=4) == 4
+    assert undivided_end([batch(record(0, "z")), *log[2:]], below=3) == 3
