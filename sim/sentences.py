@@ -102,8 +102,9 @@ def _on_the_log(event: Event, about: About | None) -> str | None:
             )
         case Consumed(_, consumer, start, end, records, _):
             return f"{consumer} reads {name} from {start} to {end}: {_records(records, about)}"
-        case RemovalBoundMoved(_, offset):
-            return f"{name} may remove tombstones and markers below {offset}"
+        case RemovalBoundMoved(_, offset, marker_offset):
+            markers = "" if marker_offset == offset else f" below {offset}"
+            return f"{name} may remove tombstones{markers} and markers below {marker_offset}"
         case _:
             return None
 

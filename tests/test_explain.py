@@ -120,7 +120,7 @@ def test_leaders_faults_and_losses_always_belong_to_the_story() -> None:
         trace.ConfigChanged("r2", (("strategy", "header"),)),
         trace.ReplicaCrashed("r2", 4, 3),
         trace.Truncated("r2", 2, 4, 2, 0, False),
-        trace.RemovalBoundMoved("r2", 4),
+        trace.RemovalBoundMoved("r2", 4, 4),
     ]
 
     assert told(events, violation(offset=9))[:-1] == [
@@ -235,7 +235,11 @@ def test_of_a_long_story_the_beginning_is_left_out() -> None:
             trace.Understood("r1", "c1", (), (Record(3, "k", None),)),
             "c1 takes 0 records for values, 1 for deletes",
         ),
-        (trace.RemovalBoundMoved("r1", 7), "r1 may remove tombstones and markers below 7"),
+        (trace.RemovalBoundMoved("r1", 7, 7), "r1 may remove tombstones and markers below 7"),
+        (
+            trace.RemovalBoundMoved("r1", 7, 2),
+            "r1 may remove tombstones below 7 and markers below 2",
+        ),
         (trace.ReplicaWiped("r1", "a new disk"), "r1 loses its log: a new disk"),
         (trace.Quiesced("r1", True), "the cluster is at rest and in sync"),
         (trace.TombstoneProbed("r1", "k"), "TombstoneProbed: replica r1, key k"),

@@ -161,7 +161,8 @@ class _Copier:
         plan, horizon = self.plan, batch.delete_horizon_ms
         if legacy:
             return plan.removal.may_remove(self._circumstances(batch.records[0], batch))
-        if plan.removal.gates_markers and batch.base_offset >= plan.removal_limit:
+        limit = plan.removal_limit if plan.marker_limit is None else plan.marker_limit
+        if plan.removal.gates_markers and batch.base_offset >= limit:
             return False
         return horizon is not None and plan.now_ms >= horizon
 

@@ -41,6 +41,7 @@ class CleaningPass:
         max_message_bytes: `max.message.bytes`; batches that a delete horizon makes larger are
             reported; None = no limit.
         removal_limit: With gated removal rules: only below this offset (exclusive).
+        marker_limit: The same for transaction markers; None = the same.
         stamp_beyond_map: True = a tombstone gets its horizon on sight, also beyond the map's reach.
         markers_like_tombstones: True = with `last_modified` markers go by their segment's time.
         markers_by_key: True = markers are looked up in the map by their key's bytes (KAFKA-14055).
@@ -74,6 +75,7 @@ class CleaningPass:
     segment_bytes: int | None = None
     max_message_bytes: int | None = None
     removal_limit: int = 0
+    marker_limit: int | None = None
     stamp_beyond_map: bool = True
     markers_like_tombstones: bool = False
     markers_by_key: bool = False

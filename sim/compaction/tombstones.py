@@ -112,7 +112,7 @@ class TombstoneRemoval:
         means: What it asks for, for people.
         may_remove: The condition.
         stamps: Where a retained tombstone's delete horizon is written down.
-        gates_markers: True when the removal limit holds for transaction markers, too.
+        gates_markers: True when transaction markers have a limit, too.
     """
 
     name: str

@@ -60,14 +60,14 @@ def clean_replica(
         map_capacity: Most distinct keys the pass can map; the checkpoint moves as far as it got.
         max_message_bytes: `max.message.bytes`; larger rebuilt batches are reported.
         removal_limit: For `leo_gated`: the smallest log end offset over all replicas. For
-            `coordinated` the replica's own removal bound counts.
+            `coordinated` the replica's own bounds count.
         legacy_horizon_ms: The horizon of `last_modified`, in ms.
         legacy_last_modified: See CleaningPass.
     """
+    log = replica.log
     if replica.uncleanable:
         return []
-    log = replica.log
-    limit = replica.removal_bound if rules.tombstone_removal == "coordinated" else removal_limit
+    coordinated = rules.tombstone_removal == "coordinated"
     plan = CleaningPass(
         strategy=_strategy(rules),
         fix=FIXES[rules.fix],
@@ -83,7 +83,8 @@ def clean_replica(
         map_capacity=map_capacity,
         rescan=rescan,
         max_message_bytes=max_message_bytes,
-        removal_limit=limit,
+        removal_limit=replica.removal_bound if coordinated else removal_limit,
+        marker_limit=replica.marker_removal_bound,
         stamp_beyond_map=rules.horizon_stamp == "on_sight",
         markers_like_tombstones=rules.marker_removal == "as_tombstones",
         markers_by_key=rules.marker_lookup == "by_key",
@@ -96,11 +97,15 @@ def clean_replica(
         stubs=replica.stubs,
         unmapped_version=unmapped_version(rules.strategy, rules.header_form),
     )
+    return [_run(replica, plan, rules=rules)]
+
+
+def _run(replica: Replica, plan: CleaningPass, *, rules: Rules) -> Cleaned | CleaningFailed:
     try:
-        return [_swap(replica, plan, rules=rules)]
+        return _swap(replica, plan, rules=rules)
     except UnreadableVersion as failure:
         replica.uncleanable = True
-        return [CleaningFailed(replica.name, failure.offset)]
+        return CleaningFailed(replica.name, failure.offset)
 
 
 def _strategy(rules: Rules) -> Strategy:

@@ -93,6 +93,8 @@ PRESETS: dict[str, Preset] = {
             {
                 "commit": "majority",
                 "tombstone_removal": "coordinated",
+                "marker_watermark": "own",
+                "lost_disk_report": "dropped",
                 "fix": "empty_batch",
                 "follower_position": "request",
                 "leader_change_record": True,

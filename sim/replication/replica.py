@@ -98,7 +98,9 @@ class Replica:
         last_cleaning: (end offset exclusive, own time in ms) of its last pass; on its disk only
             under `cleaning_checkpoint`. None before the first pass.
         cleanly_compacted_offset: What it reports to the coordinator (MCCO, exclusive).
-        removal_bound: Coordinated removal: tombstones and markers below may go (MTRO, exclusive).
+        removal_bound: Coordinated removal: tombstones below may go (MTRO, exclusive).
+        marker_removal_bound: Coordinated removal: markers below may go (MXRO, exclusive).
+        disk: Which disk it has, or how often its log began anew, counted from 1.
         removed_tombstone_end: One above the highest tombstone it removed, or learnt was removed.
         version_floor: With `late_versions: floor`: the highest version, without its offset, of a
             removed tombstone, or what a leader said it is; None = nothing was removed.
@@ -110,12 +112,14 @@ class Replica:
 
     __slots__ = (
         "cleanly_compacted_offset",
+        "disk",
         "download",
         "epoch",
         "first_dirty_offset",
         "last_cleaning",
         "leadership",
         "log",
+        "marker_removal_bound",
         "name",
         "removal_bound",
         "removed_tombstone_end",
@@ -139,6 +143,8 @@ class Replica:
         self.last_cleaning: tuple[int, int] | None = None
         self.cleanly_compacted_offset = 0
         self.removal_bound = 0
+        self.marker_removal_bound = 0
+        self.disk = 1
         self.removed_tombstone_end = 0
         self.uncleanable = False
         self.version_floor: tuple[int, ...] | None = None
@@ -243,16 +249,21 @@ def come_back(replica: Replica, *, rules: Rules) -> list[Event]:
 
 def wipe(replica: Replica, *, reason: str) -> list[Event]:
     """Lose log, snapshots, checkpoints and epoch, as with a new disk; the replica is up after."""
-    config = replica.log.config
-    Replica.__init__(replica, replica.name, config)
+    _begin_anew(replica)
     return [ReplicaWiped(replica.name, reason)]
 
 
 def empty_log(replica: Replica) -> None:
     """Throw log, snapshots and checkpoints away; unlike a new disk, the epoch is kept."""
     epoch = replica.epoch
-    Replica.__init__(replica, replica.name, replica.log.config)
+    _begin_anew(replica)
     replica.epoch = epoch
+
+
+def _begin_anew(replica: Replica) -> None:
+    disk = replica.disk
+    Replica.__init__(replica, replica.name, replica.log.config)
+    replica.disk = disk + 1
 
 
 def _lower_checkpoints(replica: Replica) -> None:

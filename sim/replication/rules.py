@@ -43,6 +43,8 @@ class Rules:
     horizon_header: str = "hidden"
     marker_removal: str = "as_tombstones"
     marker_lookup: str = "never"
+    marker_watermark: str = "shared"
+    lost_disk_report: str = "kept"
     empty_segments: str = "joined"
     cleanup: str = "compact_and_snapshot"
     tombstone_mark: str = "null_value"

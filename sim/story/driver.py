@@ -10,8 +10,8 @@ from sim.check.checker import story_invariants
 from sim.log import LogConfig
 from sim.replication import Replica, elections, follower, leader, snapshot_fetch, snapshots
 from sim.replication.cleaning import clean_replica, stable_offset
-from sim.replication.coordination import RemovalCoordinator, accept_removal_bound
 from sim.replication.flushing import durable_end
+from sim.replication.coordination import RemovalCoordinator, hold_round
 from sim.replication.messages import FetchResponse
 from sim.replication.replica import come_back, crash, wipe
 from sim.story.format import Step, Story
@@ -250,12 +250,9 @@ class _Teller:
         reachable = step.get("reachable")
         if reachable is None:
             reachable = [name for name, replica in self.replicas.items() if replica.up]
-        for name in reachable:
-            self.coordinator.report(name, self.replicas[name].cleanly_compacted_offset)
-        bound = self.coordinator.advance(list(self.replicas))
-        if bound is not None:
-            for name in reachable:
-                self._emit(accept_removal_bound(self.replicas[name], bound))
+        present = [self.replicas[name] for name in reachable]
+        every = list(self.replicas.values())
+        self._emit(hold_round(self.coordinator, every, present, rules=self.rules))
 
     def _snapshot(self, step: Step) -> None:
         replica = self.replicas[step["replica"]]

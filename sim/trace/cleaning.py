@@ -95,10 +95,15 @@ class CleanerLooked(NamedTuple):
 
 
 class RemovalBoundMoved(NamedTuple):
-    """A replica may remove tombstones and markers below `offset` (coordinated removal, MTRO)."""
+    """Coordinated removal: a replica may remove tombstones below `offset` (MTRO, exclusive).
+
+    Markers may go below `marker_offset` (MXRO); the same, unless they have a watermark of their
+    own.
+    """
 
     replica: str
     offset: int
+    marker_offset: int
 
 
 class TombstoneProbed(NamedTuple):

@@ -14,6 +14,9 @@ from sim.trace import (
     ReplicaWiped,
     Truncated,
 )
+from sim.world.context import World
+from sim.world.node import Node
+from sim.world.quorum import Quorum
 from tests.world.worlds import fault, log_ends, scenario, sends, tell
 
 
@@ -60,6 +63,22 @@ def test_a_disk_is_not_replaced_while_the_others_count_on_it() -> None:
 
     assert story.of(ReplicaCrashed)
     assert story.of(ReplicaWiped) == []
+
+
+def test_a_leader_does_not_count_on_what_a_lost_disk_acknowledged() -> None:
+    world = World(scenario(rules=Rules()), lambda _at, _event: None)
+    world.elections = Quorum(world)
+    leader, wiped, other = [Node(world, spec) for spec in world.scenario.replicas]
+    for node in (leader, wiped, other):
+        world.add(node)
+    leader.lead(1, isr=(), voters=("r1", "r2", "r3"))
+    leadership = leader.replica.leadership
+    assert leadership is not None
+    leadership.positions |= {"r2": 5, "r3": 5}
+
+    world.elections.wiped(wiped)
+
+    assert leadership.positions == {"r3": 5}
 
 
 def test_a_replica_behind_a_partition_neither_fetches_nor_answers() -> None:
