@@ -20,6 +20,7 @@ from sim.check.checker import safety_invariants
 from sim.check.counters import Tally
 from sim.check.durability import OUTSIDE
 from sim.check.reached import REACHED, Reached
+from sim.check.waiting import Waiting
 from sim.replication import Rules
 from sim.rows import violation_row
 from sim.scenario.changes import promise_of
@@ -124,7 +125,7 @@ def run_scenario(
     checker = Checker(
         rules, [*names, *extra], zombies_count=False, earlier=earlier, within_contract=True
     )
-    recorder = _Recorder(checker, trace)
+    recorder = _Recorder(checker, trace, weather_ms=scenario.duration_ms)
     outcome = simulate(scenario, recorder.take)
     digest = recorder.digest()
     outside = checker.ledger.outside
@@ -147,6 +148,7 @@ def run_scenario(
                 "messages": outcome.messages_sent,
                 "messages_lost": outcome.messages_lost,
                 "not_enough_replicas": outcome.counts.not_enough_replicas,
+                **recorder.waiting.counters(),
             },
         ),
         reached=recorder.reached.names,
@@ -159,16 +161,21 @@ def run_scenario(
 class _Recorder:
     """Takes every event once: to the checks, the counters, the claims, the digest, the trace."""
 
-    def __init__(self, checker: Checker, trace: list[tuple[int, Event]] | None) -> None:
+    def __init__(
+        self, checker: Checker, trace: list[tuple[int, Event]] | None, *, weather_ms: int
+    ) -> None:
         self.checker = checker
         self.tally = Tally()
         self.reached = Reached(checker.ledger)
+        self.waiting = Waiting(checker.ledger, until_ms=weather_ms)
         checker.listen(self.reached.handlers)
+        checker.listen(self.waiting.handlers)
         self._trace = trace
         self._pending: list[tuple[int, str, Event]] = []
         self._hash = hashlib.blake2b(digest_size=DIGEST_BYTES)
 
     def take(self, at_ms: int, event: Event) -> None:
+        self.waiting.now_ms = at_ms
         self.checker.on(at_ms, event)
         pending = self._pending
         pending.append((at_ms, event.__class__.__name__, event))

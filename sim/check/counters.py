@@ -8,6 +8,7 @@ from sim.check.ledger import EMPTY, Disk, Ledger
 from sim.compaction import FIXES
 from sim.log.record import BATCH_HEADER_BYTES, size_of
 from sim.trace import (
+    REBUILT,
     Appended,
     AppendRefused,
     Cleaned,
@@ -51,6 +52,12 @@ COUNTERS: tuple[str, ...] = (
     "records_retained",
     "empty_batches",
     "tombstones_left",
+    "tombstone_wait_ms",
+    "marker_wait_ms",
+    "tombstones_waiting",
+    "markers_waiting",
+    "rebuilds",
+    "bytes_rebuilt",
     "keys",
     "keys_won_earlier",
     "stale_reads_last",
@@ -73,6 +80,9 @@ bytes_replicated: batches copied and snapshot chunks; bytes_down_converted: of s
 were rewritten for consumers and followers of an older format, without zero copy (KIP-87);
 bytes_retained, records_retained, empty_batches, tombstones_left: on all disks at the end, in the
 model's bytes (one batch header for each record or empty batch);
+tombstone_wait_ms, marker_wait_ms: the longest that cleaners passed over one that was due,
+tombstones_waiting, markers_waiting: due, and left by the last pass before the faults end;
+rebuilds: logs that were thrown away by `lag_guard`, bytes_rebuilt: fetched again after that;
 keys: with a committed, decided record; keys_won_earlier: of those,
 the ones whose winner is not the last of their committed records; stale_reads_last: keys for which
 a reader of the leader's whole log ends on a record that the committed winner beats, by
@@ -100,6 +110,10 @@ class Tally:
         self._bytes_appended = 0
         self._bytes_replicated = 0
         self._bytes_converted = 0
+        self._rebuilds = 0
+        self._bytes_rebuilt = 0
+        self._ends: dict[str, int] = {}
+        self._refills: dict[str, int] = {}
 
     def count(self, events: Iterable[Event]) -> None:
         """Count some events; each has to be counted once."""
@@ -115,8 +129,7 @@ class Tally:
             self._records += len(event.batch.records)
             self._bytes_appended += event.batch.size_bytes
         elif isinstance(event, Copied):
-            for batch in event.batches:
-                self._bytes_replicated += batch.size_bytes
+            self._copied(event)
         elif isinstance(event, Consumed):
             self._reads += len(event.records)
         elif isinstance(event, Converted):
@@ -128,8 +141,20 @@ class Tally:
             self._stubs[event.replica] = event.stubs
         elif isinstance(event, ReplicaWiped):
             self._stubs.pop(event.replica, None)
+            if event.reason == REBUILT:
+                self._rebuilds += 1
+                self._refills[event.replica] = self._ends.get(event.replica, 0)
         elif isinstance(event, SnapshotChunkFetched):
             self._bytes_replicated += event.size_bytes
+
+    def _copied(self, event: Copied) -> None:
+        refilled_to = self._refills.get(event.replica, 0)
+        for batch in event.batches:
+            size = batch.size_bytes
+            self._bytes_replicated += size
+            if batch.base_offset < refilled_to:
+                self._bytes_rebuilt += size
+        self._ends[event.replica] = event.log_end_offset
 
     def counters(self, ledger: Ledger, world: Mapping[str, int]) -> dict[str, int]:
         """All counters, given how the run ended; `world` has those that no event tells."""
@@ -153,6 +178,8 @@ class Tally:
             "log_ends_persisted": kinds.get(Cleaned, 0) * persists,
             "snapshots_fetched": kinds.get(SnapshotInstalled, 0),
             "faults": kinds.get(FaultInjected, 0),
+            "rebuilds": self._rebuilds,
+            "bytes_rebuilt": self._bytes_rebuilt,
             "reads": self._reads,
             "bytes_appended": self._bytes_appended,
             "bytes_replicated": self._bytes_replicated,

@@ -100,18 +100,6 @@ CLEANING_RULES = (
         ),
     ),
     RuleSpec(
-        "marker_watermark",
-        ("shared", "own"),
-        "with coordinated: markers go below the tombstones' bound, or one of the transactions",
-        "Redpanda PR 28087 (shared) and 29043 (own)",
-    ),
-    RuleSpec(
-        "lost_disk_report",
-        ("kept", "dropped"),
-        "with coordinated: what a replica last reported counts for a new disk of its, or not",
-        "Redpanda PR 28087: a replica is known by its number and revision (dropped)",
-    ),
-    RuleSpec(
         "empty_segments",
         "whether an empty segment is merged with the one before it",
         (

@@ -100,6 +100,42 @@ DELETE_RULES = (
         ),
     ),
     RuleSpec(
+        "marker_watermark",
+        "with coordinated: below which offset transaction markers may go",
+        (
+            Value(
+                "shared",
+                "the tombstones' one: every replica has compacted past it",
+                "Redpanda PR 28087",
+                "transactions/txn_12_marker_below_the_tombstones_watermark.yaml",
+            ),
+            Value(
+                "own",
+                "one of their own: below it no replica holds data of a transaction",
+                "Redpanda PR 29043: maximum transaction-free and transaction removal offsets",
+                "transactions/txn_13_marker_below_its_own_watermark.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
+        "lost_disk_report",
+        "with coordinated: whether what a replica reported last outlives its disk",
+        (
+            Value(
+                "kept",
+                "it counts for the new disk, until that has something to report itself",
+                "this project: what a coordinator does that knows replicas by their names",
+                "kip630/kip630_14_report_of_a_lost_disk.yaml",
+            ),
+            Value(
+                "dropped",
+                "a new disk is a new replica, which has reported nothing",
+                "Redpanda PR 28087: a replica is known by its number and its revision",
+                "kip630/kip630_15_report_goes_with_the_disk.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
         "tombstone_mark",
         "what marks a tombstone",
         (

@@ -10,7 +10,7 @@ from sim.replication.replica import Replica, SnapshotDownload, truncate, wipe
 from sim.replication.retention import start_afresh
 from sim.replication.rules import Rules
 from sim.replication.snapshot_fetch import drop_download
-from sim.trace import Copied, Event, GapLearned, HighWatermarkMoved, Pushed
+from sim.trace import REBUILT, Copied, Event, GapLearned, HighWatermarkMoved, Pushed
 
 
 def fetch_request(
@@ -114,7 +114,7 @@ def _learn_epochs(log: Log, response: FetchResponse, up_to: int) -> None:
 def _rebuild(follower: Replica) -> list[Event]:
     """Start over from an empty log; unlike a new disk, the replica keeps the epoch it has seen."""
     epoch = follower.epoch
-    events = wipe(follower, reason="below a removed tombstone")
+    events = wipe(follower, reason=REBUILT)
     follower.epoch = epoch
     return events
 

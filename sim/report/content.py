@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any
 
 from sim.check.reached import REACHED
+from sim.report import stats, wording
 from sim.report.comparison import Comparison
+from sim.report.rates import Rate
 from sim.report.reading import SweepFolder
 
 REPORT_FORMAT = "replog-report/1"
@@ -20,6 +22,7 @@ SIGNIFICANT_DIGITS = 12
 def report_content(folder: SweepFolder, comparison: Comparison) -> dict[str, Any]:
     """The content of `report.json`: all that the page shows, without the pictures."""
     plan = folder.plan
+    labels = [rate.label for rate in comparison.rates]
     return {
         "format": REPORT_FORMAT,
         "title": plan["plan"]["title"],
@@ -34,7 +37,11 @@ def report_content(folder: SweepFolder, comparison: Comparison) -> dict[str, Any
         "pairs": [{**asdict(pair), "text": pair.text} for pair in comparison.pairs],
         "other_weather": sum(pair.other_weather for pair in comparison.pairs),
         "costs": [asdict(cost) for cost in comparison.costs],
-        "invariants": _seen(folder, "invariant"),
+        "notes": list(zip(labels, plan["plan"].get("notes", ()), strict=False)),
+        "invariants": [
+            {**one, "rates": _rates(one["runs"], comparison.rates)}
+            for one in _seen(folder, "invariant")
+        ],
         "first_invariants": _seen(folder, "first_invariant"),
         "reached": _seen(folder, "reached", REACHED),
         "inconclusive": _seen(folder, "reason"),
@@ -43,6 +50,16 @@ def report_content(folder: SweepFolder, comparison: Comparison) -> dict[str, Any
         "rule_sets": plan["rule_sets"],
         "plan": plan["plan"],
     }
+
+
+def _rates(violated: Sequence[int], rates: Sequence[Rate]) -> list[dict[str, Any]]:
+    """How often one invariant was violated under each rule set, with its exact 95 % interval."""
+    found = []
+    for runs, rate in zip(violated, rates, strict=True):
+        interval = stats.clopper_pearson(runs, rate.judged) if rate.judged else None
+        text = "-" if interval is None else f"{wording.count(runs)} ({wording.shares(interval)})"
+        found.append({"violated": runs, "interval": interval, "text": text})
+    return found
 
 
 def _seen(

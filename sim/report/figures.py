@@ -27,6 +27,8 @@ INK, FAINT = "#010203", "#040506"
 """Stand-ins for the colours of the page's text and lines."""
 _PAGE_COLOURS = {INK: "currentColor", FAINT: "var(--line)"}
 WIDTH_INCHES = 7.6
+PANELS_MAX = 4
+"""Costs drawn beside each other."""
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "replog",
@@ -105,9 +107,13 @@ def _rate_label(rate: Rate) -> str:
 def costs_figure(costs: Sequence[Cost], colours: Sequence[str]) -> str:
     """Mean cost per run, one panel per cost, each with its own scale."""
     rows = max(len(cost.rule_sets) for cost in costs)
-    with _figure(height=0.85 + 0.34 * rows) as (figure, drawn):
-        panels = figure.subplots(1, len(costs), sharey=True, squeeze=False)[0]
-        for axes, cost in zip(panels, costs, strict=True):
+    lines = -(-len(costs) // PANELS_MAX)
+    with _figure(height=(0.85 + 0.34 * rows) * lines) as (figure, drawn):
+        columns = min(len(costs), PANELS_MAX)
+        panels = figure.subplots(lines, columns, sharey=True, squeeze=False).flatten()
+        for axes in panels[len(costs) :]:
+            axes.set_axis_off()
+        for axes, cost in zip(panels, costs, strict=False):
             means = [one.mean or 0.0 for one in cost.rule_sets]
             for place, one in enumerate(cost.rule_sets):
                 axes.barh(place, means[place], color=colours[place], height=0.55)
@@ -116,7 +122,8 @@ def costs_figure(costs: Sequence[Cost], colours: Sequence[str]) -> str:
             axes.set_title(textwrap.fill(cost.title, 20), fontsize=9, loc="left")
             axes.set_xticks([])
             axes.spines["bottom"].set_visible(False)
-        _rows(panels[0], [one.label for one in costs[0].rule_sets])
+        for axes in panels[::columns]:
+            _rows(axes, [one.label for one in costs[0].rule_sets])
     return drawn[0]
 
 

@@ -31,6 +31,7 @@ COUNT_LIMIT = 10**12
 
 Count = Annotated[int, Field(ge=1, lt=COUNT_LIMIT)]
 Seed = Annotated[int, Field(ge=0, lt=SEED_LIMIT)]
+Text = Annotated[str, Field(min_length=1)]
 
 
 def _known(values: dict[str, RuleValue]) -> dict[str, RuleValue]:
@@ -73,6 +74,10 @@ class Plan(BaseModel):
     """Common to every rule set; may name a `preset`."""
     rule_sets: list[RuleMap] = Field(min_length=1)
     """What differs: each entry is laid over `rules`. The keys that occur are the swept rules."""
+    labels: list[Text] = []
+    """Short names of the rule sets, in their order; none = their swept values."""
+    notes: list[Text] = []
+    """What each rule set promises, a sentence each, for the report; none = nothing is said."""
 
     @field_validator("rule_sets")
     @classmethod
@@ -84,6 +89,16 @@ class Plan(BaseModel):
             if same != index:
                 raise ValueError(f"entries {same} and {index} (from 0) are the same rules")
         return rule_sets
+
+    @field_validator("labels", "notes")
+    @classmethod
+    def _one_each(cls, texts: list[str], info: ValidationInfo) -> list[str]:
+        rule_sets = info.data.get("rule_sets", texts)
+        if texts and len(texts) != len(rule_sets):
+            raise ValueError(f"{len(texts)} given for {len(rule_sets)} rule sets")
+        if info.field_name == "labels" and len(set(texts)) != len(texts):
+            raise ValueError("a label is given twice")
+        return texts
 
 
 def load_plan(path: Path) -> Plan:
@@ -100,7 +115,7 @@ class RuleSet:
 
     index: int
     label: str
-    """The swept values: alone when one rule is swept, else `rule=value` joined by spaces."""
+    """The plan's, else the swept values: one alone, several as `rule=value` joined by spaces."""
     values: dict[str, RuleValue]
     """One entry per swept rule of the plan, whether this rule set names it or not."""
     rules: Rules
@@ -167,7 +182,8 @@ def _rule_sets(plan: Plan) -> tuple[RuleSet, ...]:
     for index, given in enumerate(plan.rule_sets):
         rules = rules_from(given, base=base)
         values = {name: _value(plan, given, rules, name) for name in swept}
-        found.append(RuleSet(index=index, label=_label(values, index), values=values, rules=rules))
+        label = plan.labels[index] if plan.labels else _label(values, index)
+        found.append(RuleSet(index=index, label=label, values=values, rules=rules))
     return tuple(found)
 
 

@@ -30,9 +30,16 @@ COSTS = (
     "empty_batches",
     "gaps_learned",
     "log_ends_persisted",
+    "tombstone_wait_ms",
+    "marker_wait_ms",
+    "tombstones_waiting",
+    "markers_waiting",
+    "rebuilds",
+    "bytes_rebuilt",
+    "snapshots_fetched",
     "stale_reads_last",
 )
-"""Counters that say what a fix costs; their squares are summed too, for intervals of the mean."""
+"""Counters that say what rules cost; their squares are summed too, for intervals of the mean."""
 SHORTEST = 3
 NAMES_MAX = 10_000
 """Most frequent names an engine counts in all: error texts can differ in every run."""

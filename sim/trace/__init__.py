@@ -18,6 +18,7 @@ from sim.trace.cleaning import (
     TombstoneProbed,
 )
 from sim.trace.cluster import (
+    REBUILT,
     ConfigChanged,
     FaultInjected,
     IsrChanged,
@@ -58,6 +59,7 @@ from sim.trace.snapshots import (
 
 __all__ = [
     "AcknowledgedEarly",
+    "REBUILT",
     "AppendRefused",
     "Appended",
     "Cleaned",

@@ -32,6 +32,10 @@ class ReplicaRestarted(NamedTuple):
     epoch: int = 0
 
 
+REBUILT = "below a removed tombstone"
+"""The reason of a wipe by `lag_guard`."""
+
+
 class ReplicaWiped(NamedTuple):
     """A replica lost its whole log (a new disk, or a rebuild by `lag_guard`)."""
 

@@ -13,6 +13,13 @@ COSTS = (
     "empty_batches",
     "gaps_learned",
     "log_ends_persisted",
+    "tombstone_wait_ms",
+    "marker_wait_ms",
+    "tombstones_waiting",
+    "markers_waiting",
+    "rebuilds",
+    "bytes_rebuilt",
+    "snapshots_fetched",
     "stale_reads_last",
 )
 Verdicts = dict[str, int]

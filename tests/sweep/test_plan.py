@@ -96,6 +96,28 @@ def test_two_rule_sets_that_mean_the_same_are_refused() -> None:
         plan(rule_sets=[{"fix": "none"}, {"strategy": "header"}])
 
 
+def test_a_plan_can_name_its_rule_sets() -> None:
+    sweep = number_runs(plan(labels=["a", "b", "c"]))
+
+    assert [rule_set.label for rule_set in sweep.rule_sets] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"labels": ["a", "b"]}, "2 given for 3 rule sets"),
+        ({"notes": ["a", "b"]}, "2 given for 3 rule sets"),
+        ({"labels": ["a", "b", "a"]}, "a label is given twice"),
+        ({"labels": ["a", "b", ""]}, "at least 1 character"),
+    ],
+)
+def test_each_rule_set_has_a_label_and_a_note_or_none_has(
+    wrong: dict[str, list[str]], told: str
+) -> None:
+    with pytest.raises(ValidationError, match=told):
+        plan(**wrong)
+
+
 @pytest.mark.parametrize(("name", "value"), [("count", 0), ("seed", -1), ("seed", 2**63)])
 def test_a_count_or_seed_out_of_range_is_bad_input(name: str, value: int) -> None:
     with pytest.raises(BadInput, match=str(value)):
