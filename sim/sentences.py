@@ -35,6 +35,7 @@ from sim.trace import (
     RemovalBoundMoved,
     ReplicaAdded,
     ReplicaCrashed,
+    ReplicaRemoved,
     ReplicaRestarted,
     ReplicaWiped,
     RoundsEnded,
@@ -152,6 +153,8 @@ def _of_a_replica(event: Event) -> str | None:
     match event:
         case ReplicaAdded():
             return f"{name} joins with an empty log"
+        case ReplicaRemoved():
+            return f"{name} leaves for good"
         case ReplicaCrashed(_, end, _):
             return f"{name} crashes, log end {end}"
         case AppendRefused(_, key, reason):

@@ -241,6 +241,7 @@ def test_of_a_long_story_the_beginning_is_left_out() -> None:
             "r1 may remove tombstones below 7 and markers below 2",
         ),
         (trace.ReplicaWiped("r1", "a new disk"), "r1 loses its log: a new disk"),
+        (trace.ReplicaRemoved("r1"), "r1 leaves for good"),
         (trace.Quiesced("r1", True), "the cluster is at rest and in sync"),
         (trace.TombstoneProbed("r1", "k"), "TombstoneProbed: replica r1, key k"),
     ],

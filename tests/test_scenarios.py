@@ -176,6 +176,16 @@ TWINS = (
         "kip354/timed_lag_metric_of_every_scan",
         {"rules.lag_metric"},
     ),
+    (
+        "kip630/timed_isolated_replica_coordinated",
+        "kip630/timed_isolated_replica_horizon",
+        {"rules.tombstone_removal"},
+    ),
+    (
+        "kip630/timed_stalled_recovery_coordinated",
+        "kip630/timed_stalled_recovery_horizon",
+        {"rules.tombstone_removal"},
+    ),
     ("kip534/timed_tombstone_too_early", "kip534/timed_tombstone_in_time", KAFKA_4),
     ("kip534/timed_tombstone_never", "kip534/timed_tombstone_after_all", KAFKA_4),
     (

@@ -23,6 +23,7 @@ from sim.trace import (
     Pushed,
     ReplicaAdded,
     ReplicaCrashed,
+    ReplicaRemoved,
     ReplicaRestarted,
     ReplicaWiped,
     SnapshotDeleted,
@@ -60,6 +61,7 @@ class Ledger(Book):
             Truncated: self._truncated,
             Pushed: self._pushed,
             ReplicaAdded: self._added,
+            ReplicaRemoved: self._removed,
             ReplicaCrashed: self._crashed,
             ReplicaRestarted: self._restarted,
             ReplicaWiped: self._wiped,
@@ -82,6 +84,9 @@ class Ledger(Book):
 
     def _added(self, event: ReplicaAdded) -> None:
         self.disks[event.replica] = Disk(event.replica)
+
+    def _removed(self, event: ReplicaRemoved) -> None:
+        del self.disks[event.replica]
 
     def _crashed(self, event: ReplicaCrashed) -> None:
         disk = self.disks[event.replica]

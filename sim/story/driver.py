@@ -19,7 +19,7 @@ from sim.story.outcome import StoryRun, view_of
 from sim.story.progress import progress
 from sim.story.readers import StoryReaders
 from sim.story.writing import batch_of, label_of
-from sim.trace import Event, Quiesced, ReplicaAdded, TombstoneProbed
+from sim.trace import Event, Quiesced, ReplicaAdded, ReplicaRemoved, TombstoneProbed
 
 
 def tell(story: Story) -> StoryRun:
@@ -143,7 +143,10 @@ class _Teller:
             self._elect(step)
 
     def _isr(self, step: Step) -> None:
-        self.isr = step["isr"]
+        self._set_isr(step["isr"])
+
+    def _set_isr(self, isr: tuple[str, ...]) -> None:
+        self.isr = isr
         acting = self._acting_leader()
         for replica in self.replicas.values():
             if replica.leadership is not None and replica is not acting:
@@ -300,6 +303,18 @@ class _Teller:
 
     def _add_replica(self, step: Step) -> None:
         self._add(step["replica"])
+
+    def _remove_replica(self, step: Step) -> None:
+        """It leaves with its disk; nothing happens while it is the leader."""
+        name = step["replica"]
+        if name == self.leader:
+            return
+        for names in [names for names in self.delayed if name in names]:
+            del self.delayed[names]
+        del self.replicas[name]
+        self._emit([ReplicaRemoved(name)])
+        if name in self.isr:
+            self._set_isr(tuple(member for member in self.isr if member != name))
 
     # Reading and judging.
 

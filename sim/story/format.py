@@ -149,6 +149,8 @@ def story_from(document: object, *, where: str, default_id: str = "story") -> St
         steps.append(_step(raw, number, known, f"{where}: step {number}"))
         if steps[-1].op == "add_replica":
             known.append(steps[-1]["replica"])
+        if steps[-1].op == "remove_replica":
+            known.remove(steps[-1]["replica"])
     rules = rules_from(
         _mapping(top.get("rules", {}), f"{where}: rules"),
         base=STORY_DEFAULTS,

@@ -166,6 +166,7 @@ OPS: dict[str, OpSpec] = {
     "restart": OpSpec({"replica": REPLICA}),
     "wipe": OpSpec({"replica": REPLICA}),
     "add_replica": OpSpec({"replica": TEXT}),
+    "remove_replica": OpSpec({"replica": REPLICA}),
     "snapshot": OpSpec({"replica": REPLICA, "end": NATURAL}),
     "delete_prefix": OpSpec({"replica": REPLICA, "to": NATURAL}),
     "fetch_snapshot": OpSpec({"follower": REPLICA, "leader": REPLICA}, {"chunk": NATURAL}),

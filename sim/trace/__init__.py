@@ -28,6 +28,7 @@ from sim.trace.cluster import (
     Quiesced,
     ReplicaAdded,
     ReplicaCrashed,
+    ReplicaRemoved,
     ReplicaRestarted,
     ReplicaWiped,
 )
@@ -88,6 +89,7 @@ __all__ = [
     "RemovalBoundMoved",
     "ReplicaAdded",
     "ReplicaCrashed",
+    "ReplicaRemoved",
     "ReplicaRestarted",
     "ReplicaWiped",
     "RoundsEnded",
@@ -105,6 +107,7 @@ __all__ = [
 
 Event = (
     ReplicaAdded
+    | ReplicaRemoved
     | ReplicaCrashed
     | ReplicaRestarted
     | ReplicaWiped

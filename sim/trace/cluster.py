@@ -11,6 +11,12 @@ class ReplicaAdded(NamedTuple):
     replica: str
 
 
+class ReplicaRemoved(NamedTuple):
+    """A replica left the cluster for good, and its disk with it."""
+
+    replica: str
+
+
 class ReplicaCrashed(NamedTuple):
     """A replica went down; its log ends at `log_end_offset` after what the crash lost.
 

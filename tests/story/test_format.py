@@ -293,3 +293,10 @@ def test_a_replica_is_known_from_the_step_that_adds_it(tmp_path: Path) -> None:
     assert "step 1 (sync): follower: no replica '3'" in said
     said = refused(tmp_path, BASE | {"steps": ["add_replica 3", "add_replica 3"]})
     assert "step 2 (add_replica): replica: '3' exists already" in said
+
+
+def test_a_replica_is_unknown_after_the_step_that_removes_it(tmp_path: Path) -> None:
+    said = refused(tmp_path, BASE | {"steps": ["remove_replica 2", "crash 2"]})
+    assert "step 2 (crash): replica: no replica '2'" in said
+    said = refused(tmp_path, BASE | {"steps": ["remove_replica 3"]})
+    assert "step 1 (remove_replica): replica: no replica '3'" in said

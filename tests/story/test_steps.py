@@ -308,3 +308,15 @@ def test_truncations_below_the_log_end_are_told_others_are_not() -> None:
     for extra, cuts in (("", 0), ("append 1 b B\n", 1)):
         run = told(steps.format(extra))
         assert len([event for _, event in run.events if isinstance(event, Truncated)]) == cuts
+
+
+def test_a_removed_replica_takes_its_disk_along_and_leaves_the_in_sync_set() -> None:
+    behind = "elect 1 1\nappend 1 a A"
+
+    assert hw(told(behind)) == 0
+    run = told(behind + "\nremove_replica 2")
+    assert (list(run.replicas), hw(run)) == (["1"], 1)
+
+
+def test_a_leader_is_not_removed() -> None:
+    assert log(told(AB + "remove_replica 1")) == ["a@0", "b@1"]
