@@ -131,6 +131,14 @@ class Node:
             self.replica.leadership = None
             self.world.tell([LeaderResigned(self.name, desk.epoch)])
 
+    def forget_position(self, follower: str) -> None:
+        """Do not count on what a follower acknowledged before it lost its disk.
+
+        A voter is known by its disk, too (KIP-853, directory ids).
+        """
+        if self.replica.leadership is not None:
+            self.replica.leadership.positions.pop(follower, None)
+
     def sees(self, epoch: int) -> None:
         """Learn of an epoch; a leader of an older one stops leading."""
         if self.desk is not None and self.desk.epoch < epoch:

@@ -264,14 +264,9 @@ class Quorum:
             member.candidacy = None
 
     def wiped(self, node: Node) -> None:
-        """A replica without a disk forgot its vote, so it may not vote before it caught up.
-
-        What it acknowledged went with the disk, and leaders do not count on it any more: a voter is
-        known by its disk, too (KIP-853, directory ids).
-        """
+        """It forgot its vote, so it may not vote before it caught up, and what it acknowledged."""
         for other in self._world.nodes.values():
-            if other.replica.leadership is not None:
-                other.replica.leadership.positions.pop(node.name, None)
+            other.forget_position(node.name)
         member = self._members.get(node.name)
         if member is not None:
             member.barred_below = max(1, self._world.committed)
