@@ -181,6 +181,10 @@ class Book:
         self.previous_hw = 0
         self.outside: str | None = None
 
+    def forget(self, replica: str) -> None:
+        """A replica is gone for good, and its disk counts no more."""
+        del self.disks[replica]
+
     def describe(self, uid: int) -> str:
         """A record in words: label or key=value, with its offset."""
         known = self.written.get(uid)

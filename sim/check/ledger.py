@@ -61,7 +61,7 @@ class Ledger(Book):
             Truncated: self._truncated,
             Pushed: self._pushed,
             ReplicaAdded: self._added,
-            ReplicaRemoved: self._removed,
+            ReplicaRemoved: lambda event: self.forget(event.replica),
             ReplicaCrashed: self._crashed,
             ReplicaRestarted: self._restarted,
             ReplicaWiped: self._wiped,
@@ -84,9 +84,6 @@ class Ledger(Book):
 
     def _added(self, event: ReplicaAdded) -> None:
         self.disks[event.replica] = Disk(event.replica)
-
-    def _removed(self, event: ReplicaRemoved) -> None:
-        del self.disks[event.replica]
 
     def _crashed(self, event: ReplicaCrashed) -> None:
         disk = self.disks[event.replica]

@@ -10,8 +10,8 @@ from sim.check.checker import story_invariants
 from sim.log import LogConfig
 from sim.replication import Replica, elections, follower, leader, snapshot_fetch, snapshots
 from sim.replication.cleaning import clean_replica, stable_offset
-from sim.replication.flushing import durable_end
 from sim.replication.coordination import RemovalCoordinator, hold_round
+from sim.replication.flushing import durable_end
 from sim.replication.messages import FetchResponse
 from sim.replication.replica import come_back, crash, wipe
 from sim.story.format import Step, Story

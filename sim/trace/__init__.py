@@ -59,8 +59,8 @@ from sim.trace.snapshots import (
 )
 
 __all__ = [
-    "AcknowledgedEarly",
     "REBUILT",
+    "AcknowledgedEarly",
     "AppendRefused",
     "Appended",
     "Cleaned",

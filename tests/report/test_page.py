@@ -13,6 +13,7 @@ import pytest
 from sim.check.reached import REACHED
 from sim.errors import BadInput
 from sim.report import write_report
+from sim.report.stats import clopper_pearson
 from tests.report.folders import both_fixes, entry, rule_set, write_folder
 
 FILES = ("report.html", "report.md", "report.json")
@@ -127,6 +128,39 @@ def test_the_fixes_are_compared_invariant_by_invariant(out: Path, name: str) -> 
 
     assert "leo_retention and empty_batch, invariant by invariant" in text
     assert "log-matching" in text
+
+
+def test_each_invariant_has_an_exact_interval_under_each_rule_set(out: Path) -> None:
+    shown = json.loads((out / "report.json").read_text())["invariants"]
+    row = next(one for one in shown if one["name"] == "no-offset-reuse")
+
+    assert [rate["violated"] for rate in row["rates"]] == row["runs"] == [120, 0, 7]
+    for rate, runs in zip(row["rates"], (998, 998, 1_000), strict=True):
+        assert rate["interval"] == pytest.approx(clopper_pearson(rate["violated"], runs))
+    assert (
+        "| no-offset-reuse | 120 (10.1 to 14.2 %) | 0 (0 to 0.37 %)"
+        in (out / "report.md").read_text()
+    )
+
+
+def test_the_mean_of_a_cost_has_an_interval(out: Path) -> None:
+    assert "| bytes retained | 1,000<br>" in (out / "report.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["report.html", "report.md"])
+def test_what_each_rule_set_promises_is_said_if_the_plan_says_it(tmp_path: Path, name: str) -> None:
+    folder = both_fixes(tmp_path)
+    write_report(folder)
+    assert "What is compared" not in (folder / name).read_text()
+    plan = json.loads((folder / "plan.json").read_text())
+    plan["plan"]["notes"] = ["keeps nothing", "keeps a header", "keeps a record"]
+    (folder / "plan.json").write_text(json.dumps(plan))
+
+    write_report(folder)
+
+    text = (folder / name).read_text()
+    assert "What is compared" in text
+    assert "keeps a header" in text
 
 
 @pytest.mark.parametrize("name", ["report.html", "report.md"])
