@@ -21,6 +21,7 @@ from sim.trace import (
     LogStartMoved,
     PositionRecorded,
     ReplicaWiped,
+    SnapshotFetchDropped,
     SnapshotInstalled,
     Truncated,
 )
@@ -43,6 +44,7 @@ REACHED: dict[str, str] = {
     "follower-truncated": "a follower cut a conflicting tail",
     "replica-rebuilt": "a replica lost its log and started over",
     "snapshot-installed": "a follower replaced its log by a snapshot",
+    "snapshot-fetch-dropped": "a follower gave up a snapshot that it was fetching",
     "partial-round": "a cleaning pass ended below its bound, since the offset map was full",
     "batch-oversized": "a delete horizon made a batch larger than max.message.bytes",
     "old-segments-deleted": "a replica deleted segments by retention.ms or retention.bytes",
@@ -82,6 +84,7 @@ class Reached:
             Truncated: lambda _: self._names.add("follower-truncated"),
             ReplicaWiped: lambda _: self._names.add("replica-rebuilt"),
             SnapshotInstalled: lambda _: self._names.add("snapshot-installed"),
+            SnapshotFetchDropped: lambda _: self._names.add("snapshot-fetch-dropped"),
             FaultInjected: lambda _: self._names.add("fault-injected"),
             AppendRefused: lambda _: self._names.add("append-refused"),
             Converted: self._converted,

@@ -25,6 +25,7 @@ from sim.trace import (
     Removal,
     ReplicaAdded,
     ReplicaWiped,
+    SnapshotFetchDropped,
     SnapshotInstalled,
     Truncated,
 )
@@ -163,6 +164,7 @@ EVIDENCE: dict[str, Holds] = {
     "follower-truncated": lambda e: isinstance(e, Truncated),
     "replica-rebuilt": lambda e: isinstance(e, ReplicaWiped),
     "snapshot-installed": lambda e: isinstance(e, SnapshotInstalled),
+    "snapshot-fetch-dropped": lambda e: isinstance(e, SnapshotFetchDropped),
     "fault-injected": lambda e: isinstance(e, FaultInjected),
     "settings-changed": lambda e: isinstance(e, ConfigChanged),
 }
@@ -205,6 +207,7 @@ RARE = {
     "old-segments-deleted",
     "outside-durability",
     "settings-changed",
+    "snapshot-fetch-dropped",
     "snapshot-installed",
 }
 """What random weather does not bring: snapshots, retention, a batch limit, new settings, and
@@ -234,10 +237,11 @@ def test_under_the_empty_batch_no_tail_is_ever_removed() -> None:
     assert found & never == set()
 
 
-def test_the_kraft_mix_installs_snapshots() -> None:
-    found, cases = names_until(["snapshot-installed"], "kraft", KRAFT)
+def test_the_kraft_mix_installs_snapshots_and_interrupts_their_transfer() -> None:
+    wanted = {"snapshot-installed", "snapshot-fetch-dropped"}
+    found, cases = names_until(wanted, "kraft", KRAFT)
 
-    assert "snapshot-installed" in found
+    assert wanted <= found
     assert cases < MOST_CASES
 
 
