@@ -39,6 +39,7 @@ from sim.trace import (
     ReplicaRestarted,
     ReplicaWiped,
     RoundsEnded,
+    SegmentsLost,
     SnapshotChunkFetched,
     SnapshotDeleted,
     SnapshotFetchDropped,
@@ -93,7 +94,7 @@ def _on_the_log(event: Event, about: About | None) -> str | None:
             return f"{name} {'commits below' if leading else 'learns high watermark'} {offset}"
         case Truncated(_, target, end, _, _, _):
             return f"{name} truncates from {end} to {target}"
-        case Cleaned():
+        case Cleaned() | SegmentsLost():
             return _cleaning(event, about)
         case CleanerLooked():
             found = f"due below {event.upper_bound}" if event.eligible else "not due"
@@ -213,7 +214,10 @@ def _of_a_log_start(event: Event) -> str | None:
             return None
 
 
-def _cleaning(event: Cleaned, about: About | None) -> str:
+def _cleaning(event: Cleaned | SegmentsLost, about: About | None) -> str:
+    if isinstance(event, SegmentsLost):
+        first, count = event.offsets[0], len(event.offsets)
+        return f"{event.replica} finds {count} offsets from {first} on in no segment"
     named = [r for r in event.removals if about is None or about(r.offset, r.key)]
     gone = _and_others([_removal(removal) for removal in named], len(event.removals))
     kept = f", keeps {', '.join(map(str, event.emptied))} empty" if event.emptied else ""

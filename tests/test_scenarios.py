@@ -157,6 +157,11 @@ TWINS = (
         "durability/timed_power_failure",
         {"topic.flush_ms"},
     ),
+    (
+        "durability/timed_swap_segments_missing",
+        "durability/timed_swap_finished",
+        {"rules.segment_swap"},
+    ),
     ("durability/timed_power_failure_of_one", "durability/timed_power_failure", {"faults"}),
     ("kip280/timed_low_rate", "kip280/timed_low_rate_maximum_lag", {"topic.max_compaction_lag_ms"}),
     ("kip354/kip354_02_idle_partition", "kip354/timed_idle_partition_timer", {"rules.roll"}),

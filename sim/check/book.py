@@ -296,6 +296,20 @@ class Book:
                 if disk.slots[offset] != other.slots[offset]:
                     yield disk, other
 
+    def _forget_disagreement(self) -> None:
+        """Look again after slots went: that can only end a disagreement."""
+        if self.disagreeing:
+            self._refresh_disagreement()
+
+    def _refresh_disagreement(self) -> None:
+        """Find the contested offsets at which disks hold different uids now."""
+        slots = [disk.slots for disk in self.disks.values()]
+        self.disagreeing = [
+            offset
+            for offset in sorted(self.contested)
+            if len({s[offset] for s in slots if offset < len(s) and s[offset] > 0}) > 1
+        ]
+
 
 def _promised(rules: Rules) -> Strategy:
     """The order by which winners are judged."""

@@ -26,6 +26,7 @@ from sim.trace import (
     ReplicaRemoved,
     ReplicaRestarted,
     ReplicaWiped,
+    SegmentsLost,
     SnapshotDeleted,
     SnapshotInstalled,
     SnapshotTaken,
@@ -58,6 +59,7 @@ class Ledger(Book):
             GapLearned: self._gap_learned,
             HighWatermarkMoved: self._high_watermark_moved,
             Cleaned: self._cleaned,
+            SegmentsLost: self._segments_lost,
             Truncated: self._truncated,
             Pushed: self._pushed,
             ReplicaAdded: self._added,
@@ -300,6 +302,13 @@ class Ledger(Book):
             disk.cut(event.log_end_offset)
         self._forget_disagreement()
 
+    def _segments_lost(self, event: SegmentsLost) -> None:
+        disk = self.disks[event.replica]
+        for offset in event.offsets:
+            disk.slots[offset] = HOLE
+            disk.suspects.add(offset)
+        self._forget_disagreement()
+
     def _snapshot_taken(self, event: SnapshotTaken) -> None:
         snapshots = self.disks[event.replica].snapshots
         snapshots[(event.end_offset, event.epoch)] = event.records
@@ -334,17 +343,3 @@ class Ledger(Book):
         fresh.snapshots = {(end, event.epoch): event.records}
         self.disks[event.replica] = fresh
         self._forget_disagreement()
-
-    def _forget_disagreement(self) -> None:
-        """Look again after slots went: that can only end a disagreement."""
-        if self.disagreeing:
-            self._refresh_disagreement()
-
-    def _refresh_disagreement(self) -> None:
-        """Find the contested offsets at which disks hold different uids now."""
-        slots = [disk.slots for disk in self.disks.values()]
-        self.disagreeing = [
-            offset
-            for offset in sorted(self.contested)
-            if len({s[offset] for s in slots if offset < len(s) and s[offset] > 0}) > 1
-        ]

@@ -14,6 +14,7 @@ from sim.compaction import (
     strategy_for,
     unmapped_version,
 )
+from sim.replication.interrupting import Pass, interrupt
 from sim.replication.late_versions import remember_removed
 from sim.replication.replica import Replica
 from sim.replication.rules import Rules
@@ -45,6 +46,7 @@ def clean_replica(
     removal_limit: int = 0,
     legacy_horizon_ms: int | None = None,
     legacy_last_modified: tuple[tuple[int, int, int], ...] | None = None,
+    crash_during: str | None = None,
 ) -> list[Event]:
     """Run one pass over everything below `upper_bound` (exclusive) and swap the result in.
 
@@ -63,8 +65,8 @@ def clean_replica(
             `coordinated` the replica's own bounds count.
         legacy_horizon_ms: The horizon of `last_modified`, in ms.
         legacy_last_modified: See CleaningPass.
+        crash_during: The moment in which it crashes, see `sim.replication.interrupting`.
     """
-    log = replica.log
     if replica.uncleanable:
         return []
     coordinated = rules.tombstone_removal == "coordinated"
@@ -78,8 +80,8 @@ def clean_replica(
         upper_bound=upper_bound,
         now_ms=now_ms,
         delete_retention_ms=rules.delete_retention_ms,
-        high_watermark=log.high_watermark,
-        last_records=log.producers.last_records() if keep_producers else {},
+        high_watermark=replica.log.high_watermark,
+        last_records=replica.log.producers.last_records() if keep_producers else {},
         map_capacity=map_capacity,
         rescan=rescan,
         max_message_bytes=max_message_bytes,
@@ -92,33 +94,39 @@ def clean_replica(
         group_empty_segments=rules.empty_segments == "joined",
         legacy_horizon_ms=legacy_horizon_ms,
         legacy_last_modified=legacy_last_modified,
-        segment_bytes=log.config.segment_bytes,
+        segment_bytes=replica.log.config.segment_bytes,
         last_cleaning=replica.last_cleaning,
         stubs=replica.stubs,
         unmapped_version=unmapped_version(rules.strategy, rules.header_form),
     )
-    return [_run(replica, plan, rules=rules)]
+    return _run(replica, plan, rules=rules, crash_during=crash_during)
 
 
-def _run(replica: Replica, plan: CleaningPass, *, rules: Rules) -> Cleaned | CleaningFailed:
+def _run(
+    replica: Replica, plan: CleaningPass, *, rules: Rules, crash_during: str | None
+) -> list[Event]:
     try:
-        return _swap(replica, plan, rules=rules)
+        return _swap(replica, plan, rules=rules, crash_during=crash_during)
     except UnreadableVersion as failure:
         replica.uncleanable = True
-        return CleaningFailed(replica.name, failure.offset)
+        return [CleaningFailed(replica.name, failure.offset)]
 
 
 def _strategy(rules: Rules) -> Strategy:
     return strategy_for(rules.strategy, header=rules.strategy_header, header_form=rules.header_form)
 
 
-def _swap(replica: Replica, plan: CleaningPass, *, rules: Rules) -> Cleaned:
+def _swap(
+    replica: Replica, plan: CleaningPass, *, rules: Rules, crash_during: str | None
+) -> list[Event]:
     """Run the pass, put its segments in place, move the checkpoints."""
     log, first_dirty = replica.log, replica.first_dirty_offset
     before, high_watermark = log.size_bytes, log.high_watermark
     result = clean(log.segments, plan)
-    log.replace_segments(result.replaced, result.segments)
     reached = max(first_dirty, result.next_dirty_offset)
+    if crash_during is not None:
+        return interrupt(replica, Pass(result, reached), during=crash_during, rules=rules)
+    log.replace_segments(result.replaced, result.segments)
     replica.first_dirty_offset = reached
     replica.cleanly_compacted_offset = max(replica.cleanly_compacted_offset, reached)
     replica.last_cleaning = (reached, plan.now_ms)
@@ -127,7 +135,7 @@ def _swap(replica: Replica, plan: CleaningPass, *, rules: Rules) -> Cleaned:
     if rules.leo_source == "last_record":
         log.recompute_log_end_offset(at_least=reached if plan.fix.persists_log_end else 0)
         replica.first_dirty_offset = min(replica.first_dirty_offset, log.log_end_offset)
-    return Cleaned(
+    cleaned = Cleaned(
         replica.name,
         first_dirty,
         reached,
@@ -143,6 +151,7 @@ def _swap(replica: Replica, plan: CleaningPass, *, rules: Rules) -> Cleaned:
         result.next_dirty_offset < plan.upper_bound,
         len(replica.stubs),
     )
+    return [cleaned]
 
 
 def _note_removed_tombstones(replica: Replica, result: Cleaning) -> None:

@@ -35,5 +35,53 @@ DURABILITY_RULES = (
             ),
         ),
     ),
+    RuleSpec(
+        "segment_swap",
+        "how cleaned segments take the place of the old ones, if a crash comes in between",
+        (
+            Value(
+                "swap_files",
+                "by a file that a restart finishes with: all of a group or nothing",
+                "LocalLog.replaceSegments; LogLoader.load",
+                "durability/swap_03_swap_file_is_finished.yaml",
+            ),
+            Value(
+                "new_first",
+                "the cleaned one first: what was merged may be there twice",
+                "Redpanda before PR 26755",
+                "durability/swap_04_cleaned_segment_first.yaml",
+            ),
+            Value(
+                "old_first",
+                "the old ones go first: both may be missing",
+                "BookKeeper issue 1534",
+                "durability/swap_02_old_segments_deleted_first.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
+        "cleaner_checkpoint",
+        "when it is written down up to where a log is cleaned, if a crash comes in between",
+        (
+            Value(
+                "after_work",
+                "after the pass",
+                "Cleaner.doClean; LogCleanerManager.doneCleaning",
+                "durability/checkpoint_01_saved_after_the_work.yaml",
+            ),
+            Value(
+                "before_work",
+                "before the pass: what was not cleaned counts as clean",
+                "etcd, v3.5 data inconsistency postmortem",
+                "durability/checkpoint_02_saved_before_the_work.yaml",
+            ),
+            Value(
+                "both",
+                "before it what is begun, after it what is done; the log end is above the first",
+                "etcd PR 17815: scheduled and finished compact revision",
+                "durability/checkpoint_04_begun_and_done.yaml",
+            ),
+        ),
+    ),
 )
 """In no particular order: `Rules` has the order."""

@@ -95,6 +95,7 @@ class Replica:
         vote: (epoch, candidate) of its last vote; None = it has not voted, or forgot.
         leadership: Set while it acts as leader.
         first_dirty_offset: The cleaner checkpoint: everything below was cleaned (exclusive).
+        begun_offset: Below it a pass has begun (exclusive; `cleaner_checkpoint: both`).
         last_cleaning: (end offset exclusive, own time in ms) of its last pass; on its disk only
             under `cleaning_checkpoint`. None before the first pass.
         cleanly_compacted_offset: What it reports to the coordinator (MCCO, exclusive).
@@ -111,6 +112,7 @@ class Replica:
     """
 
     __slots__ = (
+        "begun_offset",
         "cleanly_compacted_offset",
         "disk",
         "download",
@@ -140,6 +142,7 @@ class Replica:
         self.vote: tuple[int, str] | None = None
         self.leadership: Leadership | None = None
         self.first_dirty_offset = 0
+        self.begun_offset = 0
         self.last_cleaning: tuple[int, int] | None = None
         self.cleanly_compacted_offset = 0
         self.removal_bound = 0
@@ -221,7 +224,8 @@ def restart(
         replica.leadership.positions.clear()
     replica.log.reload_producers()
     if leo_from_last_record:
-        cleaned = replica.first_dirty_offset if log_end_persists else 0
+        begun = max(replica.first_dirty_offset, replica.begun_offset)
+        cleaned = begun if log_end_persists else 0
         replica.log.recompute_log_end_offset(at_least=cleaned)
         _lower_checkpoints(replica)
     log = replica.log
@@ -278,6 +282,7 @@ def _lower_checkpoints(replica: Replica) -> None:
     if log.config.aligned:
         checkpoint = min(checkpoint, max(log.active.base_offset, log.log_start_offset))
     replica.first_dirty_offset = checkpoint
+    replica.begun_offset = min(replica.begun_offset, end)
     replica.cleanly_compacted_offset = min(replica.cleanly_compacted_offset, checkpoint)
     if replica.last_cleaning is not None:
         cleaned_end, at_ms = replica.last_cleaning

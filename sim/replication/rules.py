@@ -64,6 +64,8 @@ class Rules:
     lag_metric: str = "every_scan"
     lag_guard: str = "none"
     flush: str = "acknowledged"
+    segment_swap: str = "swap_files"
+    cleaner_checkpoint: str = "after_work"
     fencing: bool = True
     rollout: str = "brokers_first"
     snapshot_install: str = "atomic"

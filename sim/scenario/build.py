@@ -238,6 +238,7 @@ def _faults(file: ScenarioFile, names: list[str], report: Report) -> tuple[Fault
                 line.lose_batches,
                 line.peers,
                 line.power_loss,
+                line.during,
             )
         )
     return tuple(sorted(found, key=lambda fault: fault.at_ms))
@@ -254,5 +255,7 @@ def _check_fault(line: FaultLine, kind: FaultKind, place: Location, report: Repo
         report((*place, "peers"), "only a partition has peers")
     if line.power_loss and kind is not FaultKind.CRASH:
         report((*place, "power_loss"), "only a crash is a loss of power")
+    if line.during is not None and kind is not FaultKind.CRASH:
+        report((*place, "during"), "only a crash comes during a pass")
     if line.power_loss and line.lose_batches:
         report((*place, "lose_batches"), "with power_loss the rule `flush` says what is lost")

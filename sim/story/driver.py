@@ -246,8 +246,11 @@ class _Teller:
                 removal_limit=min(r.log.log_end_offset for r in self.replicas.values()),
                 legacy_horizon_ms=step.get("legacy_horizon"),
                 legacy_last_modified=step.get("segments", ()),
+                crash_during=step.get("crash"),
             )
         )
+        if "crash" in step.fields:
+            self._emit(crash(replica))
 
     def _coordinate(self, step: Step) -> None:
         reachable = step.get("reachable")

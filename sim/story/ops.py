@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sim.replication.interrupting import MOMENTS
 from sim.replication.reading import ISOLATIONS
 from sim.replication.reading_goal import WAYS
 
@@ -88,6 +89,10 @@ def _optional_text(value: Any) -> str | None:
     return None if value is None else _text(value)
 
 
+def _moment(value: Any) -> str:
+    return str(value) if value in MOMENTS else _fail(value)
+
+
 def _marker(value: Any) -> str:
     return str(value) if value in ("commit", "abort") else _fail(value)
 
@@ -110,6 +115,7 @@ SEGMENTS = FieldType("a list of [base, end, last modified] in the order of offse
 BYTES = FieldType("pairs of hexadecimal digits", _bytes)
 VERSION = FieldType("an integer of 64 bits or null", _version)
 MARKER = FieldType("commit or abort", _marker)
+MOMENT = FieldType(f"one of {', '.join(MOMENTS)}", _moment)
 ISOLATION = _one_of(*ISOLATIONS)
 WAY = _one_of(*WAYS)
 
@@ -155,7 +161,7 @@ OPS: dict[str, OpSpec] = {
     "push": OpSpec({"follower": REPLICA, "leader": REPLICA, "label": TEXT}),
     "compact": OpSpec(
         {"replica": REPLICA},
-        {"legacy_horizon": INTEGER, "segments": SEGMENTS, "upto": NATURAL},
+        {"legacy_horizon": INTEGER, "segments": SEGMENTS, "upto": NATURAL, "crash": MOMENT},
     ),
     "coordinate": OpSpec({}, {"reachable": REPLICAS}),
     "isr": OpSpec({"isr": REPLICAS}),

@@ -15,6 +15,7 @@ from sim.trace.cleaning import (
     Removal,
     RemovalBoundMoved,
     RoundsEnded,
+    SegmentsLost,
     TombstoneProbed,
 )
 from sim.trace.cluster import (
@@ -93,6 +94,7 @@ __all__ = [
     "ReplicaRestarted",
     "ReplicaWiped",
     "RoundsEnded",
+    "SegmentsLost",
     "SnapshotChunkFetched",
     "SnapshotDeleted",
     "SnapshotFetchDropped",
@@ -127,6 +129,7 @@ Event = (
     | Cleaned
     | CleanerLooked
     | CleaningFailed
+    | SegmentsLost
     | SnapshotTaken
     | SnapshotDeleted
     | PrefixDeleted

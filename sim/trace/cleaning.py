@@ -66,6 +66,16 @@ class CleaningFailed(NamedTuple):
     offset: int
 
 
+class SegmentsLost(NamedTuple):
+    """A crash in the middle of a swap left neither the old segments nor the cleaned one.
+
+    `offsets` are those of the records and empty batches that are gone for no other reason.
+    """
+
+    replica: str
+    offsets: tuple[int, ...]
+
+
 class CleanerLooked(NamedTuple):
     """A cleaner with `max.compaction.lag.ms` looked at its log and chose to clean it, or not.
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from sim.scenario.model import Fault, FaultKind
 from sim.trace import FaultInjected
+from sim.world.housekeeping import Interruption
 from sim.world.network import Link, Network
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Faults:
         for node in list(world.nodes.values()):
             node.fetcher.slow_ms = 0
             node.housekeeper.paused = 0
+            node.housekeeper.interruption = None
             if node.replica.up:
                 world.elections.reconnected(node)
             else:
@@ -102,9 +104,19 @@ class Faults:
             action(*arguments)
 
     def _crash(self, fault: Fault, node: Node) -> None:
+        """Now, or at a moment of the next cleaning pass."""
+        if fault.during is None:
+            self._crash_now(fault, node)
+        else:
+            node.housekeeper.interruption = Interruption(
+                fault.during, lambda: self._crash_now(fault, node)
+            )
+
+    def _crash_now(self, fault: Fault, node: Node) -> None:
         lost = self._unflushed(node, fault.lose_batches)
         what = "what was not flushed is lost" if fault.power_loss else f"{lost} batches lost"
-        self._tell(node.name, fault, f"down for {fault.duration_ms} ms, {what}")
+        when = "" if fault.during is None else f" during a pass ({fault.during})"
+        self._tell(node.name, fault, f"down for {fault.duration_ms} ms{when}, {what}")
         node.crash(lost_batches=lost, power_loss=fault.power_loss)
         self._world.elections.crashed(node)
         self._after(fault, self._bring_back, node)

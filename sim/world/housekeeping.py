@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 from sim.compaction import map_capacity, strategy_for
 from sim.compaction.eligibility import (
@@ -20,19 +21,28 @@ if TYPE_CHECKING:
     from sim.world.node import Node
 
 
+class Interruption(NamedTuple):
+    """A crash that waits for the next pass: at which moment of it, and what makes it happen."""
+
+    during: str
+    crash: Callable[[], None]
+
+
 class Housekeeper:
     """The background work of one replica; it goes on in its own rhythm, whoever leads.
 
     Attributes:
+        interruption: A crash that waits for the next pass.
         paused: How many faults keep its cleaner from running at present.
     """
 
-    __slots__ = ("_config", "_metric_secs", "_node", "paused")
+    __slots__ = ("_config", "_metric_secs", "_node", "interruption", "paused")
 
     def __init__(self, node: Node) -> None:
         """Nothing runs before `start`."""
         self._node = node
         self.paused = 0
+        self.interruption: Interruption | None = None
         self._metric_secs = 0
         topic = node.world.scenario.topic
         self._config = EligibilityConfig(
@@ -81,7 +91,7 @@ class Housekeeper:
         compacts = node.world.scenario.topic.compacts
         if compacts and (timed or log.segments[-1].base_offset > replica.first_dirty_offset):
             self._clean_if_due()
-        if node.world.retention is not None:
+        if node.world.retention is not None and node.replica.up:
             world = node.world
             world.tell(delete_old_segments(node.replica, world.retention, now_ms=node.now_ms))
 
@@ -105,7 +115,11 @@ class Housekeeper:
         )
         if self._config.max_compaction_lag_ms is not None:
             node.world.tell([self._looked(found, stable)])
-        if found.eligible:
+        if found.eligible and self.interruption is not None:
+            interruption, self.interruption = self.interruption, None
+            node.world.tell(self._clean(found.upper_bound, crash_during=interruption.during))
+            interruption.crash()
+        elif found.eligible:
             node.world.tell(self._clean(found.upper_bound))
 
     def _looked(self, found: Eligibility, stable: int) -> CleanerLooked:
@@ -150,7 +164,9 @@ class Housekeeper:
             for event in events
         )
 
-    def _clean(self, upper_bound: int, *, rescan: bool = False) -> list[Event]:
+    def _clean(
+        self, upper_bound: int, *, rescan: bool = False, crash_during: str | None = None
+    ) -> list[Event]:
         node = self._node
         rules, replica = node.rules, node.replica
         limit = 0
@@ -166,6 +182,7 @@ class Housekeeper:
             max_message_bytes=node.world.scenario.topic.max_message_bytes,
             removal_limit=limit,
             legacy_horizon_ms=self._legacy_horizon_ms(),
+            crash_during=crash_during,
         )
 
     def _map_capacity(self) -> int | None:

@@ -304,6 +304,10 @@ def test_expectations_are_compared_with_what_is_known(load: Load) -> None:
             "faults[0].power_loss: only a crash is a loss of power",
         ),
         (
+            "faults: [{at: 1, wipe: r1, for_ms: 3, during: swap}]",
+            "faults[0].during: only a crash comes during a pass",
+        ),
+        (
             "faults: [{at: 1, crash: r1, for_ms: 3, power_loss: true, lose_batches: 1}]",
             "faults[0].lose_batches: with power_loss the rule",
         ),

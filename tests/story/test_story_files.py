@@ -38,6 +38,8 @@ WITHOUT_EFFECT = {
 ALIKE = {
     ("tombstone_removal", "horizon", "record_horizon"),
     ("tombstone_removal", "record_horizon", "horizon"),
+    ("segment_swap", "swap_files", "new_first"),
+    ("segment_swap", "new_first", "swap_files"),
 }
 """Changes of a rule that no story can tell: its batches hold one record each."""
 

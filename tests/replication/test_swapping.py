@@ -1,0 +1,157 @@
+"""A crash in the middle of a pass: all of a group or nothing, under the right rules only."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sim.log import Batch, Log, LogConfig, Segment, data_batch
+from sim.replication import Replica, Rules
+from sim.replication.cleaning import clean_replica
+from sim.replication.interrupting import MOMENTS
+from sim.replication.swapping import Group, groups_of, recovered, states
+from sim.trace import Cleaned, SegmentsLost
+from tests.check.events import record
+
+Content = tuple[tuple[int, tuple[int, ...]], ...]
+
+
+def segment(base: int, offsets: list[int]) -> Segment:
+    return Segment.of(base, [batch(offset) for offset in offsets], last_modified_ms=0)
+
+
+def batch(offset: int) -> Batch:
+    return data_batch((record(offset, f"k{offset % 3}"),), epoch=1)
+
+
+@st.composite
+def swaps(draw: st.DrawFn) -> tuple[Group, ...]:
+    """One to three groups of one to three segments, each cleaned to some of its records."""
+    groups, base = [], 0
+    for _ in range(draw(st.integers(1, 3))):
+        sources, kept, start = [], [], base
+        for _ in range(draw(st.integers(1, 3))):
+            length = draw(st.integers(1, 4))
+            offsets = list(range(base, base + length))
+            sources.append(segment(base, offsets))
+            kept += [offset for offset in offsets if draw(st.booleans())]
+            base += length
+        groups.append(Group(tuple(sources), segment(start, kept), base))
+    return tuple(groups)
+
+
+def content(segments: list[Segment]) -> Content:
+    return tuple(
+        (one.base_offset, tuple(found.last_offset for found in one.batches)) for one in segments
+    )
+
+
+def mixtures(groups: tuple[Group, ...]) -> list[Content]:
+    """The logs in which the first groups, however many, are cleaned and the others are not."""
+    return [
+        content(
+            [
+                one
+                for number, group in enumerate(groups)
+                for one in ([group.cleaned] if number < done else group.sources)
+            ]
+        )
+        for done in range(len(groups) + 1)
+    ]
+
+
+@given(swaps())
+def test_with_swap_files_a_restart_finds_each_group_whole_old_or_new(
+    groups: tuple[Group, ...],
+) -> None:
+    allowed = mixtures(groups)
+    found = [content(recovered(s.directory, groups)) for s in states(groups, swap="swap_files")]
+
+    assert set(found) <= set(allowed)
+    assert (found[0], found[-1]) == (allowed[0], allowed[-1])
+    steps = [allowed.index(one) for one in found if allowed.count(one) == 1]
+    assert steps == sorted(steps)
+
+
+@given(swaps(), st.sampled_from(["swap_files", "new_first", "old_first"]))
+def test_a_pass_that_is_not_interrupted_ends_alike_under_every_rule(
+    groups: tuple[Group, ...], swap: str
+) -> None:
+    last = list(states(groups, swap=swap))[-1]
+
+    assert content(recovered(last.directory, groups)) == mixtures(groups)[-1]
+    assert last.group == len(groups)
+
+
+TWO_INTO_ONE = (Group((segment(0, [0, 1]), segment(2, [2, 3])), segment(0, [1, 3]), 4),)
+
+
+@pytest.mark.parametrize(
+    ("swap", "wrong"),
+    [
+        ("new_first", ((0, (1,)), (2, (2, 3)))),
+        ("old_first", ()),
+    ],
+)
+def test_with_the_other_rules_a_restart_finds_what_never_was(swap: str, wrong: Content) -> None:
+    found = [content(recovered(s.directory, TWO_INTO_ONE)) for s in states(TWO_INTO_ONE, swap=swap)]
+
+    assert wrong in found
+    assert wrong not in mixtures(TWO_INTO_ONE)
+
+
+@given(swaps())
+@settings(max_examples=30)
+def test_groups_are_told_by_the_bases_of_the_cleaned_segments(groups: tuple[Group, ...]) -> None:
+    sources = [one for group in groups for one in group.sources]
+    cleaned = [group.cleaned for group in groups]
+
+    assert groups_of(sources, cleaned, end=groups[-1].end) == groups
+
+
+def replica_of(keys: list[int], *, per_segment: int) -> Replica:
+    replica = Replica("r1", LogConfig(aligned=True))
+    for offset, key in enumerate(keys):
+        if offset and offset % per_segment == 0:
+            replica.log.roll(now_ms=0)
+        one = data_batch((record(offset, f"k{key}", uid=1 + offset),), epoch=1)
+        replica.log.append(one, now_ms=0)
+    replica.log.roll(now_ms=0)
+    replica.log.high_watermark = replica.log.log_end_offset
+    return replica
+
+
+def offsets(log: Log) -> list[int]:
+    return [one.offset for found in log.batches() for one in found.records]
+
+
+@given(
+    st.lists(st.integers(0, 3), min_size=1, max_size=12),
+    st.integers(1, 4),
+    st.sampled_from(MOMENTS),
+    st.sampled_from(["swap_files", "new_first", "old_first"]),
+    st.sampled_from(["after_work", "before_work", "both"]),
+)
+def test_the_events_of_an_interrupted_pass_account_for_every_record_that_is_gone(
+    keys: list[int], per_segment: int, during: str, swap: str, checkpoint: str
+) -> None:
+    rules = Rules(segment_swap=swap, cleaner_checkpoint=checkpoint)
+    cleaned, crashed = (replica_of(keys, per_segment=per_segment) for _ in range(2))
+    before = offsets(crashed.log)
+    end = crashed.log.log_end_offset
+    clean_replica(cleaned, rules=rules, upper_bound=end, now_ms=0)
+    events = clean_replica(crashed, rules=rules, upper_bound=end, now_ms=0, crash_during=during)
+
+    left = offsets(crashed.log)
+    removed = [r.offset for e in events if isinstance(e, Cleaned) for r in e.removals]
+    lost = [o for e in events if isinstance(e, SegmentsLost) for o in e.offsets]
+    assert sorted([*left, *removed, *lost]) == before
+    assert crashed.log.log_end_offset == end
+    if swap == "swap_files":
+        assert not lost
+        assert left == (before if during == "cleaning" else offsets(cleaned.log))
+    assert crashed.first_dirty_offset == (end if checkpoint == "before_work" else 0)
+    assert crashed.begun_offset == (end if checkpoint == "both" else 0)
+
+    clean_replica(crashed, rules=rules, upper_bound=end, now_ms=0, rescan=True)
+    if not lost:
+        assert offsets(crashed.log) == offsets(cleaned.log)
