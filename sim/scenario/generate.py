@@ -59,7 +59,7 @@ def generate(seed: int, mix: Mix) -> Scenario:
         topic=_fetched_in_pieces(mix, _topic(mix, cluster), stream(seed, "generate/fetches")),
         replicas=replicas,
         network=_network(mix, names, cluster),
-        timers=_timers(mix, cluster),
+        timers=_loading(mix, _timers(mix, cluster), stream(seed, "generate/loading")),
         workload=draw_workload(shape, duration_ms=mix.duration_ms, rng=writes),
         consumers=_isolated(
             mix,
@@ -234,6 +234,13 @@ def _timers(mix: Mix, rng: Random) -> Timers:
         snapshot_interval_ms=(log_between(rng, (500, 4_000)) if random() < mix.snapshots else None),
         coordination_interval_ms=rng.choice((200, 500, 1_500)),
     )
+
+
+def _loading(mix: Mix, timers: Timers, rng: Random) -> Timers:
+    """State machines that take long enough to load for leaders to be busy with it."""
+    if mix.snapshots <= 0 or rng.random() < 0.5:
+        return timers
+    return replace(timers, load_us_per_record=log_between(rng, (100, 50_000)))
 
 
 def _snapshots(mix: Mix, rng: Random) -> SnapshotSettings:

@@ -108,3 +108,8 @@ def test_random_snapshots_differ_only_where_a_mix_has_any() -> None:
     assert len(settings) == 40
     for name in ("record_bytes", "interval_ms", "retention_bytes", "retention_ms"):
         assert {getattr(one, name) is None for one in settings} == {True, False}
+    loading = [
+        {generate(seed, mix).timers.load_us_per_record > 0 for seed in range(40)}
+        for mix in (quiet, kraft)
+    ]
+    assert loading == [{False}, {True, False}]
