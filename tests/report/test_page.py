@@ -119,6 +119,10 @@ def test_the_earliest_violation_of_each_invariant_can_be_replayed(out: Path) -> 
 
     assert [one["invariant"] for one in shown] == ["no-offset-reuse"]
     assert shown[0]["command"] == f"replog replay '{out}' 36"
+    assert (
+        f"- no-offset-reuse, after 1 ms: so early `replog replay '{out}' 36`"
+        in (out / "report.md").read_text()
+    )
     assert "so early" in (out / "report.html").read_text()
 
 
