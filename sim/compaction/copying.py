@@ -260,7 +260,8 @@ class _Copier:
     def _finish(self, batch: Batch, records: tuple[Record, ...], *, stamp: bool) -> Batch:
         """The batch with the records that stay, stamped if it has to be."""
         stamps = self.plan.removal.stamps
-        if stamp and stamps is Stamp.BATCH and batch.delete_horizon_ms is None:
+        fresh = batch.delete_horizon_ms is None or self.plan.stamps_again
+        if stamp and stamps is Stamp.BATCH and fresh:
             return self._stamped(batch, records)
         if stamp and stamps is Stamp.RECORD:
             records = self._with_record_horizons(batch, records)

@@ -42,6 +42,7 @@ class CleaningPass:
             reported; None = no limit.
         removal_limit: With gated removal rules: only below this offset (exclusive).
         marker_limit: The same for transaction markers; None = the same.
+        stamps_again: True = each pass that keeps a tombstone gives its batch another horizon.
         stamp_beyond_map: True = a tombstone gets its horizon on sight, also beyond the map's reach.
         markers_like_tombstones: True = with `last_modified` markers go by their segment's time.
         markers_by_key: True = markers are looked up in the map by their key's bytes (KAFKA-14055).
@@ -77,6 +78,7 @@ class CleaningPass:
     removal_limit: int = 0
     marker_limit: int | None = None
     stamp_beyond_map: bool = True
+    stamps_again: bool = False
     markers_like_tombstones: bool = False
     markers_by_key: bool = False
     last_abort_only: bool = False

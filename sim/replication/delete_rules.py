@@ -37,6 +37,12 @@ DELETE_RULES = (
                 "apache/kafka PR 10914, review",
                 "kip534/log_partial_round_mapped.json",
             ),
+            Value(
+                "each_pass",
+                "all, and those that have one get another: the tombstone outlives frequent passes",
+                "this project: what a horizon that is set once protects from; KIP-534",
+                "kip534/kip534_19_horizon_of_each_pass.yaml",
+            ),
         ),
     ),
     RuleSpec(

@@ -62,6 +62,10 @@ PAIRS: dict[str, tuple[str, str]] = {
         "bound_01_uncommitted_evicts_committed",
         "bound_02_cleaning_stops_at_the_high_watermark",
     ),
+    "horizon-stability": (
+        "kip534_19_horizon_of_each_pass",
+        "kip534_20_horizon_of_the_first_pass",
+    ),
     "hw-monotonic": (
         "raft_28_high_watermark_taken_as_it_is",
         "raft_29_high_watermark_never_falls",
@@ -177,7 +181,6 @@ PAIRS: dict[str, tuple[str, str]] = {
 
 UNREACHABLE: dict[str, str] = {
     "acknowledged-kept": "tests/check/test_protocol.py",
-    "horizon-stability": "tests/check/test_cleaning.py",
     "consumer-takes-deletes": "tests/check/test_readers.py",
     "compaction-lag-bound": "tests/check/test_lag.py",
     "lag-metric": "tests/check/test_lag.py",

@@ -22,7 +22,6 @@ PATHS = sorted(
 )
 WITHOUT_EFFECT = {
     "offset_assignment": "the op `push` is the naive design; it is allowed under any rule",
-    "horizon_stamp": "a story's pass maps all it covers; partial rounds are told by log files",
     "empty_segments": "a story has no segments; log files show the difference",
     "roll": "a story has no segments; scenarios/kip354 shows the difference in simulated time",
     "rollout": "settings do not change in a story; scenarios/upgrade shows the difference",
@@ -36,12 +35,14 @@ WITHOUT_EFFECT = {
 """Rules that change nothing in a story, and why."""
 
 ALIKE = {
+    ("horizon_stamp", "on_sight", "mapped"),
+    ("horizon_stamp", "mapped", "on_sight"),
     ("tombstone_removal", "horizon", "record_horizon"),
     ("tombstone_removal", "record_horizon", "horizon"),
     ("segment_swap", "swap_files", "new_first"),
     ("segment_swap", "new_first", "swap_files"),
 }
-"""Changes of a rule that no story can tell: its batches hold one record each."""
+"""Changes of a rule that no story can tell: its batches hold one record, its passes map all."""
 
 
 @cache
