@@ -13,6 +13,7 @@ from random import Random
 
 import msgspec
 
+from sim.scenario.durability import harder
 from sim.scenario.faults import draw_faults
 from sim.scenario.mix import BUILT_IN_MIXES, Mix
 from sim.scenario.model import (
@@ -56,7 +57,11 @@ def generate(seed: int, mix: Mix) -> Scenario:
         id=f"{mix.mix}-{seed}",
         seed=seed,
         duration_ms=mix.duration_ms,
-        topic=_fetched_in_pieces(mix, _topic(mix, cluster), stream(seed, "generate/fetches")),
+        topic=_flushed(
+            mix,
+            _fetched_in_pieces(mix, _topic(mix, cluster), stream(seed, "generate/fetches")),
+            stream(seed, "generate/flushing"),
+        ),
         replicas=replicas,
         network=_network(mix, names, cluster),
         timers=_loading(mix, _timers(mix, cluster), stream(seed, "generate/loading")),
@@ -66,7 +71,12 @@ def generate(seed: int, mix: Mix) -> Scenario:
             _consumers(mix, names, stream(seed, "generate/consumers")),
             stream(seed, "generate/isolation"),
         ),
-        faults=draw_faults(mix, replicas=names, idle=idle, rng=stream(seed, "generate/faults")),
+        faults=harder(
+            draw_faults(mix, replicas=names, idle=idle, rng=stream(seed, "generate/faults")),
+            mix,
+            replicas=names,
+            rng=stream(seed, "generate/durability"),
+        ),
         rollout=_rollout(mix, len(names), shape.producers, stream(seed, "generate/rollout")),
         snapshots=_snapshots(mix, stream(seed, "generate/snapshots")),
     )
@@ -98,6 +108,17 @@ def weather_digest(scenario: Scenario) -> str:
         *((scenario.snapshots,) if scenario.snapshots != SnapshotSettings() else ()),
     )
     return blake2b(msgspec.msgpack.encode(weather), digest_size=16).hexdigest()
+
+
+def _flushed(mix: Mix, topic: Topic, rng: Random) -> Topic:
+    """With `flush.messages` and `flush.ms`, if the mix has them."""
+    if mix.flush_settings <= 0:
+        return topic
+    return replace(
+        topic,
+        flush_messages=log_between(rng, (1, 50)) if rng.random() < mix.flush_settings else None,
+        flush_ms=log_between(rng, (50, 5_000)) if rng.random() < mix.flush_settings else None,
+    )
 
 
 def _idle_phases(mix: Mix, rng: Random) -> tuple[tuple[int, int], ...]:

@@ -103,6 +103,14 @@ class Mix(BaseModel):
     """Chance that followers copy a few batches at once, so that a copy takes its time."""
     read_committed: Share = 0.0
     """Chance, per consumer, that it reads committed."""
+    power_losses: Share = 0.0
+    """Chance, per crash, that the machine loses power: the rule `flush` says what is lost."""
+    power_failures: Share = 0.0
+    """Chance that all replicas lose power at once, at some time of the run."""
+    cleaning_crashes: Share = 0.0
+    """Chance, per crash, that it waits for the target's next cleaning pass and comes during it."""
+    flush_settings: Share = 0.0
+    """Chance of `flush.messages`, and of `flush.ms`, for the rule `flush: interval`."""
     upgrade: Share = 0.0
     """Chance that brokers, producers and the topic are upgraded to the strategy during the run."""
 

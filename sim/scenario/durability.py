@@ -1,0 +1,47 @@
+"""Random faults made harder: crashes that take what was not flushed, or come during a pass.
+
+Drawn after the faults themselves, from a stream of their own, so that a mix without them has the
+weather it always had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from typing import Literal
+
+from sim.scenario.mix import Mix
+from sim.scenario.model import Fault, FaultKind
+from sim.scenario.streams import log_between
+
+_MOMENTS: tuple[Literal["cleaning", "swap", "checkpoint"], ...] = ("cleaning", "swap", "checkpoint")
+_DARK_MS = (100, 2_000)
+"""How long a replica is down after a failure of all power."""
+
+
+def harder(
+    faults: tuple[Fault, ...], mix: Mix, *, replicas: Sequence[str], rng: Random
+) -> tuple[Fault, ...]:
+    """The same faults in order of time, with losses of power and crashes during a pass."""
+    if not (mix.power_losses or mix.power_failures or mix.cleaning_crashes):
+        return faults
+    random = rng.random
+    found = [
+        _harder(fault, mix, rng) if fault.kind is FaultKind.CRASH else fault for fault in faults
+    ]
+    if random() < mix.power_failures:
+        at_ms = int(random() * mix.duration_ms)
+        found += [
+            Fault(at_ms, FaultKind.CRASH, name, log_between(rng, _DARK_MS), power_loss=True)
+            for name in replicas
+        ]
+    return tuple(sorted(found, key=lambda fault: fault.at_ms))
+
+
+def _harder(fault: Fault, mix: Mix, rng: Random) -> Fault:
+    """Two numbers are drawn for each crash, whatever comes of them."""
+    loses, waits = rng.random() < mix.power_losses, rng.random() < mix.cleaning_crashes
+    if loses:
+        fault = replace(fault, power_loss=True, lose_batches=0)
+    return replace(fault, during=rng.choice(_MOMENTS)) if waits else fault

@@ -1,0 +1,45 @@
+"""Random weather with losses of power and crashes during a pass."""
+
+from dataclasses import replace
+
+from sim.replication import Rules
+from sim.run import run_scenario
+from sim.scenario.generate import generate, weather_digest
+from sim.scenario.mix import Mix
+from sim.scenario.model import FaultKind
+
+DARK = Mix(power_losses=0.5, power_failures=0.5, cleaning_crashes=0.5, flush_settings=0.5)
+BY_THE_OS = Rules(commit="isr", fix="empty_batch", flush="interval")
+ALWAYS = Rules(commit="isr", fix="empty_batch", flush="on_append")
+
+
+def test_without_them_the_weather_is_what_it_was_and_with_them_only_crashes_differ() -> None:
+    for seed in range(40):
+        usual, harder = generate(seed, Mix()), generate(seed, DARK)
+
+        assert not any(fault.power_loss or fault.during for fault in usual.faults)
+        assert harder.workload == usual.workload
+        assert [f for f in harder.faults if f.kind is not FaultKind.CRASH] == [
+            f for f in usual.faults if f.kind is not FaultKind.CRASH
+        ]
+        assert replace(harder.topic, flush_messages=None, flush_ms=None) == usual.topic
+
+
+def test_every_kind_of_hard_crash_is_drawn() -> None:
+    faults = [fault for seed in range(60) for fault in generate(seed, DARK).faults]
+    topics = [generate(seed, DARK).topic for seed in range(60)]
+
+    assert {fault.during for fault in faults} == {None, "cleaning", "swap", "checkpoint"}
+    assert any(fault.power_loss and fault.during for fault in faults)
+    assert any(topic.flush_messages and topic.flush_ms for topic in topics)
+    assert len({weather_digest(generate(seed, DARK)) for seed in range(60)}) == 60
+
+
+def test_some_runs_leave_the_contract_when_nothing_is_flushed_and_none_when_everything_is() -> None:
+    cases = [generate(seed, DARK) for seed in range(25)]
+    by_the_os = [run_scenario(case.with_rules(BY_THE_OS)) for case in cases]
+    always = [run_scenario(case.with_rules(ALWAYS)) for case in cases]
+
+    assert any(run.outside for run in by_the_os)
+    assert not any(run.outside for run in always)
+    assert {run.verdict for run in by_the_os if run.outside} == {"inconclusive"}
