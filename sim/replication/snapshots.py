@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sim.compaction.transactions import transactions_in
 from sim.log import Control, control_batch
 from sim.replication.leader import append
 from sim.replication.replica import Replica, Snapshot, SnapshotId
@@ -55,21 +54,6 @@ def take_snapshot(
         batch = batch._replace(size_bytes=file_bytes(snapshot.records))
         events += append(replica, batch, rules=rules, now_ms=now_ms)
     return events
-
-
-def between_transactions(replica: Replica, end_offset: int) -> int:
-    """The highest offset at or below `end_offset` that no transaction reaches across.
-
-    The last stable offset is not enough: a decided transaction may reach across that, too, and its
-    data would be neither in a snapshot that ends there nor in the log after it.
-    """
-    log = replica.log
-    spans = transactions_in(log.batches(), below=log.log_end_offset)
-    for one in sorted(spans, key=lambda t: t.first_offset, reverse=True):
-        decided_at = end_offset if one.marker_offset is None else one.marker_offset
-        if one.first_offset < end_offset <= decided_at:
-            end_offset = one.first_offset
-    return end_offset
 
 
 def delete_prefix(replica: Replica, to: int) -> list[Event]:

@@ -1,9 +1,10 @@
 """Which snapshots a replica takes."""
 
+from sim.compaction.transactions import undivided_end
 from sim.log import Control, Record, control_batch, data_batch
 from sim.replication import Rules
 from sim.replication.replica import Replica, Snapshot, SnapshotId
-from sim.replication.snapshots import between_transactions, take_snapshot
+from sim.replication.snapshots import take_snapshot
 from sim.trace import SnapshotTaken
 
 RULES = Rules()
@@ -50,6 +51,9 @@ def test_no_snapshot_ends_within_a_transaction_even_if_that_is_decided_by_now() 
             data_batch((one,), epoch=1, producer_id=producer, transactional=True), now_ms=0
         )
 
-    assert [between_transactions(replica, end) for end in range(7)] == [0] * 7
+    def ends(*wanted: int) -> list[int]:
+        return [undivided_end(tuple(replica.log.batches()), below=end) for end in wanted]
+
+    assert ends(*range(7)) == [0] * 7
     replica.log.delete_prefix(4)
-    assert [between_transactions(replica, end) for end in (4, 5, 6)] == [4, 4, 6]
+    assert ends(4, 5, 6) == [4, 4, 6]
