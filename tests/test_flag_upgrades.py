@@ -29,6 +29,11 @@ TWINS = (
     ("not_compacted", "compacted_and_deleted", {"topic"}),
     ("null_that_is_no_delete_is_refused", "null_of_an_old_producer", {"changes"}),
     ("upgrade_12_software_taken_back", "upgrade_13_software_taken_back_in_time", {"changes"}),
+    (
+        "upgrade_16_software_taken_back_from_a_follower_that_lags",
+        "upgrade_17_software_taken_back_from_a_follower_in_time",
+        {"changes"},
+    ),
 )
 """Two scenarios, and the only part in which they differ: when something happens, or one setting."""
 

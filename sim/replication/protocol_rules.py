@@ -197,35 +197,5 @@ PROTOCOL_RULES = (
             ),
         ),
     ),
-    RuleSpec(
-        "rollout",
-        "in a random upgrade to a strategy: in which order brokers, producers and topic follow",
-        (
-            Value(
-                "brokers_first",
-                "brokers, producers, then the topic's strategy",
-                "KIP-280, Compatibility, Deprecation, and Migration Plan",
-                "sweeps/upgrade.yaml",
-            ),
-            Value(
-                "producers_first",
-                "producers, brokers, then the topic's strategy",
-                "KIP-280, Compatibility, Deprecation, and Migration Plan",
-                "sweeps/upgrade.yaml",
-            ),
-            Value(
-                "strategy_first",
-                "the topic's strategy, brokers, then producers",
-                "this project; no version is sent before every broker compares versions",
-                "sweeps/upgrade.yaml",
-            ),
-            Value(
-                "rolled_back",
-                "as brokers_first, and in the end the topic goes back to offset",
-                "this project; KIP-280 says nothing of a way back",
-                "sweeps/upgrade.yaml",
-            ),
-        ),
-    ),
 )
 """In no particular order: `Rules` has the order."""

@@ -20,6 +20,7 @@ from sim.replication.protocol_rules import PROTOCOL_RULES
 from sim.replication.reading_rules import READING_RULES
 from sim.replication.rule_spec import RuleSpec, RuleValue
 from sim.replication.snapshot_rules import SNAPSHOT_RULES
+from sim.replication.upgrade_rules import UPGRADE_RULES
 
 __all__ = ["RULES", "RuleSpec", "RuleValue", "Rules", "check_value", "hint", "listed"]
 
@@ -68,6 +69,7 @@ class Rules:
     cleaner_checkpoint: str = "after_work"
     fencing: bool = True
     rollout: str = "brokers_first"
+    flag_rollout: str = "clients_before_format"
     snapshot_install: str = "atomic"
     snapshot_offer: str = "below_start"
     snapshot_placement: str = "beside"
@@ -119,6 +121,7 @@ _DECLARED = (
     *SNAPSHOT_RULES,
     *READING_RULES,
     *COPYING_RULES,
+    *UPGRADE_RULES,
 )
 
 RULES: dict[str, RuleSpec] = {

@@ -14,7 +14,9 @@ from typing import NamedTuple
 
 from sim.log.versions import VERSION_SETTINGS, Versions
 from sim.replication.rules import Rules
-from sim.scenario.model import Change, FaultKind, Rollout, Scenario
+from sim.scenario.flag_orders import flag_changes
+from sim.scenario.model import Change, FaultKind, Scenario
+from sim.scenario.rollouts import Rollout
 
 EVERY_REPLICA = "all"
 """In the place of a replica's name: every replica, at that moment."""
@@ -75,6 +77,8 @@ def changes_of(scenario: Scenario) -> tuple[Change, ...]:
     found = [*scenario.changes]
     if scenario.rollout is not None:
         found += _upgrade(scenario, scenario.rollout)
+    if scenario.flag_rollout is not None:
+        found += flag_changes(scenario, scenario.flag_rollout)
     return tuple(sorted(found, key=lambda change: change.at_ms))
 
 

@@ -15,17 +15,18 @@ import msgspec
 
 from sim.scenario.durability import harder
 from sim.scenario.faults import draw_faults
+from sim.scenario.flag_drawing import with_flag_upgrade
 from sim.scenario.mix import BUILT_IN_MIXES, Mix
 from sim.scenario.model import (
     Consumer,
     Link,
     Network,
     ReplicaSpec,
-    Rollout,
     Scenario,
     Timers,
     Topic,
 )
+from sim.scenario.rollouts import Rollout
 from sim.scenario.snapshots import SnapshotSettings
 from sim.scenario.streams import between, log_between, share_between, stream
 from sim.scenario.workload import WorkloadShape, draw_workload
@@ -53,7 +54,7 @@ def generate(seed: int, mix: Mix) -> Scenario:
     writes = stream(seed, "generate/workload")
     idle = _idle_phases(mix, writes)
     shape = _shape(mix, idle, writes)
-    return Scenario(
+    scenario = Scenario(
         id=f"{mix.mix}-{seed}",
         seed=seed,
         duration_ms=mix.duration_ms,
@@ -80,6 +81,7 @@ def generate(seed: int, mix: Mix) -> Scenario:
         rollout=_rollout(mix, len(names), shape.producers, stream(seed, "generate/rollout")),
         snapshots=_snapshots(mix, stream(seed, "generate/snapshots")),
     )
+    return with_flag_upgrade(mix, scenario, shape.producers, stream(seed, "generate/flag_upgrade"))
 
 
 def weather_digest(scenario: Scenario) -> str:
@@ -104,6 +106,7 @@ def weather_digest(scenario: Scenario) -> str:
         scenario.faults,
         *((scenario.changes,) if scenario.changes else ()),
         *((scenario.rollout,) if scenario.rollout else ()),
+        *((scenario.flag_rollout,) if scenario.flag_rollout else ()),
         *((scenario.last_rounds,) if scenario.last_rounds else ()),
         *((scenario.snapshots,) if scenario.snapshots != SnapshotSettings() else ()),
     )

@@ -113,6 +113,9 @@ class Mix(BaseModel):
     """Chance of `flush.messages`, and of `flush.ms`, for the rule `flush: interval`."""
     upgrade: Share = 0.0
     """Chance that brokers, producers and the topic are upgraded to the strategy during the run."""
+    flag_upgrade: Share = 0.0
+    """Chance that brokers, producers and consumers are upgraded to KIP-87 during the run, and that
+    deletes of new producers say something; the rules need `tombstone_mark: magic` for it."""
 
     @model_validator(mode="before")
     @classmethod

@@ -17,6 +17,7 @@ from annotated_types import Ge, Gt, Le, Lt, MinLen
 from sim.log.versions import Versions
 from sim.replication import Rules
 from sim.replication.rules import RuleValue
+from sim.scenario.rollouts import FlagRollout, Rollout
 from sim.scenario.snapshots import SnapshotSettings
 
 Milliseconds = Annotated[int, Ge(0)]
@@ -279,23 +280,6 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Rollout:
-    """The timetable of an upgrade from `offset` to the strategy of the rules; all times in ms.
-
-    `phases_ms`: when its three phases begin; which is which, the rule `rollout` says. The others
-    are counted from the beginning of their phase: new software of each replica, version headers of
-    each producer, and when the topic's new strategy reaches each replica. `rollback_ms`: when the
-    topic goes back to offset, if the order is `rolled_back`.
-    """
-
-    phases_ms: tuple[int, int, int]
-    brokers_ms: tuple[int, ...]
-    producers_ms: tuple[int, ...]
-    topic_ms: tuple[int, ...]
-    rollback_ms: int
-
-
-@dataclass(frozen=True, slots=True)
 class Expect:
     """What the run is expected to show.
 
@@ -340,6 +324,7 @@ class Scenario:
     faults: tuple[Fault, ...] = ()
     changes: tuple[Change, ...] = ()
     rollout: Rollout | None = None
+    flag_rollout: FlagRollout | None = None
     snapshots: SnapshotSettings = field(default_factory=SnapshotSettings)
     last_rounds: Count = 0
     expect: Expect = field(default_factory=Expect)

@@ -10,7 +10,8 @@ from sim.scenario.changes import CHANGEABLE, changes_of, promise_of
 from sim.scenario.generate import generate, weather_digest
 from sim.scenario.load import load_scenario
 from sim.scenario.mix import Mix
-from sim.scenario.model import Change, Fault, FaultKind, Rollout, Scenario
+from sim.scenario.model import Change, Fault, FaultKind, Scenario
+from sim.scenario.rollouts import Rollout
 
 ALLOWED = ", ".join(CHANGEABLE)
 NAMES = ("r1", "r2", "r3")

@@ -25,6 +25,7 @@ WITHOUT_EFFECT = {
     "empty_segments": "a story has no segments; log files show the difference",
     "roll": "a story has no segments; scenarios/kip354 shows the difference in simulated time",
     "rollout": "settings do not change in a story; scenarios/upgrade shows the difference",
+    "flag_rollout": "settings do not change in a story; scenarios/kip87 shows the difference",
     "pre_vote": "a step says who campaigns; scenarios/raft/timed_back_from_a_partition shows it",
     "check_quorum": "no leader resigns by itself; scenarios/raft/timed_leader_without_a_majority",
     "successors": "no leader resigns by itself; scenarios/raft/timed_leader_retires",

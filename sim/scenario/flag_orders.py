@@ -1,0 +1,65 @@
+"""The orders of a random upgrade to KIP-87: from a timetable and a rule to the changes of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sim.log.versions import NEW, OLD, VERSION_SETTINGS
+from sim.scenario.model import Change, FaultKind, Scenario
+from sim.scenario.rollouts import FlagRollout
+
+_ORDERS = {
+    "clients_before_format": ("software", "protocol", "consumers", "producers", "format"),
+    "producers_last": ("software", "protocol", "consumers", "format", "producers"),
+    "consumers_last": ("software", "protocol", "format", "producers", "consumers"),
+    "format_before_protocol": ("software", "consumers", "producers", "format", "protocol"),
+    "protocol_before_software": ("protocol", "software", "consumers", "format", "producers"),
+    "producers_first": ("producers", "software", "protocol", "consumers", "format"),
+    "taken_back": ("software", "protocol", "consumers", "format", "producers"),
+}
+"""The phases of an upgrade by value of the rule `flag_rollout`.
+
+A broker does not start with a protocol above its software, nor with a message format above its
+protocol (KafkaConfig). What comes too early waits for it: the broker gets both at once.
+"""
+
+_ALL_OLD = tuple((setting, OLD) for setting in VERSION_SETTINGS)
+
+
+def flag_changes(scenario: Scenario, plan: FlagRollout) -> list[Change]:
+    """From null values to the flag, by the timetable; in no order.
+
+    A replica that joins has the settings of the first one, and is upgraded together with it.
+    """
+    order = scenario.rules.flag_rollout
+    begins = dict(zip(_ORDERS[order], plan.phases_ms, strict=True))
+    joining = [fault.target for fault in scenario.faults if fault.kind is FaultKind.ADD_REPLICA]
+    found: list[Change] = []
+    for index, replica in enumerate(scenario.replicas):
+        names = (replica.name, *joining) if index == 0 else (replica.name,)
+        times = _times(begins, plan, index)
+        for setting, at_ms in zip(VERSION_SETTINGS, times, strict=True):
+            found += [Change(at_ms, name, ((setting, NEW),)) for name in names]
+        if order == "taken_back":
+            at_ms = plan.taken_back_ms + plan.software_ms[index]
+            found += [Change(at_ms, name, _ALL_OLD) for name in names]
+    for index, delay_ms in enumerate(plan.producers_ms):
+        at_ms = begins["producers"] + delay_ms
+        found.append(Change(at_ms, producer=index + 1, versions=None, format=3))
+    for consumer, delay_ms in zip(scenario.consumers, plan.consumers_ms, strict=True):
+        at_ms = begins["consumers"] + delay_ms
+        found.append(Change(at_ms, versions=None, consumer=consumer.name, format=3))
+    if order == "taken_back":
+        found.append(Change(plan.taken_back_ms, producer=0, versions=None, format=2))
+        found += [
+            Change(plan.taken_back_ms, versions=None, consumer=consumer.name, format=2)
+            for consumer in scenario.consumers
+        ]
+    return found
+
+
+def _times(begins: Mapping[str, int], plan: FlagRollout, index: int) -> tuple[int, int, int]:
+    """When a replica gets its software, its protocol and its message format."""
+    software_ms = begins["software"] + plan.software_ms[index]
+    protocol_ms = max(software_ms, begins["protocol"] + plan.protocol_ms[index])
+    return software_ms, protocol_ms, max(protocol_ms, begins["format"] + plan.format_ms[index])
