@@ -56,10 +56,10 @@ class Cost:
 
 
 def costs_of(folder: SweepFolder) -> tuple[Cost, ...]:
-    """Every cost of every rule set."""
+    """Every cost of every rule set; what an older version of Replog did not count is left out."""
     rule_sets = folder.plan["rule_sets"]
     baselines = [_baseline(rule_sets, index) for index in range(len(rule_sets))]
-    totals = [entry["totals"] for entry in folder.tallies["rule_sets"]]
+    entries = folder.tallies["rule_sets"]
     return tuple(
         Cost(
             counter,
@@ -70,7 +70,8 @@ def costs_of(folder: SweepFolder) -> tuple[Cost, ...]:
             ),
         )
         for counter, title in COSTS.items()
-        if counter in ALWAYS_SHOWN or any(total[counter] for total in totals)
+        if all(counter in entry["squares"] for entry in entries)
+        and (counter in ALWAYS_SHOWN or any(entry["totals"][counter] for entry in entries))
     )
 
 

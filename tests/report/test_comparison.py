@@ -101,6 +101,19 @@ def test_costs_are_compared_with_the_same_cases_without_a_fix(tmp_path: Path) ->
     assert empty_batches.rule_sets[1].ratio is None  # nothing to divide by
 
 
+def test_what_an_older_version_did_not_count_is_no_cost(tmp_path: Path) -> None:
+    out = both_fixes(tmp_path)
+    tallies = json.loads((out / "tallies.json").read_text())
+    for one in tallies["rule_sets"]:
+        del one["squares"]["bytes_retained"]
+    (out / "tallies.json").write_text(json.dumps(tallies))
+
+    costs = compare(read_folder(out)).costs
+
+    assert costs
+    assert "bytes_retained" not in {cost.counter for cost in costs}
+
+
 def test_the_baseline_has_the_other_rules_of_the_rule_set(tmp_path: Path) -> None:
     rule_sets = [
         rule_set(index, fix, strategy) | {"label": f"fix={fix} strategy={strategy}"}
