@@ -158,6 +158,16 @@ TWINS = (
         {"topic.flush_ms"},
     ),
     (
+        "durability/timed_last_in_sync_replica_lost_its_tail",
+        "durability/timed_eligible_leader_instead_of_it",
+        {"rules.eligible_leaders"},
+    ),
+    (
+        "durability/timed_last_in_sync_replica_lost_its_tail",
+        "durability/timed_last_in_sync_replica_flushed_it",
+        {"rules.flush"},
+    ),
+    (
         "durability/timed_swap_segments_missing",
         "durability/timed_swap_finished",
         {"rules.segment_swap"},
