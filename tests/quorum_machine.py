@@ -7,7 +7,8 @@ from sim.check.registry import Violation
 from sim.log import Record, data_batch
 from sim.replication import Replica, Rules, elections, follower, leader
 from sim.replication.messages import FetchResponse
-from sim.replication.replica import come_back, crash
+from sim.replication.recovering import recover
+from sim.replication.replica import crash
 from sim.trace import Event, ReplicaAdded
 
 VOTERS = ("r1", "r2", "r3", "r4", "r5")
@@ -130,4 +131,4 @@ class Quorum:
     def restart(self, name: str) -> None:
         """A voter comes back with what the rules keep."""
         if not self.replicas[name].up:
-            self._emit(come_back(self.replicas[name], rules=self.rules))
+            self._emit(recover(self.replicas[name], rules=self.rules))

@@ -71,6 +71,7 @@ class Rules:
     rollout: str = "brokers_first"
     flag_rollout: str = "clients_before_format"
     snapshot_install: str = "atomic"
+    install_recovery: str = "log_kept"
     snapshot_offer: str = "below_start"
     snapshot_placement: str = "beside"
     prefix_gate: str = "local"

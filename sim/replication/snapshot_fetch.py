@@ -102,12 +102,19 @@ def _chunk(
 
 
 def receive_snapshot_chunk(
-    follower: Replica, response: FetchSnapshotResponse, *, rules: Rules
+    follower: Replica,
+    response: FetchSnapshotResponse,
+    *,
+    rules: Rules,
+    crash_before_install: bool = False,
 ) -> list[Event]:
     """Take a chunk; the last one installs the snapshot.
 
-    A missing snapshot or a new epoch drops what was fetched; after other errors the follower asks
-    again (KafkaRaftClient.handleFetchSnapshotResponse).
+    With `crash_before_install` the snapshot has its name on disk then, and the log is as it was:
+    the follower is to crash at once (FileRawSnapshotWriter.freeze comes before
+    KafkaMetadataLog.truncateToLatestSnapshot). A missing snapshot or a new epoch drops what was
+    fetched; after other errors the follower asks again
+    (KafkaRaftClient.handleFetchSnapshotResponse).
     """
     if rules.fencing:
         if response.epoch < follower.epoch:
@@ -146,7 +153,11 @@ def receive_snapshot_chunk(
     )
     if download.position >= response.size:
         whole = Snapshot(download.id, tuple(download.received), response.timestamp_ms)
-        events += _install(follower, whole, rules=rules)
+        if crash_before_install:
+            follower.download = None
+            follower.snapshots[whole.id] = whole
+        else:
+            events += install(follower, whole, rules=rules)
     return events
 
 
@@ -170,7 +181,7 @@ def _empty_log(follower: Replica) -> LogEmptied:
     return emptied
 
 
-def _install(follower: Replica, snapshot: Snapshot, *, rules: Rules) -> list[Event]:
+def install(follower: Replica, snapshot: Snapshot, *, rules: Rules) -> list[Event]:
     """Replace the log, atomically (KafkaMetadataLog.truncateToLatestSnapshot).
 
     A log that is ahead of the snapshot stays: it reaches beyond the end, in no older epoch, or has

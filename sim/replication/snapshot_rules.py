@@ -30,6 +30,24 @@ SNAPSHOT_RULES: tuple[RuleSpec, ...] = (
         ),
     ),
     RuleSpec(
+        "install_recovery",
+        "what a restart makes of a snapshot above the log end, which a crash kept from installing",
+        (
+            Value(
+                "log_kept",
+                "nothing: the log goes on where it ends",
+                "camunda before PR 4451; this project: what the check on opening protects from",
+                "snapshots/snap_31_crash_before_the_log_is_emptied.yaml",
+            ),
+            Value(
+                "finished",
+                "the log is emptied, and begins where the snapshot ends",
+                "KafkaMetadataLog.apply, .recoverSnapshots, .truncateToLatestSnapshot",
+                "snapshots/snap_32_restart_finishes_the_install.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
         "snapshot_offer",
         "which fetches are sent to a snapshot",
         (

@@ -256,6 +256,6 @@ def _check_fault(line: FaultLine, kind: FaultKind, place: Location, report: Repo
     if line.power_loss and kind is not FaultKind.CRASH:
         report((*place, "power_loss"), "only a crash is a loss of power")
     if line.during is not None and kind is not FaultKind.CRASH:
-        report((*place, "during"), "only a crash comes during a pass")
+        report((*place, "during"), "only a crash comes during a pass or an install")
     if line.power_loss and line.lose_batches:
         report((*place, "lose_batches"), "with power_loss the rule `flush` says what is lost")

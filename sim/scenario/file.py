@@ -218,7 +218,7 @@ class FaultLine(BaseModel):
     """A partition is between the target and these replicas only; default: all others."""
     power_loss: bool = False
     """A crash of the machine: what was not flushed is lost, as the rule `flush` says."""
-    during: Literal["cleaning", "swap", "checkpoint"] | None = None
+    during: Literal["cleaning", "swap", "checkpoint", "install"] | None = None
     """A crash in the target's next cleaning pass: while a file is written, while the first ones
     take the place of the old, or before the checkpoint is saved."""
 

@@ -244,9 +244,9 @@ class Fault:
     `target` is a replica's name, `leader`, or `follower` (the first live one by name order from
     `pick` on). `duration_ms` is how long it lasts; 0 = a moment. `lose_batches`: a crash loses so
     many unflushed batches; with `power_loss` all that was not flushed, as the rule `flush` says.
-    `during`: a crash waits for the target's next cleaning pass and comes at that moment of it
-    (`sim.replication.interrupting`). `peers`: a partition cuts the target off from these only;
-    empty = all.
+    `during`: a crash waits for that moment of the target's next cleaning pass
+    (`sim.replication.interrupting`) or, `install`, for its next snapshot. `peers`: a partition
+    cuts the target off from these only; empty = all.
     """
 
     at_ms: Milliseconds
@@ -257,7 +257,7 @@ class Fault:
     lose_batches: Count = 0
     peers: tuple[Name, ...] = ()
     power_loss: bool = False
-    during: Literal["cleaning", "swap", "checkpoint"] | None = None
+    during: Literal["cleaning", "swap", "checkpoint", "install"] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from sim.check import Checker
 from sim.check.checker import story_invariants
 from sim.log import LogConfig
-from sim.replication import Replica, elections, follower, leader, snapshot_fetch, snapshots
+from sim.replication import Replica, elections, follower, leader, snapshots
 from sim.replication.cleaning import clean_replica, stable_offset
 from sim.replication.coordination import RemovalCoordinator, hold_round
 from sim.replication.flushing import durable_end
 from sim.replication.messages import FetchResponse
-from sim.replication.replica import come_back, crash, wipe
+from sim.replication.recovering import recover
+from sim.replication.replica import crash, wipe
+from sim.story.chunks import fetch_chunk
 from sim.story.format import Step, Story
 from sim.story.outcome import StoryRun, view_of
 from sim.story.progress import progress
@@ -197,13 +199,8 @@ class _Teller:
     def _fetch_snapshot(self, step: Step) -> None:
         pair = self._pair(step)
         if pair is not None:
-            self._chunk(*pair, step.get("chunk"))
-
-    def _chunk(self, fetcher: Replica, source: Replica, chunk: int | None) -> None:
-        request = snapshot_fetch.snapshot_request(fetcher, max_entries=chunk)
-        if request is not None:
-            response = snapshot_fetch.answer_fetch_snapshot(source, request, rules=self.rules)
-            self._emit(snapshot_fetch.receive_snapshot_chunk(fetcher, response, rules=self.rules))
+            limit, crashes = step.get("chunk"), step.get("crash", False)
+            self._emit(fetch_chunk(*pair, rules=self.rules, limit=limit, crashes=crashes))
 
     def _sync(self, step: Step) -> None:
         pair = self._pair(step)
@@ -216,7 +213,7 @@ class _Teller:
         while (state := progress(fetcher, source)) not in seen:
             seen.add(state)
             if fetcher.download is not None:
-                self._chunk(fetcher, source, None)
+                self._emit(fetch_chunk(fetcher, source, rules=self.rules))
             else:
                 self._answered(fetcher, self._asked(fetcher, source))
 
@@ -299,7 +296,7 @@ class _Teller:
             replica.log.flush()
 
     def _restart(self, step: Step) -> None:
-        self._emit(come_back(self.replicas[step["replica"]], rules=self.rules))
+        self._emit(recover(self.replicas[step["replica"]], rules=self.rules))
 
     def _wipe(self, step: Step) -> None:
         self._emit(wipe(self.replicas[step["replica"]], reason="its disk was replaced"))

@@ -175,7 +175,9 @@ OPS: dict[str, OpSpec] = {
     "remove_replica": OpSpec({"replica": REPLICA}),
     "snapshot": OpSpec({"replica": REPLICA, "end": NATURAL}),
     "delete_prefix": OpSpec({"replica": REPLICA, "to": NATURAL}),
-    "fetch_snapshot": OpSpec({"follower": REPLICA, "leader": REPLICA}, {"chunk": NATURAL}),
+    "fetch_snapshot": OpSpec(
+        {"follower": REPLICA, "leader": REPLICA}, {"chunk": NATURAL, "crash": BOOLEAN}
+    ),
     "consume": OpSpec(
         {"consumer": TEXT, "replica": REPLICA}, {"upto": NATURAL, "isolation": ISOLATION}
     ),

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from sim.replication.interrupting import MOMENTS
 from sim.scenario.model import Fault, FaultKind
 from sim.trace import FaultInjected
 from sim.world.housekeeping import Interruption
@@ -23,6 +24,12 @@ from sim.world.network import Link, Network
 if TYPE_CHECKING:
     from sim.world.context import World
     from sim.world.node import Node
+
+_WHEN = {
+    **{moment: f" during a pass ({moment})" for moment in MOMENTS},
+    "install": " before a snapshot is installed",
+}
+"""What is told of a crash that waited, by its `during`."""
 
 
 class Faults:
@@ -58,7 +65,7 @@ class Faults:
         for node in list(world.nodes.values()):
             node.fetcher.slow_ms = 0
             node.housekeeper.paused = 0
-            node.housekeeper.interruption = None
+            node.housekeeper.interruption = node.fetcher.interruption = None
             if node.replica.up:
                 world.elections.reconnected(node)
             else:
@@ -104,9 +111,11 @@ class Faults:
             action(*arguments)
 
     def _crash(self, fault: Fault, node: Node) -> None:
-        """Now, or at a moment of the next cleaning pass."""
+        """Now, or at a moment of the next cleaning pass, or of the next snapshot."""
         if fault.during is None:
             self._crash_now(fault, node)
+        elif fault.during == "install":
+            node.fetcher.interruption = lambda: self._crash_now(fault, node)
         else:
             node.housekeeper.interruption = Interruption(
                 fault.during, lambda: self._crash_now(fault, node)
@@ -115,7 +124,7 @@ class Faults:
     def _crash_now(self, fault: Fault, node: Node) -> None:
         lost = self._unflushed(node, fault.lose_batches)
         what = "what was not flushed is lost" if fault.power_loss else f"{lost} batches lost"
-        when = "" if fault.during is None else f" during a pass ({fault.during})"
+        when = _WHEN.get(fault.during or "", "")
         self._tell(node.name, fault, f"down for {fault.duration_ms} ms{when}, {what}")
         node.crash(lost_batches=lost, power_loss=fault.power_loss)
         self._world.elections.crashed(node)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sim.replication.follower import become_follower, fetch_request, receive_fetch
@@ -27,6 +28,8 @@ class Fetcher:
         leader: Whom it follows; None = nobody.
         epoch: The epoch in which it follows.
         slow_ms: While a fault slows it down: pause between two fetches in ms; 0 = none.
+        interruption: A crash that waits for the next snapshot: its file is there, the log is not
+            emptied for it yet.
         acknowledged: The offset of its last fetch: acknowledged, so flushed before
             (KafkaRaftClient.appendAsFollower).
     """
@@ -41,6 +44,7 @@ class Fetcher:
         "_watching",
         "acknowledged",
         "epoch",
+        "interruption",
         "leader",
         "slow_ms",
     )
@@ -51,6 +55,7 @@ class Fetcher:
         self.leader: str | None = None
         self.epoch = 0
         self.slow_ms = 0
+        self.interruption: Callable[[], None] | None = None
         self.acknowledged = 0
         self._greeted = False
         self._first = 0
@@ -207,8 +212,15 @@ class Fetcher:
             return
         if response.error in (None, SnapshotError.SNAPSHOT_NOT_FOUND):
             node.heard_ms = node.world.clock.now_ms
-        events = receive_snapshot_chunk(node.replica, response, rules=node.rules)
+        crash, replica = self.interruption, node.replica
+        events = receive_snapshot_chunk(
+            replica, response, rules=node.rules, crash_before_install=crash is not None
+        )
         node.world.tell(events)
+        if crash is not None and replica.download is None and response.id in replica.snapshots:
+            self.interruption = None
+            crash()
+            return
         if events and events[-1].__class__ is SnapshotInstalled:
             node.loader.begin()
         if events:

@@ -10,7 +10,8 @@ from sim.replication.elections import become_leader
 from sim.replication.flushing import durable_end
 from sim.replication.leader import answer_fetch
 from sim.replication.messages import FetchRequest, FetchSnapshotRequest
-from sim.replication.replica import Replica, come_back, crash, wipe
+from sim.replication.recovering import recover
+from sim.replication.replica import Replica, crash, wipe
 from sim.replication.snapshot_fetch import answer_fetch_snapshot
 from sim.scenario.model import ReplicaSpec
 from sim.trace import LeaderResigned
@@ -166,7 +167,7 @@ class Node:
     def restart(self) -> None:
         """Come back with what is on disk."""
         self.heard_ms = self.world.clock.now_ms
-        self.world.tell(come_back(self.replica, rules=self.rules))
+        self.world.tell(recover(self.replica, rules=self.rules))
         self.fetcher.acknowledged = self.replica.log.log_end_offset
         self.loader.begin()
 
