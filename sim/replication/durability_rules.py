@@ -60,6 +60,24 @@ DURABILITY_RULES = (
         ),
     ),
     RuleSpec(
+        "epoch_recovery",
+        "what a restart makes of a file of leader epochs that is behind or ahead of the log",
+        (
+            Value(
+                "from_batches",
+                "newer epochs come from the batches; those at or above the log end go",
+                "LogSegment.recover; LogLoader.load",
+                "durability/files_02_epochs_come_from_the_batches.yaml",
+            ),
+            Value(
+                "as_stored",
+                "nothing: the file is believed",
+                "this project: what LogLoader.load protects from; KAFKA-16541",
+                "durability/files_01_file_of_epochs_is_behind.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
         "cleaner_checkpoint",
         "when it is written down up to where a log is cleaned, if a crash comes in between",
         (

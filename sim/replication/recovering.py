@@ -4,19 +4,83 @@ A snapshot is complete when its file has its name; the log is emptied after. A c
 leaves a snapshot above the log end. `install_recovery: finished` does the rest when the log is
 opened (KafkaMetadataLog.apply calls truncateToLatestSnapshot), `log_kept` goes on where the log
 ends, and leaves it to the leader to offer the snapshot again.
+
+Three files beside the log may be older than it, each for itself:
+
+* leader-epoch-checkpoint. `epoch_recovery: from_batches` adds the epochs of batches that are newer
+  than those in the file (LogSegment.recover) and drops those that start at or above the log end
+  (LogLoader.load); `as_stored` believes the file. Simplification: all segments are looked through,
+  not only those above the recovery point.
+* replication-offset-checkpoint, written every replica.high.watermark.checkpoint.interval.ms: the
+  high watermark is what it says, but not above the log end (Partition.createLog).
+* cleaner-offset-checkpoint: what is above the offset in it is dirty and is cleaned once more.
 """
 
 from __future__ import annotations
 
-from sim.replication.replica import Replica, come_back
+from typing import NamedTuple
+
+from sim.replication.replica import Replica, come_back, crash
 from sim.replication.rules import Rules
 from sim.replication.snapshot_fetch import install
 from sim.trace import Event
 
 
+class OldFiles(NamedTuple):
+    """What files beside the log say after a crash; None = the same as the memory did.
+
+    Attributes:
+        high_watermark: The replication-offset-checkpoint (exclusive).
+        cleaned: The cleaner-offset-checkpoint (exclusive).
+        epochs: The newest epoch in the leader-epoch-checkpoint.
+    """
+
+    high_watermark: int | None = None
+    cleaned: int | None = None
+    epochs: int | None = None
+
+
+NONE_OLD = OldFiles()
+
+
+def crash_with_files(
+    replica: Replica,
+    *,
+    rules: Rules,
+    lost_batches: int = 0,
+    lost_from: int | None = None,
+    old: OldFiles = NONE_OLD,
+) -> list[Event]:
+    """Go down as `crash` does, and lose the newest versions of the files beside the log."""
+    log = replica.log
+    if old.high_watermark is not None:
+        log.high_watermark = min(log.high_watermark, max(old.high_watermark, log.log_start_offset))
+    if old.cleaned is not None:
+        replica.first_dirty_offset = min(replica.first_dirty_offset, old.cleaned)
+    entries = list(log.epochs.entries)
+    events = crash(replica, lost_batches=lost_batches, lost_from=lost_from)
+    if rules.epoch_recovery == "as_stored":
+        log.epochs.entries = entries
+    if old.epochs is not None:
+        log.epochs.entries = [e for e in log.epochs.entries if e.epoch <= old.epochs]
+    return events
+
+
 def recover(replica: Replica, *, rules: Rules) -> list[Event]:
     """Restart with what is on disk, and finish what a crash interrupted, as far as rules say so."""
+    if rules.epoch_recovery == "from_batches":
+        _recover_epochs(replica)
     return come_back(replica, rules=rules) + _finish_install(replica, rules=rules)
+
+
+def _recover_epochs(replica: Replica) -> None:
+    """Note the epochs of batches that are newer than all in the cache."""
+    log = replica.log
+    last = log.last_batch()
+    if last is not None and last.epoch > log.epochs.latest:
+        for batch in log.batches():
+            if batch.epoch > log.epochs.latest:
+                log.epochs.assign(batch.epoch, batch.base_offset)
 
 
 def _finish_install(replica: Replica, *, rules: Rules) -> list[Event]:

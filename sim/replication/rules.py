@@ -67,6 +67,7 @@ class Rules:
     flush: str = "acknowledged"
     segment_swap: str = "swap_files"
     cleaner_checkpoint: str = "after_work"
+    epoch_recovery: str = "from_batches"
     fencing: bool = True
     rollout: str = "brokers_first"
     flag_rollout: str = "clients_before_format"

@@ -13,7 +13,7 @@ from sim.replication.cleaning import clean_replica, stable_offset
 from sim.replication.coordination import RemovalCoordinator, hold_round
 from sim.replication.flushing import durable_end
 from sim.replication.messages import FetchResponse
-from sim.replication.recovering import recover
+from sim.replication.recovering import OldFiles, crash_with_files, recover
 from sim.replication.replica import crash, wipe
 from sim.story.chunks import fetch_chunk
 from sim.story.format import Step, Story
@@ -288,7 +288,11 @@ class _Teller:
             del self.delayed[names]
         replica = self.replicas[name]
         end = durable_end(replica.log, rules=self.rules) if step.get("power_loss") else None
-        self._emit(crash(replica, lost_batches=step.get("lose", 0), lost_from=end))
+        old = OldFiles(*(step.get(name) for name in OldFiles._fields))
+        lost = step.get("lose", 0)
+        self._emit(
+            crash_with_files(replica, rules=self.rules, lost_batches=lost, lost_from=end, old=old)
+        )
 
     def _flush(self, step: Step) -> None:
         replica = self.replicas[step["replica"]]

@@ -167,7 +167,16 @@ OPS: dict[str, OpSpec] = {
     "isr": OpSpec({"isr": REPLICAS}),
     "expand_isr": OpSpec({"replica": REPLICA}),
     "advance": OpSpec({"ms": NATURAL}),
-    "crash": OpSpec({"replica": REPLICA}, {"lose": NATURAL, "power_loss": BOOLEAN}),
+    "crash": OpSpec(
+        {"replica": REPLICA},
+        {
+            "lose": NATURAL,
+            "power_loss": BOOLEAN,
+            "high_watermark": NATURAL,
+            "cleaned": NATURAL,
+            "epochs": NATURAL,
+        },
+    ),
     "flush": OpSpec({"replica": REPLICA}),
     "restart": OpSpec({"replica": REPLICA}),
     "wipe": OpSpec({"replica": REPLICA}),

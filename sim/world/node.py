@@ -10,8 +10,8 @@ from sim.replication.elections import become_leader
 from sim.replication.flushing import durable_end
 from sim.replication.leader import answer_fetch
 from sim.replication.messages import FetchRequest, FetchSnapshotRequest
-from sim.replication.recovering import recover
-from sim.replication.replica import Replica, crash, wipe
+from sim.replication.recovering import crash_with_files, recover
+from sim.replication.replica import Replica, wipe
 from sim.replication.snapshot_fetch import answer_fetch_snapshot
 from sim.scenario.model import ReplicaSpec
 from sim.trace import LeaderResigned
@@ -162,7 +162,11 @@ class Node:
         for node in self.world.nodes.values():
             if node.desk is not None:
                 node.desk.parked.pop(self.name, None)
-        self.world.tell(crash(self.replica, lost_batches=lost_batches, lost_from=lost_from))
+        self.world.tell(
+            crash_with_files(
+                self.replica, rules=self.rules, lost_batches=lost_batches, lost_from=lost_from
+            )
+        )
 
     def restart(self) -> None:
         """Come back with what is on disk."""
