@@ -25,7 +25,7 @@ DURABILITY_RULES = (
                 "before_fetch",
                 "what a leader appended, and what a follower fetched past",
                 "KafkaRaftClient.flushLeaderLog, .appendAsFollower",
-                "durability/durability_03_flushed_before_the_acknowledgement.yaml",
+                "durability/durability_03_flushed_before_acknowledged.yaml",
             ),
             Value(
                 "interval",

@@ -45,7 +45,7 @@ def outside_by_step(name: str) -> tuple[int | None, str | None]:
         ("durability_01_power_failure_nothing_flushed", 6),
         ("durability_06_a_majority_no_longer_has_it", 5),
         ("durability_02_power_failure_every_append_flushed", None),
-        ("durability_03_flushed_before_the_acknowledgement", None),
+        ("durability_03_flushed_before_acknowledged", None),
         ("durability_04_acknowledged_records_survive", None),
         ("durability_05_one_of_the_in_sync_set_loses_its_tail", None),
         ("durability_07_a_majority_still_has_it", None),
