@@ -14,7 +14,10 @@ GAP = 2
 
 
 def rule_lines(rows: Sequence[Mapping[str, Any]], width: int) -> Iterator[str]:
-    """The lines for rows as `sim.listing.rules` gives them; paths are never folded."""
+    """The lines for rows as `sim.listing.rules` gives them; paths are never folded.
+
+    A path that does not fit beside the column of names begins below it.
+    """
     names = [str(value["value"]) for row in rows for value in row["values"]]
     indent = GAP + max(map(len, names)) + GAP
     for number, row in enumerate(rows):
@@ -50,7 +53,8 @@ def _value_lines(value: Mapping[str, Any], indent: int, width: int) -> Iterator[
             yield f"{name}{line}"
             name = " " * indent
     if value["example"]:
-        yield " " * indent + value["example"]
+        path = value["example"]
+        yield " " * max(GAP, min(indent, width - len(path))) + path
 
 
 def _folded(text: str, width: int, *, indent: int) -> list[str]:
