@@ -76,7 +76,12 @@ def costs_of(folder: SweepFolder) -> tuple[Cost, ...]:
 
 
 def _baseline(rule_sets: list[dict[str, Any]], index: int) -> int:
-    """The rule set with the same rules and no fix; else the first without a fix; else the first."""
+    """Where fixes are compared: the rule set with the same rules and no fix, or the first without.
+
+    The first of all rule sets otherwise.
+    """
+    if "fix" not in rule_sets[index]["swept"]:
+        return 0
     plain = {**rule_sets[index]["rules"], "fix": "none"}
     places = range(len(rule_sets))
     same = [place for place in places if rule_sets[place]["rules"] == plain]

@@ -101,6 +101,20 @@ def test_costs_are_compared_with_the_same_cases_without_a_fix(tmp_path: Path) ->
     assert empty_batches.rule_sets[1].ratio is None  # nothing to divide by
 
 
+def test_where_no_fix_is_compared_the_first_rule_set_is_the_baseline(tmp_path: Path) -> None:
+    presets = ("kafka-4.0", "kraft")
+    rule_sets = [
+        rule_set(index, fix) | {"label": preset, "swept": {"preset": preset}}
+        for index, (preset, fix) in enumerate(zip(presets, ("empty_batch", "none"), strict=True))
+    ]
+    entries = [entry(index, preset, {"holds": 9}) for index, preset in enumerate(presets)]
+    out = write_folder(tmp_path, rule_sets, entries, [pair(0, 1, {"holds/holds": 9})])
+
+    costs = compare(read_folder(out)).costs[0].rule_sets
+
+    assert {one.baseline for one in costs} == {"kafka-4.0"}
+
+
 def test_what_an_older_version_did_not_count_is_no_cost(tmp_path: Path) -> None:
     out = both_fixes(tmp_path)
     tallies = json.loads((out / "tallies.json").read_text())
