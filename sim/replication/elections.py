@@ -13,7 +13,7 @@ from sim.trace import Event, LeaderElected
 
 def last_entry(replica: Replica) -> tuple[int, int]:
     """What votes compare: newest epoch of the log, then log end offset."""
-    return replica.log.epochs.latest, replica.log.log_end_offset
+    return replica.last_fetched_epoch, replica.log.log_end_offset
 
 
 def grants_vote(voter: Replica, candidate: tuple[int, int]) -> bool:

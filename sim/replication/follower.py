@@ -26,7 +26,7 @@ def fetch_request(
         follower.name,
         follower.epoch,
         log.log_end_offset,
-        log.epochs.latest,
+        follower.last_fetched_epoch,
         max_batches,
         max_bytes,
     )

@@ -165,6 +165,18 @@ class Replica:
         found = [snapshot for id_, snapshot in self.snapshots.items() if id_.end_offset == start]
         return found[-1] if found and start > 0 else None
 
+    @property
+    def last_fetched_epoch(self) -> int:
+        """The epoch of the last record: of a log that a cut emptied, that of its snapshot.
+
+        -1 when nothing is known. Source: KafkaMetadataLog.lastFetchedEpoch.
+        """
+        latest, log = self.log.epochs.latest, self.log
+        if latest < 0 and log.log_end_offset == log.log_start_offset:
+            base = self.base_snapshot()
+            return latest if base is None else base.id.epoch
+        return latest
+
     def sees(self, epoch: int) -> None:
         """Remember the highest epoch; a leader that sees one above its own stops leading."""
         self.epoch = max(self.epoch, epoch)

@@ -190,7 +190,7 @@ def install(follower: Replica, snapshot: Snapshot, *, rules: Rules) -> list[Even
     """
     log, id_ = follower.log, snapshot.id
     follower.download = None
-    end, epoch = log.log_end_offset, log.epochs.latest
+    end, epoch = log.log_end_offset, follower.last_fetched_epoch
     same = id_ == (end, epoch)
     ahead = same or (id_.epoch <= epoch and id_.end_offset < end)
     if ahead and rules.snapshot_install != "whatever_arrives":

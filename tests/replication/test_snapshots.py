@@ -146,3 +146,17 @@ def test_a_shorter_log_of_a_later_epoch_is_replaced() -> None:
     chunk(source, fetcher)
 
     assert fetcher.log.log_start_offset == 3
+
+
+def test_a_log_that_a_cut_emptied_is_of_the_epoch_of_its_snapshot() -> None:
+    """Otherwise a new leader would take it for one of before its own oldest snapshot."""
+    source, fetcher = source_with_snapshot(), Replica("r2")
+    fetch(source, fetcher)
+    chunk(source, fetcher)
+    source.log.append(batch(3, epoch=1), now_ms=0)
+    fetch(source, fetcher)
+
+    fetcher.log.truncate(3)
+
+    assert fetcher.log.epochs.latest == -1
+    assert fetcher.last_fetched_epoch == 1
