@@ -156,7 +156,7 @@ def test_a_log_that_a_cut_emptied_is_of_the_epoch_of_its_snapshot() -> None:
     source.log.append(batch(3, epoch=1), now_ms=0)
     fetch(source, fetcher)
 
-    fetcher.log.truncate(3)
+    fetcher.log.truncate_to(3)
 
     assert fetcher.log.epochs.latest == -1
     assert fetcher.last_fetched_epoch == 1
