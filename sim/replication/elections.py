@@ -82,7 +82,8 @@ def become_leader(
     """Lead `epoch` from the log end on; all follower positions are forgotten.
 
     With `leader_change_record` a control record with uid `leader_change_uid` is appended first
-    (LeaderState.appendLeaderChangeMessage). The high watermark stays what the replica knew.
+    (LeaderState.appendStartOfEpochControlRecords; formerly appendLeaderChangeMessage). The high
+    watermark stays what the replica knew.
     """
     log = replica.log
     replica.epoch = max(replica.epoch, epoch)

@@ -201,7 +201,7 @@ class FaultLine(BaseModel):
     slow_cleaner: Name | None = None
     """Cleans far more slowly for `for_ms`."""
     migrate: Name | None = None
-    """Leadership goes there if it may lead; `leader`: away from the leader."""
+    """Leadership goes there if it may lead; `leader`: to a follower, or see rule `successors`."""
     unclean_migrate: Name | None = None
     """Leadership goes there, in sync or not: committed records may be lost."""
     add_replica: Name | None = None

@@ -220,7 +220,8 @@ class FaultKind(StrEnum):
     `partition`: the target and all others hear nothing of each other. `one_way_partition`: what the
     target sends is lost, it hears the others. `slow_fetcher`, `slow_cleaner`: the target fetches
     or cleans far more slowly. `migrate`: leadership goes to the target if it may lead; with target
-    `leader`, away from the leader to such a follower. `unclean_migrate`: the same, in sync or not.
+    `leader` to such a follower, with majorities as `successors` says (`named`: it names nobody and
+    stays). `unclean_migrate`: the same, in sync or not.
     `add_replica`: a replica of that name, with an empty log, joins. `roll`: the target starts an
     empty active segment, as manual rolls and retention do.
     """

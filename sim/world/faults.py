@@ -204,12 +204,28 @@ class Faults:
         node.housekeeper.paused -= 1
 
     def _migrate(self, fault: Fault, node: Node) -> None:
-        if self._world.elections.migrate(node, unclean=False):
-            self._tell(node.name, fault, "is asked to lead")
+        self._move_lead(fault, node, "is asked to lead", unclean=False)
 
     def _unclean_migrate(self, fault: Fault, node: Node) -> None:
-        if self._world.elections.migrate(node, unclean=True):
-            self._tell(node.name, fault, "is made leader whatever it has")
+        self._move_lead(fault, node, "is made leader whatever it has", unclean=True)
+
+    def _move_lead(self, fault: Fault, node: Node, detail: str, *, unclean: bool) -> None:
+        elections = self._world.elections
+        for heir in self._heirs(fault, node):
+            if elections.migrate(heir, unclean=unclean):
+                self._tell(heir.name, fault, detail)
+                return
+
+    def _heirs(self, fault: Fault, node: Node) -> list[Node]:
+        """Who is asked to lead, until one can: the target, or with target `leader` the others.
+
+        With majorities the leader is asked itself; whom it names, the rule `successors` says.
+        """
+        if fault.target != "leader" or self._world.rules.commit == "majority":
+            return [node]
+        others = [other for _, other in sorted(self._world.nodes.items()) if other is not node]
+        first = fault.pick % len(others) if others else 0
+        return others[first:] + others[:first]
 
     def _roll(self, fault: Fault, node: Node) -> None:
         """A manual roll: the active segment is empty after, so the tail can be cleaned."""
