@@ -58,6 +58,7 @@ _REFUSED = {
     "late_version": "its version is below that of a removed tombstone",
     "null_value": "its null value is not flagged as a delete",
     "client_version": "it does not know the producer's version",
+    "not_enough_replicas": "fewer than min.insync.replicas are in sync",
 }
 
 NAMED = 4

@@ -220,6 +220,10 @@ def test_of_a_long_story_the_beginning_is_left_out() -> None:
             "r1 refuses a batch: it does not know the producer's version",
         ),
         (
+            trace.AppendRefused("r1", None, "not_enough_replicas"),
+            "r1 refuses a batch: fewer than min.insync.replicas are in sync",
+        ),
+        (
             trace.Converted("r1", "c1", 80, ()),
             "r1 writes records in an older format for c1",
         ),

@@ -145,6 +145,7 @@ TWINS = (
     ),
     ("isr/timed_unclean_election", "isr/timed_clean_election_waits", {"rules.unclean_election"}),
     ("isr/timed_unclean_election_min_isr", "isr/timed_unclean_election", {"rules.min_isr"}),
+    ("isr/timed_enough_replicas", "isr/timed_not_enough_replicas", {"rules.min_isr"}),
     ("isr/timed_acknowledged_by_the_leader", "isr/timed_acknowledged_by_all", {"workload.acks"}),
     ("raft/timed_votes_that_do_not_bind", "raft/timed_votes_on_disk", {"rules.vote_storage"}),
     (

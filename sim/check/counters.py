@@ -91,7 +91,16 @@ a reader of the leader's whole log ends on a record that the committed winner be
 
 
 _LOOKED_INTO = frozenset(
-    (Appended, Copied, Consumed, Converted, Cleaned, ReplicaWiped, SnapshotChunkFetched)
+    (
+        Appended,
+        AppendRefused,
+        Copied,
+        Consumed,
+        Converted,
+        Cleaned,
+        ReplicaWiped,
+        SnapshotChunkFetched,
+    )
 )
 
 
@@ -105,6 +114,7 @@ class Tally:
         self._removed = 0
         self._tombstones = 0
         self._oversized = 0
+        self._refused = 0
         self._stubs: dict[str, int] = {}
         self._reads = 0
         self._bytes_appended = 0
@@ -139,6 +149,8 @@ class Tally:
             self._tombstones += sum(1 for r in event.removals if r.reason == "tombstone")
             self._oversized += len(event.oversized)
             self._stubs[event.replica] = event.stubs
+        elif isinstance(event, AppendRefused):
+            self._refused += event.reason != "not_enough_replicas"
         elif isinstance(event, ReplicaWiped):
             self._stubs.pop(event.replica, None)
             if event.reason == REBUILT:
@@ -173,7 +185,7 @@ class Tally:
             "tombstones_removed": self._tombstones,
             "oversized_batches": self._oversized,
             "stubs_kept": sum(self._stubs.values()),
-            "sends_refused": kinds.get(AppendRefused, 0),
+            "sends_refused": self._refused,
             "gaps_learned": kinds.get(GapLearned, 0),
             "log_ends_persisted": kinds.get(Cleaned, 0) * persists,
             "snapshots_fetched": kinds.get(SnapshotInstalled, 0),

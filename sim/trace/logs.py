@@ -25,7 +25,8 @@ class AppendRefused(NamedTuple):
     """A leader refused a batch for the sake of a record of `key`; None = of all of it.
 
     `reason`: `late_version` (below that of a removed delete), or of KIP-87 `null_value` (without
-    the flag in a format that has one) and `client_version` (of the producer, unknown to it).
+    the flag in a format that has one) and `client_version` (of the producer, unknown to it);
+    `not_enough_replicas`: fewer than `min.insync.replicas` are in sync.
     """
 
     replica: str

@@ -118,7 +118,10 @@ class Desk:
     def takes_writes(self) -> bool:
         """Whether enough replicas are in sync for producers that want all acknowledgements.
 
-        Else they are told NOT_ENOUGH_REPLICAS (Partition.appendRecordsToLeader).
+        Else they are told NOT_ENOUGH_REPLICAS before anything is written
+        (Partition.appendRecordsToLeader). NOT_ENOUGH_REPLICAS_AFTER_APPEND does not occur: a high
+        watermark that only moves with enough replicas in sync is past a batch whenever the answer
+        is due (KAFKA-15583). A set that shrinks after the append leaves the producer waiting.
         """
         rules, leadership = self._node.world.rules, self._node.replica.leadership
         few = leadership is not None and leadership.in_sync < rules.min_isr

@@ -3,7 +3,7 @@
 An idempotent producer (so every transactional one) has one request in flight: what it decides
 meanwhile goes into its next batch. Others send at once, so their records overtake each other, and a
 retry is appended again. With `acks: all` the answer comes when the batch is committed, and a leader
-with too small an in-sync set takes nothing; with `acks: 1` it comes at once.
+with too small an in-sync set takes nothing and says so; with `acks: 1` it comes at once.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 MAX_BATCH_RECORDS = 16
 """Most records that wait together for the answer to an earlier batch and go as one."""
+BACKOFF_MS, BACKOFF_MAX_MS = 100, 1_000
+"""Pause of a producer that was told to try again, doubled each time up to the second (KIP-580:
+retry.backoff.ms, retry.backoff.max.ms, without their jitter)."""
 
 
 class Flight:
@@ -213,6 +216,25 @@ class Producer:
             if flight.done_ms is not None:
                 self._pump()
 
+    def _not_enough_replicas(self, flight: Flight, tries: int) -> None:
+        """Nothing was written: send the same batch, with the same sequence number, after a pause.
+
+        The leader is still the leader, so nobody is asked who leads (NotEnoughReplicasException is
+        no InvalidMetadataException).
+        """
+        if flight.done_ms is not None or flight.tries != tries:
+            return
+        pause_ms = min(BACKOFF_MAX_MS, BACKOFF_MS << min(tries - 1, BACKOFF_MAX_MS.bit_length()))
+        clock = self._world.clock
+        flight.deadline_ms = clock.now_ms + pause_ms + self._settings.retry_ms
+        clock.after(pause_ms, self._after_pause, flight, tries)
+
+    def _after_pause(self, flight: Flight, tries: int) -> None:
+        if flight.done_ms is None and flight.tries == tries:
+            self._try_again(flight)
+            if flight.done_ms is not None:
+                self._pump()
+
     def _arrive(self, node: Node, flight: Flight, tries: int) -> None:
         """At a replica: append if it leads, refuse if it does not, be silent if it is not there.
 
@@ -225,7 +247,11 @@ class Producer:
         elif node.desk is None:
             self._world.clock.after(self._link.latency_ms(), self._refused, flight, tries)
         elif not node.desk.takes_writes and (flight.line.end is not None or self._wants_all):
-            self._world.counts.not_enough_replicas += 1  # it tries again when its time is up
+            self._world.counts.not_enough_replicas += 1
+            self._world.tell([AppendRefused(node.name, None, "not_enough_replicas")])
+            if not self._link.loses():
+                latency_ms = self._link.latency_ms()
+                self._world.clock.after(latency_ms, self._not_enough_replicas, flight, tries)
         elif flight.line.end is not None:
             self._append_marker(node, flight, flight.line.end)
         elif self._misdated(node, flight):

@@ -1,12 +1,14 @@
 """In-sync sets in simulated time: too few replicas, acknowledgements, who may lead."""
 
+from itertools import pairwise
+
 import pytest
 
 from sim.replication import rules_from
 from sim.run import run_scenario
 from sim.scenario.generate import BUILT_IN_MIXES, generate
-from sim.scenario.model import Fault, FaultKind, Workload
-from sim.trace import AcknowledgedEarly, Appended, HighWatermarkMoved, LeaderElected
+from sim.scenario.model import Fault, FaultKind, Send, Workload
+from sim.trace import AcknowledgedEarly, Appended, AppendRefused, HighWatermarkMoved, LeaderElected
 from tests.world.worlds import Story, fault, scenario, sends, tell
 
 KAFKA = rules_from({"preset": "kafka-4.0", "min_isr": 2})
@@ -26,6 +28,25 @@ def test_a_leader_with_too_few_in_sync_takes_nothing_from_who_wants_all() -> Non
 
     assert alone == []
     assert story.outcome.counts.not_enough_replicas > 0
+
+
+def test_a_refused_producer_pauses_twice_as_long_each_time() -> None:
+    late = Send(2_000, 2, "k", "late", 2_000)
+    story = told(CUT, workload=Workload(sends=(*sends(9), late)))
+    refused = [at for at, _ in story.of(AppendRefused) if at > late.at_ms]
+    pauses = [second - first for first, second in pairwise(refused)]
+
+    assert pauses == pytest.approx([100, 200, 400], abs=15)
+    assert story.outcome.counts.sends_given_up > 0
+
+
+def test_a_patient_producer_gets_everything_in_with_the_sequence_numbers_it_had() -> None:
+    story = told(CUT, workload=Workload(sends=WRITES, retries=50))
+    batches = [e.batch for _, e in story.of(Appended)]
+
+    assert story.outcome.counts.not_enough_replicas > 2
+    assert [b.base_sequence for b in batches] == [b.base_offset for b in batches]
+    assert sum(len(b.records) for b in batches) == len(WRITES)
 
 
 def test_with_one_required_the_leader_goes_on_alone() -> None:
