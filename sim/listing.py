@@ -17,6 +17,7 @@ from sim.errors import BadInput
 from sim.logfile import LOG_FORMAT
 from sim.plugins import in_use, registered_by
 from sim.replication import PRESETS, RULES, Rules
+from sim.replication.rules import shown
 from sim.story.format import STORY_FORMAT
 from sim.suite import format_of, scenario_files
 
@@ -24,10 +25,6 @@ Rows = list[dict[str, str]]
 
 _KINDS_OF_VALUES = {str: "text", int: "number", bool: "yes or no"}
 _KINDS = {STORY_FORMAT: "story", LOG_FORMAT: "log"}
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def rules() -> list[dict[str, Any]]:
@@ -40,14 +37,14 @@ def rules() -> list[dict[str, Any]]:
             "rule": spec.name,
             "decides": spec.decides,
             "kind": _KINDS_OF_VALUES[type(defaults[spec.name])],
-            "default": _text(defaults[spec.name]),
+            "default": shown(defaults[spec.name]),
             "source": spec.source,
         }
         if spec.minimum is not None:
             row["minimum"] = spec.minimum
         row["values"] = [
             {
-                "value": _text(value.name),
+                "value": shown(value.name),
                 "means": value.means,
                 "source": value.source,
                 "example": value.example and f"scenarios/{value.example}",
@@ -65,7 +62,7 @@ def presets() -> Rows:
         {
             "preset": preset.name,
             "models": preset.models,
-            "sets": ", ".join(f"{name}={_text(value)}" for name, value in preset.values.items()),
+            "sets": ", ".join(f"{name}={shown(value)}" for name, value in preset.values.items()),
             "source": preset.source,
         }
         for preset in PRESETS.values()

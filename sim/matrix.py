@@ -17,7 +17,7 @@ from sim.check.ledger import Ledger
 from sim.check.reached import REACHED
 from sim.errors import BadInput
 from sim.replication import RULES, Rules, rules_from
-from sim.replication.rules import RuleValue, check_value, hint, listed
+from sim.replication.rules import RuleValue, check_value, hint, listed, shown
 from sim.run import default_invariants, run_scenario
 from sim.scenario.document import SCENARIO_FORMAT
 from sim.scenario.load import load_scenario
@@ -214,11 +214,6 @@ def make_matrix(
 
 def _label(change: Mapping[str, RuleValue]) -> str:
     return ", ".join(f"{name}={shown(value)}" for name, value in change.items()) or AS_WRITTEN
-
-
-def shown(value: RuleValue) -> str:
-    """A rule's value as files have it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _files(paths: Iterable[Path], skip: Sequence[str]) -> list[Path]:

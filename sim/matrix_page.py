@@ -9,7 +9,8 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
-from sim.matrix import AS_WRITTEN, PRICES, Line, Matrix, Outcome, shown
+from sim.matrix import AS_WRITTEN, PRICES, Line, Matrix, Outcome
+from sim.replication.rules import shown
 
 Row = dict[str, str]
 MATRIX_FORMAT = "replog-matrix/1"

@@ -90,6 +90,23 @@ a reader of the leader's whole log ends on a record that the committed winner be
 """
 
 
+COSTS: dict[str, str] = {
+    "bytes_retained": "bytes retained",
+    "bytes_replicated": "bytes replicated",
+    "empty_batches": "empty batches",
+    "gaps_learned": "gaps told to followers",
+    "log_ends_persisted": "log ends written down",
+    "tombstone_wait_ms": "longest wait of a tombstone that is due, ms",
+    "marker_wait_ms": "longest wait of a marker that is due, ms",
+    "tombstones_waiting": "tombstones that wait when the faults end",
+    "markers_waiting": "markers that wait when the faults end",
+    "rebuilds": "logs thrown away",
+    "bytes_rebuilt": "bytes fetched again for them",
+    "snapshots_fetched": "snapshots installed",
+    "stale_reads_last": "stale records a consumer reads last",
+}
+"""The counters that say what rules cost, with what reports call them."""
+
 _LOOKED_INTO = frozenset(
     (
         Appended,

@@ -48,18 +48,6 @@ def magic_of(record: Record) -> int:
     return 1 if record.flagged is None else MAGIC_FLAG
 
 
-def is_tombstone(record: Record, *, magic: int) -> bool:
-    """Whether a record in the format `magic` is a delete: what cleaner and reader go by.
-
-    Raises:
-        BadInput: There is no such format.
-    """
-    if magic in MAGIC_NULL_VALUE:
-        return record.value is None
-    _check_magic(magic)
-    return record.flagged is True
-
-
 def is_allowed(record: Record, *, magic: int) -> bool:
     """Whether a producer may send it: at magic 2 a null value has to be a delete.
 
@@ -166,16 +154,12 @@ def _is_newer(batch: Batch) -> bool:
 
 
 def _converted(batch: Batch) -> Batch:
+    """The batch after down-conversion: smaller by the values that are lost."""
     records = tuple(down_convert(record) for record in batch.records)
-    return batch._replace(records=records, size_bytes=converted_size(batch))
-
-
-def converted_size(batch: Batch) -> int:
-    """Bytes of a batch after down-conversion: less by the values that are lost."""
-    records = tuple(down_convert(record) for record in batch.records)
-    return size_of(
+    size = size_of(
         records, base_offset=batch.base_offset, base_timestamp_ms=batch.delete_horizon_ms
     )
+    return batch._replace(records=records, size_bytes=size)
 
 
 def _magic_of_client(client: int) -> int:

@@ -57,11 +57,6 @@ class LogRules:
     last_modified_ms: int | None = None
     given: Mapping[str, object] = field(default_factory=dict)
 
-    @property
-    def is_legacy(self) -> bool:
-        """True for the rules before KIP-534: no delete horizon per batch."""
-        return self.rules.tombstone_removal == "last_modified"
-
     def encode(self, version: int) -> bytes:
         """The header value that stands for a version, in the form the rules read.
 

@@ -72,7 +72,8 @@ def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: i
     log = follower.log
     if response.batches:
         for batch in response.batches:
-            _learn_epochs(log, response, batch.base_offset)
+            if response.epochs:
+                _learn_epochs(log, response, batch.base_offset)
             log.append(batch, now_ms=now_ms)
         flush_after_copy(log, rules=rules)
         events.append(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from sim.compaction import FIXES
@@ -15,6 +15,15 @@ from sim.trace import (
     ReplicaWiped,
     Truncated,
 )
+
+
+def log_config(rules: Rules, config: LogConfig) -> LogConfig:
+    """The settings of a log with what the rules say of it."""
+    return replace(
+        config,
+        keeps_high_watermark=rules.high_watermark_cut == "kept",
+        keeps_empty_epochs=rules.epoch_cut == "kept",
+    )
 
 
 class SnapshotId(NamedTuple):

@@ -26,6 +26,11 @@ class Value:
     example: str = ""
 
 
+def shown(value: object) -> str:
+    """A value of a rule as files have it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 @dataclass(frozen=True, slots=True)
 class RuleSpec:
     """One rule.

@@ -18,11 +18,11 @@ from sim.replication.durability_rules import DURABILITY_RULES
 from sim.replication.election_rules import ELECTION_RULES
 from sim.replication.protocol_rules import PROTOCOL_RULES
 from sim.replication.reading_rules import READING_RULES
-from sim.replication.rule_spec import RuleSpec, RuleValue
+from sim.replication.rule_spec import RuleSpec, RuleValue, shown
 from sim.replication.snapshot_rules import SNAPSHOT_RULES
 from sim.replication.upgrade_rules import UPGRADE_RULES
 
-__all__ = ["RULES", "RuleSpec", "RuleValue", "Rules", "check_value", "hint", "listed"]
+__all__ = ["RULES", "RuleSpec", "RuleValue", "Rules", "check_value", "hint", "listed", "shown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +168,7 @@ def _parse(value: object, kind: type) -> RuleValue | None:
 
 def listed(values: object) -> str:
     """Values as an error message lists them."""
-    return ", ".join(
-        str(value).lower() if isinstance(value, bool) else str(value)
-        for value in values  # type: ignore[attr-defined]
-    )
+    return ", ".join(map(shown, values))  # type: ignore[call-overload]
 
 
 def hint(given: str, known: object) -> str:

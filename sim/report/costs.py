@@ -5,25 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from sim.check.counters import COSTS
 from sim.report import stats
 from sim.report.reading import SweepFolder
 from sim.report.stats import Interval
-
-COSTS = {
-    "bytes_retained": "bytes retained",
-    "bytes_replicated": "bytes replicated",
-    "empty_batches": "empty batches",
-    "gaps_learned": "gaps told to followers",
-    "log_ends_persisted": "log ends written down",
-    "tombstone_wait_ms": "longest wait of a tombstone that is due, ms",
-    "marker_wait_ms": "longest wait of a marker that is due, ms",
-    "tombstones_waiting": "tombstones that wait when the faults end",
-    "markers_waiting": "markers that wait when the faults end",
-    "rebuilds": "logs thrown away",
-    "bytes_rebuilt": "bytes fetched again for them",
-    "snapshots_fetched": "snapshots installed",
-    "stale_reads_last": "stale records a consumer reads last",
-}
 
 ALWAYS_SHOWN = ("bytes_retained", "bytes_replicated", "empty_batches", "stale_reads_last")
 """The other costs belong to some fixes or cures; they are left out where nobody paid them."""

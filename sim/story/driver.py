@@ -14,7 +14,7 @@ from sim.replication.coordination import RemovalCoordinator, hold_round
 from sim.replication.flushing import durable_end
 from sim.replication.messages import FetchResponse
 from sim.replication.recovering import OldFiles, crash_with_files, recover
-from sim.replication.replica import crash, wipe
+from sim.replication.replica import crash, log_config, wipe
 from sim.story.chunks import fetch_chunk
 from sim.story.format import Step, Story
 from sim.story.outcome import StoryRun, view_of
@@ -72,11 +72,7 @@ class _Teller:
             self.checker.on(self.step, event)
 
     def _add(self, name: str) -> None:
-        config = LogConfig(
-            keeps_high_watermark=self.rules.high_watermark_cut == "kept",
-            keeps_empty_epochs=self.rules.epoch_cut == "kept",
-        )
-        self.replicas[name] = Replica(name, config)
+        self.replicas[name] = Replica(name, log_config(self.rules, LogConfig()))
         self._emit([ReplicaAdded(name)])
 
     def _new_uid(self, label: str) -> int:

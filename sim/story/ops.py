@@ -89,10 +89,6 @@ def _optional_text(value: Any) -> str | None:
     return None if value is None else _text(value)
 
 
-def _moment(value: Any) -> str:
-    return str(value) if value in MOMENTS else _fail(value)
-
-
 def _marker(value: Any) -> str:
     return str(value) if value in ("commit", "abort") else _fail(value)
 
@@ -115,7 +111,7 @@ SEGMENTS = FieldType("a list of [base, end, last modified] in the order of offse
 BYTES = FieldType("pairs of hexadecimal digits", _bytes)
 VERSION = FieldType("an integer of 64 bits or null", _version)
 MARKER = FieldType("commit or abort", _marker)
-MOMENT = FieldType(f"one of {', '.join(MOMENTS)}", _moment)
+MOMENT = _one_of(*MOMENTS)
 ISOLATION = _one_of(*ISOLATIONS)
 WAY = _one_of(*WAYS)
 

@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
-from sim.check.counters import COUNTERS
+from sim.check.counters import COSTS, COUNTERS
 from sim.sweep.output import RUNS, VIOLATIONS, files_of
 from sim.sweep.plan import Sweep
 from sim.sweep.tally import (
-    COSTS,
     JUDGED,
     NAMES_MAX,
     SHORTEST,

@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInf
 from sim.errors import BadInput
 from sim.plugins import load_plugins
 from sim.replication import rules_from
-from sim.replication.rules import Rules, RuleValue
+from sim.replication.rules import Rules, RuleValue, shown
 from sim.scenario.load import load_model
 from sim.scenario.mix import Mix
 
@@ -196,13 +196,9 @@ def _value(plan: Plan, given: Mapping[str, RuleValue], rules: Rules, name: str) 
 def _label(values: Mapping[str, RuleValue], index: int) -> str:
     if not values:
         return f"rules {index}"
-    shown = {
-        name: str(value).lower() if isinstance(value, bool) else str(value)
-        for name, value in values.items()
-    }
-    if len(shown) == 1:
-        return next(iter(shown.values()))
-    return " ".join(f"{name}={value}" for name, value in shown.items())
+    if len(values) == 1:
+        return shown(*values.values())
+    return " ".join(f"{name}={shown(value)}" for name, value in values.items())
 
 
 def swept_type(name: str) -> type:

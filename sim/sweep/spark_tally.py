@@ -10,12 +10,11 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as fn
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from sim.check.counters import COUNTERS
+from sim.check.counters import COSTS, COUNTERS
 from sim.sweep.output import RUNS, VIOLATIONS
 from sim.sweep.plan import Sweep
 from sim.sweep.row import VIOLATIONS_SCHEMA, runs_schema
 from sim.sweep.tally import (
-    COSTS,
     JUDGED,
     NAMES_MAX,
     SHORTEST,

@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sim.check.counters import COUNTERS
+from sim.check.counters import COSTS, COUNTERS
 from sim.sweep.output import write_json, write_text
 from sim.sweep.plan import Sweep
 from sim.sweep.row import VERDICTS
@@ -24,22 +24,6 @@ TALLIES_FILE = "tallies.json"
 SUMMARY_FILE = "summary.csv"
 JUDGED = ("holds", "violated")
 """Verdicts that say something about the rules."""
-COSTS = (
-    "bytes_retained",
-    "bytes_replicated",
-    "empty_batches",
-    "gaps_learned",
-    "log_ends_persisted",
-    "tombstone_wait_ms",
-    "marker_wait_ms",
-    "tombstones_waiting",
-    "markers_waiting",
-    "rebuilds",
-    "bytes_rebuilt",
-    "snapshots_fetched",
-    "stale_reads_last",
-)
-"""Counters that say what rules cost; their squares are summed too, for intervals of the mean."""
 SHORTEST = 3
 NAMES_MAX = 10_000
 """Most frequent names an engine counts in all: error texts can differ in every run."""
@@ -69,7 +53,7 @@ class Sums(NamedTuple):
     runs: int
     totals: dict[str, int]
     squares: dict[str, int]
-    """Of COSTS only."""
+    """Of COSTS only: they give the intervals of the means."""
 
 
 class Pair(NamedTuple):

@@ -9,6 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, Protocol
 
 from sim.log import LogConfig
+from sim.replication.replica import log_config
 from sim.replication.retention import Retention
 from sim.scenario.model import ReplicaSpec, Scenario
 from sim.trace import Event, ReplicaAdded
@@ -141,13 +142,14 @@ class World:
         self.nodes: dict[str, Node] = {}
         topic = scenario.topic
         bounds = [ms for ms in (topic.segment_ms, topic.max_compaction_lag_ms) if ms is not None]
-        self.log_config = LogConfig(
-            topic.segment_bytes,
-            min(bounds, default=None),
-            aligned=True,
-            keeps_high_watermark=scenario.rules.high_watermark_cut == "kept",
-            keeps_empty_epochs=scenario.rules.epoch_cut == "kept",
-            flush_messages=topic.flush_messages if self.rules.flush == "interval" else None,
+        self.log_config = log_config(
+            self.rules,
+            LogConfig(
+                topic.segment_bytes,
+                min(bounds, default=None),
+                aligned=True,
+                flush_messages=topic.flush_messages if self.rules.flush == "interval" else None,
+            ),
         )
         self.retention = (
             Retention(topic.retention_ms, topic.retention_bytes) if topic.deletes else None

@@ -71,7 +71,6 @@ class Node:
         self.name = spec.name
         mark = spec.tombstone_mark
         rules = world.rules if mark is None else replace(world.rules, tombstone_mark=mark)
-        self._settings = self.rules = rules
         self.configure((rules, spec.versions))
         self.replica = Replica(spec.name, world.log_config)
         self.incarnation = 1

@@ -8,9 +8,7 @@ from sim.log import Control, Record, control_batch, data_batch
 from sim.log.formats import (
     Served,
     check_allowed,
-    converted_size,
     down_convert,
-    is_tombstone,
     magic_of,
     produced,
     serve,
@@ -18,6 +16,7 @@ from sim.log.formats import (
     up_convert,
 )
 
+BY_VALUE, BY_FLAG = TOMBSTONE_MARKS["null_value"], TOMBSTONE_MARKS["flag"]
 VALUE = Record(0, "k", "v")
 NULL = Record(1, "k", None)
 DELETE = Record(2, "k", "deleted by the owner", flagged=True)
@@ -29,9 +28,8 @@ def records_of(served: Served) -> list[Record]:
     return [record for batch in served.batches for record in batch.records]
 
 
-@pytest.mark.parametrize("magic", [0, 1])
-def test_before_magic_2_the_null_value_is_used_for_compaction(magic: int) -> None:
-    assert [is_tombstone(r, magic=magic) for r in (VALUE, NULL, DELETE, PLAIN_DELETE)] == [
+def test_before_magic_2_the_null_value_is_used_for_compaction() -> None:
+    assert [BY_VALUE(r) for r in (VALUE, NULL, DELETE, PLAIN_DELETE)] == [
         False,
         True,
         False,
@@ -39,21 +37,14 @@ def test_before_magic_2_the_null_value_is_used_for_compaction(magic: int) -> Non
     ]
 
 
-def test_at_magic_2_the_tombstone_bit_is_used_for_compaction() -> None:
-    assert [is_tombstone(r, magic=2) for r in (VALUE, NULL, DELETE, PLAIN_DELETE)] == [
+@pytest.mark.parametrize("mark", ["flag", "magic"])
+def test_at_magic_2_the_tombstone_bit_is_used_for_compaction(mark: str) -> None:
+    assert [TOMBSTONE_MARKS[mark](r) for r in (VALUE, NULL, DELETE, PLAIN_DELETE)] == [
         False,
         False,
         True,
         True,
     ]
-
-
-@pytest.mark.parametrize(
-    ("magic", "mark"), [(0, "null_value"), (1, "null_value"), (2, "flag"), (2, "magic")]
-)
-def test_the_cleaners_marks_are_those_of_the_formats(magic: int, mark: str) -> None:
-    for record in (VALUE, NULL, DELETE, PLAIN_DELETE):
-        assert TOMBSTONE_MARKS[mark](record) == is_tombstone(record, magic=magic)
 
 
 def test_a_null_value_that_is_no_tombstone_is_not_allowed_at_magic_2() -> None:
@@ -72,8 +63,8 @@ def test_down_conversion_makes_a_tombstones_value_null() -> None:
 def test_a_delete_stays_a_delete_both_ways() -> None:
     for record in (VALUE, DELETE, PLAIN_DELETE):
         down = down_convert(record)
-        assert is_tombstone(down, magic=1) == is_tombstone(record, magic=2)
-        assert is_tombstone(up_convert(down), magic=2) == is_tombstone(record, magic=2)
+        assert BY_VALUE(down) == BY_FLAG(record)
+        assert BY_FLAG(up_convert(down)) == BY_FLAG(record)
 
 
 def test_a_value_lost_on_the_way_down_does_not_come_back() -> None:
@@ -146,19 +137,21 @@ def test_a_producer_of_version_2_has_no_flag_and_deletes_by_null() -> None:
 def test_conversion_makes_a_batch_smaller_by_the_values_it_loses() -> None:
     lossy, lossless = data_batch((DELETE,), epoch=1), data_batch((VALUE,), epoch=1)
 
-    assert lossy.size_bytes - converted_size(lossy) == len("deleted by the owner")
-    assert converted_size(lossless) == lossless.size_bytes
+    served = serve([lossy, lossless], understood=2, client=2).batches
+
+    assert lossy.size_bytes - served[0].size_bytes == len("deleted by the owner")
+    assert served[1].size_bytes == lossless.size_bytes
 
 
 def test_a_topic_that_is_not_compacted_keeps_and_shows_the_flag() -> None:
     """What is stored does not depend on the topic's clean-up, and a reader asks the record."""
     kept = stored(DELETE, produced=2, message_format=2)
 
-    assert (kept.value, is_tombstone(kept, magic=2)) == ("deleted by the owner", True)
+    assert (kept.value, BY_FLAG(kept)) == ("deleted by the owner", True)
 
 
 def test_unknown_formats_and_clients_are_refused() -> None:
     with pytest.raises(BadInput, match="magic 3; allowed: 0, 1, 2"):
-        is_tombstone(VALUE, magic=3)
+        stored(VALUE, produced=3, message_format=2)
     with pytest.raises(BadInput, match="version 4; allowed: 2, 3"):
         serve([], understood=2, client=4)

@@ -4,24 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sim.check.counters import COUNTERS
+from sim.check.counters import COSTS, COUNTERS
 from sim.replication.rules import Rules
 
-COSTS = (
-    "bytes_retained",
-    "bytes_replicated",
-    "empty_batches",
-    "gaps_learned",
-    "log_ends_persisted",
-    "tombstone_wait_ms",
-    "marker_wait_ms",
-    "tombstones_waiting",
-    "markers_waiting",
-    "rebuilds",
-    "bytes_rebuilt",
-    "snapshots_fetched",
-    "stale_reads_last",
-)
 Verdicts = dict[str, int]
 
 
