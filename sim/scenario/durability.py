@@ -1,6 +1,6 @@
-"""Random faults made harder: crashes that take what was not flushed, or come during a pass.
+"""Random faults made harder: crashes that take what was not flushed, or come at a bad moment.
 
-Drawn after the faults themselves, from a stream of their own, so that a mix without them has the
+Drawn after the faults themselves, from streams of their own, so that a mix without them has the
 weather it always had.
 """
 
@@ -16,6 +16,17 @@ from sim.scenario.model import Fault, FaultKind
 from sim.scenario.streams import log_between
 
 _MOMENTS: tuple[Literal["cleaning", "swap", "checkpoint"], ...] = ("cleaning", "swap", "checkpoint")
+_BEHIND = frozenset(
+    {
+        FaultKind.CRASH,
+        FaultKind.WIPE,
+        FaultKind.PARTITION,
+        FaultKind.ONE_WAY_PARTITION,
+        FaultKind.SLOW_FETCHER,
+        FaultKind.ADD_REPLICA,
+    }
+)
+"""After these a replica may be so far behind that it is sent a snapshot."""
 _DARK_MS = (100, 2_000)
 """How long a replica is down after a failure of all power."""
 
@@ -45,3 +56,22 @@ def _harder(fault: Fault, mix: Mix, rng: Random) -> Fault:
     if loses:
         fault = replace(fault, power_loss=True, lose_batches=0)
     return replace(fault, during=rng.choice(_MOMENTS)) if waits else fault
+
+
+def interrupted_installs(faults: tuple[Fault, ...], mix: Mix, *, rng: Random) -> tuple[Fault, ...]:
+    """The same faults in order of time, and crashes in the middle of the snapshots they lead to.
+
+    Such a crash waits from the end of an outage for the replica's next snapshot, which may never
+    come; only replicas that the outage names have one. Two numbers are drawn for each of them.
+    """
+    if not (mix.install_crashes and mix.snapshots):
+        return faults
+    found = list(faults)
+    for fault in faults:
+        if fault.kind not in _BEHIND or fault.target in ("leader", "follower") or fault.during:
+            continue
+        waits, down_ms = rng.random() < mix.install_crashes, log_between(rng, _DARK_MS)
+        back_ms = fault.at_ms + fault.duration_ms + 1
+        if waits and back_ms < mix.duration_ms:
+            found.append(Fault(back_ms, FaultKind.CRASH, fault.target, down_ms, during="install"))
+    return tuple(sorted(found, key=lambda fault: fault.at_ms))

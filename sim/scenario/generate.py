@@ -13,7 +13,7 @@ from random import Random
 
 import msgspec
 
-from sim.scenario.durability import harder
+from sim.scenario.durability import harder, interrupted_installs
 from sim.scenario.faults import draw_faults
 from sim.scenario.flag_drawing import with_flag_upgrade
 from sim.scenario.mix import BUILT_IN_MIXES, Mix
@@ -72,11 +72,15 @@ def generate(seed: int, mix: Mix) -> Scenario:
             _consumers(mix, names, stream(seed, "generate/consumers")),
             stream(seed, "generate/isolation"),
         ),
-        faults=harder(
-            draw_faults(mix, replicas=names, idle=idle, rng=stream(seed, "generate/faults")),
+        faults=interrupted_installs(
+            harder(
+                draw_faults(mix, replicas=names, idle=idle, rng=stream(seed, "generate/faults")),
+                mix,
+                replicas=names,
+                rng=stream(seed, "generate/durability"),
+            ),
             mix,
-            replicas=names,
-            rng=stream(seed, "generate/durability"),
+            rng=stream(seed, "generate/installs"),
         ),
         rollout=_rollout(mix, len(names), shape.producers, stream(seed, "generate/rollout")),
         snapshots=_snapshots(mix, stream(seed, "generate/snapshots")),

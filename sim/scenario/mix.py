@@ -109,6 +109,9 @@ class Mix(BaseModel):
     """Chance that all replicas lose power at once, at some time of the run."""
     cleaning_crashes: Share = 0.0
     """Chance, per crash, that it waits for the target's next cleaning pass and comes during it."""
+    install_crashes: Share = 0.0
+    """Chance, per outage of a replica, that it crashes in the middle of the next snapshot that it
+    fetches after that: the snapshot has its name, the log is as it was."""
     flush_settings: Share = 0.0
     """Chance of `flush.messages`, and of `flush.ms`, for the rule `flush: interval`."""
     upgrade: Share = 0.0

@@ -1,14 +1,19 @@
-"""Random weather with losses of power and crashes during a pass."""
+"""Random weather with losses of power and crashes during a pass or an install."""
 
 from dataclasses import replace
 
-from sim.replication import Rules
+from sim.replication import Rules, rules_from
 from sim.run import run_scenario
 from sim.scenario.generate import generate, weather_digest
 from sim.scenario.mix import Mix
 from sim.scenario.model import FaultKind
+from sim.trace import Event, FaultInjected
 
 DARK = Mix(power_losses=0.5, power_failures=0.5, cleaning_crashes=0.5, flush_settings=0.5)
+SNAPSHOTS = Mix(mix="kraft", replicas=(3, 5), faults=(2, 12), outage_ms=(100, 6_000))
+INTERRUPTED = SNAPSHOTS.model_copy(update={"install_crashes": 0.5})
+HIT = [generate(seed, INTERRUPTED) for seed in (7, 24)]
+KRAFT = rules_from({"preset": "kraft"})
 BY_THE_OS = Rules(commit="isr", fix="empty_batch", flush="interval")
 ALWAYS = Rules(commit="isr", fix="empty_batch", flush="on_append")
 
@@ -43,3 +48,29 @@ def test_some_runs_leave_the_contract_when_nothing_is_flushed_and_none_when_ever
     assert any(run.outside for run in by_the_os)
     assert not any(run.outside for run in always)
     assert {run.verdict for run in by_the_os if run.outside} == {"inconclusive"}
+
+
+def test_crashes_during_an_install_are_added_and_nothing_else_differs() -> None:
+    cases = [(generate(seed, SNAPSHOTS), generate(seed, INTERRUPTED)) for seed in range(40)]
+    added = [fault for _, case in cases for fault in case.faults if fault.during == "install"]
+
+    assert len(added) > 40
+    assert {fault.kind for fault in added} == {FaultKind.CRASH}
+    for usual, case in cases:
+        kept = tuple(fault for fault in case.faults if fault.during != "install")
+        assert replace(case, faults=kept) == usual
+    without_snapshots = INTERRUPTED.model_copy(update={"snapshots": 0.0})
+    assert all(not f.during for seed in range(40) for f in generate(seed, without_snapshots).faults)
+
+
+def test_random_installs_are_interrupted_and_only_a_restart_that_finishes_them_is_safe() -> None:
+    found = {}
+    for recovery in ("finished", "log_kept"):
+        rules = KRAFT.with_values({"install_recovery": recovery, "held_snapshot": "ignored"})
+        trace: list[tuple[int, Event]] = []
+        runs = [run_scenario(case.with_rules(rules), trace=trace) for case in HIT]
+        details = [event.detail for _, event in trace if isinstance(event, FaultInjected)]
+        assert sum("before a snapshot is installed" in detail for detail in details) >= len(HIT)
+        found[recovery] = {run.verdict for run in runs}
+
+    assert found == {"finished": {"holds"}, "log_kept": {"holds", "violated"}}
