@@ -6,7 +6,13 @@ from pathlib import Path
 from sim.run import run_scenario
 from sim.scenario.load import load_scenario
 from sim.scenario.model import FaultKind, Scenario
-from sim.trace import FaultInjected, ReplicaCrashed, ReplicaRestarted, SnapshotInstalled
+from sim.trace import (
+    FaultInjected,
+    LogEmptied,
+    ReplicaCrashed,
+    ReplicaRestarted,
+    SnapshotInstalled,
+)
 from tests.world.worlds import fault, scenario, tell
 
 FILE = "scenarios/snapshots/timed_install_finished_by_a_restart.yaml"
@@ -25,6 +31,16 @@ def test_the_crash_comes_when_the_snapshot_is_there_and_leaves_the_log_as_it_was
     assert second.log_end_offset == first.log_end_offset == 43
     assert told == at
     assert "before a snapshot is installed" in injected.detail
+
+
+def test_the_crash_finds_no_log_where_the_first_chunk_has_emptied_it() -> None:
+    story = tell(under(snapshot_install="at_first_chunk"))
+    (_, first), (at, second) = story.of(ReplicaCrashed)
+    [(emptied_ms, emptied)] = story.of(LogEmptied)
+
+    assert first.log_end_offset == emptied.log_end_offset == 43
+    assert emptied_ms <= at
+    assert second.log_end_offset == 0
 
 
 def test_a_restart_installs_at_once_what_else_is_fetched_again() -> None:
