@@ -199,6 +199,7 @@ TWINS = (
         "kip534/timed_partial_round_mapped",
         {"rules.horizon_stamp"},
     ),
+    ("kip534/timed_times_move", "kip534/timed_times_read_back", {"rules.horizon_rebase"}),
     (
         "kip534/timed_checkpoint_under_frequent_rounds",
         "kip534/timed_horizon_under_frequent_rounds",
@@ -226,6 +227,7 @@ LOG_TWINS = (
     ("kip354/eligible_idle_partition", "kip354/eligible_idle_partition_rolled", "logs"),
     ("kip354/eligible_low_rate", "kip354/eligible_low_rate_with_maximum_lag", "topic"),
     ("kip354/eligible_worst_case", "kip354/eligible_worst_case_one_ms_later", "now_ms"),
+    ("kip534/log_horizon_deltas_kept", "kip534/log_horizon_deltas_rewritten", "rules"),
     ("kip534/log_partial_round_stamp", "kip534/log_partial_round_mapped", "rules"),
     ("kip534/log_tombstone_never", "kip534/log_tombstone_after_all", "rules"),
 )

@@ -12,6 +12,7 @@ from sim.compaction.fixes import Kept, Tail
 from sim.compaction.grouping import groups_of
 from sim.compaction.offset_map import OffsetMap
 from sim.compaction.plan import Cleaning, CleaningPass
+from sim.compaction.rebasing import with_horizon
 from sim.compaction.tombstones import Circumstances, Stamp, record_horizon, with_record_horizon
 from sim.compaction.transactions import TransactionWatch, aborted_in
 from sim.log import Batch, Control, Record, Segment
@@ -309,7 +310,8 @@ class _Copier:
         if not 0 <= horizon <= MAX_HORIZON_MS:
             return self._rebuild(batch, records)
         self.result.horizons.append((batch.base_offset, horizon))
-        return self._checked(batch.rebuilt(records, horizon), batch)
+        rebuilt = with_horizon(batch, records, horizon, keeps_deltas=plan.keeps_deltas)
+        return self._checked(rebuilt, batch)
 
     def _with_record_horizons(
         self, batch: Batch, records: tuple[Record, ...]

@@ -43,6 +43,7 @@ class CleaningPass:
         removal_limit: With gated removal rules: only below this offset (exclusive).
         marker_limit: The same for transaction markers; None = the same.
         stamps_again: True = each pass that keeps a tombstone gives its batch another horizon.
+        keeps_deltas: True = a horizon moves the timestamps of its batch, see `rebasing`.
         stamp_beyond_map: True = a tombstone gets its horizon on sight, also beyond the map's reach.
         markers_like_tombstones: True = with `last_modified` markers go by their segment's time.
         markers_by_key: True = markers are looked up in the map by their key's bytes (KAFKA-14055).
@@ -79,6 +80,7 @@ class CleaningPass:
     marker_limit: int | None = None
     stamp_beyond_map: bool = True
     stamps_again: bool = False
+    keeps_deltas: bool = False
     markers_like_tombstones: bool = False
     markers_by_key: bool = False
     last_abort_only: bool = False

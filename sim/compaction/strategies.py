@@ -1,7 +1,8 @@
 """Compaction strategies: which record of a key wins (KIP-280, `compaction.strategy`).
 
 A strategy is a version order on records: the highest tuple wins. Every tuple ends with the offset,
-so ties go to the later record, as KIP-280 asks.
+so ties go to the later record, as KIP-280 asks; `EarlierOfEquals` is what the rule `ties: first`
+makes of a strategy.
 """
 
 from __future__ import annotations
@@ -173,6 +174,37 @@ class UncheckedVarintHeaderStrategy:
         return (-1, record.offset)
 
 
+_NO_OFFSET = 1 << 63
+"""Above every offset."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierOfEquals:
+    """A strategy whose ties go to the earlier offset, as in a map that only replaces what is less.
+
+    Attributes:
+        order: The strategy; it is one that compares versions.
+    """
+
+    order: Strategy
+    latest_wins: bool = False
+
+    @property
+    def name(self) -> str:
+        """That of the strategy."""
+        return self.order.name
+
+    @property
+    def source(self) -> str:
+        """That of the strategy."""
+        return self.order.source
+
+    def version(self, record: Record) -> Version:
+        """The version of the strategy, the offset turned round; no part becomes negative by it."""
+        version = self.order.version(record)
+        return (*version[:-1], _NO_OFFSET - version[-1])
+
+
 MAX_VARINT_BYTES = 10
 
 
@@ -238,18 +270,29 @@ def unmapped_version(name: str, header_form: str) -> Version | None:
 
 
 def strategy_for(
-    name: str, *, header: str | None = None, header_form: str = "last_long"
+    name: str,
+    *,
+    header: str | None = None,
+    header_form: str = "last_long",
+    ties: str = "latest",
 ) -> Strategy:
-    """The strategy called `name`; `header` names the version header of the header strategy."""
+    """The strategy called `name`, as a cleaner goes by it.
+
+    `header` names the version header of the header strategy; `ties` is a value of that rule.
+    """
+    found = STRATEGIES[name]
     if name == "header":
-        return HEADER_FORMS[header_form](header or "version")
-    return STRATEGIES[name]
+        found = HEADER_FORMS[header_form](header or "version")
+    return found if ties == "latest" or found.latest_wins else EarlierOfEquals(found)
 
 
 def promised_strategy(
     name: str, *, header: str | None = None, header_form: str = "last_long"
 ) -> Strategy:
-    """The strategy that cleaning is judged by: what `header_form` cannot read counts, too."""
+    """The strategy that cleaning is judged by.
+
+    What `header_form` cannot read counts, too, and ties go to the later offset, as ever.
+    """
     if name == "header" and header_form != "last_long":
         return MeantHeaderStrategy(header or "version")
     return strategy_for(name, header=header)

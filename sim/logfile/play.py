@@ -146,7 +146,10 @@ def _plan(
     values = rules.rules
     return CleaningPass(
         strategy=strategy_for(
-            values.strategy, header=values.strategy_header, header_form=values.header_form
+            values.strategy,
+            header=values.strategy_header,
+            header_form=values.header_form,
+            ties=values.ties,
         ),
         fix=FIXES[values.fix],
         removal=TOMBSTONE_REMOVALS[values.tombstone_removal],
@@ -163,6 +166,7 @@ def _plan(
         removal_limit=_removal_limit(log, step, values.tombstone_removal),
         stamp_beyond_map=values.horizon_stamp != "mapped",
         stamps_again=values.horizon_stamp == "each_pass",
+        keeps_deltas=values.horizon_rebase == "deltas_kept",
         markers_like_tombstones=values.marker_removal == "as_tombstones",
         markers_by_key=values.marker_lookup == "by_key",
         last_abort_only=values.marker_lookup == "last_abort",

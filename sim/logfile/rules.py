@@ -26,11 +26,13 @@ OF_A_PRESET = (
 _PLAIN = (
     "strategy",
     "header_form",
+    "ties",
     "fix",
     "map_range",
     "tombstone_removal",
     "tombstone_mark",
     "horizon_stamp",
+    "horizon_rebase",
     "marker_removal",
     "marker_lookup",
     "empty_segments",

@@ -57,7 +57,7 @@ class Life:
     """One record of the key.
 
     Attributes:
-        record: The record.
+        record: The record as it is now; a pass may have changed it.
         is_tombstone: Whether it deletes the key.
         batch: Its batch as it is now, or was before the record went.
         came_in: Step that appended it; 0 = it was there from the start.
@@ -140,7 +140,10 @@ def follow(file: LogFile, key: str) -> Trail:
     """Do the steps of a log file and follow the records of `key`."""
     values = file.rules.rules
     strategy = strategy_for(
-        values.strategy, header=values.strategy_header, header_form=values.header_form
+        values.strategy,
+        header=values.strategy_header,
+        header_form=values.header_form,
+        ties=values.ties,
     )
     log = log_of(file)
     trail = Trail(key, file.rules, strategy, log)
@@ -188,7 +191,7 @@ def _look(trail: Trail, *, number: int) -> None:
                     life = Life(record, is_tombstone(record), batch, number)
                     trail.lives[record.offset] = life
                     life.horizon_ms = _horizon(trail, record, batch)
-                life.batch = batch
+                life.record, life.batch = record, batch
                 horizon = _horizon(trail, record, batch)
                 if horizon != life.horizon_ms:
                     life.horizon_ms, life.stamped_in = horizon, number

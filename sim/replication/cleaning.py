@@ -89,6 +89,7 @@ def clean_replica(
         marker_limit=replica.marker_removal_bound,
         stamp_beyond_map=rules.horizon_stamp != "mapped",
         stamps_again=rules.horizon_stamp == "each_pass",
+        keeps_deltas=rules.horizon_rebase == "deltas_kept",
         markers_like_tombstones=rules.marker_removal == "as_tombstones",
         markers_by_key=rules.marker_lookup == "by_key",
         last_abort_only=rules.marker_lookup == "last_abort",
@@ -114,7 +115,12 @@ def _run(
 
 
 def _strategy(rules: Rules) -> Strategy:
-    return strategy_for(rules.strategy, header=rules.strategy_header, header_form=rules.header_form)
+    return strategy_for(
+        rules.strategy,
+        header=rules.strategy_header,
+        header_form=rules.header_form,
+        ties=rules.ties,
+    )
 
 
 def _swap(

@@ -51,6 +51,24 @@ CLEANING_RULES = (
         ),
     ),
     RuleSpec(
+        "ties",
+        "which of two records of a key wins that have the same version",
+        (
+            Value(
+                "latest",
+                "the one with the higher offset",
+                "KIP-280, Proposed Changes",
+                "kip280/kip280_78_ties_go_to_the_last_record.yaml",
+            ),
+            Value(
+                "first",
+                "the one with the lower offset: a map that replaces only what is less",
+                "this project: what the rule of KIP-280 for equal versions protects from",
+                "kip280/kip280_77_ties_go_to_the_first_record.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
         "fix",
         "what stays of the last offset of a round, or of the log",
         FIXES,

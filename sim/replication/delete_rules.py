@@ -46,6 +46,25 @@ DELETE_RULES = (
         ),
     ),
     RuleSpec(
+        "horizon_rebase",
+        "what becomes of the records' time deltas when a horizon becomes the base of their batch",
+        (
+            Value(
+                "deltas_rewritten",
+                "they count from the horizon, so that timestamps read back as they were",
+                "MemoryRecords.buildRetainedRecordsInto; KIP-534, Proposed Changes",
+                "kip534/kip534_23_timestamps_read_back.yaml",
+            ),
+            Value(
+                "deltas_kept",
+                "they stay as they are: every timestamp of the batch moves with the base",
+                "this project: why KIP-534 rewrites them; Redpanda before PR 30998 kept them when"
+                " another base was set",
+                "kip534/kip534_22_horizon_moves_the_timestamps.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
         "horizon_header",
         "with record_horizon: whether consumers are given the header that holds the horizon",
         (

@@ -85,6 +85,36 @@ def test_the_value_does_not_matter(
     assert strategy.version(changed) == strategy.version(records[0])
 
 
+@pytest.mark.parametrize(
+    "strategy",
+    [strategy_for("timestamp", ties="first"), strategy_for("header", ties="first")],
+    ids=lambda strategy: strategy.name,
+)
+@given(records=distinct())
+def test_with_ties_to_the_first_only_the_order_of_equals_turns_round(
+    strategy: Strategy, records: list[Record]
+) -> None:
+    a, b, _ = records
+    plain = STRATEGIES[strategy.name]
+    tie = plain.version(a)[:-1] == plain.version(b)[:-1]
+
+    as_ever = (plain.version(a) < plain.version(b)) != tie
+    assert (strategy.version(a) < strategy.version(b)) == as_ever
+
+
+def test_the_offset_strategy_knows_no_ties() -> None:
+    assert strategy_for("offset", ties="first") is STRATEGIES["offset"]
+
+
+def test_ties_to_the_first_let_a_missing_version_stay_where_the_fork_does() -> None:
+    log = [segment(batch(record(0, "k", version=None))), segment(batch(record(1, "l")))]
+    fork = strategy_for("header", header_form="unchecked_varint", ties="first")
+    floor = unmapped_version("header", "unchecked_varint")
+    dirty = plan(strategy=fork, unmapped_version=floor, full_map=False, first_dirty_offset=1)
+
+    assert clean(log, dirty).removals == ()
+
+
 def test_the_offset_strategy_looks_at_nothing_else() -> None:
     early, late = record(0, "k", timestamp_ms=9, version=9), record(1, "k")
 

@@ -5,8 +5,8 @@ Most neighbours are one rule apart, the others a step or two.
 
 PAIRS: dict[str, tuple[str, str]] = {
     "record-immutable": (
-        "kip534_18_readers_see_the_header",
-        "kip534_17_horizon_in_the_record",
+        "kip534_22_horizon_moves_the_timestamps",
+        "kip534_23_timestamps_read_back",
     ),
     "clean-prefix": (
         "kip280_20_dirty_map_keeps_both_versions",
@@ -173,8 +173,8 @@ PAIRS: dict[str, tuple[str, str]] = {
     "txn-isolation": ("txn_01_abort_marker_lost", "txn_04_abort_marker_coordinated"),
     "txn-marker-safety": ("txn_01_abort_marker_lost", "txn_04_abort_marker_coordinated"),
     "winner-retained": (
-        "bound_04_winner_missing_on_a_replica",
-        "bound_05_winner_kept_on_every_replica",
+        "kip280_77_ties_go_to_the_first_record",
+        "kip280_78_ties_go_to_the_last_record",
     ),
 }
 """Invariant -> (id of a story that violates it, id of the nearest one that does not)."""
