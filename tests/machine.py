@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from sim.check import Checker
-from sim.check.registry import Violation
 from sim.compaction.strategies import encode_version
 from sim.log import Record, data_batch
 from sim.replication import Replica, Rules, elections, follower, leader
 from sim.replication.cleaning import clean_replica, stable_offset
 from sim.replication.replica import crash, restart, wipe
-from sim.trace import Event, Quiesced, ReplicaAdded
+from sim.trace import Quiesced
+from tests.walking import Watched
 
 NAMES = ("r1", "r2", "r3")
 
@@ -35,30 +35,15 @@ sync cut committed records, whatever the fix (scenarios/epochs/epochcache_03).
 """
 
 
-class Cluster:
+class Cluster(Watched):
     """Three replicas; r1 leads first and all are in sync."""
 
     def __init__(self, rules: Rules, invariants: Sequence[str]) -> None:
+        super().__init__(NAMES, Checker(rules, invariants))
         self.rules = rules
-        self.checker = Checker(rules, invariants)
-        self.replicas = {name: Replica(name) for name in NAMES}
         self.isr: tuple[str, ...] = NAMES
         self.epoch = 0
-        self.events = 0
-        self.uids = 0
-        for name in NAMES:
-            self._emit([ReplicaAdded(name)])
         self.elect("r1")
-
-    @property
-    def violations(self) -> list[Violation]:
-        """What the checker has found."""
-        return self.checker.violations
-
-    def _emit(self, events: Sequence[Event]) -> None:
-        for event in events:
-            self.events += 1
-            self.checker.on(self.events, event)
 
     @property
     def acting(self) -> Replica | None:

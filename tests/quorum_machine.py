@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 
 from sim.check import Checker
-from sim.check.registry import Violation
 from sim.log import Record, data_batch
-from sim.replication import Replica, Rules, elections, follower, leader
+from sim.replication import Rules, elections, follower, leader
 from sim.replication.messages import FetchResponse
 from sim.replication.recovering import recover
 from sim.replication.replica import crash
-from sim.trace import Event, ReplicaAdded
+from tests.walking import Watched
 
 VOTERS = ("r1", "r2", "r3", "r4", "r5")
 
@@ -28,28 +27,13 @@ RAFT = (
 """Raft's five properties, and what they rest on."""
 
 
-class Quorum:
+class Quorum(Watched):
     """Five voters that elect, replicate and commit by majority; several may believe they lead."""
 
     def __init__(self, rules: Rules) -> None:
+        super().__init__(VOTERS, Checker(rules, RAFT, zombies_count=False))
         self.rules = rules
-        self.checker = Checker(rules, RAFT, zombies_count=False)
-        self.replicas = {name: Replica(name) for name in VOTERS}
         self.late: list[tuple[str, FetchResponse]] = []
-        self.events = 0
-        self.uids = 0
-        for name in VOTERS:
-            self._emit([ReplicaAdded(name)])
-
-    @property
-    def violations(self) -> list[Violation]:
-        """What the checker has found."""
-        return self.checker.violations
-
-    def _emit(self, events: Sequence[Event]) -> None:
-        for event in events:
-            self.events += 1
-            self.checker.on(self.events, event)
 
     def campaign(self, name: str, asked: Sequence[str], *, ahead: int = 1) -> bool:
         """A live voter stands in an epoch above its own; whether it wins with those it asks."""

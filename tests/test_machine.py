@@ -5,18 +5,17 @@ here is violated by rules alone. What the walks found is told in scenarios/findi
 """
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 from sim.replication import Rules
 from tests.machine import NAMES, OFFSET_SAFETY, Cluster
+from tests.walking import walk
 
 KAFKA = Rules(commit="isr", strategy="header", follower_position="read_end")
 
@@ -132,22 +131,6 @@ class WithLeoRetentionOfCommittedTails(Walk):
     @rule()
     def clean_leader(self) -> None:
         self.clean(self.cluster.leading)
-
-
-def walk(machine: type[CalmWalk], *, examples: int) -> None:
-    """Run a machine, the same walks everywhere; failures are not shrunk."""
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
-        machine,
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=40,
-            derandomize=True,
-            database=None,
-            deadline=None,
-            phases=[Phase.generate],
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
 
 
 def test_without_a_fix_a_committed_offset_is_given_again() -> None:
