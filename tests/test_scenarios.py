@@ -15,7 +15,6 @@ from tests.twins import LOG_TWINS, TWINS
 
 FOLDER = Path(__file__).parents[1] / "scenarios"
 PATHS = [p for p in scenario_files(FOLDER) if format_of(p) in (SCENARIO_FORMAT, LOG_FORMAT)]
-"""Two log files, and the only part in which they differ; one may have more steps."""
 
 ABOUT = ("title", "source", "note", "expect")
 

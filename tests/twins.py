@@ -182,6 +182,7 @@ TWINS = (
         "kip354/timed_lag_metric_of_every_scan",
         {"rules.lag_metric"},
     ),
+    ("kip630/timed_replica_is_away", "kip630/timed_replica_is_removed", {"faults"}),
     (
         "kip630/timed_isolated_replica_coordinated",
         "kip630/timed_isolated_replica_horizon",
@@ -231,3 +232,4 @@ LOG_TWINS = (
     ("kip534/log_partial_round_stamp", "kip534/log_partial_round_mapped", "rules"),
     ("kip534/log_tombstone_never", "kip534/log_tombstone_after_all", "rules"),
 )
+"""Two log files, and the only part in which they differ; one may have more steps."""

@@ -126,6 +126,7 @@ class Book:
         leader: Who was elected last.
         isr: The in-sync set, as the leader that changed it last sees it.
         voters: Who counts for a majority.
+        gone: Who has left for good.
         recommitted: By the latest high watermark: (offset, uid) that were committed as another.
         reassigned: By the latest append: (record, uid that had the same offset and epoch before).
         expired_below: Offsets below were deleted by retention on some replica (exclusive).
@@ -174,6 +175,7 @@ class Book:
         self.leader: str | None = None
         self.isr: tuple[str, ...] = ()
         self.voters: tuple[str, ...] = ()
+        self.gone: set[str] = set()
         self.recommitted: list[tuple[int, int]] = []
         self.reassigned: list[tuple[Record, int]] = []
         self.altered: list[Record] = []
@@ -182,8 +184,14 @@ class Book:
         self.outside: str | None = None
 
     def forget(self, replica: str) -> None:
-        """A replica is gone for good, and its disk counts no more."""
+        """A replica is gone for good: its disk counts no more, nor does it in any set."""
         del self.disks[replica]
+        self.gone.add(replica)
+        self.isr, self.voters = self.present(self.isr), self.present(self.voters)
+
+    def present(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of the replicas that have not left for good."""
+        return tuple(name for name in names if name not in self.gone) if self.gone else names
 
     def describe(self, uid: int) -> str:
         """A record in words: label or key=value, with its offset."""

@@ -14,6 +14,7 @@ from sim.trace import (
     LogStartedAfresh,
     Pushed,
     ReplicaCrashed,
+    ReplicaRemoved,
     ReplicaWiped,
     SnapshotInstalled,
     Truncated,
@@ -113,6 +114,10 @@ class EpochCacheConsistency(Invariant):
     def on_replica_wiped(self, event: ReplicaWiped) -> None:
         """A new disk knows nothing."""
         self._shadows[event.replica] = _Shadow()
+
+    def on_replica_removed(self, event: ReplicaRemoved) -> None:
+        """Nobody asks who has left for good."""
+        self._shadows.pop(event.replica, None)
 
     def on_log_started_afresh(self, event: LogStartedAfresh) -> None:
         """Nor does a log that starts anew."""

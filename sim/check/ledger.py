@@ -86,6 +86,7 @@ class Ledger(Book):
 
     def _added(self, event: ReplicaAdded) -> None:
         self.disks[event.replica] = Disk(event.replica)
+        self.gone.discard(event.replica)
 
     def _crashed(self, event: ReplicaCrashed) -> None:
         disk = self.disks[event.replica]
@@ -109,11 +110,12 @@ class Ledger(Book):
         self._forget_disagreement()
 
     def _elected(self, event: LeaderElected) -> None:
-        self.leader, self.isr, self.voters = event.replica, event.isr, event.voters
+        self.leader = event.replica
+        self.isr, self.voters = self.present(event.isr), self.present(event.voters)
         self.newest_epoch = max(self.newest_epoch, event.epoch)
 
     def _isr_changed(self, event: IsrChanged) -> None:
-        self.isr = event.isr
+        self.isr = self.present(event.isr)
 
     def _appended(self, event: Appended) -> None:
         disk, batch = self.disks[event.replica], event.batch

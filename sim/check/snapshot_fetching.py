@@ -13,6 +13,7 @@ from sim.trace import (
     LogEmptied,
     Quiesced,
     ReplicaCrashed,
+    ReplicaRemoved,
     ReplicaWiped,
     SnapshotChunkFetched,
     SnapshotFetchDropped,
@@ -129,6 +130,11 @@ class SnapshotFetchProgress(Invariant):
 
     def on_replica_crashed(self, event: ReplicaCrashed) -> None:
         """It was not left in peace; a part does not survive that."""
+        self._lost.pop(event.replica, None)
+        self._fetching.pop(event.replica, None)
+
+    def on_replica_removed(self, event: ReplicaRemoved) -> None:
+        """It need not finish any more."""
         self._lost.pop(event.replica, None)
         self._fetching.pop(event.replica, None)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sim.check.ledger import Disk, Ledger
 from sim.log import Control
-from sim.trace import Cleaned
+from sim.trace import Cleaned, ReplicaRemoved
 
 
 class _Due(NamedTuple):
@@ -41,7 +41,10 @@ class Waiting:
         self._longest_ms = {False: 0, True: 0}
         self._left: dict[str, tuple[int, int]] = {}
         self.now_ms = 0
-        self.handlers: dict[type, Callable[..., None]] = {Cleaned: self._cleaned}
+        self.handlers: dict[type, Callable[..., None]] = {
+            Cleaned: self._cleaned,
+            ReplicaRemoved: self._removed,
+        }
 
     def counters(self) -> dict[str, int]:
         """The longest wait of a tombstone and a marker, in ms, and how many waited at the end."""
@@ -52,6 +55,10 @@ class Waiting:
             "tombstones_waiting": sum(tombstones for tombstones, _ in left),
             "markers_waiting": sum(markers for _, markers in left),
         }
+
+    def _removed(self, event: ReplicaRemoved) -> None:
+        """What it had left is gone with it."""
+        self._left.pop(event.replica, None)
 
     def _cleaned(self, event: Cleaned) -> None:
         if self.now_ms >= self._until_ms:

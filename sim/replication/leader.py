@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sim.compaction import FIXES
 from sim.log import Batch
 from sim.replication.flushing import flush_after_append
@@ -67,18 +69,35 @@ def _isr_candidate(leader: Replica, leadership: Leadership, min_isr: int) -> int
 
 def _majority_candidate(leader: Replica, leadership: Leadership, rule: str) -> int:
     """Position that a majority of voters has reached (LeaderState.maybeUpdateHighWatermark)."""
-    ends = [
-        leader.log.log_end_offset if name == leader.name else leadership.positions.get(name, 0)
-        for name in leadership.voters
-    ]
-    ends.sort(reverse=True)
-    candidate = ends[len(ends) // 2]
+    candidate = _majority_end(leader, leadership, leadership.voters)
     start = leadership.epoch_start_offset
     if rule == "strict" and candidate <= start:
         return -1
     if rule == "off_by_one" and candidate < start:
         return -1
     return candidate
+
+
+def _majority_end(leader: Replica, leadership: Leadership, voters: Collection[str]) -> int:
+    ends = [
+        leader.log.log_end_offset if name == leader.name else leadership.positions.get(name, 0)
+        for name in voters
+    ]
+    ends.sort(reverse=True)
+    return ends[len(ends) // 2]
+
+
+def can_do_without(leader: Replica, voter: str, committed: int) -> bool:
+    """Whether a majority of the other voters has everything below `committed`.
+
+    So the smaller set loses nothing, as it does not once it is committed by a majority of its own
+    (KIP-853). A leader does not leave.
+    """
+    leadership = leader.leadership
+    if leadership is None or voter == leader.name:
+        return False
+    rest = [name for name in leadership.voters if name != voter]
+    return _majority_end(leader, leadership, rest) >= committed
 
 
 def answer_fetch(

@@ -20,7 +20,13 @@ from sim.scenario.topic import conflicts, nameless_header, settings_as_rules, to
 
 ROLES = ("leader", "follower")
 _MOMENTS = frozenset(
-    {FaultKind.MIGRATE, FaultKind.UNCLEAN_MIGRATE, FaultKind.ADD_REPLICA, FaultKind.ROLL}
+    {
+        FaultKind.MIGRATE,
+        FaultKind.UNCLEAN_MIGRATE,
+        FaultKind.ADD_REPLICA,
+        FaultKind.REMOVE_REPLICA,
+        FaultKind.ROLL,
+    }
 )
 
 
@@ -217,6 +223,8 @@ def _faults(file: ScenarioFile, names: list[str], report: Report) -> tuple[Fault
         if kind is FaultKind.ADD_REPLICA:
             if target in names or target in ROLES:
                 report((*place, kind.value), f"{target!r} is taken")
+        elif kind is FaultKind.REMOVE_REPLICA and target in ROLES:
+            report((*place, kind.value), f"name the replica that leaves, not its role {target!r}")
         elif target not in names and target not in ROLES:
             if target not in joined:
                 known = (*ROLES, *names, *joined)

@@ -10,7 +10,8 @@ from sim.scenario.mix import Mix
 from sim.scenario.model import Fault, FaultKind
 from sim.scenario.streams import between, log_between
 
-_KINDS = tuple(FaultKind)
+_KINDS = tuple(kind for kind in FaultKind if kind is not FaultKind.REMOVE_REPLICA)
+"""What is drawn: a random cluster loses no replica for good."""
 _MOMENTS = frozenset(
     {FaultKind.MIGRATE, FaultKind.UNCLEAN_MIGRATE, FaultKind.ADD_REPLICA, FaultKind.ROLL}
 )

@@ -206,6 +206,8 @@ class FaultLine(BaseModel):
     """Leadership goes there, in sync or not: committed records may be lost."""
     add_replica: Name | None = None
     """A new replica of that name joins with an empty log."""
+    remove_replica: Name | None = None
+    """Leaves for good, up or down, if it does not lead and the others can do without it."""
     roll: Name | None = None
     """Starts a new, empty active segment."""
     for_ms: Period | None = None

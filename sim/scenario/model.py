@@ -222,8 +222,9 @@ class FaultKind(StrEnum):
     or cleans far more slowly. `migrate`: leadership goes to the target if it may lead; with target
     `leader` to such a follower, with majorities as `successors` says (`named`: it names nobody and
     stays). `unclean_migrate`: the same, in sync or not.
-    `add_replica`: a replica of that name, with an empty log, joins. `roll`: the target starts an
-    empty active segment, as manual rolls and retention do.
+    `add_replica`: a replica of that name, with an empty log, joins. `remove_replica`: the target,
+    up or down, leaves for good, if the others can do without it and it does not lead. `roll`: the
+    target starts an empty active segment, as manual rolls and retention do.
     """
 
     CRASH = "crash"
@@ -236,6 +237,7 @@ class FaultKind(StrEnum):
     UNCLEAN_MIGRATE = "unclean_migrate"
     ADD_REPLICA = "add_replica"
     ROLL = "roll"
+    REMOVE_REPLICA = "remove_replica"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from sim.log import LogConfig
 from sim.replication.replica import log_config
 from sim.replication.retention import Retention
 from sim.scenario.model import ReplicaSpec, Scenario
-from sim.trace import Event, ReplicaAdded
+from sim.trace import Event, ReplicaAdded, ReplicaRemoved
 from sim.world.clock import Clock
 from sim.world.network import Network
 
@@ -90,6 +90,12 @@ class Elections(Protocol):
 
     def may_wipe(self, node: Node) -> bool:
         """Whether the disk of `node` may be lost without losing what is promised."""
+
+    def may_remove(self, node: Node) -> bool:
+        """Whether the others can do without `node` and its disk, for good."""
+
+    def removed(self, node: Node) -> None:
+        """A replica has left for good."""
 
     def fetched(self, leader: Node, follower: str) -> None:
         """A leader noted the position of a follower that is not in its in-sync set."""
@@ -181,6 +187,12 @@ class World:
         self.nodes[node.name] = node
         self.network.add(node.name)
         self.tell([ReplicaAdded(node.name)])
+
+    def remove(self, node: Node) -> None:
+        """Let a replica go for good; what is on its way to or from it does not arrive."""
+        del self.nodes[node.name]
+        self.network.remove(node.name)
+        self.tell([ReplicaRemoved(node.name)])
 
     def leading(self) -> Node | None:
         """The newest leader if it is up and still leads."""

@@ -203,6 +203,19 @@ class Controller:
         leaderships = [other.replica.leadership for other in self._world.nodes.values()]
         return not any(known is not None and node.name in known.isr for known in leaderships)
 
+    def may_remove(self, node: Node) -> bool:
+        """Not the leader, nor while there is none, nor if too few are left to commit anything."""
+        state, left = self.state, len(self._world.nodes) - 1
+        return state.leader not in (None, node.name) and left >= self._world.rules.min_isr
+
+    def removed(self, node: Node) -> None:
+        """A replica is unassigned: it is in no set any more, and nothing is told to it."""
+        for known in (self._incarnations, self._contacts, self._seen):
+            known.pop(node.name, None)
+        gone = (node.name,)
+        eligible = tuple(name for name in self.state.eligible if name not in gone)
+        self._change(self.state._replace(eligible=eligible), suspects=gone, unclean=gone)
+
     def heard_epoch(self, node: Node, epoch: int) -> None:
         """Brokers do not step down for a follower's sake; the controller tells them."""
 
@@ -218,8 +231,8 @@ class Controller:
 
     def _receive(self, name: str, incarnation: int, state: State) -> None:
         """At the replica: act on the controller's state."""
-        node = self._world.nodes[name]
-        if not node.replica.up or incarnation != node.incarnation:
+        node = self._world.nodes.get(name)
+        if node is None or not node.replica.up or incarnation != node.incarnation:
             return
         if state.version <= self._seen.get(name, 0):
             return
@@ -280,7 +293,7 @@ class Controller:
             for name in leadership.isr
             if name == node.name
             or leadership.positions.get(name) == end
-            or clock.now_ms - desk.progress[name].caught_up_ms <= limit_ms
+            or clock.now_ms - desk.caught_up_ms(name) <= limit_ms
         )
         if len(in_sync) < len(leadership.isr) or desk.asked_ms is not None:
             self._ask(node, desk, in_sync)

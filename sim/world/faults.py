@@ -6,8 +6,9 @@ ever takes the youngest batches of a leader, or what a follower has just receive
 that breaks the contract of the protocol, not the protocol. A loss of power takes what the rule
 `flush` leaves unflushed, be it committed or not; a run that leaves the contract by that is tagged
 (`sim.check.durability`). A disk is replaced only when nobody counts on what is on it, so after the
-replica left the in-sync set. A fault whose target does not exist, is down, or may not do it now, is
-left out.
+replica left the in-sync set. A replica is removed, up or down, when the others can do without it,
+and its name does not come back. A fault whose target does not exist, is down, or may not do it now,
+is left out.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class Faults:
         self._world = world
         self._add_replica = add_replica
         self._over = False
+        self._gone: set[str] = set()
         self._actions: dict[FaultKind, Callable[[Fault, Node], None]] = {
             FaultKind.CRASH: self._crash,
             FaultKind.WIPE: self._wipe,
@@ -50,6 +52,7 @@ class Faults:
             FaultKind.MIGRATE: self._migrate,
             FaultKind.UNCLEAN_MIGRATE: self._unclean_migrate,
             FaultKind.ROLL: self._roll,
+            FaultKind.REMOVE_REPLICA: self._remove_replica,
         }
 
     def start(self) -> None:
@@ -75,12 +78,12 @@ class Faults:
         if self._over:
             return
         if fault.kind is FaultKind.ADD_REPLICA:
-            if fault.target not in self._world.nodes:
+            if fault.target not in self._world.nodes and fault.target not in self._gone:
                 self._add_replica(fault.target)
                 self._tell(fault.target, fault, "joins with an empty log")
             return
         node = self._target(fault)
-        if node is None or not node.replica.up:
+        if node is None or not (node.replica.up or fault.kind is FaultKind.REMOVE_REPLICA):
             return
         self._actions[fault.kind](fault, node)
 
@@ -102,13 +105,18 @@ class Faults:
         self._world.counts.faults += 1
         self._world.tell([FaultInjected(replica, fault.kind.value, detail)])
 
-    def _after(self, fault: Fault, action: Callable[..., None], *arguments: object) -> None:
-        """Do something when the fault is over, unless the run has come to its end before."""
-        self._world.clock.after(max(1, fault.duration_ms), self._unless_over, action, arguments)
+    def _after(self, fault: Fault, action: Callable[..., None], node: Node, *more: object) -> None:
+        """Do something when the fault is over, unless the run has come to its end before.
 
-    def _unless_over(self, action: Callable[..., None], arguments: tuple[object, ...]) -> None:
-        if not self._over:
-            action(*arguments)
+        Nor if the replica has left for good.
+        """
+        self._world.clock.after(max(1, fault.duration_ms), self._unless_over, action, node, more)
+
+    def _unless_over(
+        self, action: Callable[..., None], node: Node, more: tuple[object, ...]
+    ) -> None:
+        if not self._over and node.name not in self._gone:
+            action(node, *more)
 
     def _crash(self, fault: Fault, node: Node) -> None:
         """Now, or at a moment of the next cleaning pass, or of the next snapshot."""
@@ -233,3 +241,15 @@ class Faults:
         if log.active.batches:
             self._tell(node.name, fault, f"a new segment starts at {log.log_end_offset}")
             log.roll(now_ms=node.now_ms)
+
+    def _remove_replica(self, fault: Fault, node: Node) -> None:
+        """It leaves for good, unless it led last, or the others need it."""
+        world = self._world
+        led_last = world.leader is None or world.leader[1] == node.name
+        if led_last or not world.elections.may_remove(node):
+            return
+        self._tell(node.name, fault, "leaves for good")
+        self._gone.add(node.name)
+        node.leave()
+        world.remove(node)
+        world.elections.removed(node)

@@ -101,7 +101,9 @@ class Fetcher:
         if not self._watching:
             self._watching = True
             world.clock.after(self._timeout_ms, self._watch)
-        target = world.nodes[leader]
+        target = world.nodes.get(leader)
+        if target is None:
+            return  # it has left, and somebody else leads; the watch goes on
         send = world.network.send
         if not self._greeted:
             send(node.name, leader, target.answer_greeting, node, number, self.epoch)

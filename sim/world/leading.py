@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from sim.log import Batch
-from sim.replication.leader import answer_fetch, append
+from sim.replication.leader import advance_high_watermark, answer_fetch, append
 from sim.replication.messages import Answer, FetchRequest, FetchResponse
 from sim.trace import AcknowledgedEarly, AppendRefused, Event, HighWatermarkMoved
 from sim.world.converting import follower_is_understood
@@ -153,6 +153,13 @@ class Desk:
         self.wake()
         return True
 
+    def count_over(self, voters: tuple[str, ...]) -> None:
+        """Count majorities over other voters from now on; perhaps something is committed by it."""
+        replica = self._node.replica
+        if replica.leadership is not None:
+            replica.leadership.voters = voters
+            self.react(advance_high_watermark(replica, rules=self._node.rules))
+
     def when_committed(self, last_offset: int, acknowledge: Callable[[], None]) -> None:
         """Call `acknowledge` when everything up to `last_offset` (inclusive) is committed."""
         if last_offset < self._node.replica.log.high_watermark:
@@ -192,6 +199,11 @@ class Desk:
         progress = self.progress.get(follower)
         if progress is not None:
             progress.contact_ms = self._node.world.clock.now_ms
+
+    def caught_up_ms(self, follower: str) -> int:
+        """When a follower last had everything; long ago, if nobody knows it."""
+        progress = self.progress.get(follower)
+        return progress.caught_up_ms if progress is not None else -(10**9)
 
     def _note_fetch(self, follower: str, offset: int) -> None:
         """Replica.updateFetchStateOrThrow: caught up now, or at the time of the last fetch."""

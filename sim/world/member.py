@@ -9,6 +9,9 @@ from sim.replication.elections import grants_vote
 if TYPE_CHECKING:
     from sim.world.node import Node
 
+Entry = tuple[int, int]
+"""(epoch, log end offset) of the last entry of a log."""
+
 
 class Member:
     """A voter's part in elections.
@@ -58,7 +61,11 @@ class Member:
         """When it stands for election, if it hears of no leader before."""
         return max(self.node.heard_ms, self.canvassed_ms) + self.timeout_ms
 
-    def may_grant(self, epoch: int, entry: tuple[int, int]) -> bool:
+    def has_won(self, voters: tuple[str, ...]) -> bool:
+        """Whether a majority of `voters` votes for it, or would."""
+        return sum(name in voters for name in self.granted) > len(voters) // 2
+
+    def may_grant(self, epoch: int, entry: Entry) -> bool:
         """Whether a candidate of `epoch` with that last (epoch, log end) may lead, for all it is.
 
         Not for one that lacks something, nor by a leader, nor while it may not vote at all.

@@ -124,6 +124,15 @@ class Network:
         self.links[source][target] = link
         self.graph.add_edge(source, target)
 
+    def remove(self, name: str) -> None:
+        """Disconnect a node for good."""
+        self.cut(self.outgoing(name))
+        self.cut(self.incoming(name))
+        self.graph.remove_node(name)
+        del self.links[name]
+        for targets in self.links.values():
+            targets.pop(name, None)
+
     def client(self, name: str) -> Link:
         """A link between a client and whichever replica it talks to."""
         settings = self._settings

@@ -154,18 +154,28 @@ class Node:
         lost_from = durable_end(log, rules=self.rules) if power_loss else None
         if self.world.rules.commit == "majority" and self.rules.leader_restart == "resumes":
             self.desk = None
-        self.resign()
-        self.loader.stop()
+        self._hang_up()
         self.fetcher.interrupt()
-        self.incarnation += 1
-        for node in self.world.nodes.values():
-            if node.desk is not None:
-                node.desk.parked.pop(self.name, None)
         self.world.tell(
             crash_with_files(
                 self.replica, rules=self.rules, lost_batches=lost_batches, lost_from=lost_from
             )
         )
+
+    def _hang_up(self) -> None:
+        """Stop leading, and close connections: nobody waits here, or for this replica."""
+        self.resign()
+        self.loader.stop()
+        self.incarnation += 1
+        for node in self.world.nodes.values():
+            if node.desk is not None:
+                node.desk.parked.pop(self.name, None)
+
+    def leave(self) -> None:
+        """Go for good, up or down."""
+        self._hang_up()
+        self.fetcher.stop()
+        self.replica.up = False
 
     def restart(self) -> None:
         """Come back with what is on disk."""

@@ -165,8 +165,8 @@ class Producer:
         if not self._watching:
             self._watching = True
             clock.after(max(1, self._settings.retry_ms), self._watch)
-        if self._leader is not None and not self._link.loses():
-            node = world.nodes[self._leader]
+        node = world.nodes.get(self._leader or "")
+        if node is not None and not self._link.loses():
             clock.after(self._link.latency_ms(), self._arrive, node, flight, flight.tries)
 
     def _watch(self) -> None:

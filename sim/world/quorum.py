@@ -11,24 +11,19 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sim.replication.elections import is_free, last_entry, votes_for
+from sim.replication.leader import can_do_without
 from sim.replication.succession import successors, waits
-from sim.world.member import Member
+from sim.world.member import Entry, Member
+from sim.world.timeouts import timeouts_of
 
 if TYPE_CHECKING:
     from sim.world.context import World
     from sim.world.leading import Desk
     from sim.world.node import Node
 
-CHECK_QUORUM_FACTOR = 1.5
-"""A leader without fetches from a majority for so many fetch timeouts resigns (LeaderState)."""
-
 
 class Quorum:
-    """Elections by majority. Followers wait `fetch_wait_ms` longer than the election timeout.
-
-    No word from the leader is due before a waiting fetch ends, so the fetch timeout is the sum of
-    both.
-    """
+    """Elections by majority."""
 
     def __init__(self, world: World) -> None:
         """No voters yet."""
@@ -36,24 +31,18 @@ class Quorum:
         self._random = world.random("elections")
         self._members: dict[str, Member] = {}
         self._voters: tuple[str, ...] = ()
-        timers = world.scenario.timers
-        self._range_ms = timers.election_timeout_ms
-        self._wait_ms = timers.fetch_wait_ms
-        fetch_timeout_ms = self._wait_ms + self._range_ms[1]
-        self._loyal_ms = self._wait_ms + self._range_ms[0]
-        self._check_quorum_ms = int(CHECK_QUORUM_FACTOR * fetch_timeout_ms)
-        self._half_timeout_ms = max(1, fetch_timeout_ms // 2)
+        self._times = timeouts_of(world.scenario.timers)
 
     def start(self) -> None:
         """Every replica votes; the first one campaigns at once."""
         self._voters = tuple(self._world.nodes)
         for node in self._world.nodes.values():
-            member = self._members[node.name] = Member(node, self._draw() + self._wait_ms)
+            member = self._members[node.name] = Member(node, self._draw() + self._times.wait_ms)
             self._tick_again(member)
         self._campaign(self._members[self._voters[0]])
 
     def _draw(self) -> int:
-        return max(1, self._random.randint(*self._range_ms))
+        return max(1, self._random.randint(*self._times.election_ms))
 
     def _tick_again(self, member: Member) -> None:
         if not member.ticking:
@@ -89,7 +78,7 @@ class Quorum:
         member.timeout_ms = self._draw()
         member.prospect = epoch
         member.granted = [node.name]
-        if self._has_won(member):
+        if member.has_won(self._voters):
             self._campaign(member)
             return
         self._ask_for_votes(member, self._pre_vote, epoch)
@@ -102,9 +91,7 @@ class Quorum:
                     name, voter, ballot, self._members[voter], member, epoch, entry
                 )
 
-    def _pre_vote(
-        self, member: Member, candidate: Member, epoch: int, entry: tuple[int, int]
-    ) -> None:
+    def _pre_vote(self, member: Member, candidate: Member, epoch: int, entry: Entry) -> None:
         """At a voter: refuse while a leader was heard lately. Nothing is promised."""
         node = member.node
         replica = node.replica
@@ -112,7 +99,7 @@ class Quorum:
             return
         if epoch > replica.epoch:
             self._learn(node, epoch)
-        loyal_until_ms = node.heard_ms + self._loyal_ms
+        loyal_until_ms = node.heard_ms + self._times.loyal_ms
         loyal = node.fetcher.leader is not None and self._world.clock.now_ms < loyal_until_ms
         granted = not loyal and member.may_grant(epoch, entry)
         answer = self._seconded if granted else self._refused
@@ -129,7 +116,7 @@ class Quorum:
             return
         if voter not in member.granted:
             member.granted.append(voter)
-        if self._has_won(member):
+        if member.has_won(self._voters):
             self._campaign(member)
 
     def _campaign(self, member: Member) -> None:
@@ -143,15 +130,12 @@ class Quorum:
         member.candidacy = epoch
         member.prospect = None
         member.granted = [node.name]
-        if self._has_won(member):
+        if member.has_won(self._voters):
             self._lead(member)
             return
         self._ask_for_votes(member, self._vote, epoch)
 
-    def _has_won(self, member: Member) -> bool:
-        return len(member.granted) > len(self._voters) // 2
-
-    def _vote(self, member: Member, candidate: Member, epoch: int, entry: tuple[int, int]) -> None:
+    def _vote(self, member: Member, candidate: Member, epoch: int, entry: Entry) -> None:
         """At a voter: grant or refuse, and remember it (KafkaRaftClient.handleVoteRequest)."""
         node = member.node
         replica = node.replica
@@ -178,7 +162,7 @@ class Quorum:
         if replica.up and member.candidacy == epoch == replica.epoch:
             if voter not in member.granted:
                 member.granted.append(voter)
-            if self._has_won(member):
+            if member.has_won(self._voters):
                 self._lead(member)
 
     def _refused(self, member: Member, voter: str, epoch: int) -> None:
@@ -206,7 +190,7 @@ class Quorum:
         """Announce a leader, and begin to check whether a majority follows it."""
         for name in self._world.nodes:
             self._announce(node, desk.epoch, name)
-        self._world.clock.after(self._half_timeout_ms, self._check, node, desk)
+        self._world.clock.after(self._times.half_ms, self._check, node, desk)
 
     def _announce(self, leader: Node, epoch: int, name: str) -> None:
         if name != leader.name:
@@ -223,7 +207,7 @@ class Quorum:
         member = self._members.get(node.name)
         if member is not None:
             member.candidacy = None
-            member.timeout_ms = self._draw() + self._wait_ms
+            member.timeout_ms = self._draw() + self._times.wait_ms
         if node.fetcher.leader != leader.name or node.fetcher.epoch != epoch:
             node.fetcher.follow(leader.name, epoch)
 
@@ -237,19 +221,23 @@ class Quorum:
         for name in list(world.nodes):
             progress = desk.progress.get(name)
             silent_ms = now_ms - progress.contact_ms if progress is not None else now_ms
-            if name in self._voters and name != node.name and silent_ms <= self._check_quorum_ms:
+            if (
+                name in self._voters
+                and name != node.name
+                and silent_ms <= self._times.check_quorum_ms
+            ):
                 heard += 1
-            if silent_ms > self._half_timeout_ms and name not in desk.parked:
+            if silent_ms > self._times.half_ms and name not in desk.parked:
                 self._announce(node, desk.epoch, name)
         if heard <= len(self._voters) // 2 and world.rules.check_quorum:
             self._resign(node)
         else:
-            world.clock.after(self._half_timeout_ms, self._check, node, desk)
+            world.clock.after(self._times.half_ms, self._check, node, desk)
 
     def _resign(self, node: Node) -> None:
         node.resign()
         node.heard_ms = self._world.clock.now_ms
-        self._members[node.name].timeout_ms = self._draw() + self._wait_ms
+        self._members[node.name].timeout_ms = self._draw() + self._times.wait_ms
 
     def added(self, node: Node) -> None:
         """An observer joined; the leader announces itself sooner or later."""
@@ -278,7 +266,7 @@ class Quorum:
             self._begin(node, node.sit_down(leadership.epoch))
         member = self._members.get(node.name)
         if member is not None:
-            member.timeout_ms = self._draw() + self._wait_ms
+            member.timeout_ms = self._draw() + self._times.wait_ms
             self._tick_again(member)
         node.fetcher.ask()
 
@@ -297,9 +285,9 @@ class Quorum:
         """
         del unclean
         leader = self._world.leading()
+        member = self._members.get(node.name)
         if self._world.rules.successors == "by_offset":
             return leader is not None and self._retire(leader, node.name)
-        member = self._members.get(node.name)
         if leader is None or leader is node or member is None or not node.replica.up:
             return False
         self._resign(leader)
@@ -310,9 +298,9 @@ class Quorum:
         leadership = leader.replica.leadership
         if leadership is None:
             return False
-        heirs = successors(leadership, leader.name, preferred)
+        heirs = [n for n in successors(leadership, leader.name, preferred) if n in self._members]
         self._resign(leader)
-        for name, wait_ms in waits(heirs, self._range_ms[1]):
+        for name, wait_ms in waits(heirs, self._times.election_ms[1]):
             self._world.network.send(
                 leader.name, name, self._succession, self._members[name], leadership.epoch, wait_ms
             )
@@ -339,6 +327,20 @@ class Quorum:
         """Not while another voter has yet to recover from the loss of its own disk."""
         others = [m for name, m in self._members.items() if name != node.name]
         return len(others) > 1 and not any(member.barred for member in others)
+
+    def may_remove(self, node: Node) -> bool:
+        """Once a majority of the other voters has all that is committed; observers always."""
+        leader, world = self._world.leading(), self._world
+        able = leader is not None and can_do_without(leader.replica, node.name, world.committed)
+        return able or node.name not in self._voters
+
+    def removed(self, node: Node) -> None:
+        """Majorities are counted over the other voters from now on (KIP-853, RemoveVoter)."""
+        self._voters = tuple(name for name in self._voters if name != node.name)
+        self._members.pop(node.name, None)
+        leader = self._world.leading()
+        if leader is not None and leader.desk is not None:
+            leader.desk.count_over(self._voters)
 
     def fetched(self, leader: Node, follower: str) -> None:
         """Positions are all that counts in this mode."""

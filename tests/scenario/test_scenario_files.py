@@ -314,6 +314,10 @@ def test_expectations_are_compared_with_what_is_known(load: Load) -> None:
         ("faults: [{at: 10000, roll: r1}]", "faults[0].at: 10000 is not before the end, 10000"),
         ("faults: [{at: 1, add_replica: r2}]", "faults[0].add_replica: 'r2' is taken"),
         (
+            "faults: [{at: 1, remove_replica: follower}]",
+            "faults[0].remove_replica: name the replica that leaves, not its role 'follower'",
+        ),
+        (
             "faults: [{at: 1, migrate: r4}, {at: 2, add_replica: r4}]",
             "faults[0].at: r4 joins later, at 2",
         ),
