@@ -118,7 +118,8 @@ class Mix(BaseModel):
     """Chance that brokers, producers and the topic are upgraded to the strategy during the run."""
     flag_upgrade: Share = 0.0
     """Chance that brokers, producers and consumers are upgraded to KIP-87 during the run, and that
-    deletes of new producers say something; the rules need `tombstone_mark: magic` for it."""
+    deletes of new producers say something; the rules need `tombstone_mark: magic` for it, or `flag`
+    for cleaners that know nothing else."""
 
     @model_validator(mode="before")
     @classmethod

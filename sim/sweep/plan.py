@@ -28,6 +28,9 @@ SEED_LIMIT = 2**63
 """Exclusive: every seed fits a signed 64-bit column."""
 COUNT_LIMIT = 10**12
 """Exclusive: `run_id` stays far inside a signed 64-bit column whatever the number of rule sets."""
+FLAG_MARKS = ("magic", "flag")
+"""Values of `tombstone_mark` with which a plan may have `flag_upgrade`: during the upgrade, and
+with cleaners that know the flag alone."""
 
 Count = Annotated[int, Field(ge=1, lt=COUNT_LIMIT)]
 Seed = Annotated[int, Field(ge=0, lt=SEED_LIMIT)]
@@ -88,6 +91,20 @@ class Plan(BaseModel):
             same = seen.setdefault(rules_from(values, base=base), index)
             if same != index:
                 raise ValueError(f"entries {same} and {index} (from 0) are the same rules")
+        return rule_sets
+
+    @field_validator("rule_sets")
+    @classmethod
+    def _know_the_flag(cls, rule_sets: list[RuleMap], info: ValidationInfo) -> list[RuleMap]:
+        """An upgrade to KIP-87 leads to the flag: by null values alone its deletes are values."""
+        mix, base = info.data.get("generate"), rules_from(info.data.get("rules", {}))
+        for index, values in enumerate(rule_sets if mix and mix.flag_upgrade else ()):
+            mark = rules_from(values, base=base).tombstone_mark
+            if mark not in FLAG_MARKS:
+                raise ValueError(
+                    f"entry {index} (from 0): generate.flag_upgrade, but tombstone_mark is {mark};"
+                    f" allowed: {', '.join(FLAG_MARKS)}"
+                )
         return rule_sets
 
     @field_validator("labels", "notes")

@@ -118,6 +118,18 @@ def test_each_rule_set_has_a_label_and_a_note_or_none_has(
         plan(**wrong)
 
 
+def test_an_upgrade_to_the_flag_needs_rules_that_know_it() -> None:
+    upgrade = {"mix": "reference", "flag_upgrade": 0.5}
+    known = [{"tombstone_mark": "magic"}, {"tombstone_mark": "flag"}]
+
+    assert plan(generate=upgrade, rules={}, rule_sets=known).rule_sets == known
+    assert plan(rule_sets=[{"tombstone_mark": "null_value"}])
+    with pytest.raises(ValidationError, match=r"entry 1 .* tombstone_mark is null_value; allowed"):
+        plan(generate=upgrade, rules={}, rule_sets=[known[0], {"tombstone_mark": "null_value"}])
+    with pytest.raises(ValidationError, match=r"entry 0 .* allowed: magic, flag"):
+        plan(generate=upgrade)
+
+
 @pytest.mark.parametrize(("name", "value"), [("count", 0), ("seed", -1), ("seed", 2**63)])
 def test_a_count_or_seed_out_of_range_is_bad_input(name: str, value: int) -> None:
     with pytest.raises(BadInput, match=str(value)):
