@@ -139,6 +139,16 @@ TWINS = (
     ("isr/timed_acknowledged_by_the_leader", "isr/timed_acknowledged_by_all", {"workload.acks"}),
     ("raft/timed_votes_that_do_not_bind", "raft/timed_votes_on_disk", {"rules.vote_storage"}),
     (
+        "durability/timed_old_file_of_epochs",
+        "durability/timed_epochs_from_the_batches",
+        {"rules.epoch_recovery"},
+    ),
+    (
+        "durability/timed_old_high_watermark",
+        "durability/timed_high_watermark_of_the_crash",
+        {"faults.0"},
+    ),
+    (
         "durability/timed_power_failure",
         "durability/timed_power_failure_every_append_flushed",
         {"rules.flush"},

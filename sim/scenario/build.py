@@ -7,13 +7,22 @@ from pathlib import Path
 
 from sim.errors import BadInput
 from sim.replication import PRESETS, Rules
+from sim.replication.recovering import NONE_OLD, OldFiles
 from sim.replication.rules import check_value
 from sim.scenario.build_changes import build_changes
 from sim.scenario.build_versions import check_versions, versions_of
 from sim.scenario.build_workload import build_workload
 from sim.scenario.document import Location, Report, did_you_mean
 from sim.scenario.file import FaultLine, ReplicaSettings, ScenarioFile
-from sim.scenario.model import Consumer, Fault, FaultKind, Network, ReplicaSpec, Scenario
+from sim.scenario.model import (
+    Consumer,
+    CrashWithOldFiles,
+    Fault,
+    FaultKind,
+    Network,
+    ReplicaSpec,
+    Scenario,
+)
 from sim.scenario.snapshot_fields import snapshots_of
 from sim.scenario.snapshots import SnapshotSettings
 from sim.scenario.topic import conflicts, nameless_header, settings_as_rules, topic_of
@@ -236,19 +245,19 @@ def _faults(file: ScenarioFile, names: list[str], report: Report) -> tuple[Fault
         for peer in line.peers:
             if peer not in known or peer == target:
                 report((*place, "peers"), no_such_replica(peer, [n for n in known if n != target]))
-        found.append(
-            Fault(
-                line.at,
-                kind,
-                target,
-                duration_ms,
-                line.pick,
-                line.lose_batches,
-                line.peers,
-                line.power_loss,
-                line.during,
-            )
+        fault = (
+            line.at,
+            kind,
+            target,
+            duration_ms,
+            line.pick,
+            line.lose_batches,
+            line.peers,
+            line.power_loss,
+            line.during,
         )
+        old = OldFiles(line.high_watermark, line.cleaned, line.epochs)
+        found.append(Fault(*fault) if old == NONE_OLD else CrashWithOldFiles(*fault, old))
     return tuple(sorted(found, key=lambda fault: fault.at_ms))
 
 
@@ -263,6 +272,9 @@ def _check_fault(line: FaultLine, kind: FaultKind, place: Location, report: Repo
         report((*place, "peers"), "only a partition has peers")
     if line.power_loss and kind is not FaultKind.CRASH:
         report((*place, "power_loss"), "only a crash is a loss of power")
+    for file in OldFiles._fields:
+        if getattr(line, file) is not None and kind is not FaultKind.CRASH:
+            report((*place, file), "only a crash leaves files that are older than the log")
     if line.during is not None and kind is not FaultKind.CRASH:
         report((*place, "during"), "only a crash comes during a pass or an install")
     if line.power_loss and line.lose_batches:

@@ -220,6 +220,12 @@ class FaultLine(BaseModel):
     """A partition is between the target and these replicas only; default: all others."""
     power_loss: bool = False
     """A crash of the machine: what was not flushed is lost, as the rule `flush` says."""
+    high_watermark: Count | None = None
+    """After a crash the checkpoint of the high watermark says this, if it said more."""
+    cleaned: Count | None = None
+    """After a crash the cleaner's checkpoint says this, if it said more."""
+    epochs: Count | None = None
+    """After a crash the file of leader epochs knows none above this one."""
     during: Literal["cleaning", "swap", "checkpoint", "install"] | None = None
     """A crash in the target's next cleaning pass: while a file is written, while the first ones
     take the place of the old, or before the checkpoint is saved."""

@@ -16,6 +16,7 @@ from annotated_types import Ge, Gt, Le, Lt, MinLen
 
 from sim.log.versions import Versions
 from sim.replication import Rules
+from sim.replication.recovering import NONE_OLD, OldFiles
 from sim.replication.rules import RuleValue
 from sim.scenario.rollouts import FlagRollout, Rollout
 from sim.scenario.snapshots import SnapshotSettings
@@ -261,6 +262,13 @@ class Fault:
     peers: tuple[Name, ...] = ()
     power_loss: bool = False
     during: Literal["cleaning", "swap", "checkpoint", "install"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CrashWithOldFiles(Fault):
+    """A crash after which `files` beside the log are older than it, as their writes were lost."""
+
+    files: OldFiles = NONE_OLD
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sim.replication.interrupting import MOMENTS
-from sim.scenario.model import Fault, FaultKind
+from sim.replication.recovering import NONE_OLD
+from sim.scenario.model import CrashWithOldFiles, Fault, FaultKind
 from sim.trace import FaultInjected
 from sim.world.housekeeping import Interruption
 from sim.world.network import Link, Network
@@ -31,6 +32,13 @@ _WHEN = {
     "install": " before a snapshot is installed",
 }
 """What is told of a crash that waited, by its `during`."""
+
+_FILES = {
+    "high_watermark": "high watermark checkpoint at",
+    "cleaned": "cleaner checkpoint at",
+    "epochs": "file of epochs up to",
+}
+"""What is told of files that a crash left older than the log."""
 
 
 class Faults:
@@ -133,8 +141,14 @@ class Faults:
         lost = self._unflushed(node, fault.lose_batches)
         what = "what was not flushed is lost" if fault.power_loss else f"{lost} batches lost"
         when = _WHEN.get(fault.during or "", "")
-        self._tell(node.name, fault, f"down for {fault.duration_ms} ms{when}, {what}")
-        node.crash(lost_batches=lost, power_loss=fault.power_loss)
+        old = fault.files if isinstance(fault, CrashWithOldFiles) else NONE_OLD
+        says = "".join(
+            f", {_FILES[name]} {value}"
+            for name, value in old._asdict().items()
+            if value is not None
+        )
+        self._tell(node.name, fault, f"down for {fault.duration_ms} ms{when}, {what}{says}")
+        node.crash(lost_batches=lost, power_loss=fault.power_loss, old=old)
         self._world.elections.crashed(node)
         self._after(fault, self._bring_back, node)
 

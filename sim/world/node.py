@@ -10,7 +10,7 @@ from sim.replication.elections import become_leader
 from sim.replication.flushing import durable_end
 from sim.replication.leader import answer_fetch
 from sim.replication.messages import FetchRequest, FetchSnapshotRequest
-from sim.replication.recovering import crash_with_files, recover
+from sim.replication.recovering import NONE_OLD, OldFiles, crash_with_files, recover
 from sim.replication.replica import Replica, wipe
 from sim.replication.snapshot_fetch import answer_fetch_snapshot
 from sim.scenario.model import ReplicaSpec
@@ -145,10 +145,12 @@ class Node:
             self.resign()
         self.replica.sees(epoch)
 
-    def crash(self, *, lost_batches: int = 0, power_loss: bool = False) -> None:
+    def crash(
+        self, *, lost_batches: int = 0, power_loss: bool = False, old: OldFiles = NONE_OLD
+    ) -> None:
         """Go down; the last batches are lost, and connections to others are closed.
 
-        With a `power_loss` those are all that were not flushed.
+        With a `power_loss` those are all that were not flushed. `old` files are found later.
         """
         log = self.replica.log
         lost_from = durable_end(log, rules=self.rules) if power_loss else None
@@ -158,7 +160,11 @@ class Node:
         self.fetcher.interrupt()
         self.world.tell(
             crash_with_files(
-                self.replica, rules=self.rules, lost_batches=lost_batches, lost_from=lost_from
+                self.replica,
+                rules=self.rules,
+                lost_batches=lost_batches,
+                lost_from=lost_from,
+                old=old,
             )
         )
 

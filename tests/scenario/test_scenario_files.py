@@ -311,6 +311,10 @@ def test_expectations_are_compared_with_what_is_known(load: Load) -> None:
             "faults: [{at: 1, crash: r1, for_ms: 3, power_loss: true, lose_batches: 1}]",
             "faults[0].lose_batches: with power_loss the rule",
         ),
+        (
+            "faults: [{at: 1, wipe: r1, for_ms: 3, epochs: 1}]",
+            "faults[0].epochs: only a crash leaves files that are older than the log",
+        ),
         ("faults: [{at: 10000, roll: r1}]", "faults[0].at: 10000 is not before the end, 10000"),
         ("faults: [{at: 1, add_replica: r2}]", "faults[0].add_replica: 'r2' is taken"),
         (

@@ -1,7 +1,8 @@
 """Each kind of fault does what it says."""
 
 from sim.replication import Rules
-from sim.scenario.model import FaultKind, Workload
+from sim.replication.recovering import OldFiles
+from sim.scenario.model import CrashWithOldFiles, FaultKind, Workload
 from sim.trace import (
     Appended,
     Cleaned,
@@ -149,3 +150,14 @@ def test_a_conflicting_tail_of_a_zombie_is_cut() -> None:
     story = tell(scenario(cut))
 
     assert [e.replica for _, e in story.of(Truncated)] == ["r1"]
+
+
+def test_a_replica_with_an_old_cleaner_checkpoint_cleans_from_there_again() -> None:
+    def first_dirty(old: OldFiles) -> list[int]:
+        crash = CrashWithOldFiles(1_500, FaultKind.CRASH, "r3", 200, files=old)
+        cleaned = tell(scenario(crash)).of(Cleaned, lambda event: event.replica == "r3")
+        return [event.first_dirty_offset for at, event in cleaned if at > 1_700]
+
+    assert first_dirty(OldFiles()) == [16, 34]
+    assert first_dirty(OldFiles(cleaned=0)) == [0, 34]
+    assert first_dirty(OldFiles(cleaned=99)) == [16, 34]
