@@ -20,6 +20,7 @@ from sim.trace import (
     GapLearned,
     IsrChanged,
     LeaderElected,
+    ReplicaRemoved,
     ReplicaWiped,
     SnapshotChunkFetched,
     SnapshotInstalled,
@@ -115,6 +116,7 @@ _LOOKED_INTO = frozenset(
         Consumed,
         Converted,
         Cleaned,
+        ReplicaRemoved,
         ReplicaWiped,
         SnapshotChunkFetched,
     )
@@ -168,6 +170,8 @@ class Tally:
             self._stubs[event.replica] = event.stubs
         elif isinstance(event, AppendRefused):
             self._refused += event.reason != "not_enough_replicas"
+        elif isinstance(event, ReplicaRemoved):
+            self._stubs.pop(event.replica, None)
         elif isinstance(event, ReplicaWiped):
             self._stubs.pop(event.replica, None)
             if event.reason == REBUILT:

@@ -217,6 +217,7 @@ def _consumers(file: ScenarioFile, names: list[str], report: Report) -> tuple[Co
 
 def _faults(file: ScenarioFile, names: list[str], report: Report) -> tuple[Fault, ...]:
     joined = {target: line.at for line in file.faults for target in (line.add_replica,) if target}
+    taken = {*names, *ROLES}
     found: list[Fault] = []
     for index, line in enumerate(file.faults):
         kinds = line.named()
@@ -230,8 +231,9 @@ def _faults(file: ScenarioFile, names: list[str], report: Report) -> tuple[Fault
             report((*place, "at"), f"{line.at} is not before the end, {file.duration_ms}")
         _check_fault(line, kind, place, report)
         if kind is FaultKind.ADD_REPLICA:
-            if target in names or target in ROLES:
+            if target in taken:
                 report((*place, kind.value), f"{target!r} is taken")
+            taken.add(target)
         elif kind is FaultKind.REMOVE_REPLICA and target in ROLES:
             report((*place, kind.value), f"name the replica that leaves, not its role {target!r}")
         elif target not in names and target not in ROLES:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sim.check.counters import COUNTERS
+from sim.check.counters import COUNTERS, Tally
+from sim.check.ledger import Ledger
 from sim.compaction import TOMBSTONE_MARKS
 from sim.log import Record
 from sim.replication import Rules, rules_from
@@ -27,6 +28,7 @@ from sim.trace import (
     PrefixDeleted,
     ReplicaAdded,
     ReplicaCrashed,
+    ReplicaRemoved,
     ReplicaWiped,
     SnapshotChunkFetched,
     SnapshotInstalled,
@@ -191,3 +193,16 @@ def test_messages_that_a_partition_swallows_are_counted() -> None:
     assert whole.counters["messages_lost"] == 0
     assert 0 < cut.counters["messages_lost"] < cut.counters["messages"]
     assert cut.counters["simulator_events"] > cut.counters["messages"]
+
+
+@pytest.mark.parametrize("gone", [ReplicaWiped("r1", "disk"), ReplicaRemoved("r1")])
+def test_stubs_go_with_the_disk_of_who_leaves(gone: Event) -> None:
+    def kept(*events: Event) -> int:
+        tally = Tally()
+        tally.count(events)
+        return tally.counters(Ledger(KAFKA), {})["stubs_kept"]
+
+    cleaned = Cleaned("r1", 0, 9, (), (), (), (), None, 9, 9, (90, 90), stubs=2)
+    other = cleaned._replace(replica="r2", stubs=3)
+
+    assert (kept(cleaned, other), kept(cleaned, other, gone)) == (5, 3)

@@ -318,6 +318,10 @@ def test_expectations_are_compared_with_what_is_known(load: Load) -> None:
         ("faults: [{at: 10000, roll: r1}]", "faults[0].at: 10000 is not before the end, 10000"),
         ("faults: [{at: 1, add_replica: r2}]", "faults[0].add_replica: 'r2' is taken"),
         (
+            "faults: [{at: 1, add_replica: r9}, {at: 5, add_replica: r9}]",
+            "faults[1].add_replica: 'r9' is taken",
+        ),
+        (
             "faults: [{at: 1, remove_replica: follower}]",
             "faults[0].remove_replica: name the replica that leaves, not its role 'follower'",
         ),
