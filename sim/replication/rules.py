@@ -75,6 +75,7 @@ class Rules:
     flag_rollout: str = "clients_before_format"
     snapshot_install: str = "atomic"
     install_recovery: str = "log_kept"
+    download_when_elected: str = "dropped"
     snapshot_offer: str = "below_start"
     snapshot_placement: str = "beside"
     prefix_gate: str = "local"

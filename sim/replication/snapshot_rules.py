@@ -48,6 +48,24 @@ SNAPSHOT_RULES: tuple[RuleSpec, ...] = (
         ),
     ),
     RuleSpec(
+        "download_when_elected",
+        "what becomes of a partly fetched snapshot when the follower is elected",
+        (
+            Value(
+                "dropped",
+                "it is forgotten, and a chunk that comes later is nobody's",
+                "FollowerState.close, EpochElection; KIP-630, Fetching Snapshots",
+                "snapshots/snap_35_elected_without_its_download.yaml",
+            ),
+            Value(
+                "kept",
+                "it stays: the last chunk replaces the log of a leader",
+                "this project: what FollowerState.close protects from",
+                "snapshots/snap_34_elected_with_its_download.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
         "snapshot_offer",
         "which fetches are sent to a snapshot",
         (

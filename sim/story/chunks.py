@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sim.replication import Replica
+from sim.replication.messages import FetchSnapshotResponse
 from sim.replication.replica import crash
 from sim.replication.rules import Rules
 from sim.replication.snapshot_fetch import (
@@ -13,23 +14,31 @@ from sim.replication.snapshot_fetch import (
 from sim.trace import Event
 
 
-def fetch_chunk(
+def ask_chunk(
+    fetcher: Replica, source: Replica, *, rules: Rules, limit: int | None = None
+) -> FetchSnapshotResponse | None:
+    """The answer to a request for the next `limit` entries (None = all).
+
+    None where no snapshot is being fetched.
+    """
+    request = snapshot_request(fetcher, max_entries=limit)
+    return None if request is None else answer_fetch_snapshot(source, request, rules=rules)
+
+
+def take_chunk(
     fetcher: Replica,
-    source: Replica,
+    response: FetchSnapshotResponse | None,
     *,
     rules: Rules,
-    limit: int | None = None,
     crashes: bool = False,
 ) -> list[Event]:
-    """Ask for the next `limit` entries (None = all) and take them, if a snapshot is being fetched.
+    """Take an answer, if there is one.
 
     With `crashes` the follower goes down after that: before the install, if this chunk was the
     last one.
     """
     events: list[Event] = []
-    request = snapshot_request(fetcher, max_entries=limit)
-    if request is not None:
-        response = answer_fetch_snapshot(source, request, rules=rules)
+    if response is not None:
         events += receive_snapshot_chunk(
             fetcher, response, rules=rules, crash_before_install=crashes
         )

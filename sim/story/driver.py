@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 
 from sim.check import Checker
@@ -15,8 +14,9 @@ from sim.replication.flushing import durable_end
 from sim.replication.messages import FetchResponse
 from sim.replication.recovering import OldFiles, crash_with_files, recover
 from sim.replication.replica import crash, log_config, wipe
-from sim.story.chunks import fetch_chunk
+from sim.story.chunks import ask_chunk, take_chunk
 from sim.story.format import Step, Story
+from sim.story.late import Answer, LateAnswers
 from sim.story.outcome import StoryRun, view_of
 from sim.story.progress import progress
 from sim.story.readers import StoryReaders
@@ -44,7 +44,7 @@ class _Teller:
         self.isr = story.isr
         self.leader: str | None = None
         self.coordinator = RemovalCoordinator()
-        self.delayed: dict[tuple[str, str], deque[FetchResponse]] = {}
+        self.late = LateAnswers()
         self.readers = StoryReaders(story.rules)
         self.replicas: dict[str, Replica] = {}
         for name in story.replicas:
@@ -172,16 +172,14 @@ class _Teller:
             return
         response = self._asked(*pair, step.get("max"))
         if step.get("delay_response", False):
-            names = (step["follower"], step["leader"])
-            self.delayed.setdefault(names, deque()).append(response)
+            self.late.put(step["follower"], step["leader"], response)
         elif not step.get("drop_response", False):
             self._answered(pair[0], response)
 
     def _deliver(self, step: Step) -> None:
         """The oldest delayed answer of this leader arrives, whoever leads by now."""
-        waiting = self.delayed.get((step["follower"], step["leader"]))
-        if waiting:
-            self._answered(self.replicas[step["follower"]], waiting.popleft())
+        name = step["follower"]
+        self._answered(self.replicas[name], self.late.take(name, step["leader"]))
 
     def _asked(self, fetcher: Replica, source: Replica, limit: int | None = None) -> FetchResponse:
         request = follower.fetch_request(fetcher, max_batches=limit)
@@ -189,14 +187,23 @@ class _Teller:
         self._emit(events)
         return response
 
-    def _answered(self, fetcher: Replica, response: FetchResponse) -> None:
-        self._emit(follower.receive_fetch(fetcher, response, rules=self.rules, now_ms=self.now_ms))
+    def _answered(self, fetcher: Replica, response: Answer | None) -> None:
+        if isinstance(response, FetchResponse):
+            events = follower.receive_fetch(fetcher, response, rules=self.rules, now_ms=self.now_ms)
+        else:
+            events = take_chunk(fetcher, response, rules=self.rules)
+        self._emit(events)
 
     def _fetch_snapshot(self, step: Step) -> None:
         pair = self._pair(step)
-        if pair is not None:
-            limit, crashes = step.get("chunk"), step.get("crash", False)
-            self._emit(fetch_chunk(*pair, rules=self.rules, limit=limit, crashes=crashes))
+        if pair is None:
+            return
+        response = ask_chunk(*pair, rules=self.rules, limit=step.get("chunk"))
+        if response is not None and step.get("delay_response", False):
+            self.late.put(step["follower"], step["leader"], response)
+        else:
+            crashes = step.get("crash", False)
+            self._emit(take_chunk(pair[0], response, rules=self.rules, crashes=crashes))
 
     def _sync(self, step: Step) -> None:
         pair = self._pair(step)
@@ -208,10 +215,9 @@ class _Teller:
         seen = set()
         while (state := progress(fetcher, source)) not in seen:
             seen.add(state)
-            if fetcher.download is not None:
-                self._emit(fetch_chunk(fetcher, source, rules=self.rules))
-            else:
-                self._answered(fetcher, self._asked(fetcher, source))
+            fetching = fetcher.download is not None
+            ask = ask_chunk(fetcher, source, rules=self.rules) if fetching else None
+            self._answered(fetcher, ask or self._asked(fetcher, source))
 
     def _push(self, step: Step) -> None:
         target, source = self.replicas[step["follower"]], self.replicas[step["leader"]]
@@ -280,8 +286,7 @@ class _Teller:
 
     def _crash(self, step: Step) -> None:
         name = step["replica"]
-        for names in [names for names in self.delayed if names[0] == name]:
-            del self.delayed[names]
+        self.late.lose_those_to(name)
         replica = self.replicas[name]
         end = durable_end(replica.log, rules=self.rules) if step.get("power_loss") else None
         old = OldFiles(*(step.get(name) for name in OldFiles._fields))
@@ -309,8 +314,7 @@ class _Teller:
         name = step["replica"]
         if name == self.leader:
             return
-        for names in [names for names in self.delayed if name in names]:
-            del self.delayed[names]
+        self.late.lose_all_of(name)
         del self.replicas[name]
         self._emit([ReplicaRemoved(name)])
         if name in self.isr:

@@ -195,6 +195,8 @@ def _step(raw: object, number: int, known: list[str], where: str) -> Step:
         _check_append(fields, f"{where} (append)")
     if fields.get("drop_response") and fields.get("delay_response"):
         raise BadInput(f"{where} ({op}): delay_response: a dropped response cannot be late")
+    if fields.get("crash") and fields.get("delay_response"):
+        raise BadInput(f"{where} ({op}): delay_response: the replica is down when it comes")
     if op == "add_replica" and fields["replica"] in known:
         raise BadInput(f"{where} (add_replica): replica: {fields['replica']!r} exists already")
     return Step(number, op, fields)

@@ -181,7 +181,8 @@ OPS: dict[str, OpSpec] = {
     "snapshot": OpSpec({"replica": REPLICA, "end": NATURAL}),
     "delete_prefix": OpSpec({"replica": REPLICA, "to": NATURAL}),
     "fetch_snapshot": OpSpec(
-        {"follower": REPLICA, "leader": REPLICA}, {"chunk": NATURAL, "crash": BOOLEAN}
+        {"follower": REPLICA, "leader": REPLICA},
+        {"chunk": NATURAL, "crash": BOOLEAN, "delay_response": BOOLEAN},
     ),
     "consume": OpSpec(
         {"consumer": TEXT, "replica": REPLICA}, {"upto": NATURAL, "isolation": ISOLATION}

@@ -201,6 +201,27 @@ def test_a_dropped_answer_changes_nothing_at_the_follower(answered_with: str) ->
     assert one.replicas["2"] == other.replicas["2"]
 
 
+SENT_TO_A_SNAPSHOT = (
+    "elect 1 1\nappend 1 a A\nappend 1 b B\nsnapshot 1 2\ndelete_prefix 1 2\nfetch 2 1"
+)
+
+
+@pytest.mark.parametrize("between", ["", "crash 1\n", "elect 1 2\n"])
+def test_a_late_chunk_arrives_though_its_leader_is_down_or_leads_another_epoch(
+    between: str,
+) -> None:
+    steps = f"{SENT_TO_A_SNAPSHOT}\nfetch_snapshot 2 1 delay_response=true\n{between}"
+
+    assert told(steps, isr=("1",)).replicas["2"].leo == 0
+    assert told(steps + "deliver 2 1", isr=("1",)).replicas["2"].leo == 2
+
+
+def test_a_late_chunk_does_not_arrive_at_a_replica_that_was_down_meanwhile() -> None:
+    steps = f"{SENT_TO_A_SNAPSHOT}\nfetch_snapshot 2 1 delay_response=true\n"
+
+    assert told(steps + "crash 2\nrestart 2\ndeliver 2 1", isr=("1",)).replicas["2"].leo == 0
+
+
 def test_a_reset_by_the_lag_guard_ends_the_round() -> None:
     steps = DELETED + "fetch 2 1 max=1\ncompact 1\nadvance 100\ncompact 1\n"
     rules = {"lag_guard": "reset_local"}

@@ -99,6 +99,10 @@ def test_one_line_is_op_then_fields_in_order_then_names(
         ("fetch 2 1 max=1", {"follower": "2", "leader": "1", "max": 1}),
         ("fetch 2 1 drop_response=true", {"follower": "2", "leader": "1", "drop_response": True}),
         ("fetch 2 1 delay_response=true", {"follower": "2", "leader": "1", "delay_response": True}),
+        (
+            "fetch_snapshot 2 1 delay_response=true",
+            {"follower": "2", "leader": "1", "delay_response": True},
+        ),
         ("deliver 2 1", {"follower": "2", "leader": "1"}),
         ("compact 1 segments=[[0,2,5]]", {"replica": "1", "segments": ((0, 2, 5),)}),
         ("crash 1 lose=2", {"replica": "1", "lose": 2}),
@@ -237,6 +241,14 @@ def test_an_unknown_op_is_answered_with_all_ops(tmp_path: Path) -> None:
         ({"op": "compact", "replica": "1", "segments": [[0, 1]]}, "is not a list of [base, end,"),
         ({"op": "compact", "replica": "1", "segments": 5}, "is not a list of [base, end, last mod"),
         ({"op": "add_replica", "replica": "2"}, "(add_replica): replica: '2' exists already"),
+        (
+            "fetch 2 1 drop_response=true delay_response=true",
+            "delay_response: a dropped response cannot be late",
+        ),
+        (
+            "fetch_snapshot 2 1 crash=true delay_response=true",
+            "delay_response: the replica is down when it comes",
+        ),
         ({"leader": "1"}, "op: unknown op None"),
         (5, "step 2: expected a mapping"),
         (None, "step 2: expected a mapping"),
