@@ -117,7 +117,7 @@ def receive_snapshot_chunk(
     (KafkaRaftClient.handleFetchSnapshotResponse).
     """
     if rules.fencing:
-        if response.epoch < follower.epoch:
+        if rules.response_fencing and response.epoch < follower.epoch:
             return []
         follower.sees(response.epoch)
     download, error = follower.download, response.error
