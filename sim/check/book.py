@@ -124,7 +124,7 @@ class Book:
             epochs are there for: it is never committed, and truncated when the leader hears.
         newest_epoch: The highest epoch anybody was elected in.
         leader: Who was elected last.
-        isr: The in-sync set, as the leader that changed it last sees it.
+        isr: The in-sync set, as the leader that was elected last sees it.
         voters: Who counts for a majority.
         gone: Who has left for good.
         recommitted: By the latest high watermark: (offset, uid) that were committed as another.

@@ -51,8 +51,8 @@ class CommittedReplicated(Invariant):
             self._judge(event.replica, f"{event.replica} moved its high watermark to")
 
     def on_isr_changed(self, event: IsrChanged) -> None:
-        """Judge an expansion of the in-sync set."""
-        if event.joined is not None:
+        """Judge an expansion of the in-sync set, not that of a deposed leader."""
+        if event.joined is not None and event.replica == self.ledger.leader:
             self._judge(event.replica, f"{event.joined} joined the in-sync set at high watermark")
 
     def _judge(self, leader: str, what: str) -> None:

@@ -115,7 +115,9 @@ class Ledger(Book):
         self.newest_epoch = max(self.newest_epoch, event.epoch)
 
     def _isr_changed(self, event: IsrChanged) -> None:
-        self.isr = self.present(event.isr)
+        # A deposed leader may still be told of a set that the controller has changed since.
+        if event.replica == self.leader:
+            self.isr = self.present(event.isr)
 
     def _appended(self, event: Appended) -> None:
         disk, batch = self.disks[event.replica], event.batch

@@ -117,6 +117,25 @@ def test_a_member_that_joins_has_everything_that_was_ever_committed() -> None:
     assert violations_of("committed-replicated", by_decree) == []
 
 
+def test_the_set_of_a_deposed_leader_counts_no_more() -> None:
+    """The controller may have agreed to it before it chose another leader."""
+    base = [
+        *cluster("r1", "r2", "r3"),
+        *appended("r1", A),
+        copied("r2", "r1", 0, A),
+        LeaderElected("r2", 2, 1, ("r2",), ("r1", "r2", "r3")),
+    ]
+    late = IsrChanged("r1", ("r1", "r3"), None)
+    commits = [committed("r2", 1)]
+
+    assert violations_of("committed-replicated", [*base, late, *commits]) == []
+    assert (
+        violations_of("committed-replicated", [*base, *commits, late._replace(joined="r3")]) == []
+    )
+    now = IsrChanged("r2", ("r2", "r3"), None)
+    assert len(violations_of("committed-replicated", [*base, now, *commits])) == 1
+
+
 def test_two_records_of_one_offset_and_epoch_do_not_match() -> None:
     other = batch(0, "x", uid=7)
     base = [*cluster("r1", "r2"), *appended("r1", A)]
