@@ -16,6 +16,7 @@ from sim.trace import (
     Consumed,
     Converted,
     Copied,
+    EpochCacheChanged,
     Event,
     FaultInjected,
     GapLearned,
@@ -73,7 +74,7 @@ def describe(event: Event, *, about: About | None = None) -> str:
         about: Tells by offset and key which records to name; the others are counted.
     """
     sentence = _on_the_log(event, about)
-    parts = (_in_the_cluster, _of_a_reader, _of_a_replica, _of_a_snapshot, _of_a_log_start)
+    parts = (_in_the_cluster, _of_a_reader, _of_a_replica, _of_a_snapshot, _of_start_and_state)
     for part in parts:
         sentence = sentence or part(event)
     if sentence is not None:
@@ -199,12 +200,15 @@ def _of_a_snapshot(event: Event) -> str | None:
             return None
 
 
-def _of_a_log_start(event: Event) -> str | None:
+def _of_start_and_state(event: Event) -> str | None:
     name = event.replica
     match event:
         case StateLoaded(_, end, records, more, took_ms):
             source = f"{records} records of a snapshot and {more} of its log"
             return f"{name} has loaded its state below {end} in {took_ms} ms from {source}"
+        case EpochCacheChanged(_, epochs):
+            starts = ", ".join(f"{epoch} from {start}" for epoch, start in epochs)
+            return f"{name} now knows the epochs {starts}" if epochs else f"{name} knows no epoch"
         case PrefixDeleted(_, start, _):
             return f"{name} starts its log at {start}"
         case LogStartMoved(_, start, _, cause):

@@ -8,6 +8,7 @@ from sim import trace
 from sim.check import Violation
 from sim.explain import explain
 from sim.log import Control, Record, control_batch, data_batch
+from sim.log.epochs import EpochEntry
 from sim.run import run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.load import load_scenario
@@ -239,6 +240,11 @@ def test_of_a_long_story_the_beginning_is_left_out() -> None:
             trace.Understood("r1", "c1", (), (Record(3, "k", None),)),
             "c1 takes 0 records for values, 1 for deletes",
         ),
+        (
+            trace.EpochCacheChanged("r2", (EpochEntry(1, 0), EpochEntry(3, 2))),
+            "r2 now knows the epochs 1 from 0, 3 from 2",
+        ),
+        (trace.EpochCacheChanged("r2", ()), "r2 knows no epoch"),
         (trace.RemovalBoundMoved("r1", 7, 7), "r1 may remove tombstones and markers below 7"),
         (
             trace.RemovalBoundMoved("r1", 7, 2),

@@ -8,13 +8,16 @@ from sim.log.epochs import EpochEnd, EpochEntry, LeaderEpochCache
 from sim.trace import (
     Appended,
     Copied,
+    EpochCacheChanged,
     GapLearned,
     HighWatermarkMoved,
     LeaderElected,
+    LogEmptied,
     LogStartedAfresh,
     Pushed,
     ReplicaCrashed,
     ReplicaRemoved,
+    ReplicaRestarted,
     ReplicaWiped,
     SnapshotInstalled,
     Truncated,
@@ -27,9 +30,17 @@ class _Shadow:
     def __init__(self, end: int = 0) -> None:
         self.cache = LeaderEpochCache()
         self.end = end
+        self.installed: EpochEntry | None = None
+        """What a snapshot left: it has no record above, and stays all the same."""
 
     def answer(self, epoch: int) -> EpochEnd:
         return self.cache.end_offset_for(epoch, self.end)
+
+    def drop_unwritten(self) -> None:
+        """Forget the epoch that starts at the log end, as a cut there does that takes no record."""
+        entries = self.cache.entries
+        if entries and entries[-1] != self.installed:
+            self.cache.truncate_from(self.end)
 
     def cut(self, end: int) -> None:
         if end < self.end:
@@ -39,10 +50,11 @@ class _Shadow:
 
 @invariant
 class EpochCacheConsistency(Invariant):
-    """Of an epoch older than both newest ones two replicas say the same: which epoch, which end.
+    """Of an epoch up to the older of their newest two replicas say alike which it is and its end.
 
-    As far as both ends are below both high watermarks and above both log starts. Where it does not
-    hold a follower may be told to cut what is committed, sooner or later.
+    As far as both ends are at or below both high watermarks and above both log starts. The newest
+    epoch ends at the log end, which moves, but not below a high watermark: a log whose end counts
+    here is committed whole. Where it does not hold a follower may be told to cut what is committed.
     """
 
     name = "epoch-cache-consistency"
@@ -54,6 +66,8 @@ class EpochCacheConsistency(Invariant):
         """Nobody knows an epoch yet."""
         super().__init__(ledger, report)
         self._shadows: dict[str, _Shadow] = {}
+        rules = ledger.rules
+        self._cuts_unwritten = rules.epoch_cut == "dropped" and rules.truncation != "none"
 
     def answer(self, replica: str, epoch: int) -> EpochEnd:
         """Where `replica` says that `epoch` ends, as far as events tell."""
@@ -70,9 +84,11 @@ class EpochCacheConsistency(Invariant):
         self._judge(event.replica)
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
-        """More epochs may have ended below it."""
-        entries = self._of(event.replica).cache.entries
-        if entries and entries[-1].start_offset > self.ledger.previous_hw:
+        """More epochs may have ended below it; of one who does not know the newest, any."""
+        cache = self._of(event.replica).cache
+        latest = cache.latest
+        crossed = cache.entries and cache.entries[-1].start_offset > self.ledger.previous_hw
+        if crossed or any(other.cache.latest != latest for other in self._shadows.values()):
             self._judge(event.replica)
 
     def on_appended(self, event: Appended) -> None:
@@ -82,7 +98,8 @@ class EpochCacheConsistency(Invariant):
 
     def on_copied(self, event: Copied) -> None:
         """So do copied ones. An epoch that it led without a record is gone before it copies."""
-        self._of(event.replica).cache.truncate_from(event.fetch_offset)
+        if self._cuts_unwritten:
+            self._of(event.replica).drop_unwritten()
         self._append(event.replica, [(batch.epoch, batch.base_offset) for batch in event.batches])
         self._of(event.replica).end = event.log_end_offset
 
@@ -98,6 +115,11 @@ class EpochCacheConsistency(Invariant):
         self._append(event.replica, told)
         self._of(event.replica).end = event.log_end_offset
 
+    def on_epoch_cache_changed(self, event: EpochCacheChanged) -> None:
+        """What else it knows, or does not know any more."""
+        self._of(event.replica).cache.entries = list(event.epochs)
+        self._judge(event.replica)
+
     def _append(self, replica: str, entries: list[tuple[int, int]] | list[EpochEntry]) -> None:
         cache = self._of(replica).cache
         for epoch, start_offset in entries:
@@ -111,8 +133,16 @@ class EpochCacheConsistency(Invariant):
         """As with a truncation, if a tail was lost."""
         self._of(event.replica).cut(event.log_end_offset)
 
+    def on_replica_restarted(self, event: ReplicaRestarted) -> None:
+        """A log end that comes from the last record may be lower (`leo_source: last_record`)."""
+        self._of(event.replica).end = event.log_end_offset
+
     def on_replica_wiped(self, event: ReplicaWiped) -> None:
         """A new disk knows nothing."""
+        self._shadows[event.replica] = _Shadow()
+
+    def on_log_emptied(self, event: LogEmptied) -> None:
+        """Nor does a log that makes room for a snapshot."""
         self._shadows[event.replica] = _Shadow()
 
     def on_replica_removed(self, event: ReplicaRemoved) -> None:
@@ -127,6 +157,7 @@ class EpochCacheConsistency(Invariant):
         """A snapshot brings the epoch of its last record."""
         shadow = self._shadows[event.replica] = _Shadow(event.end_offset)
         shadow.cache.assign(event.epoch, event.end_offset)
+        shadow.installed = shadow.cache.entries[-1]
 
     def _judge(self, replica: str) -> None:
         """Compare one replica with each other one, epoch by epoch."""
@@ -136,12 +167,12 @@ class EpochCacheConsistency(Invariant):
                 continue
             newest = min(mine.cache.latest, theirs.cache.latest)
             known = {entry.epoch for entry in (*mine.cache.entries, *theirs.cache.entries)}
-            committed = min(disks[replica].hw, disks[name].hw)
+            committed = min(disks[replica].hw, disks[name].hw, mine.end, theirs.end)
             start = max(disks[replica].start, disks[name].start)
             for epoch in sorted(known):
                 one, other = mine.answer(epoch), theirs.answer(epoch)
                 ends = (one.end_offset, other.end_offset)
-                if epoch >= newest or one == other or max(ends) > committed or min(ends) <= start:
+                if epoch > newest or one == other or max(ends) > committed or min(ends) <= start:
                     continue
                 self.violated(
                     replica,

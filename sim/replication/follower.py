@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sim.log import Log
+from sim.log import LeaderEpochCache, Log
 from sim.replication.flushing import flush_after_copy
 from sim.replication.late_versions import raise_floor
 from sim.replication.messages import Answer, FetchRequest, FetchResponse
@@ -10,7 +10,15 @@ from sim.replication.replica import Replica, SnapshotDownload, truncate, wipe
 from sim.replication.retention import start_afresh
 from sim.replication.rules import Rules
 from sim.replication.snapshot_fetch import drop_download
-from sim.trace import REBUILT, Copied, Event, GapLearned, HighWatermarkMoved, Pushed
+from sim.trace import (
+    REBUILT,
+    Copied,
+    EpochCacheChanged,
+    Event,
+    GapLearned,
+    HighWatermarkMoved,
+    Pushed,
+)
 
 
 def fetch_request(
@@ -70,6 +78,8 @@ def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: i
     """Append verbatim, then follow the leader's high watermark (FollowerState)."""
     events: list[Event] = []
     log = follower.log
+    tells = bool(response.epochs) or rules.epoch_recovery == "as_stored"
+    before = LeaderEpochCache(log.epochs.entries) if tells else None
     if response.batches:
         for batch in response.batches:
             if response.epochs:
@@ -92,6 +102,8 @@ def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: i
             log.epochs.assign(epoch, start_offset)
         events.append(GapLearned(follower.name, response.leader, start, response.gap_end))
     _learn_epochs(log, response, log.log_end_offset)
+    if before is not None:
+        events += _told_epochs(follower, before, response)
     if rules.lag_guard == "reset_propagated":
         follower.removed_tombstone_end = max(
             follower.removed_tombstone_end, response.removed_tombstone_end
@@ -110,6 +122,24 @@ def _learn_epochs(log: Log, response: FetchResponse, up_to: int) -> None:
     for epoch, start_offset in response.epochs:
         if epoch > log.epochs.latest and start_offset <= up_to:
             log.epochs.assign(epoch, start_offset)
+
+
+def _told_epochs(
+    follower: Replica, before: LeaderEpochCache, response: FetchResponse
+) -> list[Event]:
+    """Tell what the cache holds unless the batches and the gap made that of the one `before`.
+
+    An epoch that starts where the copy does has no record yet, and is not taken for granted there.
+    """
+    if response.batches:
+        before.truncate_from(response.fetch_offset)
+    brought = [(batch.epoch, batch.base_offset) for batch in response.batches]
+    for epoch, start_offset in (*brought, *response.gap_epochs):
+        before.assign(epoch, start_offset)
+    entries = follower.log.epochs.entries
+    if entries == before.entries:
+        return []
+    return [EpochCacheChanged(follower.name, tuple(entries))]
 
 
 def _rebuild(follower: Replica) -> list[Event]:

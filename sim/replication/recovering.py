@@ -23,7 +23,7 @@ from typing import NamedTuple
 from sim.replication.replica import Replica, come_back, crash
 from sim.replication.rules import Rules
 from sim.replication.snapshot_fetch import install
-from sim.trace import Event
+from sim.trace import EpochCacheChanged, Event
 
 
 class OldFiles(NamedTuple):
@@ -57,20 +57,29 @@ def crash_with_files(
         log.high_watermark = min(log.high_watermark, max(old.high_watermark, log.log_start_offset))
     if old.cleaned is not None:
         replica.first_dirty_offset = min(replica.first_dirty_offset, old.cleaned)
-    entries = list(log.epochs.entries)
+    stored = list(log.epochs.entries) if replica.epoch_file is None else replica.epoch_file
     events = crash(replica, lost_batches=lost_batches, lost_from=lost_from)
-    if rules.epoch_recovery == "as_stored":
-        log.epochs.entries = entries
+    left = log.epochs.entries
+    if rules.epoch_recovery == "from_batches":
+        stored = [entry for entry in stored if entry in left]
     if old.epochs is not None:
-        log.epochs.entries = [e for e in log.epochs.entries if e.epoch <= old.epochs]
+        stored = [entry for entry in stored if entry.epoch <= old.epochs]
+    replica.epoch_file = None if stored == left else stored
     return events
 
 
 def recover(replica: Replica, *, rules: Rules) -> list[Event]:
     """Restart with what is on disk, and finish what a crash interrupted, as far as rules say so."""
+    cache = replica.log.epochs
+    before = list(cache.entries)
+    if replica.epoch_file is not None:
+        cache.entries, replica.epoch_file = replica.epoch_file, None
     if rules.epoch_recovery == "from_batches":
         _recover_epochs(replica)
-    return come_back(replica, rules=rules) + _finish_install(replica, rules=rules)
+    events = come_back(replica, rules=rules)
+    if cache.entries != before:
+        events.append(EpochCacheChanged(replica.name, tuple(cache.entries)))
+    return events + _finish_install(replica, rules=rules)
 
 
 def _recover_epochs(replica: Replica) -> None:

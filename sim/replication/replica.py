@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from sim.compaction import FIXES
 from sim.log import Log, LogConfig, Record
+from sim.log.epochs import EpochEntry
 from sim.replication.rules import Rules
 from sim.trace import (
     Event,
@@ -116,6 +117,8 @@ class Replica:
             removed tombstone, or what a leader said it is; None = nothing was removed.
         stubs: With `late_versions: stub`: key -> its removed tombstone, as far as a cleaner needs.
         uncleanable: A pass failed; there are no more until it restarts.
+        epoch_file: What a restart finds in the file of leader epochs, where a crash left that
+            behind or ahead of the log; None = what the cache held.
         snapshots: Its snapshots by id, oldest first.
         download: The snapshot it is fetching, if any.
     """
@@ -126,6 +129,7 @@ class Replica:
         "disk",
         "download",
         "epoch",
+        "epoch_file",
         "first_dirty_offset",
         "last_cleaning",
         "leadership",
@@ -159,6 +163,7 @@ class Replica:
         self.disk = 1
         self.removed_tombstone_end = 0
         self.uncleanable = False
+        self.epoch_file: list[EpochEntry] | None = None
         self.version_floor: tuple[int, ...] | None = None
         self.stubs: dict[str, Record] = {}
         self.snapshots: dict[SnapshotId, Snapshot] = {}

@@ -59,10 +59,12 @@ def take_snapshot(
 def delete_prefix(replica: Replica, to: int) -> list[Event]:
     """Move the log start to `to`; batches below it and snapshots that end below it go.
 
+    It moves to the log end at most. Nothing happens when it is there or above already.
     That a covering snapshot exists is for the caller to ensure and for the
     `prefix-deletion-safety` invariant to check.
     """
     log = replica.log
+    to = min(to, log.log_end_offset)
     if to <= log.log_start_offset:
         return []
     log.delete_prefix(to)

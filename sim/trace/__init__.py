@@ -40,6 +40,7 @@ from sim.trace.logs import (
     Consumed,
     Converted,
     Copied,
+    EpochCacheChanged,
     GapLearned,
     HighWatermarkMoved,
     Pushed,
@@ -71,6 +72,7 @@ __all__ = [
     "Consumed",
     "Converted",
     "Copied",
+    "EpochCacheChanged",
     "Event",
     "FaultInjected",
     "GapLearned",
@@ -121,6 +123,7 @@ Event = (
     | Converted
     | Copied
     | GapLearned
+    | EpochCacheChanged
     | Pushed
     | Truncated
     | HighWatermarkMoved

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from sim.log.epochs import EpochEntry
 from sim.log.record import Batch, Record
 
 
@@ -71,6 +72,17 @@ class GapLearned(NamedTuple):
     leader: str
     fetch_offset: int
     log_end_offset: int
+
+
+class EpochCacheChanged(NamedTuple):
+    """A replica's leader epoch cache is now `epochs`, which batches and elections do not tell.
+
+    A leader handed epochs on of which a copy has no batch (`epoch_cache: copied`), or a restart
+    found a file of epochs that was behind or ahead of the log. `epochs` is the whole cache.
+    """
+
+    replica: str
+    epochs: tuple[EpochEntry, ...]
 
 
 class Pushed(NamedTuple):

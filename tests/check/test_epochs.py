@@ -1,17 +1,24 @@
 """What events tell of epoch caches is what replicas have."""
 
+from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 import pytest
 
 from sim.check.epochs import EpochCacheConsistency
+from sim.log.epochs import EpochEntry
 from sim.replication import Rules
+from sim.replication.recovering import OldFiles, crash_with_files, recover
+from sim.story import load_story, tell
 from sim.trace import (
     Appended,
     Copied,
+    EpochCacheChanged,
     HighWatermarkMoved,
     LeaderElected,
     ReplicaCrashed,
+    ReplicaRestarted,
     ReplicaWiped,
     SnapshotInstalled,
     Truncated,
@@ -28,9 +35,11 @@ def watched(rules: Rules) -> tuple[Cluster, EpochCacheConsistency]:
         {
             Appended: watch.on_appended,
             Copied: watch.on_copied,
+            EpochCacheChanged: watch.on_epoch_cache_changed,
             HighWatermarkMoved: watch.on_high_watermark_moved,
             LeaderElected: watch.on_leader_elected,
             ReplicaCrashed: watch.on_replica_crashed,
+            ReplicaRestarted: watch.on_replica_restarted,
             ReplicaWiped: watch.on_replica_wiped,
             Truncated: watch.on_truncated,
         }
@@ -56,13 +65,38 @@ def step(cluster_: Cluster, random: Random) -> None:
         cluster_.restart(name)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_answers_about_ended_epochs_are_those_of_the_replicas(seed: int) -> None:
+def crash_with_old_files(cluster_: Cluster, random: Random) -> None:
+    """A follower goes down, loses a tail or the newest lines of its file of epochs, and is back."""
+    replica = cluster_.replicas[random.choice(NAMES)]
+    if replica.leadership is not None:
+        return
+    known = random.choice([None, None, random.randrange(cluster_.epoch + 1)])
+    old, lost, rules = OldFiles(epochs=known), random.randrange(2), cluster_.rules
+    cluster_._emit(crash_with_files(replica, rules=rules, lost_batches=lost, old=old))
+    cluster_._emit(recover(replica, rules=rules))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "rules",
+    [
+        Rules(commit="isr", fix="empty_batch"),
+        Rules(commit="isr"),
+        Rules(commit="isr", epoch_cache="copied"),
+        Rules(commit="isr", epoch_cache="copied", fix="gap_fetch"),
+        Rules(commit="isr", epoch_recovery="as_stored"),
+        Rules(commit="isr", epoch_recovery="as_stored", epoch_cache="copied"),
+    ],
+    ids=lambda rules: f"{rules.epoch_cache}-{rules.epoch_recovery}-{rules.fix}",
+)
+def test_answers_about_ended_epochs_are_those_of_the_replicas(rules: Rules, seed: int) -> None:
     random = Random(seed)
-    made, watch = watched(Rules(commit="isr", fix="empty_batch"))
+    made, watch = watched(rules)
     asked = 0
     for _ in range(400):
         step(made, random)
+        if random.randrange(8) == 0:
+            crash_with_old_files(made, random)
         for name, replica in made.replicas.items():
             log = replica.log
             for entry in log.epochs.entries[:-1]:
@@ -99,3 +133,34 @@ def test_an_epoch_that_a_copy_does_not_know_ends_elsewhere() -> None:
     assert sentence == (
         "Asked for epoch 1, r2 answers (1, 2) and r1 (1, 1); both are committed up to 3."
     )
+
+
+@pytest.mark.parametrize(("rule", "violated"), [("copied", False), ("rebuilt", True)])
+def test_epochs_that_a_leader_hands_on_are_known_to_the_invariant(
+    rule: str, *, violated: bool
+) -> None:
+    folder = Path(__file__).resolve().parents[2] / "scenarios/epochs"
+    story = load_story(folder / "epochcache_07_the_leader_hands_its_epochs_on.yaml")
+    expect = replace(story.expect, checked=("epoch-cache-consistency",))
+    run = tell(replace(story, rules=replace(story.rules, epoch_cache=rule), expect=expect))
+
+    assert ("epoch-cache-consistency" in run.violated) is violated
+
+
+def test_an_epoch_that_one_still_writes_in_ends_where_both_are_committed() -> None:
+    """One who believes that it is in epoch 1 to the end; the log ends at 2, epoch 1 at 1."""
+    first, second = batch(0, "a"), batch(1, "b", epoch=2)
+    commits = HighWatermarkMoved("r1", 2, leading=True)
+    follows = HighWatermarkMoved("r2", 2, leading=False)
+    events = [*cluster("r1", "r2"), *appended("r1", first, second), commits]
+    behind = [*events, copied("r2", "r1", 0, first, second)]
+    forgets = EpochCacheChanged("r2", (EpochEntry(1, 0),))
+
+    assert violations_of("epoch-cache-consistency", [*behind, forgets]) == []
+    assert violations_of("epoch-cache-consistency", [*behind, follows]) == []
+    assert violations_of("epoch-cache-consistency", [*behind, follows, forgets]) == [
+        "Asked for epoch 1, r2 answers (1, 2) and r1 (1, 1); both are committed up to 2."
+    ]
+    assert violations_of("epoch-cache-consistency", [*behind, forgets, follows]) == [
+        "Asked for epoch 1, r2 answers (1, 2) and r1 (1, 1); both are committed up to 2."
+    ]

@@ -5,13 +5,14 @@ from dataclasses import replace
 import pytest
 
 from sim.log.epochs import EpochEntry
-from sim.replication import Replica
+from sim.replication import Replica, Rules
 from sim.replication.follower import fetch_request, receive_fetch
 from sim.replication.leader import answer_fetch
 from sim.replication.messages import Answer
 from sim.replication.replica import Snapshot, SnapshotId
 from sim.replication.snapshots import delete_prefix, take_snapshot
-from tests.replication.replicas import RULES, bases, batch, elect, fetch, leading
+from sim.trace import EpochCacheChanged
+from tests.replication.replicas import RULES, ask, bases, batch, elect, fetch, leading
 
 COPIED = replace(RULES, epoch_cache="copied")
 SIZE = batch(0).size_bytes
@@ -65,6 +66,44 @@ def test_an_epoch_in_which_nothing_was_written_yet_is_handed_on_at_the_log_end()
     fetch(source, fetcher, rules=COPIED)
 
     assert fetcher.log.epochs.latest == 2
+
+
+def told(source: Replica, fetcher: Replica, rules: Rules, most: int | None) -> list[list[int]]:
+    """What answers tell of the cache until nothing is left to copy, and once more: its epochs."""
+    changes = []
+    for _ in range(len(bases(source)) + 1):
+        response, _ = ask(source, fetcher, most=most, rules=rules)
+        events = receive_fetch(fetcher, response, rules=rules, now_ms=0)
+        caches = [event.epochs for event in events if isinstance(event, EpochCacheChanged)]
+        assert all(cache == tuple(fetcher.log.epochs.entries) for cache in caches)
+        changes += [[entry.epoch for entry in cache] for cache in caches]
+    return changes
+
+
+@pytest.mark.parametrize(
+    ("rules", "most", "changes"),
+    [
+        (COPIED, None, [[1, 2, 3]]),
+        (COPIED, 1, [[1, 2], [1, 2, 3]]),
+        (RULES, None, []),
+        (RULES, 1, []),
+    ],
+)
+def test_an_event_tells_the_epochs_that_no_batch_tells(
+    rules: Rules, most: int | None, changes: list[list[int]]
+) -> None:
+    """With one batch at a time epoch 2 comes with the first, and is still there after the last."""
+    assert told(cleaned_epochs(), Replica("r2"), rules, most) == changes
+
+
+def test_an_answer_without_batches_may_tell_of_an_epoch_once() -> None:
+    source, fetcher = leading(records=1), Replica("r2")
+    fetch(source, fetcher, rules=COPIED)
+    elect(source, epoch=2)
+
+    assert told(source, fetcher, COPIED, None) == [[1, 2]]
+    source.log.append(batch(1, epoch=2), now_ms=0)
+    assert told(source, fetcher, COPIED, None) == []
 
 
 def behind_its_snapshot() -> tuple[Replica, Replica]:

@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sim.log.epochs import EpochEntry
 from sim.replication import Replica, Rules
 from sim.replication.recovering import OldFiles, crash_with_files, recover
 from sim.replication.replica import Snapshot, SnapshotId, crash
-from sim.trace import ReplicaRestarted, SnapshotInstalled
+from sim.trace import EpochCacheChanged, ReplicaRestarted, SnapshotInstalled
 from tests.replication.replicas import batch
 
 FINISHED = Rules(install_recovery="finished")
@@ -110,6 +111,53 @@ def test_an_epoch_whose_records_are_lost_goes_unless_the_file_is_believed(
     recover(made, rules=rules)
 
     assert entries(made) == left
+
+
+@pytest.mark.parametrize(
+    ("rule", "known", "lost", "told"),
+    [
+        ("from_batches", None, 0, []),
+        ("from_batches", None, 1, []),
+        ("from_batches", 1, 0, []),
+        ("as_stored", None, 0, []),
+        ("as_stored", 2, 0, []),
+        ("as_stored", 1, 1, []),
+        ("as_stored", 1, 0, [((1, 0),)]),
+        ("as_stored", 0, 0, [()]),
+        ("as_stored", None, 1, [((1, 0), (2, 2))]),
+    ],
+)
+def test_a_restart_tells_its_epochs_where_they_are_not_those_of_what_is_left(
+    rule: str, known: int | None, lost: int, told: list[tuple[tuple[int, int], ...]]
+) -> None:
+    rules = Rules(epoch_recovery=rule)
+    made = two_epochs()
+    crash_with_files(made, rules=rules, lost_batches=lost, old=OldFiles(epochs=known))
+    events = recover(made, rules=rules)
+
+    assert [event.epochs for event in events if isinstance(event, EpochCacheChanged)] == told
+
+
+def test_epochs_of_which_no_batch_is_left_do_not_come_back() -> None:
+    made = two_epochs()
+    made.log.append(batch(3, epoch=3), now_ms=0)
+    del made.log.segments[-1].batches[2]
+    assert entries(made) == [(1, 0), (2, 2), (3, 3)]
+    crash_with_files(made, rules=Rules(), old=OldFiles(epochs=1))
+    [_, event] = recover(made, rules=Rules())
+
+    assert event == EpochCacheChanged("r2", (EpochEntry(1, 0), EpochEntry(3, 3)))
+
+
+@pytest.mark.parametrize(("rule", "left"), [("from_batches", [1]), ("as_stored", [1])])
+def test_a_second_crash_before_a_restart_finds_the_same_file(rule: str, left: list[int]) -> None:
+    rules = Rules(epoch_recovery=rule)
+    made = two_epochs()
+    crash_with_files(made, rules=rules, old=OldFiles(epochs=1))
+    crash_with_files(made, rules=rules, lost_batches=1)
+    recover(made, rules=rules)
+
+    assert [epoch for epoch, _ in entries(made)] == left
 
 
 @pytest.mark.parametrize(("checkpoint", "high_watermark"), [(0, 0), (1, 1), (2, 2), (9, 2)])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.trace import LeaderElected, SnapshotOffered, Truncated
+from sim.trace import LeaderElected, PrefixDeleted, SnapshotOffered, Truncated
 from tests.story.telling import hw, leo, log, state, told
 
 ALONE = {"replicas": ("1",)}
@@ -257,6 +257,23 @@ def test_delete_prefix_moves_the_start_and_drops_older_snapshots() -> None:
     run = told(steps, isr=("1",))
     offered = [event for _, event in run.events if isinstance(event, SnapshotOffered)]
     assert (run.replicas["1"].start, log(run), offered[0].end_offset) == (2, [], 2)
+
+
+@pytest.mark.parametrize(
+    ("steps", "moved"),
+    [
+        ("elect 1 1\ndelete_prefix 1 3", []),
+        (AB + "snapshot 1 2\ndelete_prefix 1 2\ndelete_prefix 1 3", [2]),
+        (AB + "snapshot 1 2\ndelete_prefix 1 3", [2]),
+        (AB + "delete_prefix 1 0", []),
+    ],
+)
+def test_where_nothing_is_left_to_delete_no_prefix_goes(steps: str, moved: list[int]) -> None:
+    run = told(steps, isr=("1",), **ALONE)
+
+    deleted = [event for _, event in run.events if isinstance(event, PrefixDeleted)]
+    assert [event.log_start_offset for event in deleted] == moved
+    assert "prefix-deletion-safety" not in run.violated
 
 
 def test_a_snapshot_comes_in_chunks_of_keys_and_is_installed_with_the_last() -> None:
