@@ -9,7 +9,7 @@ from sim.compaction.strategies import ENCODERS
 from sim.errors import BadInput
 from sim.logfile.reading import MAX_LONG, as_object, complain, inside, shown
 from sim.replication import PRESETS, Rules
-from sim.replication.rules import check_value, hint, listed
+from sim.replication.rules import check_value, hint, listed, place_of
 
 DEFAULT_PRESET = "kafka-4.0"
 
@@ -101,7 +101,7 @@ def rules_of(values: object, *, where: str = "rules") -> LogRules:
     unknown = next((name for name in values if name not in ALLOWED), None)
     if unknown is not None:
         complain(
-            inside(where, unknown),
+            place_of(unknown, where) if where.startswith("--") else inside(where, unknown),
             f"unknown rule{hint(unknown, ALLOWED)}; allowed: {listed(ALLOWED)}",
         )
     given = {name: value for name, value in values.items() if value is not None}
@@ -109,7 +109,8 @@ def rules_of(values: object, *, where: str = "rules") -> LogRules:
     if not isinstance(preset, str) or preset not in PRESETS:
         close = hint(str(preset), PRESETS)
         complain(
-            f"{where}.preset", f"unknown preset {shown(preset)}{close}; allowed: {listed(PRESETS)}"
+            place_of("preset", where),
+            f"unknown preset {shown(preset)}{close}; allowed: {listed(PRESETS)}",
         )
     taken: dict[str, object] = {
         name: value for name, value in PRESETS[preset].values.items() if name in OF_A_PRESET
@@ -127,11 +128,12 @@ def _checked(rule: str, name: str, value: object, where: str) -> object:
     """The value of a rule, whose name in log files is `name`."""
     default = getattr(Rules(), rule)
     if where == "rules" and type(default) is int and type(value) is not int:
-        complain(f"{where}.{name}", f"expected a whole number, not {shown(value)}")
+        complain(place_of(name, where), f"expected a whole number, not {shown(value)}")
     try:
         return check_value(rule, value, where=where)
     except BadInput as error:
-        raise BadInput(str(error).replace(f"{where}.{rule}", f"{where}.{name}", 1)) from None
+        said, own = place_of(rule, where), place_of(name, where)
+        raise BadInput(str(error).replace(said, own, 1)) from None
 
 
 def _last_modified(value: object, where: str) -> int | None:
@@ -140,5 +142,5 @@ def _last_modified(value: object, where: str) -> int | None:
     if value is None:
         return None
     if type(value) is not int or not -1 <= value <= MAX_LONG:
-        complain(f"{where}.{LAST_MODIFIED}", f"expected a time in ms, not {shown(value)}")
+        complain(place_of(LAST_MODIFIED, where), f"expected a time in ms, not {shown(value)}")
     return value

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sim.errors import BadInput
-from sim.replication.rules import Rules, RuleValue, hint, listed
+from sim.replication.rules import Rules, RuleValue, hint, listed, place_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,8 @@ def rules_from(
         if not isinstance(preset, str) or preset not in PRESETS:
             close = hint(str(preset), PRESETS)
             raise BadInput(
-                f"{where}.preset: unknown preset {preset!r}{close}; allowed: {listed(PRESETS)}"
+                f"{place_of('preset', where)}: unknown preset {preset!r}{close}; "
+                f"allowed: {listed(PRESETS)}"
             )
         rules = rules.with_values(PRESETS[preset].values, where=where)
     return rules.with_values(rest, where=where)

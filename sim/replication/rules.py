@@ -149,12 +149,26 @@ def check_value(name: str, value: object, *, where: str = "rules") -> RuleValue:
     default = getattr(Rules(), name)
     parsed = _parse(value, type(default))
     if parsed is None or (spec.values and parsed not in spec.values):
-        allowed = listed(spec.values) if spec.values else f"a {type(default).__name__}"
+        allowed = listed(spec.values) or _kind(default, spec.minimum)
         close = hint(str(value), [str(allowed_value) for allowed_value in spec.values])
-        raise BadInput(f"{where}.{name}: unknown value {value!r}{close}; allowed: {allowed}")
+        place = place_of(name, where)
+        raise BadInput(f"{place}: unknown value {value!r}{close}; allowed: {allowed}")
     if spec.minimum is not None and isinstance(parsed, int) and parsed < spec.minimum:
-        raise BadInput(f"{where}.{name}: {parsed} is below the smallest allowed, {spec.minimum}")
+        place = place_of(name, where)
+        raise BadInput(f"{place}: {parsed} is below the smallest allowed, {spec.minimum}")
     return parsed
+
+
+def place_of(name: str, where: str) -> str:
+    """How messages call the rule `name` in `where`: a part of it, or the value of an option."""
+    return f"{where} {name}" if where.startswith("--") else f"{where}.{name}"
+
+
+def _kind(default: RuleValue, minimum: int | None) -> str:
+    """What a rule allows that has no names for its values."""
+    if isinstance(default, str):
+        return "a text that is not empty"
+    return "an integer" if minimum is None else f"an integer from {minimum}"
 
 
 def _parse(value: object, kind: type) -> RuleValue | None:

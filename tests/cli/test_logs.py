@@ -186,10 +186,10 @@ def test_eligible_checks_too(replog: Replog, here: Path) -> None:
         (["clean", "bad.json", "--json"], ["bad.json: segments[0][0].last_offset: 1 is below"]),
         (
             ["clean", "case.json", "--rule", "fixx=none"],
-            ["--rule.fixx", "'fix'", "preset"],
+            ["--rule fixx", "'fix'", "preset"],
         ),
-        (["clean", "case.json", "--rule", "fix=leo"], ["--rule.fix", "'leo'", "leo_retention"]),
-        (["clean", "case.json", "--rule", "preset=x"], ["--rule.preset", "kip-280"]),
+        (["clean", "case.json", "--rule", "fix=leo"], ["--rule fix:", "'leo'", "leo_retention"]),
+        (["clean", "case.json", "--rule", "preset=x"], ["--rule preset:", "kip-280"]),
         (["clean", "case.json", "--explain", "q"], ["case.json: --explain q", "there are: k, a"]),
         (["clean", "case.json", "--colour"], ["--colour", "replog clean --help"]),
         (["clean"], ["logfile", "replog clean --help"]),

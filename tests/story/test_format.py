@@ -204,6 +204,8 @@ def test_an_unknown_value_is_answered_with_the_values_of_its_rule(
         ),
         ({"delete_retention_ms": "long"}, "rules.delete_retention_ms: unknown value 'long'"),
         ({"min_isr": 0}, "rules.min_isr: 0 is below the smallest allowed, 1"),
+        ({"min_isr": "two"}, "rules.min_isr: unknown value 'two'; allowed: an integer from 1"),
+        ({"strategy_header": 5}, "unknown value 5; allowed: a text that is not empty"),
         ({"fencing": 1}, "rules.fencing: unknown value 1; allowed: true, false"),
         ({"preset": "kafka-9"}, "rules.preset: unknown preset 'kafka-9'"),
     ],
