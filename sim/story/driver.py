@@ -15,11 +15,12 @@ from sim.replication.messages import FetchResponse
 from sim.replication.recovering import OldFiles, crash_with_files, recover
 from sim.replication.replica import crash, log_config, wipe
 from sim.story.chunks import ask_chunk, take_chunk
-from sim.story.format import Step, Story
+from sim.story.format import Story
 from sim.story.late import Answer, LateAnswers
-from sim.story.outcome import StoryRun, view_of
-from sim.story.progress import progress
+from sim.story.outcome import StoryRun, views_of
+from sim.story.progress import latest_held, progress
 from sim.story.readers import StoryReaders
+from sim.story.steps import Step
 from sim.story.writing import batch_of, label_of
 from sim.trace import Event, Quiesced, ReplicaAdded, ReplicaRemoved, TombstoneProbed
 
@@ -57,10 +58,7 @@ class _Teller:
         return StoryRun(
             self.story,
             tuple(self.checker.violations),
-            {
-                name: view_of(replica, self.rules, self.labels)
-                for name, replica in self.replicas.items()
-            },
+            views_of(self.replicas, self.rules, self.labels),
             self.leader,
             tuple(self.events),
             self.labels,
@@ -221,9 +219,7 @@ class _Teller:
 
     def _push(self, step: Step) -> None:
         target, source = self.replicas[step["follower"]], self.replicas[step["leader"]]
-        held = {record.uid for batch in source.log.batches() for record in batch.records}
-        named = [uid for uid, label in self.labels.items() if label == step["label"]]
-        uid = next((uid for uid in reversed(named) if uid in held), None)
+        uid = latest_held(source, self.labels, step["label"])
         if target.up and source.up and uid is not None:
             self._emit(follower.push(target, source, uid, now_ms=self.now_ms))
 
@@ -256,7 +252,7 @@ class _Teller:
         if reachable is None:
             reachable = [name for name, replica in self.replicas.items() if replica.up]
         present = [self.replicas[name] for name in reachable]
-        every = list(self.replicas.values())
+        every = self.replicas.values()
         self._emit(hold_round(self.coordinator, every, present, rules=self.rules))
 
     def _snapshot(self, step: Step) -> None:

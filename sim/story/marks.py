@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sim.story.format import Step
+from sim.story.steps import Step
 
 
 def value_and_flag(step: Step, mark: str) -> tuple[str | None, bool | None]:

@@ -80,6 +80,13 @@ class StoryRun:
         return out
 
 
+def views_of(
+    replicas: Mapping[str, Replica], rules: Rules, labels: Mapping[int, str]
+) -> dict[str, ReplicaView]:
+    """How all replicas look now, by name."""
+    return {name: view_of(replica, rules, labels) for name, replica in replicas.items()}
+
+
 def view_of(replica: Replica, rules: Rules, labels: Mapping[int, str]) -> ReplicaView:
     """How a replica looks now, in the words of a story."""
     log = replica.log

@@ -1,6 +1,8 @@
-"""How far a follower has got, as `sync` sees it."""
+"""How far a follower has got, as `sync` sees it, and what a `push` can give it."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from sim.replication import Replica
 
@@ -18,3 +20,10 @@ def progress(fetcher: Replica, source: Replica) -> tuple[object, ...]:
         None if leadership is None else leadership.positions.get(fetcher.name),
         None if fetcher.download is None else fetcher.download.position,
     )
+
+
+def latest_held(source: Replica, labels: Mapping[int, str], label: str) -> int | None:
+    """The uid of the latest record of that label that `source` still holds; None = it has none."""
+    held = {record.uid for batch in source.log.batches() for record in batch.records}
+    named = [uid for uid, name in labels.items() if name == label]
+    return next((uid for uid in reversed(named) if uid in held), None)

@@ -13,7 +13,7 @@ from sim.replication.reading import (
     readable_end,
 )
 from sim.replication.reading_goal import ReadingGoal
-from sim.story.format import Step
+from sim.story.steps import Step
 from sim.trace import Consumed, Event
 
 
