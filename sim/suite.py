@@ -23,6 +23,7 @@ from sim.rows import violation_row
 from sim.scenario.document import SCENARIO_FORMAT
 from sim.story.driver import tell
 from sim.story.format import STORY_FORMAT, load_story
+from sim.story.idle import idle_steps
 from sim.story.outcome import StoryRun
 from sim.trace import Event
 
@@ -62,6 +63,7 @@ class CaseResult:
         settled: That there is no verdict is what the file expects: its run is to leave the
             durability contract.
         tombstone_mark: What marks a tombstone in it.
+        idle_steps: The steps of a story that did nothing, as (number, line); only if asked for.
     """
 
     path: Path
@@ -78,6 +80,7 @@ class CaseResult:
     events: tuple[tuple[int, Event], ...] = ()
     settled: bool = False
     tombstone_mark: str = "null_value"
+    idle_steps: tuple[tuple[int, str], ...] = ()
 
     @property
     def expectation_met(self) -> bool:
@@ -159,7 +162,8 @@ def run_file(
         path: A story or a timed scenario.
         seed: Replaces the scenario's seed; a story has none.
         rules: Rule values, or a preset, that replace those of the file.
-        keep_events: Keep what happened, for a saved trace or a timeline.
+        keep_events: Keep what happened, for a saved trace or a timeline, and of a story the steps
+            that did nothing.
 
     Raises:
         BadInput: The file is no scenario, or says something wrong.
@@ -168,7 +172,7 @@ def run_file(
     if found == STORY_FORMAT:
         if seed is not None:
             raise BadInput(f"{path}: --seed: a story has no randomness to seed")
-        return _run_story(path, rules or {})
+        return _run_story(path, rules or {}, watch=keep_events)
     if found == SCENARIO_FORMAT:
         return _run_timed(path, seed, rules or {}, keep_events=keep_events)
     if found in _ELSEWHERE:
@@ -178,7 +182,7 @@ def run_file(
     )
 
 
-def _run_story(path: Path, rules: Mapping[str, str]) -> CaseResult:
+def _run_story(path: Path, rules: Mapping[str, str], *, watch: bool) -> CaseResult:
     started = time.perf_counter()
     story = load_story(path)
     if rules:
@@ -196,6 +200,7 @@ def _run_story(path: Path, rules: Mapping[str, str]) -> CaseResult:
         wall_ms=_since(started),
         events=run.events,
         tombstone_mark=story.rules.tombstone_mark,
+        idle_steps=tuple((step.number, step.line) for step in idle_steps(story)) if watch else (),
     )
 
 

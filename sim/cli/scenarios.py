@@ -25,7 +25,12 @@ if TYPE_CHECKING:
     from sim.suite import CaseResult
 
 Explain = Annotated[
-    bool, typer.Option("--explain", help="Tell what led to the first violation, event by event.")
+    bool,
+    typer.Option(
+        "--explain",
+        help="Tell what led to the first violation, event by event; of a story also which steps "
+        "did nothing.",
+    ),
 ]
 TraceOut = Annotated[
     Path | None,
@@ -67,6 +72,8 @@ def run(
         document = result.as_json()
         if explanation is not None:
             document["explanation"] = explanation
+            if result.is_story:
+                document["idle_steps"] = [number for number, _ in result.idle_steps]
         print_json(document)
     else:
         arguments = [str(file), *(f"--rule={text}" for text in rule or [])]
@@ -97,6 +104,9 @@ def _show(result: CaseResult, explanation: list[str] | None, command: str) -> No
         print(f"  seed {result.detail['seed']}, digest {result.detail['digest']}")
     if explanation:
         print_explanation(explanation, unit=unit)
+    if explanation is not None:
+        for number, line in result.idle_steps:
+            print(f"  step {number} ({line}) did nothing")
     for line in result.differences:
         print(f"  not as expected: {line}")
     verdict = result.verdict + (f" ({result.reason})" if result.reason else "")

@@ -27,10 +27,10 @@ from sim.trace import Event, Quiesced, ReplicaAdded, ReplicaRemoved, TombstonePr
 
 def tell(story: Story) -> StoryRun:
     """Run all steps of a story."""
-    return _Teller(story).run()
+    return Teller(story).run()
 
 
-class _Teller:
+class Teller:
     """A cluster that only moves when a step says so."""
 
     def __init__(self, story: Story) -> None:
@@ -51,10 +51,15 @@ class _Teller:
         for name in story.replicas:
             self._add(name)
 
+    def take(self, step: Step) -> None:
+        """Carry out one step."""
+        self.step = step.number
+        getattr(self, f"_{step.op}")(step)
+
     def run(self) -> StoryRun:
+        """Take all steps, and look at what has come of them."""
         for step in self.story.steps:
-            self.step = step.number
-            getattr(self, f"_{step.op}")(step)
+            self.take(step)
         return StoryRun(
             self.story,
             tuple(self.checker.violations),
@@ -213,8 +218,7 @@ class _Teller:
         seen = set()
         while (state := progress(fetcher, source)) not in seen:
             seen.add(state)
-            fetching = fetcher.download is not None
-            ask = ask_chunk(fetcher, source, rules=self.rules) if fetching else None
+            ask = ask_chunk(fetcher, source, rules=self.rules) if fetcher.download else None
             self._answered(fetcher, ask or self._asked(fetcher, source))
 
     def _push(self, step: Step) -> None:
@@ -252,8 +256,7 @@ class _Teller:
         if reachable is None:
             reachable = [name for name, replica in self.replicas.items() if replica.up]
         present = [self.replicas[name] for name in reachable]
-        every = self.replicas.values()
-        self._emit(hold_round(self.coordinator, every, present, rules=self.rules))
+        self._emit(hold_round(self.coordinator, self.replicas.values(), present, rules=self.rules))
 
     def _snapshot(self, step: Step) -> None:
         replica = self.replicas[step["replica"]]
