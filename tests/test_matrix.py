@@ -159,7 +159,7 @@ def test_a_rule_is_varied_over_all_its_values_or_those_given(
     [
         ("fixes", "--vary fixes: unknown rule (did you mean 'fix'?); allowed: strategy, "),
         ("delete_retention_ms", "--vary delete_retention_ms: say which values: "),
-        ("fix=nothing", "--vary.fix: unknown value 'nothing'"),
+        ("fix=nothing", "--vary fix: unknown value 'nothing'"),
     ],
 )
 def test_a_rule_or_value_that_does_not_exist_is_refused(vary: str, complaint: str) -> None:
