@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -27,9 +28,21 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _ignore_interrupts() -> None:
-    """Ctrl-C reaches every process of the group; only the parent decides what to do about it."""
+def _start_worker() -> None:
+    """Leave Ctrl-C to the parent, and do not outlive it.
+
+    Ctrl-C reaches every process of the group; only the parent decides what to do about it. A parent
+    that is killed tells nobody, and its workers would wait for blocks for ever.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
+
+
+def _end_with_the_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 @dataclass(slots=True)
@@ -60,7 +73,7 @@ class ProcessEngine:
         pool = ProcessPoolExecutor(
             max_workers=min(self.cores, max(1, len(blocks))),
             mp_context=multiprocessing.get_context("spawn"),
-            initializer=_ignore_interrupts,
+            initializer=_start_worker,
         )
         try:
             with clear_errors(self.work.out):

@@ -171,6 +171,19 @@ def test_a_wave_whose_worker_dies_leaves_no_rows_and_its_neighbours_stay(
     assert_same(out, reference)
 
 
+def wait_for_the_end_of_group(group: int) -> None:
+    """Workers go with their parent, who cannot tell them."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.05)
+    os.killpg(group, signal.SIGKILL)
+    pytest.fail("workers outlive the sweep that started them")
+
+
 @pytest.mark.spark
 def test_a_sweep_that_was_killed_can_be_resumed_on_the_other_engine(
     spark: object, reference: Path, tmp_path: Path
@@ -196,7 +209,8 @@ def test_a_sweep_that_was_killed_can_be_resumed_on_the_other_engine(
         deadline = time.monotonic() + 60
         while not list(out.glob("runs/*")) and time.monotonic() < deadline:
             time.sleep(0.05)
-        os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
+    wait_for_the_end_of_group(process.pid)
     kept = list(out.glob("runs/*"))
     assert 1 <= len(kept) < 3
     assert (out / ".staging").exists()  # what it was at
