@@ -73,9 +73,14 @@ LOG = """{"format": "replog-log/1", "title": "log", "source": "a test",
 """
 
 
+def with_plugins(folder: Path) -> Path:
+    """The same folder, with two plugins and a plan in it."""
+    (folder / "longest.py").write_text(EXAMPLE)
+    (folder / "others.py").write_text(OTHERS)
+    (folder / "plan.yaml").write_text(PLAN)
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "longest.py").write_text(EXAMPLE)
-    (tmp_path / "others.py").write_text(OTHERS)
-    (tmp_path / "plan.yaml").write_text(PLAN)
-    return tmp_path
+    return with_plugins(tmp_path)

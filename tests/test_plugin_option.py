@@ -1,7 +1,6 @@
 """`--plugin` on every command, and in what a command prints to reproduce a failure."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -84,56 +83,6 @@ def test_a_trace_is_replayed_by_a_plugins_strategy(folder: Path) -> None:
 
     told = {row["strategy"]: row["winners_differing"] for row in json.loads(ran.stdout)}
     assert told == {"offset": 0, "timestamp": 0, "header": 0, "longest": 1}
-
-
-def test_a_sweep_and_its_report_name_the_plugin_in_every_command(folder: Path) -> None:
-    out = ("--out", "out", "--engine", "process")
-    swept = replog(folder, "sweep", "plan.yaml", *out, "--plugin", "longest")
-    assert swept.stdout.endswith("next: replog report out --plugin=longest\n")
-
-    replog(folder, "report", "out", "--plugin", "longest")
-    report = json.loads((folder / "out" / "report.json").read_text())
-    again = [
-        run["command"]
-        for group in report["shortest"]
-        for run in (*group["runs"], *group["invariants"])
-    ]
-    assert report["command"].endswith(" --out out --plugin=longest")
-    assert [command for command in again if not command.endswith(" --plugin=longest")] == []
-    for page in ("report.html", "report.md"):
-        text = (folder / "out" / page).read_text()
-        commands = re.findall(r"replog (?:sweep|replay|report) [^`<\n]*", text)
-        assert len(commands) >= 2
-        assert [one for one in commands if not one.endswith(" --plugin=longest")] == []
-
-
-def test_a_replay_that_differs_from_its_row_names_the_plugin(folder: Path) -> None:
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
-    plugin = ("--plugin", "longest")
-    replog(folder, "sweep", "plan.yaml", "--out", "out", "--engine", "process", *plugin)
-    for file in (folder / "out" / "runs").rglob("*.parquet"):
-        table = pq.read_table(file)
-        place = table.schema.get_field_index("digest")
-        other = pc.replace_substring_regex(table["digest"], pattern="^.*$", replacement="other")
-        pq.write_table(table.set_column(place, table.schema.field(place), other), file)
-    ran = replog(folder, "replay", "out", 1, *plugin)
-
-    assert ran.returncode == 1
-    assert ran.stdout.endswith("reproduce: replog replay out 1 --plugin=longest\n")
-
-
-def test_a_plan_may_name_its_plugins_itself(folder: Path) -> None:
-    (folder / "plan.yaml").write_text(PLAN.replace("seed: 3", "seed: 3\nplugins: [longest]"))
-    swept = replog(folder, "sweep", "plan.yaml", "--out", "out", "--engine", "process", "--json")
-
-    assert (swept.returncode, list(json.loads(swept.stdout)["verdicts"])) == (
-        0,
-        ["offset", "longest"],
-    )
-    assert replog(folder, "replay", "out", 1).returncode == 0
-    assert "longest" in replog(folder, "report", "out").stdout
 
 
 def test_a_plan_that_names_a_plugin_which_cannot_be_used_is_one_line(folder: Path) -> None:

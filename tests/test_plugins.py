@@ -62,33 +62,6 @@ def test_a_story_names_a_plugins_strategy_and_is_reproduced_with_the_plugin(fold
     assert (without.returncode, "unknown value 'longest'" in without.stderr) == (2, True)
 
 
-@pytest.mark.parametrize("engine", ["process", pytest.param("spark", marks=pytest.mark.spark)])
-def test_workers_of_a_sweep_know_the_plugins(folder: Path, engine: str) -> None:
-    master = ["--master", "local[2,3]"] if engine == "spark" else []
-    plugin = ("--plugin", "longest")
-    swept = replog(
-        folder, "sweep", "plan.yaml", "--out", "out", "--engine", engine, *master, *plugin, "--json"
-    )
-
-    assert swept.returncode == 0, swept.stderr
-    verdicts = json.loads(swept.stdout)["verdicts"]
-    assert list(verdicts) == ["offset", "longest"]
-    assert [seen.get("error", 0) for seen in verdicts.values()] == [0, 0]
-
-
-def test_a_sweep_with_a_plugin_is_reported_and_replayed_with_it(folder: Path) -> None:
-    plugin = ("--plugin", "longest")
-    replog(folder, "sweep", "plan.yaml", "--out", "out", "--engine", "process", *plugin)
-    assert "longest" in replog(folder, "report", "out", *plugin).stdout
-
-    assert replog(folder, "replay", "out", 1, *plugin).returncode == 0
-    without = replog(folder, "replay", "out", 1)
-    assert (without.returncode, without.stdout) == (2, "")
-    assert without.stderr == (
-        "replog: out: made with the plugin longest; give it, too: --plugin longest\n"
-    )
-
-
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
