@@ -123,8 +123,8 @@ class Book:
             to `no-offset-reuse`. The story format says so; in a timed run such an append is what
             epochs are there for: it is never committed, and truncated when the leader hears.
         newest_epoch: The highest epoch anybody was elected in.
-        leader: Who was elected last.
-        isr: The in-sync set, as the leader that was elected last sees it.
+        leader: Who was elected in the newest epoch.
+        isr: The in-sync set, as that leader sees it.
         voters: Who counts for a majority.
         gone: Who has left for good.
         recommitted: By the latest high watermark: (offset, uid) that were committed as another.

@@ -110,12 +110,12 @@ class Ledger(Book):
         self._forget_disagreement()
 
     def _elected(self, event: LeaderElected) -> None:
-        self.leader = event.replica
-        self.isr, self.voters = self.present(event.isr), self.present(event.voters)
-        self.newest_epoch = max(self.newest_epoch, event.epoch)
+        # Of two leaders the older may hear later of its election, and of a set that is no more.
+        if event.epoch >= self.newest_epoch:
+            self.leader, self.newest_epoch = event.replica, event.epoch
+            self.isr, self.voters = self.present(event.isr), self.present(event.voters)
 
     def _isr_changed(self, event: IsrChanged) -> None:
-        # A deposed leader may still be told of a set that the controller has changed since.
         if event.replica == self.leader:
             self.isr = self.present(event.isr)
 

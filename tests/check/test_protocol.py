@@ -131,6 +131,8 @@ def test_the_set_of_a_deposed_leader_counts_no_more() -> None:
     assert violations_of("committed-replicated", [*base, late, *commits]) == []
     now = IsrChanged("r2", ("r2", "r3"), None)
     assert len(violations_of("committed-replicated", [*base, now, *commits])) == 1
+    later = LeaderElected("r3", 1, 1, ("r1", "r2", "r3"), ("r1", "r2", "r3"))
+    assert violations_of("committed-replicated", [*base, later, *commits]) == []
     admitted = late._replace(joined="r3")
     assert violations_of("committed-replicated", [*base, *commits, now, admitted]) == []
 
