@@ -1,4 +1,9 @@
-"""The one exception that is meant for the person at the keyboard."""
+"""The one exception that is meant for the person at the keyboard, and a question it may end on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 class BadInput(Exception):
@@ -7,3 +12,9 @@ class BadInput(Exception):
     The text is one clear line: where it is (file, line or path), what is wrong, what is allowed.
     The command line prints it on stderr and exits with status 2; nothing is left half-written.
     """
+
+
+def did_you_mean(given: object, known: Iterable[str]) -> str:
+    """` (did you mean 'x'?)` when one of `known` is close to what was given, else nothing."""
+    close = get_close_matches(str(given), list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -15,9 +15,9 @@ from sim.check.checker import known_invariants, story_invariants
 from sim.check.counters import Tally
 from sim.check.ledger import Ledger
 from sim.check.reached import REACHED
-from sim.errors import BadInput
+from sim.errors import BadInput, did_you_mean
 from sim.replication import RULES, Rules, rules_from
-from sim.replication.rules import RuleValue, check_value, hint, listed, shown
+from sim.replication.rules import RuleValue, check_value, listed, shown
 from sim.run import default_invariants, run_scenario
 from sim.scenario.document import SCENARIO_FORMAT
 from sim.scenario.load import load_scenario
@@ -153,7 +153,7 @@ def choice_of(text: str, *, option: str) -> Choice:
     spec = RULES.get(name)
     if spec is None:
         raise BadInput(
-            f"{option} {text}: unknown rule{hint(name, RULES)}; allowed: {listed(RULES)}"
+            f"{option} {text}: unknown rule{did_you_mean(name, RULES)}; allowed: {listed(RULES)}"
         )
     if not equals and not spec.values:
         raise BadInput(f"{option} {text}: say which values: {name}=VALUE,VALUE")

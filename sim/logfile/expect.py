@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sim.errors import BadInput
+from sim.errors import BadInput, did_you_mean
 from sim.log import Log
 from sim.logfile.answer import step_answer
 from sim.logfile.eligible import (
@@ -19,7 +19,7 @@ from sim.logfile.eligible import (
 from sim.logfile.file import log_file_from
 from sim.logfile.play import play
 from sim.logfile.reading import complain, read_json, shown
-from sim.replication.rules import hint, listed
+from sim.replication.rules import listed
 
 MUST_NOT_INCLUDE = "surviving_keys_must_not_include"
 NOTE = "note"
@@ -133,7 +133,7 @@ def _differ(
         for name, claim in want.items():
             if name not in have and not path.endswith(("removed", "last_sequences")):
                 known = [*have, *also]
-                text = f"no answer has this{hint(name, known)}; allowed: {listed(known)}"
+                text = f"no answer has this{did_you_mean(name, known)}; allowed: {listed(known)}"
                 complain(f"{where}.{name}", text)
             place = f"{path}.{name}" if path else name
             yield from _differ(have.get(name), claim, place, f"{where}.{name}")

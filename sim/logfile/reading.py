@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from sim.errors import BadInput
-from sim.replication.rules import hint, listed
+from sim.errors import BadInput, did_you_mean
+from sim.replication.rules import listed
 
 MAX_LONG = 2**63 - 1
 """Largest offset or time in ms; Kafka's are signed 64-bit integers."""
@@ -138,7 +138,7 @@ class Fields:
         self.values = as_object(value, path)
         if not self.values.keys() <= set(allowed):
             name = next(name for name in self.values if name not in allowed)
-            close = hint(name, allowed)
+            close = did_you_mean(name, allowed)
             complain(self.at(name), f"unknown field{close}; allowed: {listed(allowed)}")
 
     def at(self, name: str) -> str:
@@ -201,7 +201,7 @@ class Fields:
         if value is None:
             return None
         if not isinstance(value, str) or value not in allowed:
-            close = hint(str(value), allowed)
+            close = did_you_mean(str(value), allowed)
             self.fail(name, f"unknown value {shown(value)}{close}; allowed: {listed(allowed)}")
         return value
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 
 from sim.compaction.strategies import ENCODERS
-from sim.errors import BadInput
+from sim.errors import BadInput, did_you_mean
 from sim.logfile.reading import MAX_LONG, as_object, complain, inside, shown
 from sim.replication import PRESETS, Rules
-from sim.replication.rules import check_value, hint, listed, place_of
+from sim.replication.rules import check_value, listed, place_of
 
 DEFAULT_PRESET = "kafka-4.0"
 
@@ -102,12 +102,12 @@ def rules_of(values: object, *, where: str = "rules") -> LogRules:
     if unknown is not None:
         complain(
             place_of(unknown, where) if where.startswith("--") else inside(where, unknown),
-            f"unknown rule{hint(unknown, ALLOWED)}; allowed: {listed(ALLOWED)}",
+            f"unknown rule{did_you_mean(unknown, ALLOWED)}; allowed: {listed(ALLOWED)}",
         )
     given = {name: value for name, value in values.items() if value is not None}
     preset = given.pop("preset", DEFAULT_PRESET)
     if not isinstance(preset, str) or preset not in PRESETS:
-        close = hint(str(preset), PRESETS)
+        close = did_you_mean(str(preset), PRESETS)
         complain(
             place_of("preset", where),
             f"unknown preset {shown(preset)}{close}; allowed: {listed(PRESETS)}",

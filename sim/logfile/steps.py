@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from sim.errors import did_you_mean
 from sim.log import Batch
 from sim.log.producers import MAX_SEQUENCE
 from sim.logfile.batches import batch_at
@@ -19,7 +20,7 @@ from sim.logfile.reading import (
     shown,
 )
 from sim.logfile.rules import LogRules
-from sim.replication.rules import hint, listed
+from sim.replication.rules import listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +100,7 @@ def step_at(value: object, path: str, rules: LogRules) -> Step:
     """
     op = as_object(value, path).get("op")
     if not isinstance(op, str) or op not in _OPS:
-        what = "missing" if op is None else f"unknown op {shown(op)}{hint(str(op), _OPS)}"
+        what = "missing" if op is None else f"unknown op {shown(op)}{did_you_mean(str(op), _OPS)}"
         complain(f"{path}.op", f"{what}; allowed: {listed(_OPS)}")
     names, read = _OPS[op]
     return read(Fields(value, path, ("op", *names, "note")), rules)

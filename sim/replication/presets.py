@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sim.errors import BadInput
-from sim.replication.rules import Rules, RuleValue, hint, listed, place_of
+from sim.errors import BadInput, did_you_mean
+from sim.replication.rules import Rules, RuleValue, listed, place_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ def rules_from(
     preset = rest.pop("preset", None)
     if preset is not None:
         if not isinstance(preset, str) or preset not in PRESETS:
-            close = hint(str(preset), PRESETS)
+            close = did_you_mean(str(preset), PRESETS)
             raise BadInput(
                 f"{place_of('preset', where)}: unknown preset {preset!r}{close}; "
                 f"allowed: {listed(PRESETS)}"

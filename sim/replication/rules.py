@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
 
-from sim.errors import BadInput
+from sim.errors import BadInput, did_you_mean
 from sim.replication.cleaning_rules import CLEANING_RULES
 from sim.replication.copying_rules import COPYING_RULES
 from sim.replication.delete_rules import DELETE_RULES
@@ -22,7 +21,7 @@ from sim.replication.rule_spec import RuleSpec, RuleValue, shown
 from sim.replication.snapshot_rules import SNAPSHOT_RULES
 from sim.replication.upgrade_rules import UPGRADE_RULES
 
-__all__ = ["RULES", "RuleSpec", "RuleValue", "Rules", "check_value", "hint", "listed", "shown"]
+__all__ = ["RULES", "RuleSpec", "RuleValue", "Rules", "check_value", "listed", "shown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +143,13 @@ def check_value(name: str, value: object, *, where: str = "rules") -> RuleValue:
     spec = RULES.get(name)
     if spec is None:
         raise BadInput(
-            f"{where}: unknown rule {name!r}{hint(name, RULES)}; allowed: {listed(RULES)}"
+            f"{where}: unknown rule {name!r}{did_you_mean(name, RULES)}; allowed: {listed(RULES)}"
         )
     default = getattr(Rules(), name)
     parsed = _parse(value, type(default))
     if parsed is None or (spec.values and parsed not in spec.values):
         allowed = listed(spec.values) or _kind(default, spec.minimum)
-        close = hint(str(value), [str(allowed_value) for allowed_value in spec.values])
+        close = did_you_mean(str(value), [str(allowed_value) for allowed_value in spec.values])
         place = place_of(name, where)
         raise BadInput(f"{place}: unknown value {value!r}{close}; allowed: {allowed}")
     if spec.minimum is not None and isinstance(parsed, int) and parsed < spec.minimum:
@@ -186,9 +185,3 @@ def _parse(value: object, kind: type) -> RuleValue | None:
 def listed(values: object) -> str:
     """Values as an error message lists them."""
     return ", ".join(map(shown, values))  # type: ignore[call-overload]
-
-
-def hint(given: str, known: object) -> str:
-    """A question that names the closest of what is known; nothing when none is close."""
-    close = get_close_matches(given, list(known), n=1)  # type: ignore[call-overload]
-    return f" (did you mean {close[0]!r}?)" if close else ""

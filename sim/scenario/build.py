@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from sim.errors import BadInput
+from sim.errors import BadInput, did_you_mean
 from sim.replication import PRESETS, Rules
 from sim.replication.recovering import NONE_OLD, OldFiles
 from sim.replication.rules import check_value
 from sim.scenario.build_changes import build_changes
 from sim.scenario.build_versions import check_versions, versions_of
 from sim.scenario.build_workload import build_workload
-from sim.scenario.document import Location, Report, did_you_mean
+from sim.scenario.document import Location, Report
+from sim.scenario.faults import MOMENTS
 from sim.scenario.file import FaultLine, ReplicaSettings, ScenarioFile
 from sim.scenario.model import (
     Consumer,
@@ -28,15 +29,6 @@ from sim.scenario.snapshots import SnapshotSettings
 from sim.scenario.topic import conflicts, nameless_header, settings_as_rules, topic_of
 
 ROLES = ("leader", "follower")
-_MOMENTS = frozenset(
-    {
-        FaultKind.MIGRATE,
-        FaultKind.UNCLEAN_MIGRATE,
-        FaultKind.ADD_REPLICA,
-        FaultKind.REMOVE_REPLICA,
-        FaultKind.ROLL,
-    }
-)
 
 
 def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -> Scenario:
@@ -264,9 +256,9 @@ def _faults(file: ScenarioFile, names: list[str], report: Report) -> tuple[Fault
 
 
 def _check_fault(line: FaultLine, kind: FaultKind, place: Location, report: Report) -> None:
-    if kind in _MOMENTS and line.for_ms is not None:
+    if kind in MOMENTS and line.for_ms is not None:
         report((*place, "for_ms"), f"{kind.value} happens at a moment; leave for_ms out")
-    if kind not in _MOMENTS and line.for_ms is None:
+    if kind not in MOMENTS and line.for_ms is None:
         report((*place, "for_ms"), f"missing; how long does {kind.value} last?")
     if line.lose_batches and kind is not FaultKind.CRASH:
         report((*place, "lose_batches"), "only a crash loses batches")

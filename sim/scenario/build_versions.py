@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sim.errors import did_you_mean
 from sim.log.versions import (
     MESSAGE_FORMAT,
     PROTOCOL,
@@ -16,7 +17,7 @@ from sim.log.versions import (
     Versions,
 )
 from sim.scenario.changes import EVERY_REPLICA
-from sim.scenario.document import Report, did_you_mean
+from sim.scenario.document import Report
 from sim.scenario.file import ReplicaSettings
 from sim.scenario.model import Change, ReplicaSpec
 from sim.scenario.topic import BrokerSettings

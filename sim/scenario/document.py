@@ -7,9 +7,8 @@ plain word that YAML versions read differently (`no`, `012`, `1e3`) is an error,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
 
@@ -123,12 +122,6 @@ class Document:
         """One line for the user: `file:line: field: text`."""
         name = self.name_of(location)
         return f"{self.path}:{self.line_of(location)}: {name + ': ' if name else ''}{text}"
-
-
-def did_you_mean(given: object, known: Iterable[str]) -> str:
-    """` (did you mean 'x'?)` when one of `known` is close to what was given, else nothing."""
-    close = get_close_matches(str(given), list(known), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def _child(node: Node, step: str | int) -> Node | None:

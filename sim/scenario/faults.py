@@ -12,9 +12,16 @@ from sim.scenario.streams import between, log_between
 
 _KINDS = tuple(kind for kind in FaultKind if kind is not FaultKind.REMOVE_REPLICA)
 """What is drawn: a random cluster loses no replica for good."""
-_MOMENTS = frozenset(
-    {FaultKind.MIGRATE, FaultKind.UNCLEAN_MIGRATE, FaultKind.ADD_REPLICA, FaultKind.ROLL}
+MOMENTS = frozenset(
+    {
+        FaultKind.MIGRATE,
+        FaultKind.UNCLEAN_MIGRATE,
+        FaultKind.ADD_REPLICA,
+        FaultKind.REMOVE_REPLICA,
+        FaultKind.ROLL,
+    }
 )
+"""What takes no time."""
 _KEEPS_POSITION = frozenset(
     {FaultKind.MIGRATE, FaultKind.UNCLEAN_MIGRATE, FaultKind.ROLL, FaultKind.SLOW_CLEANER}
 )
@@ -129,7 +136,7 @@ def _when(
 ) -> tuple[int, int]:
     """Start and duration in ms."""
     random = rng.random
-    moment = kind in _MOMENTS
+    moment = kind in MOMENTS
     if idle and random() < _AIMED:
         start, end = idle[int(random() * len(idle))]
         inside = start + int(random() * (end - start))

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 
-from sim.errors import BadInput
-from sim.scenario.document import SCENARIO_FORMAT, Document, Location, did_you_mean, read_document
+from sim.errors import BadInput, did_you_mean
+from sim.scenario.document import SCENARIO_FORMAT, Document, Location, read_document
 from sim.scenario.model import Scenario
 
 M = TypeVar("M")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sim.check.registry import INVARIANTS, discover
-from sim.errors import BadInput
-from sim.story.fields import check_known, check_names, did_you_mean, mapping, taken
+from sim.errors import BadInput, did_you_mean
+from sim.story.fields import check_known, check_names, mapping, taken
 from sim.story.ops import REPLICA, FieldType
 
 _EXPECT = ("violated", "checked", "leader", "replicas", "note")

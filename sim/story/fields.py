@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
-from sim.errors import BadInput
+from sim.errors import BadInput, did_you_mean
 from sim.story.ops import REPLICA, REPLICAS, FieldType
 
 
@@ -55,9 +54,3 @@ def check_names(kind: FieldType, value: Any, known: Sequence[str], where: str) -
     for name in names:
         if name not in known:
             raise BadInput(f"{where}: no replica {name!r}; known here: {', '.join(known)}")
-
-
-def did_you_mean(given: str, known: Sequence[str]) -> str:
-    """A question that names the closest of what is known; nothing when none is close."""
-    close = get_close_matches(given, known, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""

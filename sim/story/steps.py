@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sim.errors import BadInput
-from sim.story.fields import check_known, check_names, did_you_mean, mapping, taken
+from sim.errors import BadInput, did_you_mean
+from sim.story.fields import check_known, check_names, mapping, taken
 from sim.story.lines import (
     check_names_as_text,
     line_of,

@@ -212,9 +212,7 @@ class Producer:
         leader = self._world.leader
         if leader is not None and leader[1] != flight.asked:
             self._leader = leader[1]
-            self._try_again(flight)
-            if flight.done_ms is not None:
-                self._pump()
+            self._send_again(flight, tries)
 
     def _not_enough_replicas(self, flight: Flight, tries: int) -> None:
         """Nothing was written: send the same batch, with the same sequence number, after a pause.
@@ -227,9 +225,10 @@ class Producer:
         pause_ms = min(BACKOFF_MAX_MS, BACKOFF_MS << min(tries - 1, BACKOFF_MAX_MS.bit_length()))
         clock = self._world.clock
         flight.deadline_ms = clock.now_ms + pause_ms + self._settings.retry_ms
-        clock.after(pause_ms, self._after_pause, flight, tries)
+        clock.after(pause_ms, self._send_again, flight, tries)
 
-    def _after_pause(self, flight: Flight, tries: int) -> None:
+    def _send_again(self, flight: Flight, tries: int) -> None:
+        """Unless it has ended, or was sent again, since that try."""
         if flight.done_ms is None and flight.tries == tries:
             self._try_again(flight)
             if flight.done_ms is not None:
