@@ -31,7 +31,7 @@ from sim.compaction import (
     strategy_for,
 )
 from sim.log import LastRecord, Record, Segment, data_batch
-from sim.replication import rules_from
+from sim.rules import rules_from
 from sim.run import run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.mix import BUILT_IN_MIXES

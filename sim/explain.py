@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 from sim.check import Violation
 from sim.log import Batch
-from sim.sentences import describe
 from sim.trace import (
     Appended,
     Cleaned,
@@ -33,6 +32,7 @@ from sim.trace import (
     SnapshotInstalled,
     Truncated,
 )
+from sim.trace.sentences import describe
 
 BEATEN = 2
 """So many of the records that the one in question beat belong to its story: the last ones."""

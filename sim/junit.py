@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+from sim.files.atomic import replacing
 from sim.suite import BAD_INPUT, ERROR, CaseResult
-from sim.writing import replacing
 
 
 def write_junit(path: Path, results: Sequence[CaseResult]) -> None:

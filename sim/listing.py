@@ -16,8 +16,8 @@ from sim.compaction.extending import REGISTERED
 from sim.errors import BadInput
 from sim.logfile import LOG_FORMAT
 from sim.plugins import in_use, registered_by
-from sim.replication import PRESETS, RULES, Rules
-from sim.replication.rules import shown
+from sim.rules import PRESETS, RULES, Rules
+from sim.rules.rules import shown
 from sim.story.format import STORY_FORMAT
 from sim.suite import format_of, scenario_files
 

@@ -11,9 +11,9 @@ import msgspec
 from sim.check import Violation
 from sim.compaction import TOMBSTONE_MARKS
 from sim.compaction.tombstones import TombstoneMark
+from sim.files.atomic import replacing
 from sim.log import Record
 from sim.trace import Event
-from sim.writing import replacing
 
 
 def violation_row(violation: Violation, *, when: str) -> dict[str, Any]:

@@ -21,13 +21,13 @@ from sim.check.counters import Tally
 from sim.check.durability import OUTSIDE
 from sim.check.reached import REACHED, Reached
 from sim.check.waiting import Waiting
-from sim.replication import Rules
+from sim.cluster.cluster import simulate
 from sim.rows import violation_row
+from sim.rules import Rules
 from sim.scenario.changes import promise_of
 from sim.scenario.generate import weather_digest
 from sim.scenario.model import Scenario
 from sim.trace import Event
-from sim.world.cluster import simulate
 
 DIGEST_BYTES = 16
 SHOWN = 5

@@ -18,8 +18,8 @@ from sim.check.reached import REACHED
 from sim.errors import BadInput
 from sim.logfile import LOG_FORMAT
 from sim.plugins import as_options
-from sim.replication import rules_from
 from sim.rows import violation_row
+from sim.rules import rules_from
 from sim.scenario.document import SCENARIO_FORMAT
 from sim.story.driver import tell
 from sim.story.format import STORY_FORMAT, load_story

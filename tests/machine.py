@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from sim.check import Checker
 from sim.compaction.strategies import encode_version
 from sim.log import Record, data_batch
-from sim.replication import Replica, Rules, elections, follower, leader
+from sim.replication import Replica, elections, follower, leader
 from sim.replication.cleaning import clean_replica, stable_offset
 from sim.replication.replica import crash, restart, wipe
+from sim.rules import Rules
 from sim.trace import Quiesced
 from tests.walking import Watched
 

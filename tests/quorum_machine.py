@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from sim.check import Checker
 from sim.log import Record, data_batch
-from sim.replication import Rules, elections, follower, leader
+from sim.replication import elections, follower, leader
 from sim.replication.messages import FetchResponse
 from sim.replication.recovering import recover
 from sim.replication.replica import crash
+from sim.rules import Rules
 from tests.walking import Watched
 
 VOTERS = ("r1", "r2", "r3", "r4", "r5")

@@ -13,9 +13,9 @@ from sim.run import run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.load import load_scenario
 from sim.scenario.mix import Mix
-from sim.sentences import describe
 from sim.story import load_story, tell
 from sim.trace import Event
+from sim.trace.sentences import describe
 
 ROOT = Path(__file__).resolve().parent.parent
 EMPTY = data_batch((Record(3, "k", "v", 0, (), uid=1),), epoch=1)._replace(records=())

@@ -13,7 +13,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from sim.replication import Rules
+from sim.rules import Rules
 from tests.machine import NAMES, OFFSET_SAFETY, Cluster
 from tests.walking import walk
 

@@ -11,7 +11,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from sim.replication import rules_from
+from sim.rules import rules_from
 from tests.quorum_machine import VOTERS, Quorum
 from tests.walking import walk
 

@@ -12,8 +12,8 @@ import pytest
 
 from sim.check import Violation
 from sim.log import Control, Record, control_batch, data_batch
-from sim.replication import Rules, rules_from
 from sim.rows import as_row
+from sim.rules import Rules, rules_from
 from sim.run import Run, as_document, differences, run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.load import load_scenario

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sim.compaction import TOMBSTONE_MARKS
 from sim.compaction.strategies import Strategy, Version, promised_strategy
 from sim.log import Control, Record
-from sim.replication import Rules
+from sim.rules import Rules
 
 HOLE = 0
 """No slot at this offset."""

@@ -8,7 +8,7 @@ from functools import cache
 
 from sim.check.ledger import Ledger
 from sim.check.registry import INVARIANTS, Handler, Kind, Violation, discover
-from sim.replication import Rules
+from sim.rules import Rules
 from sim.trace import Event
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from sim.check.book import EMPTY, HOLE, Book, Disk, Written
 from sim.check.durability import broken_contract
 from sim.log import Batch, Control, Record
-from sim.replication import Rules
+from sim.rules import Rules
 from sim.trace import (
     Appended,
     Cleaned,

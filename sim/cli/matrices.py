@@ -55,9 +55,9 @@ def matrix(
     as_json: AsJson = False,
 ) -> None:
     """Run scenarios under every value of one rule: what holds, under which rules, at what price."""
-    from sim import matrix_page as page
-    from sim.matrix import choice_of, choices_of, make_matrix
-    from sim.writing import check_writable, replacing
+    from sim.files.atomic import check_writable, replacing
+    from sim.studies import matrix_page as page
+    from sim.studies.matrix import choice_of, choices_of, make_matrix
 
     if output is not None:
         check_writable(output, what=f"--output {output}")

@@ -42,7 +42,7 @@ def traffic(
     from which everybody works it out, which cannot. The last column counts record and batch
     headers, too.
     """
-    from sim.replication.traffic import traffic_of_a_failure
+    from sim.studies.traffic import traffic_of_a_failure
 
     found = traffic_of_a_failure(
         brokers=brokers,
@@ -89,7 +89,7 @@ def catchup(
     The same writes, three simulated clusters: what the replica is sent, how long it takes to catch
     up, and what it loads when it restarts (KIP-630, Motivation).
     """
-    from sim.catchup import compare
+    from sim.studies.catchup import compare
 
     found = compare(
         keys=keys,

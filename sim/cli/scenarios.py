@@ -57,9 +57,9 @@ def run(
     trace: TraceOut = None,
 ) -> None:
     """Run one scenario or story and compare it with what it expects."""
+    from sim.files.atomic import check_writable
     from sim.rows import write_trace
     from sim.suite import run_file
-    from sim.writing import check_writable
 
     if trace is not None:
         check_writable(trace, what=f"--trace {trace}")
@@ -137,9 +137,9 @@ def suite(
     A file that cannot be read, or a run that ends in an exception, is one more failure; the others
     are run all the same.
     """
+    from sim.files.atomic import check_writable
     from sim.junit import write_junit
     from sim.suite import exit_code, run_suite
-    from sim.writing import check_writable
 
     if junit is not None:
         check_writable(junit, what=f"--junit {junit}")
@@ -181,11 +181,11 @@ def draw(
     plugin: PluginOption = None,
 ) -> None:
     """Draw what the replicas' logs look like at chosen steps of a story."""
+    from sim.files.atomic import check_writable, replacing
     from sim.report.picture import draw_story
     from sim.story import load_story, tell
     from sim.story.format import STORY_FORMAT
     from sim.suite import format_of
-    from sim.writing import check_writable, replacing
 
     check_writable(output, what=f"--output {output}")
     captions = {}

@@ -112,11 +112,11 @@ def replay(
 ) -> None:
     """Run one row of a sweep again, in full, and compare its digest with the row's."""
     from sim.explain import explain as explanation_of
+    from sim.files.atomic import check_writable
     from sim.rows import write_trace
     from sim.run import as_document
     from sim.sweep import find_run
     from sim.sweep import replay as replay_run
-    from sim.writing import check_writable
 
     if trace is not None:
         check_writable(trace, what=f"--trace {trace}")
@@ -139,7 +139,7 @@ def replay(
 
 
 def _show_replay(run_id: int, made: Run, told: list[str], *, same: bool) -> None:
-    from sim.replication import Rules
+    from sim.rules import Rules
 
     print(f"run {run_id}: {made.id}")
     changed = made.rules.differing_from(Rules())

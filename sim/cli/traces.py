@@ -57,8 +57,8 @@ def trace_replay(
     from dataclasses import asdict
 
     from sim.compaction import STRATEGIES
-    from sim.replay_trace import replay_trace
-    from sim.replication import rules_from
+    from sim.rules import rules_from
+    from sim.studies.trace_replay import replay_trace
 
     values = rule_values(rule)
     rules = rules_from({"preset": "kafka-4.0", "map_range": "full", **values}, where="--rule")

@@ -24,7 +24,7 @@ from sim.conformance.progress import show_logs
 from sim.conformance.random_runs import Compared, compare_random
 from sim.conformance.recordings import Collection, write_recordings
 from sim.errors import BadInput
-from sim.writing import check_writable, replacing
+from sim.files.atomic import check_writable, replacing
 
 PAGE = Path("reports/conformance.md")
 BROKER_PRESET = "kafka-4.0"

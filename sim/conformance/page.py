@@ -10,7 +10,7 @@ from sim.conformance.broker_compare import BrokerResult
 from sim.conformance.compare import BATCH_FIELDS, CLEAN_FIELDS, STEP_FIELDS
 from sim.conformance.features import features_expected
 from sim.conformance.random_runs import Compared
-from sim.writing import replacing
+from sim.files.atomic import replacing
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import Any
 from sim.conformance.compare import BATCH_FIELDS, Json, normal_step
 from sim.conformance.random_runs import Agreed
 from sim.errors import BadInput
-from sim.writing import replacing
+from sim.files.atomic import replacing
 
 FOLDER = Path("tests/data/kafka")
 

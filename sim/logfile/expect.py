@@ -19,7 +19,7 @@ from sim.logfile.eligible import (
 from sim.logfile.file import log_file_from
 from sim.logfile.play import play
 from sim.logfile.reading import complain, read_json, shown
-from sim.replication.rules import listed
+from sim.rules.rules import listed
 
 MUST_NOT_INCLUDE = "surviving_keys_must_not_include"
 NOTE = "note"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from sim.errors import BadInput, did_you_mean
-from sim.replication.rules import listed
+from sim.rules.rules import listed
 
 MAX_LONG = 2**63 - 1
 """Largest offset or time in ms; Kafka's are signed 64-bit integers."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, fields, replace
 from sim.compaction.strategies import ENCODERS
 from sim.errors import BadInput, did_you_mean
 from sim.logfile.reading import MAX_LONG, as_object, complain, inside, shown
-from sim.replication import PRESETS, Rules
-from sim.replication.rules import check_value, listed, place_of
+from sim.rules import PRESETS, Rules
+from sim.rules.rules import check_value, listed, place_of
 
 DEFAULT_PRESET = "kafka-4.0"
 

@@ -20,7 +20,7 @@ from sim.logfile.reading import (
     shown,
 )
 from sim.logfile.rules import LogRules
-from sim.replication.rules import listed
+from sim.rules.rules import listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

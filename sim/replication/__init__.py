@@ -4,8 +4,6 @@ A transition is a function of state and input; it returns what happened (events)
 (messages). Pure: standard library only, no clock, no randomness, no input or output.
 """
 
-from sim.replication.presets import PRESETS, Preset, rules_from
 from sim.replication.replica import Replica
-from sim.replication.rules import RULES, Rules, RuleSpec
 
-__all__ = ["PRESETS", "RULES", "Preset", "Replica", "RuleSpec", "Rules", "rules_from"]
+__all__ = ["Replica"]

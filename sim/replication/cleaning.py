@@ -17,7 +17,7 @@ from sim.compaction import (
 from sim.replication.interrupting import Pass, interrupt
 from sim.replication.late_versions import remember_removed
 from sim.replication.replica import Replica
-from sim.replication.rules import Rules
+from sim.rules.rules import Rules
 from sim.trace import Cleaned, CleaningFailed, Event
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sim.replication.replica import Replica
-from sim.replication.rules import Rules
+from sim.rules.rules import Rules
 from sim.trace import Event, RemovalBoundMoved
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from sim.log import Control, control_batch
 from sim.replication.leader import advance_high_watermark, append
 from sim.replication.replica import Leadership, Replica
-from sim.replication.rules import Rules
+from sim.rules.rules import Rules
 from sim.trace import Event, LeaderElected
 
 

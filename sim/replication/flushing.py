@@ -17,7 +17,7 @@ roll, `flush.messages`) and by the rule `flush`. The values of the rule:
 from __future__ import annotations
 
 from sim.log import Log
-from sim.replication.rules import Rules
+from sim.rules.rules import Rules
 
 ACKNOWLEDGED, ON_APPEND, BEFORE_FETCH = "acknowledged", "on_append", "before_fetch"
 

@@ -8,8 +8,8 @@ from sim.replication.late_versions import raise_floor
 from sim.replication.messages import Answer, FetchRequest, FetchResponse
 from sim.replication.replica import Replica, SnapshotDownload, truncate, wipe
 from sim.replication.retention import start_afresh
-from sim.replication.rules import Rules
 from sim.replication.snapshot_fetch import drop_download
+from sim.rules.rules import Rules
 from sim.trace import (
     REBUILT,
     Copied,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from sim.replication.rules import Rules
+from sim.rules.rules import Rules
 
 
 class Candidates(NamedTuple):

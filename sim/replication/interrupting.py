@@ -20,8 +20,8 @@ from typing import NamedTuple
 from sim.compaction import Cleaning
 from sim.log import Segment
 from sim.replication.replica import Replica
-from sim.replication.rules import Rules
 from sim.replication.swapping import State, groups_of, recovered, states
+from sim.rules.rules import Rules
 from sim.trace import Cleaned, Event, Removal, SegmentsLost
 
 CLEANING, SWAP, CHECKPOINT = "cleaning", "swap", "checkpoint"

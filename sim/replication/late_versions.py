@@ -12,7 +12,7 @@ from sim.compaction import Cleaning, strategy_for
 from sim.compaction.strategies import Version
 from sim.log import Batch, Record
 from sim.replication.replica import Replica
-from sim.replication.rules import Rules
+from sim.rules.rules import Rules
 
 
 def order_of(record: Record, *, rules: Rules) -> Version:

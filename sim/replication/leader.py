@@ -10,7 +10,7 @@ from sim.replication.flushing import flush_after_append
 from sim.replication.late_versions import late_record
 from sim.replication.messages import Answer, FetchRequest, FetchResponse
 from sim.replication.replica import Leadership, Replica
-from sim.replication.rules import Rules
+from sim.rules.rules import Rules
 from sim.trace import (
     Appended,
     AppendRefused,

@@ -15,7 +15,7 @@ from sim.compaction.tombstones import without_record_horizon
 from sim.compaction.transactions import aborted_in
 from sim.log import AbortedTransaction, Batch, Control, Log, Record
 from sim.replication.replica import Replica
-from sim.replication.rules import Rules
+from sim.rules.rules import Rules
 
 ISOLATIONS = ("read_uncommitted", "read_committed")
 """Kafka's `isolation.level`, its default first."""

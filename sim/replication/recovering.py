@@ -21,8 +21,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sim.replication.replica import Replica, come_back, crash
-from sim.replication.rules import Rules
 from sim.replication.snapshot_fetch import install
+from sim.rules.rules import Rules
 from sim.trace import EpochCacheChanged, Event
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sim.compaction import FIXES
 from sim.log import Log, LogConfig, Record
 from sim.log.epochs import EpochEntry
-from sim.replication.rules import Rules
+from sim.rules.rules import Rules
 from sim.trace import (
     Event,
     ReplicaCrashed,

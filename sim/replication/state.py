@@ -7,7 +7,7 @@ from sim.compaction.deltas import fold_deltas
 from sim.compaction.strategies import promised_strategy
 from sim.log import Record
 from sim.replication.replica import Replica
-from sim.replication.rules import Rules
+from sim.rules.rules import Rules
 
 
 def state_below(replica: Replica, below: int, *, rules: Rules) -> dict[str, Record]:

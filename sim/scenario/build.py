@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from sim.errors import BadInput, did_you_mean
-from sim.replication import PRESETS, Rules
 from sim.replication.recovering import NONE_OLD, OldFiles
-from sim.replication.rules import check_value
+from sim.rules import PRESETS, Rules
+from sim.rules.rules import check_value
 from sim.scenario.build_changes import build_changes
 from sim.scenario.build_versions import check_versions, versions_of
 from sim.scenario.build_workload import build_workload

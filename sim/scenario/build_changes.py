@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sim.errors import BadInput, did_you_mean
 from sim.log.versions import VERSION_SETTINGS
-from sim.replication.rules import RuleValue, check_value
+from sim.rules.rules import RuleValue, check_value
 from sim.scenario.build_versions import check_changes, version_problem
 from sim.scenario.changes import CHANGEABLE, EVERY_REPLICA
 from sim.scenario.document import Location, Report

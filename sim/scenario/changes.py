@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from sim.log.versions import VERSION_SETTINGS, Versions
-from sim.replication.rules import Rules
+from sim.rules.rules import Rules
 from sim.scenario.flag_orders import flag_changes
 from sim.scenario.model import Change, FaultKind, Scenario
 from sim.scenario.rollouts import Rollout

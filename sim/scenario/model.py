@@ -15,9 +15,9 @@ from typing import Annotated, Literal, NamedTuple
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 
 from sim.log.versions import Versions
-from sim.replication import Rules
 from sim.replication.recovering import NONE_OLD, OldFiles
-from sim.replication.rules import RuleValue
+from sim.rules import Rules
+from sim.rules.rules import RuleValue
 from sim.scenario.rollouts import FlagRollout, Rollout
 from sim.scenario.snapshots import SnapshotSettings
 

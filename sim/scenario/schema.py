@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sim.replication import PRESETS, RULES, Rules
+from sim.rules import PRESETS, RULES, Rules
 from sim.scenario.file import ScenarioFile
 
 SCHEMA_FILE = Path("scenarios/schema.json")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from sim.replication import Replica
 from sim.replication.messages import FetchSnapshotResponse
 from sim.replication.replica import crash
-from sim.replication.rules import Rules
 from sim.replication.snapshot_fetch import (
     answer_fetch_snapshot,
     receive_snapshot_chunk,
     snapshot_request,
 )
+from sim.rules.rules import Rules
 from sim.trace import Event
 
 

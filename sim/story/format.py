@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.errors import BadInput
-from sim.replication import Rules, rules_from
+from sim.rules import Rules, rules_from
 from sim.scenario.document import read_document
 from sim.story.expecting import StoryExpect, expect_from
 from sim.story.fields import check_known, check_names, mapping

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sim.log import Batch
-from sim.replication import Replica, Rules
+from sim.replication import Replica
 from sim.replication.reading import (
     Position,
     as_read,
@@ -13,6 +13,7 @@ from sim.replication.reading import (
     readable_end,
 )
 from sim.replication.reading_goal import ReadingGoal
+from sim.rules import Rules
 from sim.story.steps import Step
 from sim.trace import Consumed, Event
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sim.compaction.strategies import ENCODERS
 from sim.log import Batch, Control, Record, control_batch, data_batch
-from sim.replication import Rules
+from sim.rules import Rules
 from sim.story.marks import value_and_flag
 from sim.story.steps import Step
 

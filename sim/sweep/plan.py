@@ -17,8 +17,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInf
 
 from sim.errors import BadInput
 from sim.plugins import load_plugins
-from sim.replication import rules_from
-from sim.replication.rules import Rules, RuleValue, shown
+from sim.rules import rules_from
+from sim.rules.rules import Rules, RuleValue, shown
 from sim.scenario.load import load_model
 from sim.scenario.mix import Mix
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sim.replication.rules import Rules
+from sim.rules.rules import Rules
 from sim.run import Run, run_scenario
 from sim.scenario.generate import generate
 from sim.sweep.plan import Sweep

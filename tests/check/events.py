@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from sim.check import Checker
 from sim.log import Batch, Control, Record, control_batch, data_batch
-from sim.replication import Rules
+from sim.rules import Rules
 from sim.trace import (
     Appended,
     Cleaned,

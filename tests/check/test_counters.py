@@ -10,7 +10,7 @@ from sim.check.counters import COUNTERS, Tally
 from sim.check.ledger import Ledger
 from sim.compaction import TOMBSTONE_MARKS
 from sim.log import Record
-from sim.replication import Rules, rules_from
+from sim.rules import Rules, rules_from
 from sim.run import Run, run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.load import load_scenario

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sim.check import Checker
-from sim.replication import Rules
+from sim.rules import Rules
 from sim.story import load_story, tell
 from sim.trace import (
     Appended,

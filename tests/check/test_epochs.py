@@ -8,8 +8,8 @@ import pytest
 
 from sim.check.epochs import EpochCacheConsistency
 from sim.log.epochs import EpochEntry
-from sim.replication import Rules
 from sim.replication.recovering import OldFiles, crash_with_files, recover
+from sim.rules import Rules
 from sim.story import load_story, tell
 from sim.trace import (
     Appended,

@@ -7,7 +7,7 @@ import pytest
 from sim.check import Checker
 from sim.check.reached import REACHED, Reached
 from sim.log import Control, data_batch
-from sim.replication import Rules, rules_from
+from sim.rules import Rules, rules_from
 from sim.run import Run, run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.mix import Mix

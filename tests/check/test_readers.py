@@ -3,7 +3,7 @@
 import pytest
 
 from sim.log import Record, data_batch
-from sim.replication import Rules
+from sim.rules import Rules
 from sim.trace import Event, Understood
 from tests.check.events import appended, cluster, violations_of
 

@@ -1,7 +1,7 @@
 """Snapshots: what a core with a mistake would tell, and near misses."""
 
 from sim.log import Record
-from sim.replication import Rules
+from sim.rules import Rules
 from sim.trace import (
     Event,
     PrefixDeleted,

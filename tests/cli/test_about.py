@@ -11,7 +11,7 @@ import pytest
 from sim import __version__
 from sim.check.reached import REACHED
 from sim.check.registry import INVARIANTS
-from sim.replication import PRESETS, RULES, Rules
+from sim.rules import PRESETS, RULES, Rules
 from tests.cli.conftest import Replog
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,8 @@ from sim.compaction import TOMBSTONE_MARKS
 from sim.compaction.deltas import apply_delta, fold_deltas
 from sim.log import Control, Record, control_batch, data_batch
 from sim.log.record import Batch
-from sim.replication import Replica, Rules, snapshots
+from sim.replication import Replica, snapshots
+from sim.rules import Rules
 from sim.scenario.streams import stream
 from sim.scenario.workload import WorkloadShape, draw_workload
 

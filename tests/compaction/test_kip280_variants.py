@@ -9,7 +9,7 @@ import pytest
 from sim.compaction import STRATEGIES, UnreadableVersion, entry_bytes, strategy_for
 from sim.compaction.strategies import encode_varint, encode_version, unmapped_version
 from sim.log import Record
-from sim.replication import PRESETS, Rules
+from sim.rules import PRESETS, Rules
 from tests.compaction.logs import batch, offsets_of, passes, record, segment
 
 FORMS = {"text": "last_long", "pull_request": "first_varint", "fork": "unchecked_varint"}

@@ -1,9 +1,10 @@
 """Replicas for tests of single transitions."""
 
 from sim.log import Batch, Record, data_batch
-from sim.replication import Replica, Rules, elections, leader
+from sim.replication import Replica, elections, leader
 from sim.replication.follower import fetch_request, receive_fetch
 from sim.replication.messages import Answer, FetchResponse
+from sim.rules import Rules
 from sim.trace import Event
 
 RULES = Rules(commit="isr")

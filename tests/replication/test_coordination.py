@@ -3,7 +3,7 @@
 import pytest
 
 from sim.log import LogConfig
-from sim.replication import Replica, Rules
+from sim.replication import Replica
 from sim.replication.cleaning import clean_replica, stable_offset
 from sim.replication.coordination import (
     Bounds,
@@ -14,6 +14,7 @@ from sim.replication.coordination import (
     transaction_free_offset,
 )
 from sim.replication.replica import crash, wipe
+from sim.rules import Rules
 from sim.trace import RemovalBoundMoved
 from tests.replication.replicas import RULES, batch, leading
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.replication import rules_from
+from sim.rules import rules_from
 from sim.run import run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.mix import Mix

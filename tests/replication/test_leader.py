@@ -3,9 +3,10 @@
 import pytest
 
 from sim.compaction.strategies import encode_version
-from sim.replication import Replica, Rules, leader
+from sim.replication import Replica, leader
 from sim.replication.cleaning import clean_replica
 from sim.replication.messages import Answer
+from sim.rules import Rules
 from sim.trace import HighWatermarkMoved, IsrChanged, PositionRecorded
 from tests.replication.replicas import RULES, ask, batch, elect, fetch, leading
 

@@ -4,11 +4,12 @@ import pytest
 
 from sim.log import LogConfig
 from sim.log.epochs import EpochEnd
-from sim.replication import Replica, Rules
+from sim.replication import Replica
 from sim.replication.elections import is_free, votes_for, wins
 from sim.replication.follower import receive_fetch
 from sim.replication.messages import Answer, FetchResponse
 from sim.replication.replica import come_back, crash
+from sim.rules import Rules
 from sim.trace import HighWatermarkMoved, Truncated
 from tests.replication.replicas import RULES, batch, leading
 

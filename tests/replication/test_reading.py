@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from sim.compaction.fold import data_below
 from sim.log import AbortedTransaction, Batch, Control, Record, control_batch, data_batch
 from sim.log.epochs import EpochEntry
-from sim.replication import Replica, Rules
+from sim.replication import Replica
 from sim.replication.cleaning import clean_replica
 from sim.replication.reading import Position, fetch, readable_end, undo_aborted
 from sim.replication.reading_goal import ReadingGoal
+from sim.rules import Rules
 from tests.replication.replicas import leading
 
 RULES = Rules(commit="isr", delete_retention_ms=10)

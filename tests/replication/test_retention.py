@@ -12,7 +12,7 @@ from sim.replication.retention import (
     start_afresh,
     take_log_start,
 )
-from sim.replication.rules import Rules
+from sim.rules.rules import Rules
 from sim.trace import LogStartedAfresh, LogStartMoved
 
 SIZE = data_batch((Record(0, "k", "v", 0),), epoch=1).size_bytes

@@ -3,9 +3,10 @@
 import pytest
 
 from sim.log import Record, data_batch
-from sim.replication import Replica, Rules, snapshots
+from sim.replication import Replica, snapshots
 from sim.replication.snapshot_layout import file_bytes
 from sim.replication.snapshots import SnapshotRetention, delete_old_snapshots, may_delete_prefix
+from sim.rules import Rules
 from sim.trace import PrefixDeleted, SnapshotDeleted
 from tests.replication.replicas import RULES, elect
 

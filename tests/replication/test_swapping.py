@@ -5,10 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.log import Batch, Log, LogConfig, Segment, data_batch
-from sim.replication import Replica, Rules
+from sim.replication import Replica
 from sim.replication.cleaning import clean_replica
 from sim.replication.interrupting import MOMENTS
 from sim.replication.swapping import Group, groups_of, recovered, states
+from sim.rules import Rules
 from sim.trace import Cleaned, SegmentsLost
 from tests.check.events import record
 

@@ -2,9 +2,9 @@
 
 from sim.compaction.transactions import undivided_end
 from sim.log import Control, Record, control_batch, data_batch
-from sim.replication import Rules
 from sim.replication.replica import Replica, Snapshot, SnapshotId
 from sim.replication.snapshots import take_snapshot
+from sim.rules import Rules
 from sim.trace import SnapshotTaken
 
 RULES = Rules()

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.check.counters import COSTS, COUNTERS
-from sim.replication.rules import Rules
+from sim.rules.rules import Rules
 
 Verdicts = dict[str, int]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.replication import RULES, Rules
+from sim.rules import RULES, Rules
 from sim.scenario.changes import CHANGEABLE, changes_of, promise_of
 from sim.scenario.generate import generate, weather_digest
 from sim.scenario.load import load_scenario

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from sim.log.versions import NEW, OLD, Versions
-from sim.replication import RULES, Rules, rules_from
+from sim.rules import RULES, Rules, rules_from
 from sim.run import run_scenario
 from sim.scenario.changes import changed, changes_of
 from sim.scenario.generate import generate, weather_digest

@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from sim.replication import Rules, rules_from
+from sim.rules import Rules, rules_from
 from sim.scenario.generate import generate, weather_digest
 from sim.scenario.mix import BUILT_IN_MIXES, Mix, Weights
 from sim.scenario.model import FaultKind, Scenario, TraceSource, Workload

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from sim.replication import Rules, rules_from
+from sim.rules import Rules, rules_from
 from sim.run import run_scenario
 from sim.scenario.generate import generate, weather_digest
 from sim.scenario.mix import Mix

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.replication import rules_from
+from sim.rules import rules_from
 from sim.scenario.file import FaultLine
 from sim.scenario.load import load_scenario
 from sim.scenario.model import (

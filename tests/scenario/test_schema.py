@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from sim.replication import PRESETS, RULES
+from sim.rules import PRESETS, RULES
 from sim.scenario.file import ScenarioFile
 from sim.scenario.schema import SCHEMA_FILE, scenario_schema, schema_text
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.replication.rules import RULES
+from sim.rules.rules import RULES
 from sim.story import load_story, tell
 from sim.story.ops import OPS
 from tests.story.refusing import BASE, refused, step_refused

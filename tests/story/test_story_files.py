@@ -10,7 +10,7 @@ import pytest
 
 from sim.check.checker import story_invariants
 from sim.check.registry import INVARIANTS, discover
-from sim.replication.rules import RULES, RuleValue
+from sim.rules.rules import RULES, RuleValue
 from sim.story import Story, load_story, tell
 from tests.story.pairs import PAIRS, UNREACHABLE
 

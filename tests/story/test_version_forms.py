@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from sim.errors import BadInput
-from sim.replication import Rules
+from sim.rules import Rules
 from tests.story.telling import log, told
 
 FORMS = ("last_long", "first_varint", "unchecked_varint")

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from sim.check.counters import COUNTERS
 from sim.check.registry import Violation
-from sim.replication.rules import Rules
+from sim.rules.rules import Rules
 from sim.run import Run
 from sim.sweep.plan import Plan, Sweep
 from sim.sweep.work import RunCase

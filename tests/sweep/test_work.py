@@ -7,7 +7,7 @@ import pytest
 
 from sim.check.counters import COUNTERS
 from sim.check.registry import Violation
-from sim.replication.rules import Rules
+from sim.rules.rules import Rules
 from sim.run import Run
 from sim.sweep.plan import Sweep, number_runs
 from sim.sweep.row import NESTED, VIOLATIONS_PER_RUN_MAX, reported, worker_schema

@@ -1,0 +1,10 @@
+"""The timed world: SimPy decides when the transitions of the pure core happen.
+
+Only this layer knows a clock, a network, clients and faults. What a replica does at any of these
+moments is decided in `sim.replication` and `sim.compaction` alone.
+"""
+
+from sim.cluster.cluster import simulate
+from sim.cluster.context import Counts, Outcome
+
+__all__ = ["Counts", "Outcome", "simulate"]

@@ -1,0 +1,126 @@
+"""The end of a run: heal everything, let the cluster come to rest, clean what is left, look.
+
+Every loop here is bounded; what does not come to rest in time makes the run inconclusive.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sim.trace import Quiesced, RoundsEnded
+
+if TYPE_CHECKING:
+    from sim.cluster.consumers import Consumers
+    from sim.cluster.context import World
+    from sim.cluster.faults import Faults
+    from sim.cluster.node import Node
+    from sim.cluster.producers import Producers
+
+SLICE_MS = 50
+"""How often the cluster is looked at while it comes to rest."""
+
+PATIENCE_MS = 60_000
+"""How long a healed cluster may take to come to rest, in simulated ms."""
+
+MOST_PASSES = 20
+"""Most cleaning passes per replica until nothing changes any more."""
+
+
+class Healing:
+    """Brings one cluster to rest."""
+
+    def __init__(
+        self, world: World, *, producers: Producers, consumers: Consumers, faults: Faults
+    ) -> None:
+        """Everything that has to come to rest."""
+        self._world = world
+        self._producers = producers
+        self._consumers = consumers
+        self._faults = faults
+
+    def run(self) -> str | None:
+        """Heal, synchronise, clean, read to the end; why it did not work, or None."""
+        self._faults.end()
+        self._producers.stop()
+        unfinished = self._wait_for_rest()
+        if unfinished is not None:
+            return unfinished
+        self._clean_to_a_fixpoint()
+        unfinished = self._wait_for_rest()
+        if unfinished is not None:
+            return unfinished
+        unfinished = self._last_rounds()
+        if unfinished is not None:
+            return unfinished
+        leader = self._world.leading()
+        assert leader is not None
+        self._consumers.read_to_the_end(leader)
+        self._world.tell([Quiesced(leader.name, synced=True)])
+        return None
+
+    def _last_rounds(self) -> str | None:
+        """Clean again and again, the delete retention apart; why it did not work, or None."""
+        world = self._world
+        rounds, topic = world.scenario.last_rounds, world.scenario.topic
+        if not rounds:
+            return None
+        interval_ms = max(world.rules.delete_retention_ms, topic.min_compaction_lag_ms) + SLICE_MS
+        for _ in range(rounds):
+            for node in world.nodes.values():
+                if node.replica.log.active.batches:
+                    node.replica.log.roll(now_ms=node.now_ms)
+            self._clean_to_a_fixpoint()
+            world.clock.run(until=world.clock.now_ms + interval_ms)
+            unfinished = self._wait_for_rest()
+            if unfinished is not None:
+                return unfinished
+        leader = world.leading()
+        assert leader is not None
+        cleaners = [n.name for n in world.nodes.values() if n.spec.cleaner_backoff_ms is not None]
+        world.tell([RoundsEnded(leader.name, rounds, interval_ms, tuple(cleaners))])
+        return None
+
+    def _wait_for_rest(self) -> str | None:
+        """Go on until nobody has anything to do; what is still open after too long, or None."""
+        clock = self._world.clock
+        end_ms = clock.now_ms + PATIENCE_MS
+        while (reason := self._unrest()) is not None:
+            if clock.now_ms >= end_ms:
+                return f"the healed cluster did not come to rest in {PATIENCE_MS} ms: {reason}"
+            clock.run(until=clock.now_ms + SLICE_MS)
+        return None
+
+    def _unrest(self) -> str | None:
+        """What is still going on; None when the cluster is at rest."""
+        world = self._world
+        leader = world.leading()
+        if leader is None:
+            return "there is no leader"
+        if not self._producers.finished:
+            return "a producer still waits for an answer"
+        for node in world.nodes.values():
+            if node is not leader and not self._is_synced(leader, node):
+                return f"{node.name} has not fetched to the end of {leader.name}"
+        return None
+
+    @staticmethod
+    def _is_synced(leader: Node, node: Node) -> bool:
+        """Its fetch at its own log end waits at the leader, and it knows the high watermark."""
+        assert leader.desk is not None
+        fetch = leader.desk.parked.get(node.name)
+        log = node.replica.log
+        if fetch is None or fetch.request.offset != log.log_end_offset:
+            return False
+        high_watermark = leader.replica.log.high_watermark
+        return log.high_watermark >= min(high_watermark, log.log_end_offset)
+
+    def _clean_to_a_fixpoint(self) -> None:
+        """Every replica that has a cleaner cleans on its own, until a pass changes nothing."""
+        if self._world.rules.cleanup == "snapshot":
+            return
+        for node in self._world.nodes.values():
+            if node.spec.cleaner_backoff_ms is None:
+                continue
+            for _ in range(MOST_PASSES):
+                if not node.housekeeper.clean_what_is_left():
+                    break

@@ -1,0 +1,58 @@
+"""The time a state machine takes to load: after a restart, and after a snapshot was installed.
+
+Log and quorum do not wait for it; but a leader whose state machine is not loaded takes no writes
+(QuorumController becomes active when it has read its log), and a replica takes no snapshots.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sim.trace import StateLoaded
+
+if TYPE_CHECKING:
+    from sim.cluster.node import Node
+
+
+class Loader:
+    """The state machine of one replica, as far as it takes time.
+
+    Attributes:
+        loading: Whether it is not there yet.
+    """
+
+    __slots__ = ("_node", "_number", "loading")
+
+    def __init__(self, node: Node) -> None:
+        """A state machine that is there."""
+        self._node = node
+        self._number = 0
+        self.loading = False
+
+    def begin(self) -> None:
+        """Load the snapshot that the log continues, and the log below the high watermark."""
+        node = self._node
+        world, replica = node.world, node.replica
+        us_per_record = world.scenario.timers.load_us_per_record
+        if us_per_record == 0:
+            return
+        base, end = replica.base_snapshot(), replica.log.high_watermark
+        from_snapshot = 0 if base is None else len(base.records)
+        from_log = sum(
+            len(batch.records) for batch in replica.log.batches() if batch.last_offset < end
+        )
+        took_ms = -(-(from_snapshot + from_log) * us_per_record // 1_000)
+        self.loading = True
+        self._number += 1
+        loaded = StateLoaded(node.name, end, from_snapshot, from_log, took_ms)
+        world.clock.after(took_ms, self._done, self._number, loaded)
+
+    def stop(self) -> None:
+        """Forget it, as a crash does."""
+        self._number += 1
+        self.loading = False
+
+    def _done(self, number: int, loaded: StateLoaded) -> None:
+        if number == self._number:
+            self.loading = False
+            self._node.world.tell([loaded])

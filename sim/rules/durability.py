@@ -1,0 +1,105 @@
+"""The rules of durability: what is on disk when, and what a restart makes of it."""
+
+from __future__ import annotations
+
+from sim.rules.spec import RuleSpec, Value
+
+DURABILITY_RULES = (
+    RuleSpec(
+        "flush",
+        "what of a log is on disk, so survives a loss of power",
+        (
+            Value(
+                "acknowledged",
+                "what a follower fetched past, and what is committed",
+                "KafkaRaftClient.appendAsFollower",
+                "durability/durability_04_acknowledged_records_survive.yaml",
+            ),
+            Value(
+                "on_append",
+                "everything",
+                "log.flush.interval.messages = 1; etcd, server/storage/wal",
+                "durability/durability_02_power_failure_every_append_flushed.yaml",
+            ),
+            Value(
+                "before_fetch",
+                "what a leader appended, and what a follower fetched past",
+                "KafkaRaftClient.flushLeaderLog, .appendAsFollower",
+                "durability/durability_03_flushed_before_acknowledged.yaml",
+            ),
+            Value(
+                "interval",
+                "what flush.messages and flush.ms say, and closed segments",
+                "log.flush.interval.messages, log.flush.interval.ms; UnifiedLog.roll",
+                "durability/durability_01_power_failure_nothing_flushed.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
+        "segment_swap",
+        "how cleaned segments take the place of the old ones, if a crash comes in between",
+        (
+            Value(
+                "swap_files",
+                "by a file that a restart finishes with: all of a group or nothing",
+                "LocalLog.replaceSegments; LogLoader.load",
+                "durability/swap_03_swap_file_is_finished.yaml",
+            ),
+            Value(
+                "new_first",
+                "the cleaned one first: what was merged may be there twice",
+                "Redpanda before PR 26755",
+                "durability/swap_04_cleaned_segment_first.yaml",
+            ),
+            Value(
+                "old_first",
+                "the old ones go first: both may be missing",
+                "BookKeeper issue 1534",
+                "durability/swap_02_old_segments_deleted_first.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
+        "epoch_recovery",
+        "what a restart makes of a file of leader epochs that is behind or ahead of the log",
+        (
+            Value(
+                "from_batches",
+                "newer epochs come from the batches; those at or above the log end go",
+                "LogSegment.recover; LogLoader.load",
+                "durability/files_02_epochs_come_from_the_batches.yaml",
+            ),
+            Value(
+                "as_stored",
+                "nothing: the file is believed",
+                "this project: what LogLoader.load protects from; KAFKA-16541",
+                "durability/files_01_file_of_epochs_is_behind.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
+        "cleaner_checkpoint",
+        "when it is written down up to where a log is cleaned, if a crash comes in between",
+        (
+            Value(
+                "after_work",
+                "after the pass",
+                "Cleaner.doClean; LogCleanerManager.doneCleaning",
+                "durability/checkpoint_01_saved_after_the_work.yaml",
+            ),
+            Value(
+                "before_work",
+                "before the pass: what was not cleaned counts as clean",
+                "etcd, v3.5 data inconsistency postmortem",
+                "durability/checkpoint_02_saved_before_the_work.yaml",
+            ),
+            Value(
+                "both",
+                "before it what is begun, after it what is done; the log end is above the first",
+                "etcd PR 17815: scheduled and finished compact revision",
+                "durability/checkpoint_04_begun_and_done.yaml",
+            ),
+        ),
+    ),
+)
+"""In no particular order: `Rules` has the order."""

@@ -1,0 +1,142 @@
+"""Presets: bundles of rules under the name of what they model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sim.errors import BadInput, did_you_mean
+from sim.rules.rules import Rules, RuleValue, listed, place_of
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A bundle of rules under the name of what it models."""
+
+    name: str
+    values: Mapping[str, RuleValue]
+    models: str
+    source: str
+
+
+_KAFKA: dict[str, RuleValue] = {
+    "commit": "isr",
+    "follower_position": "read_end",
+    "map_range": "dirty",
+    "truncation": "epoch_diverging",
+    "tombstone_removal": "horizon",
+    "lag_metric": "on_clean",
+}
+
+PRESETS: dict[str, Preset] = {
+    preset.name: preset
+    for preset in (
+        Preset(
+            "kafka-2.8",
+            {
+                **_KAFKA,
+                "tombstone_removal": "last_modified",
+                "marker_lookup": "by_key",
+                "empty_segments": "in_range",
+                "cleaner_bound": "leo",
+            },
+            "Kafka before KIP-534 and before the cleaner was bounded by the high watermark",
+            "LogCleaner.scala at 2.8.2; KAFKA-13194 and KIP-534 came with 3.1.0",
+        ),
+        Preset(
+            "kafka-3.8",
+            dict(_KAFKA),
+            "Kafka with batch delete horizons, nothing kept at the end of a round",
+            "Cleaner.cleanInto before KAFKA-17076",
+        ),
+        Preset(
+            "kafka-4.0",
+            {**_KAFKA, "fix": "empty_batch"},
+            "Kafka that keeps the last batch of a round",
+            "Cleaner.cleanInto, KAFKA-17076",
+        ),
+        Preset(
+            "kip-280",
+            {**_KAFKA, "strategy": "header", "map_range": "full"},
+            "what KIP-280 promises; give `fix` to choose its answer for the log-end record",
+            "KIP-280",
+        ),
+        Preset(
+            "kip-280-pr8103",
+            {
+                **_KAFKA,
+                "strategy": "header",
+                "header_form": "first_varint",
+                "tombstone_removal": "last_modified",
+                "marker_lookup": "by_key",
+                "empty_segments": "in_range",
+            },
+            "KIP-280 as it was coded upstream and closed unmerged: a map of dirty keys only",
+            "apache/kafka PR 8103",
+        ),
+        Preset(
+            "kip-280-azure",
+            {
+                **_KAFKA,
+                "strategy": "header",
+                "header_form": "unchecked_varint",
+                "tombstone_removal": "last_modified",
+                "marker_lookup": "by_key",
+                "empty_segments": "in_range",
+                "cleaner_bound": "leo",
+            },
+            "KIP-280 as it was merged into a fork of Kafka 2.4 and 2.6",
+            "microsoft/kafka PR 45",
+        ),
+        Preset(
+            "redpanda-25.3",
+            {
+                "commit": "majority",
+                "tombstone_removal": "coordinated",
+                "marker_watermark": "own",
+                "lost_disk_report": "dropped",
+                "fix": "empty_batch",
+                "follower_position": "request",
+                "leader_change_record": True,
+            },
+            "coordinated compaction: removal below the minimum cleanly compacted offset",
+            "Redpanda PR 28087, 28333, 29043; the placeholder batch of e7a3d54a95",
+        ),
+        Preset(
+            "kraft",
+            {
+                "commit": "majority",
+                "cleanup": "snapshot",
+                "tombstone_removal": "never",
+                "leader_change_record": True,
+                "snapshot_offer": "by_epoch",
+                "install_recovery": "finished",
+            },
+            "the metadata quorum: majority commit, strict epoch rule, snapshots",
+            "KIP-595, KIP-630; KafkaRaftClient",
+        ),
+    )
+}
+"""Every preset by name."""
+
+
+def rules_from(
+    values: Mapping[str, object], *, base: Rules | None = None, where: str = "rules"
+) -> Rules:
+    """Rules out of a mapping that may name a `preset`, over `base` (default: `Rules()`).
+
+    Raises:
+        BadInput: Unknown preset, rule or value.
+    """
+    rules = base or Rules()
+    rest = dict(values)
+    preset = rest.pop("preset", None)
+    if preset is not None:
+        if not isinstance(preset, str) or preset not in PRESETS:
+            close = did_you_mean(str(preset), PRESETS)
+            raise BadInput(
+                f"{place_of('preset', where)}: unknown preset {preset!r}{close}; "
+                f"allowed: {listed(PRESETS)}"
+            )
+        rules = rules.with_values(PRESETS[preset].values, where=where)
+    return rules.with_values(rest, where=where)

@@ -1,0 +1,88 @@
+"""The rules of random upgrades: in which order a cluster follows; each value with its source."""
+
+from __future__ import annotations
+
+from sim.rules.spec import RuleSpec, Value
+
+UPGRADE_RULES: tuple[RuleSpec, ...] = (
+    RuleSpec(
+        "rollout",
+        "in a random upgrade to a strategy: in which order brokers, producers and topic follow",
+        (
+            Value(
+                "brokers_first",
+                "brokers, producers, then the topic's strategy",
+                "KIP-280, Compatibility, Deprecation, and Migration Plan",
+                "sweeps/upgrade.yaml",
+            ),
+            Value(
+                "producers_first",
+                "producers, brokers, then the topic's strategy",
+                "KIP-280, Compatibility, Deprecation, and Migration Plan",
+                "sweeps/upgrade.yaml",
+            ),
+            Value(
+                "strategy_first",
+                "the topic's strategy, brokers, then producers",
+                "this project; no version is sent before every broker compares versions",
+                "sweeps/upgrade.yaml",
+            ),
+            Value(
+                "rolled_back",
+                "as brokers_first, and in the end the topic goes back to offset",
+                "this project; KIP-280 says nothing of a way back",
+                "sweeps/upgrade.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
+        "flag_rollout",
+        "in a random upgrade to KIP-87: in which order brokers and clients follow",
+        (
+            Value(
+                "clients_before_format",
+                "software, protocol, consumers, producers, message format",
+                "KIP-87, Migration Plan",
+                "sweeps/upgrade_flag.yaml",
+            ),
+            Value(
+                "producers_last",
+                "software, protocol, consumers, message format, producers",
+                "this project; no producer sets the flag before every leader stores it",
+                "sweeps/upgrade_flag.yaml",
+            ),
+            Value(
+                "consumers_last",
+                "software, protocol, message format, producers, consumers",
+                "KIP-87, Migration Plan, which asks for almost all consumers before the format",
+                "sweeps/upgrade_flag.yaml",
+            ),
+            Value(
+                "format_before_protocol",
+                "software, clients, then of each broker protocol and message format at once",
+                "this project; KafkaConfig compares the two settings of one broker only",
+                "sweeps/upgrade_flag.yaml",
+            ),
+            Value(
+                "protocol_before_software",
+                "of each broker software and protocol at once,"
+                " consumers, message format, producers",
+                "Kafka's upgrade notes, which ask for the old protocol until all software is new",
+                "sweeps/upgrade_flag.yaml",
+            ),
+            Value(
+                "producers_first",
+                "producers, software, protocol, consumers, message format",
+                "Kafka's upgrade notes of 0.10.1, which ask for brokers before clients",
+                "sweeps/upgrade_flag.yaml",
+            ),
+            Value(
+                "taken_back",
+                "as producers_last, and in the end clients and then brokers go back",
+                "KIP-87 says nothing of a way back; Kafka's upgrade notes: none after the protocol",
+                "sweeps/upgrade_flag.yaml",
+            ),
+        ),
+    ),
+)
+"""In no particular order: `Rules` has the order."""

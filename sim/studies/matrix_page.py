@@ -1,0 +1,187 @@
+"""A matrix as tables: for a terminal, as Markdown, as JSON."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from itertools import compress
+from pathlib import Path
+from string import ascii_uppercase
+from typing import Any
+
+from sim.rules.rules import shown
+from sim.studies.matrix import AS_WRITTEN, PRICES, Line, Matrix, Outcome
+
+Row = dict[str, str]
+MATRIX_FORMAT = "replog-matrix/1"
+HOLDS = "holds"
+
+_ABOUT = (
+    "Every scenario was run under each value of `{rule}`; nothing is drawn at random. "
+    "A scenario that says what is checked is judged by that alone; scenarios that differ in "
+    "`{rule}` alone count once."
+)
+_LETTERS = (
+    "A letter is a way to run all {count} scenarios. It stands where a scenario violates the "
+    "invariant that holds under another value; “{holds}” means that there is none."
+)
+_COSTS = (
+    "Added up over the {count} scenarios, in the model's bytes, with the other rules as written; "
+    "in brackets against the first value."
+)
+_SCENARIOS = (
+    "{differing} of {count} end differently from value to value, with the other rules as written. "
+    "Named is the invariant that is violated first, and how many follow."
+)
+
+
+def as_document(matrix: Matrix) -> dict[str, Any]:
+    """All of a matrix, for machines."""
+    values = [shown(value) for value in matrix.varied.values]
+
+    def by_value(row: Sequence[Outcome]) -> dict[str, list[str]]:
+        return {value: list(one.violated) for value, one in zip(values, row, strict=True)}
+
+    return {
+        "format": MATRIX_FORMAT,
+        "rule": matrix.varied.rule,
+        "values": values,
+        "conditions": list(matrix.conditions),
+        "decided": list(matrix.decided),
+        "prices": {
+            counter: {value: matrix.price(counter, at) for at, value in enumerate(values)}
+            for counter in PRICES
+        },
+        "scenarios": [
+            {
+                "path": line.path.as_posix(),
+                "id": line.id,
+                "twins": list(line.twins),
+                "violated": {
+                    condition: by_value(row)
+                    for condition, row in zip(matrix.conditions, line.outcomes, strict=True)
+                },
+            }
+            for line in matrix.lines
+        ],
+    }
+
+
+def invariants_table(matrix: Matrix) -> list[Row]:
+    """Per invariant that the rule decides: in how many scenarios each value violates it."""
+    return [
+        {"invariant": name}
+        | {
+            shown(value): str(matrix.violating(name, 0, at) or HOLDS)
+            for at, value in enumerate(matrix.varied.values)
+        }
+        for name in matrix.decided
+    ]
+
+
+def conditions_table(matrix: Matrix) -> list[Row]:
+    """Per invariant that the rule decides: the letters of the conditions in which it fails."""
+    letters = _letters(matrix)
+    return [
+        {"invariant": name}
+        | {
+            shown(value): " ".join(
+                compress(
+                    letters,
+                    [matrix.blamed(name, place, at) for place in range(len(letters))],
+                )
+            )
+            or HOLDS
+            for at, value in enumerate(matrix.varied.values)
+        }
+        for name in matrix.decided
+    ]
+
+
+def conditions_list(matrix: Matrix) -> list[str]:
+    """What each letter stands for."""
+    letters = _letters(matrix)
+    return [f"{letters[place]}: {name}" for place, name in enumerate(matrix.conditions)]
+
+
+def _letters(matrix: Matrix) -> list[str]:
+    """A for the first condition; AA follows Z."""
+    many = [*ascii_uppercase, *(a + b for a in ascii_uppercase for b in ascii_uppercase)]
+    return many[: len(matrix.conditions)]
+
+
+def scenarios_table(matrix: Matrix, *, start: Path | None = None) -> list[Row]:
+    """Each scenario in which the values differ: what each violates first, and how many more.
+
+    With `start`, the names are Markdown links out of that folder.
+    """
+    return [
+        {"scenario": _named(line, start)}
+        | {
+            shown(value): _short(outcome)
+            for value, outcome in zip(matrix.varied.values, line.outcomes[0], strict=True)
+        }
+        for line in matrix.lines
+        if line.differs
+    ]
+
+
+def _named(line: Line, start: Path | None) -> str:
+    if start is None:
+        return line.id
+    return f"[{line.id}]({Path(os.path.relpath(line.path, start)).as_posix()})"
+
+
+def _short(outcome: Outcome) -> str:
+    first, more = outcome.violated[:1], len(outcome.violated) - 1
+    return f"{first[0]}{f' +{more}' if more else ''}" if first else HOLDS
+
+
+def prices_table(matrix: Matrix) -> list[Row]:
+    """Each price, added up over all scenarios, and against the first value."""
+    rows = []
+    for counter, title in PRICES.items():
+        base = matrix.price(counter, 0)
+        row = {"price": title}
+        for at, value in enumerate(matrix.varied.values):
+            price = matrix.price(counter, at)
+            ratio = f" (×{price / base:.3f})" if at and base and price != base else ""
+            row[shown(value)] = f"{price:,}{ratio}"
+        rows.append(row)
+    return rows
+
+
+def as_markdown(matrix: Matrix, *, command: str, folder: Path) -> str:
+    """A page for people; links to scenarios are written as seen from `folder`."""
+    rule, count = matrix.varied.rule, len(matrix.lines)
+    table = scenarios_table(matrix, start=folder)
+    untouched = [name for name in matrix.violated if name not in matrix.decided]
+    letters = zip(_letters(matrix), matrix.conditions, strict=True)
+    parts = [
+        f"# What `{rule}` decides, in {count} scenarios",
+        f"Made by\n\n```console\n$ {command}\n```",
+        _ABOUT.format(rule=rule),
+        "## Which invariants hold under which other rules",
+        _LETTERS.format(count=count, holds=HOLDS),
+        "\n".join(
+            f"* {letter}: {name if name == AS_WRITTEN else f'`{name}`'}" for letter, name in letters
+        ),
+        _markdown(conditions_table(matrix)),
+        f"The value makes no difference to: {', '.join(untouched)}." if untouched else "",
+        "## How many scenarios violate them, with the other rules as written",
+        _markdown(invariants_table(matrix)),
+        "## What it costs",
+        _COSTS.format(count=count),
+        _markdown(prices_table(matrix)),
+        "## Scenario by scenario",
+        _SCENARIOS.format(differing=len(table), count=count),
+        _markdown(table),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _markdown(rows: Sequence[Mapping[str, str]]) -> str:
+    if not rows:
+        return "None."
+    lines = [list(rows[0]), ["---"] * len(rows[0]), *(list(row.values()) for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

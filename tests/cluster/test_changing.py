@@ -1,0 +1,93 @@
+"""Settings reach brokers and producers one by one, while the cluster runs."""
+
+from dataclasses import replace
+
+from sim.log import Record
+from sim.rules import Rules
+from sim.scenario.model import Change, Fault, FaultKind, Scenario, Send, Workload
+from sim.trace import Appended, Cleaned, ConfigChanged
+from tests.cluster.worlds import tell
+
+TO_HEADER = (("strategy", "header"),)
+LATE = Workload(
+    sends=(
+        Send(500, 1, "k", "new", 500, 9),
+        Send(600, 1, "k", "late", 600, 3),
+        Send(700, 1, "other", "x", 700, 1),
+    )
+)
+ROLLS = tuple(Fault(1_000, FaultKind.ROLL, name) for name in ("r1", "r2", "r3"))
+QUIET = Scenario(
+    id="changing", duration_ms=4_000, rules=Rules(commit="isr"), workload=LATE, faults=ROLLS
+)
+
+
+def lost(scenario: Scenario) -> dict[str, int]:
+    """The offset that each replica's cleaner took away."""
+    passes = tell(scenario).of(Cleaned)
+    return {event.replica: one.offset for _, event in passes for one in event.removals}
+
+
+def appended(scenario: Scenario) -> list[Record]:
+    return [one for _, event in tell(scenario).of(Appended) for one in event.batch.records]
+
+
+def test_each_broker_cleans_by_the_settings_that_have_reached_it() -> None:
+    changes = (Change(0, "r1", TO_HEADER), Change(100, "r3", TO_HEADER))
+
+    assert lost(QUIET) == {"r1": 0, "r2": 0, "r3": 0}
+    assert lost(replace(QUIET, changes=changes)) == {"r1": 1, "r2": 0, "r3": 1}
+    assert lost(replace(QUIET, changes=(Change(100, "all", TO_HEADER),))) == {
+        "r1": 1,
+        "r2": 1,
+        "r3": 1,
+    }
+
+
+def test_what_was_compacted_stays_as_it_is() -> None:
+    changes = (Change(3_500, "all", TO_HEADER),)
+
+    assert lost(replace(QUIET, changes=changes)) == {"r1": 0, "r2": 0, "r3": 0}
+
+
+def test_a_producer_sends_versions_only_while_it_is_rolled_out() -> None:
+    changes = (
+        Change(0, producer=0, versions=False),
+        Change(550, producer=1),
+        Change(650, producer=1, versions=False),
+    )
+
+    assert [bool(one.headers) for one in appended(QUIET)] == [True, True, True]
+    assert [bool(one.headers) for one in appended(replace(QUIET, changes=changes))] == [
+        False,
+        True,
+        False,
+    ]
+
+
+def test_a_rollout_of_one_producer_leaves_the_others_as_they_are() -> None:
+    sends = (Send(500, 1, "k", "a", 500, 1), Send(600, 2, "k", "b", 600, 2))
+    workload = replace(LATE, sends=sends)
+    changes = (Change(0, producer=2, versions=False),)
+
+    records = appended(replace(QUIET, workload=workload, changes=changes))
+    assert [bool(one.headers) for one in records] == [True, False]
+
+
+def test_a_new_replica_starts_with_the_settings_of_the_first() -> None:
+    fresh = Fault(900, FaultKind.ADD_REPLICA, "r4")
+    rolled = Fault(2_000, FaultKind.ROLL, "r4")
+    scenario = replace(QUIET, faults=(*ROLLS, fresh, rolled))
+    changes = (Change(100, "r1", TO_HEADER),)
+
+    assert lost(replace(scenario, changes=changes))["r4"] == 1
+
+
+def test_every_change_is_told_with_whom_it_reached() -> None:
+    changes = (Change(0, producer=1, versions=False), Change(700, "r2", TO_HEADER))
+    told = tell(replace(QUIET, changes=changes)).of(ConfigChanged)
+
+    assert told == [
+        (0, ConfigChanged("producer 1", (("versions", "false"),))),
+        (700, ConfigChanged("r2", TO_HEADER)),
+    ]

@@ -1,0 +1,163 @@
+"""Each kind of fault does what it says."""
+
+from sim.cluster.context import World
+from sim.cluster.node import Node
+from sim.cluster.quorum import Quorum
+from sim.replication.recovering import OldFiles
+from sim.rules import Rules
+from sim.scenario.model import CrashWithOldFiles, FaultKind, Workload
+from sim.trace import (
+    Appended,
+    Cleaned,
+    Copied,
+    FaultInjected,
+    IsrChanged,
+    ReplicaAdded,
+    ReplicaCrashed,
+    ReplicaRestarted,
+    ReplicaWiped,
+    Truncated,
+)
+from tests.cluster.worlds import fault, log_ends, scenario, sends, tell
+
+
+def test_a_crashed_replica_is_back_after_its_time() -> None:
+    story = tell(scenario(fault(FaultKind.CRASH, 500, "r2", 700)))
+
+    assert [(at, e.replica) for at, e in story.of(ReplicaCrashed)] == [(500, "r2")]
+    assert [(at, e.replica) for at, e in story.of(ReplicaRestarted)] == [(1_200, "r2")]
+    assert not [at for at, e in story.of(Copied) if e.replica == "r2" and 500 <= at <= 1_200]
+    assert log_ends(story)["r2"] == 40
+
+
+def test_a_crashed_leader_loses_its_youngest_batches_if_nobody_has_them() -> None:
+    cut = fault(FaultKind.PARTITION, 480, "r1", 900)
+    crash = fault(FaultKind.CRASH, 720, "r1", 500, lose_batches=2)
+    busy = Workload(sends=sends(producers=4), retry_ms=1_000)
+    story = tell(scenario(cut, crash, workload=busy))
+    own = [e.batch.last_offset + 1 for at, e in story.of(Appended) if e.replica == "r1"]
+    crashed = story.of(ReplicaCrashed)[0][1]
+
+    assert max(own) - crashed.log_end_offset == 2
+    assert crashed.log_end_offset >= crashed.high_watermark
+
+
+def test_a_crash_never_loses_what_is_committed_or_acknowledged() -> None:
+    story = tell(scenario(fault(FaultKind.CRASH, 1_000, "r2", 300, lose_batches=50)))
+    copied = [e.log_end_offset for at, e in story.of(Copied) if e.replica == "r2" and at < 1_000]
+
+    assert story.of(ReplicaCrashed)[0][1].log_end_offset == max(copied)
+
+
+def test_a_replaced_disk_is_empty_and_fills_again() -> None:
+    story = tell(scenario(fault(FaultKind.WIPE, 500, "r3", 900)))
+    wiped_ms = story.of(ReplicaWiped)[0][0]
+    refilled = next(e for at, e in story.of(Copied) if e.replica == "r3" and at > wiped_ms)
+
+    assert wiped_ms == 1_400
+    assert refilled.fetch_offset == 0
+    assert log_ends(story)["r3"] == 40
+
+
+def test_a_disk_is_not_replaced_while_the_others_count_on_it() -> None:
+    story = tell(scenario(fault(FaultKind.WIPE, 500, "r3", 1)))
+
+    assert story.of(ReplicaCrashed)
+    assert story.of(ReplicaWiped) == []
+
+
+def test_a_leader_does_not_count_on_what_a_lost_disk_acknowledged() -> None:
+    world = World(scenario(rules=Rules()), lambda _at, _event: None)
+    world.elections = Quorum(world)
+    leader, wiped, other = [Node(world, spec) for spec in world.scenario.replicas]
+    for node in (leader, wiped, other):
+        world.add(node)
+    leader.lead(1, isr=(), voters=("r1", "r2", "r3"))
+    leadership = leader.replica.leadership
+    assert leadership is not None
+    leadership.positions |= {"r2": 5, "r3": 5}
+
+    world.elections.wiped(wiped)
+
+    assert leadership.positions == {"r3": 5}
+
+
+def test_a_replica_behind_a_partition_neither_fetches_nor_answers() -> None:
+    story = tell(scenario(fault(FaultKind.PARTITION, 500, "r3", 1_000)))
+
+    assert not [at for at, e in story.of(Copied) if e.replica == "r3" and 510 < at < 1_500]
+    assert log_ends(story)["r3"] == 40
+
+
+def test_a_one_way_partition_loses_what_the_replica_sends() -> None:
+    story = tell(scenario(fault(FaultKind.ONE_WAY_PARTITION, 500, "r3", 1_000)))
+    copied = [at for at, e in story.of(Copied) if e.replica == "r3" and 510 < at < 1_500]
+
+    assert len(copied) <= 1  # the answer to a fetch that waited
+    assert next(set(e.isr) for _, e in story.of(IsrChanged)) == {"r1", "r2"}
+
+
+def test_a_slow_cleaner_rests() -> None:
+    story = tell(scenario(fault(FaultKind.SLOW_CLEANER, 10, "r2", 3_900)))
+    cleaned = [(at, e.replica) for at, e in story.of(Cleaned)]
+
+    assert not [at for at, name in cleaned if name == "r2" and at < 3_900]
+    assert [at for at, name in cleaned if name == "r1" and at < 3_900]
+
+
+def test_an_added_replica_copies_the_log_and_joins_the_in_sync_set() -> None:
+    story = tell(scenario(fault(FaultKind.ADD_REPLICA, 900, "r4")))
+
+    assert [(at, e.replica) for at, e in story.of(ReplicaAdded)][-1] == (900, "r4")
+    assert story.of(IsrChanged)[-1][1].joined == "r4"
+    assert log_ends(story)["r4"] == 40
+
+
+def test_an_added_replica_observes_a_quorum() -> None:
+    rules = Rules(leader_change_record=True)
+    story = tell(scenario(fault(FaultKind.ADD_REPLICA, 900, "r4"), rules=rules))
+
+    assert log_ends(story)["r4"] == 41
+
+
+def test_a_roll_lets_the_tail_be_cleaned() -> None:
+    early = Workload(sends=sends(6, every_ms=20, keys=1))
+    rolls = [fault(FaultKind.ROLL, 900, name) for name in ("r1", "r2", "r3")]
+    without = tell(scenario(workload=early))
+    rolled = tell(scenario(*rolls, workload=early))
+
+    assert without.of(Cleaned) == []
+    assert {e.upper_bound for _, e in rolled.of(Cleaned)} == {6}
+
+
+def test_a_fault_on_a_replica_that_is_down_is_left_out() -> None:
+    crash = fault(FaultKind.CRASH, 500, "r2", 1_000)
+    again = fault(FaultKind.CRASH, 800, "r2", 1_000)
+    story = tell(scenario(crash, again))
+
+    assert len(story.of(FaultInjected)) == 1
+    assert story.outcome.counts.faults == 1
+
+
+def test_a_follower_is_picked_by_name_order() -> None:
+    story = tell(scenario(fault(FaultKind.CRASH, 500, "follower", 300, pick=1)))
+
+    assert [e.replica for _, e in story.of(ReplicaCrashed)] == ["r3"]
+
+
+def test_a_conflicting_tail_of_a_zombie_is_cut() -> None:
+    cut = fault(FaultKind.PARTITION, 480, "r1", 900)
+    story = tell(scenario(cut))
+
+    assert [e.replica for _, e in story.of(Truncated)] == ["r1"]
+
+
+def test_a_replica_with_an_old_cleaner_checkpoint_cleans_from_there_again() -> None:
+    def first_dirty(old: OldFiles) -> list[int]:
+        crash = CrashWithOldFiles(1_500, FaultKind.CRASH, "r3", 200, files=old)
+        cleaned = tell(scenario(crash)).of(Cleaned, lambda event: event.replica == "r3")
+        return [event.first_dirty_offset for at, event in cleaned if at > 1_700]
+
+    assert first_dirty(OldFiles()) == [16, 34]
+    assert first_dirty(OldFiles(cleaned=0)) == [0, 34]
+    assert first_dirty(OldFiles(cleaned=99)) == [16, 34]

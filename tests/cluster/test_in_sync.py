@@ -1,0 +1,119 @@
+"""In-sync sets in simulated time: too few replicas, acknowledgements, who may lead."""
+
+from itertools import pairwise
+
+import pytest
+
+from sim.rules import rules_from
+from sim.run import run_scenario
+from sim.scenario.generate import BUILT_IN_MIXES, generate
+from sim.scenario.model import Fault, FaultKind, Send, Workload
+from sim.trace import AcknowledgedEarly, Appended, AppendRefused, HighWatermarkMoved, LeaderElected
+from tests.cluster.worlds import Story, fault, scenario, sends, tell
+
+KAFKA = rules_from({"preset": "kafka-4.0", "min_isr": 2})
+CUT = fault(FaultKind.PARTITION, 500, "r1", 2_500, peers=("r2", "r3"))
+WRITES = sends(60)
+
+
+def told(*faults: Fault, workload: Workload | None = None, **rules: str | int | bool) -> Story:
+    """Three replicas, two of which have to be in sync."""
+    work = workload or Workload(sends=WRITES)
+    return tell(scenario(*faults, rules=KAFKA.with_values(rules), workload=work))
+
+
+def test_a_leader_with_too_few_in_sync_takes_nothing_from_who_wants_all() -> None:
+    story = told(CUT)
+    alone = [at for at, e in story.of(Appended) if 1_500 < at < 2_900]
+
+    assert alone == []
+    assert story.outcome.counts.not_enough_replicas > 0
+
+
+def test_a_refused_producer_pauses_twice_as_long_each_time() -> None:
+    late = Send(2_000, 2, "k", "late", 2_000)
+    story = told(CUT, workload=Workload(sends=(*sends(9), late)))
+    refused = [at for at, _ in story.of(AppendRefused) if at > late.at_ms]
+    pauses = [second - first for first, second in pairwise(refused)]
+
+    assert pauses == pytest.approx([100, 200, 400], abs=15)
+    assert story.outcome.counts.sends_given_up > 0
+
+
+def test_a_patient_producer_gets_everything_in_with_the_sequence_numbers_it_had() -> None:
+    story = told(CUT, workload=Workload(sends=WRITES, retries=50))
+    batches = [e.batch for _, e in story.of(Appended)]
+
+    assert story.outcome.counts.not_enough_replicas > 2
+    assert [b.base_sequence for b in batches] == [b.base_offset for b in batches]
+    assert sum(len(b.records) for b in batches) == len(WRITES)
+
+
+def test_with_one_required_the_leader_goes_on_alone() -> None:
+    story = told(CUT, min_isr=1)
+
+    assert [at for at, e in story.of(Appended) if 1_500 < at < 2_900]
+    assert story.outcome.counts.not_enough_replicas == 0
+
+
+def test_who_is_content_with_the_leader_is_served_and_told_at_once() -> None:
+    story = told(CUT, workload=Workload(sends=WRITES, acks="1"))
+    early = {at for at, _ in story.of(AcknowledgedEarly)}
+    committed = [at for at, e in story.of(HighWatermarkMoved) if e.leading and 1_500 < at < 2_900]
+
+    assert early == {at for at, _ in story.of(Appended)}
+    assert any(1_500 < at < 2_900 for at in early)
+    assert committed == []
+    assert story.outcome.counts.not_enough_replicas == 0
+
+
+def test_nobody_is_told_early_by_default() -> None:
+    assert told(CUT).of(AcknowledgedEarly) == []
+
+
+def test_an_eligible_replica_leads_cleanly_where_the_in_sync_set_is_down() -> None:
+    down = fault(FaultKind.CRASH, 1_800, "r1", 1_000)
+    classic = told(CUT, down).of(LeaderElected)
+    eligible = told(CUT, down, eligible_leaders="elr").of(LeaderElected)
+
+    assert [e.replica for _, e in classic] == ["r1", "r1"]
+    assert eligible[1][1].replica in ("r2", "r3")
+    assert eligible[1][0] < 2_800
+    assert eligible[1][1].isr == (eligible[1][1].replica,)
+
+
+def test_an_unclean_election_takes_anybody_when_nobody_may_lead_cleanly() -> None:
+    down = fault(FaultKind.CRASH, 1_800, "r1", 1_000)
+    waits = told(CUT, down, min_isr=1).of(LeaderElected)
+    elected = told(CUT, down, min_isr=1, unclean_election=True).of(LeaderElected)
+
+    assert waits[1][1].replica == "r1"
+    assert elected[1][1].replica in ("r2", "r3")
+    assert elected[1][1].epoch_start_offset < waits[1][1].epoch_start_offset
+
+
+@pytest.mark.parametrize("leaders", ["isr", "elr"])
+@pytest.mark.parametrize("least", [1, 2])
+def test_clean_elections_lose_nothing_in_storms(leaders: str, least: int) -> None:
+    """Without cleaners: what a cleaned epoch does to a follower is another matter."""
+    storm = BUILT_IN_MIXES["storm"]
+    weights = storm.weights.model_copy(update={"unclean_migrate": 0.0})
+    calm = storm.model_copy(update={"cleaners": 0.0, "weights": weights})
+    rules = KAFKA.with_values({"min_isr": least, "eligible_leaders": leaders})
+    for seed in range(12):
+        run = run_scenario(generate(seed, calm).with_rules(rules))
+        assert (run.violated, run.verdict) == ([], "holds"), seed
+
+
+def test_a_leader_that_is_asked_to_leave_is_followed_by_one_in_sync() -> None:
+    move = fault(FaultKind.MIGRATE, 2_000, "leader")
+    away = fault(FaultKind.CRASH, 200, "r2", 2_700)
+
+    assert [e.replica for _, e in told(move).of(LeaderElected)] == ["r1", "r2"]
+    assert [e.replica for _, e in told(away, move).of(LeaderElected)] == ["r1", "r3"]
+
+
+def test_pick_says_which_follower_gets_the_lead() -> None:
+    move = Fault(2_000, FaultKind.MIGRATE, "leader", pick=1)
+
+    assert [e.replica for _, e in told(move).of(LeaderElected)] == ["r1", "r3"]

@@ -1,0 +1,58 @@
+"""A crash that waits for a cleaning pass, in simulated time."""
+
+from pathlib import Path
+
+from sim.scenario.load import load_scenario
+from sim.scenario.model import FaultKind
+from sim.trace import Cleaned, FaultInjected, ReplicaCrashed, ReplicaRestarted, SegmentsLost
+from tests.cluster.worlds import Story, fault, scenario, tell
+
+FOLDER = Path(__file__).parents[2] / "scenarios" / "durability"
+
+
+def of_the_file(name: str) -> Story:
+    return tell(load_scenario(FOLDER / f"{name}.yaml"))
+
+
+def removed(story: Story) -> list[set[int]]:
+    """The offsets that each pass of r2 removed."""
+    passes = story.of(Cleaned, lambda event: event.replica == "r2")
+    return [{removal.offset for removal in event.removals} for _, event in passes]
+
+
+def test_the_crash_comes_with_the_next_pass_and_lasts_from_then_on() -> None:
+    story = of_the_file("timed_swap_finished")
+    [(crashed_ms, crashed)] = story.of(ReplicaCrashed)
+    restarted_ms = [at for at, event in story.of(ReplicaRestarted) if event.replica == "r2"]
+
+    assert crashed.replica == "r2"
+    assert crashed_ms == 466
+    assert restarted_ms == [crashed_ms + 200]
+    assert "during a pass (swap)" in story.of(FaultInjected)[-1][1].detail
+
+
+def test_a_finished_swap_is_not_done_again() -> None:
+    first, second, *_ = removed(of_the_file("timed_swap_finished"))
+
+    assert first == {1, 2, 3, 4, 5, 6}
+    assert not first & second
+
+
+def test_overlapping_segments_bring_back_what_was_removed_from_the_second_on() -> None:
+    first, second, *_ = removed(of_the_file("timed_swap_overlapping_segments"))
+
+    assert first == {1, 2, 3}
+    assert second == {4, 5, 6}
+
+
+def test_segments_that_are_in_no_file_are_told() -> None:
+    [(at, lost)] = of_the_file("timed_swap_segments_missing").of(SegmentsLost)
+
+    assert (at, lost.replica) == (466, "r2")
+    assert lost.offsets[0] == 0
+
+
+def test_without_a_pass_there_is_no_crash() -> None:
+    waiting = fault(FaultKind.CRASH, 3_999, "r2", 100, during="swap")
+
+    assert tell(scenario(waiting)).of(ReplicaCrashed) == []

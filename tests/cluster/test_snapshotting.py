@@ -1,0 +1,134 @@
+"""When replicas take snapshots, what they keep of them, and how long loading takes."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from sim.rules import Rules
+from sim.scenario.model import FaultKind, Timers, Workload
+from sim.scenario.snapshots import SnapshotSettings
+from sim.trace import (
+    Appended,
+    HighWatermarkMoved,
+    PrefixDeleted,
+    ReplicaRestarted,
+    SnapshotInstalled,
+    SnapshotTaken,
+    StateLoaded,
+)
+from tests.cluster.worlds import Story, fault, log_ends, scenario, sends, tell
+
+MAJORITY = Rules(commit="majority", leader_change_record=True, cleanup="snapshot")
+
+
+def run(*faults: Any, rules: Rules = MAJORITY, timers: Timers | None = None, **given: Any) -> Story:
+    settings = SnapshotSettings(**given)
+    workload = Workload(sends=sends(60, every_ms=50))
+    return tell(
+        scenario(
+            *faults,
+            rules=rules,
+            workload=workload,
+            snapshots=settings,
+            timers=timers or Timers(fetch_wait_ms=200),
+        )
+    )
+
+
+def ends(story: Story, replica: str) -> list[int]:
+    return [event.end_offset for _, event in story.of(SnapshotTaken) if event.replica == replica]
+
+
+def test_a_snapshot_is_taken_once_so_many_bytes_are_committed_since_the_last() -> None:
+    story = run(record_bytes=500, retention_bytes=10**6)
+    sizes = [event.batch.size_bytes for _, event in story.of(Appended)]
+
+    for replica in ("r1", "r2", "r3"):
+        found = ends(story, replica)
+        assert len(found) > 3
+        for start, end in pairwise([0, *found]):
+            assert sum(sizes[start:end]) >= 500
+            assert sum(sizes[start : end - 1]) < 500
+
+
+def test_nothing_is_taken_that_nobody_asked_for() -> None:
+    assert run().of(SnapshotTaken) == []
+    rules = Rules(commit="majority", cleanup="compact")
+    assert run(rules=rules, record_bytes=100, interval_ms=100).of(SnapshotTaken) == []
+
+
+def test_a_snapshot_is_taken_when_something_newer_is_committed_for_so_long() -> None:
+    story = run(interval_ms=300, retention_bytes=10**6)
+    first = next(at for at, e in story.of(HighWatermarkMoved) if e.replica == "r1")
+    taken = [at for at, event in story.of(SnapshotTaken) if event.replica == "r1"]
+
+    assert taken[0] == first + 300
+    assert all(later - at >= 300 for at, later in pairwise(taken))
+
+
+def test_an_idle_log_is_not_taken_again() -> None:
+    """The writes end at 3050 ms; the run goes on for a second."""
+    story = run(interval_ms=300, retention_bytes=10**6)
+    [leader] = {event.replica for _, event in story.of(Appended)}
+
+    assert ends(story, leader)[-1] == log_ends(story)[leader]
+    assert max(at for at, _ in story.of(SnapshotTaken)) < 3_700
+
+
+def test_old_snapshots_stay_until_they_are_too_much_or_too_old() -> None:
+    timers = Timers(fetch_wait_ms=200, snapshot_cleaning_ms=100)
+
+    def deleted(**retention: int) -> int:
+        return len(run(record_bytes=400, timers=timers, **retention).of(PrefixDeleted))
+
+    assert deleted(retention_bytes=10**6) == deleted(retention_ms=10**6) == 0
+    assert 0 < deleted(retention_bytes=4_000) < deleted(retention_bytes=1_000)
+    assert 0 < deleted(retention_ms=2_000) < deleted(retention_ms=200)
+
+
+def test_without_bounds_the_log_starts_at_the_snapshot_before_the_last() -> None:
+    story = run(record_bytes=500)
+    starts = [e.log_start_offset for _, e in story.of(PrefixDeleted) if e.replica == "r1"]
+
+    assert starts == ends(story, "r1")[:-1]
+
+
+def test_a_replica_that_was_away_counts_anew_and_takes_snapshots_again() -> None:
+    away = fault(FaultKind.CRASH, 500, "r3", 700)
+    story = run(away, record_bytes=500, retention_bytes=10**6)
+    back = next(at for at, _ in story.of(ReplicaRestarted))
+
+    assert any(at > back and e.replica == "r3" for at, e in story.of(SnapshotTaken))
+
+
+@pytest.mark.parametrize("us", [0, 2_000])
+def test_a_state_machine_is_loaded_after_a_restart_and_after_an_install(us: int) -> None:
+    away = fault(FaultKind.CRASH, 300, "r3", 2_000)
+    timers = Timers(fetch_wait_ms=200, snapshot_cleaning_ms=100, load_us_per_record=us)
+    story = run(away, timers=timers, record_bytes=400, retention_bytes=500)
+    [(installed_ms, installed)] = story.of(SnapshotInstalled)
+    loads = [(at, event) for at, event in story.of(StateLoaded) if event.replica == "r3"]
+
+    assert len(loads) == (2 if us else 0)
+    if us:
+        at_ms, loaded = loads[-1]
+        assert (loaded.snapshot_records, loaded.log_records) == (len(installed.records), 0)
+        assert loaded.took_ms == 2 * len(installed.records) == at_ms - installed_ms
+
+
+def test_a_leader_that_has_not_loaded_its_state_takes_no_writes() -> None:
+    """r1 is back at 900 ms and made leader at once; what it has takes a second to load."""
+    faults = (
+        fault(FaultKind.CRASH, 800, "r1", 100),
+        fault(FaultKind.MIGRATE, 1_000, "r1"),
+    )
+    rules = Rules(commit="isr", fix="empty_batch", map_range="dirty")
+
+    def writes_of_r1(us: int) -> list[int]:
+        timers = Timers(replica_lag_max_ms=400, fetch_wait_ms=200, load_us_per_record=us)
+        story = run(*faults, rules=rules, timers=timers)
+        return [at for at, e in story.of(Appended) if e.replica == "r1" and at > 900]
+
+    assert min(writes_of_r1(0)) < 1_200
+    assert min(writes_of_r1(100_000)) >= 1_900

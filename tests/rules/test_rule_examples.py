@@ -1,0 +1,90 @@
+"""The example of a value in the table of rules is a file in which it makes a difference."""
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sim.logfile import LOG_FORMAT
+from sim.logfile.answer import answer_to
+from sim.logfile.file import load_log_file
+from sim.rules import RULES, Rules
+from sim.rules.spec import Value
+from sim.run import run_scenario
+from sim.scenario.document import SCENARIO_FORMAT
+from sim.scenario.generate import generate
+from sim.scenario.load import load_scenario
+from sim.scenario.model import Scenario
+from sim.story import Story, load_story, tell
+from sim.story.format import STORY_FORMAT
+from sim.suite import format_of
+from sim.sweep.plan import PLAN_FORMAT, load_plan, number_runs
+
+FOLDER = Path(__file__).parents[2] / "scenarios"
+LABELS = {"offset_assignment"}
+"""Rules that name a design and change nothing: a story shows the design by a step of its own."""
+
+VALUES = [(name, value) for name, spec in RULES.items() for value in spec.described()]
+
+
+@cache
+def loaded(example: str) -> tuple[str, Any]:
+    """The format of a file, and what is in it; of a sweep plan, its first scenario."""
+    path = FOLDER / example
+    kind = format_of(path)
+    if kind == STORY_FORMAT:
+        return kind, load_story(path)
+    if kind == SCENARIO_FORMAT:
+        return kind, load_scenario(path)
+    if kind == PLAN_FORMAT:
+        sweep = number_runs(load_plan(path))
+        scenario = generate(sweep.case_seed(0), sweep.plan.generate)
+        return kind, scenario.with_rules(sweep.rule_sets[0].rules)
+    assert kind == LOG_FORMAT
+    return kind, load_log_file(path)
+
+
+def rules_of(example: str) -> Rules:
+    """The rules that the file itself goes by."""
+    kind, content = loaded(example)
+    rules: Rules = content.rules.rules if kind == LOG_FORMAT else content.rules
+    return rules
+
+
+@cache
+def outcome(example: str, rule: str, value: object) -> object:
+    """What the file ends with when one rule has this value."""
+    kind, content = loaded(example)
+    if kind == LOG_FORMAT:
+        return answer_to(load_log_file(FOLDER / example, rules={rule: value}))
+    rules = content.rules.with_values({rule: value})
+    if kind == STORY_FORMAT:
+        assert isinstance(content, Story)
+        told = tell(replace(content, rules=rules))
+        return sorted(told.violated), told.replicas, told.leader
+    assert isinstance(content, Scenario)
+    run = run_scenario(content.with_rules(rules))
+    return run.verdict, run.violations, run.counters
+
+
+@pytest.mark.parametrize(
+    ("rule", "value"), VALUES, ids=lambda part: part if isinstance(part, str) else str(part.name)
+)
+def test_the_example_of_a_value_goes_by_it_and_ends_otherwise_with_another(
+    rule: str, value: Value
+) -> None:
+    assert (FOLDER / value.example).is_file()
+    kind, content = loaded(value.example)
+    if kind == PLAN_FORMAT:
+        assert {rule: value.name} in load_plan(FOLDER / value.example).rule_sets
+    else:
+        assert getattr(rules_of(value.example), rule) == value.name
+    if rule in LABELS:
+        assert any(step.op == "push" for step in content.steps) == (value.name != "leader_assigned")
+        return
+
+    others = [other for other in RULES[rule].values if other != value.name]
+    with_it = outcome(value.example, rule, value.name)
+    assert any(outcome(value.example, rule, other) != with_it for other in others)

@@ -1,0 +1,110 @@
+"""Rules and presets: defaults, values, and what is said about unknown ones."""
+
+from dataclasses import dataclass, fields
+
+import pytest
+
+from sim.compaction import FIXES, STRATEGIES, TOMBSTONE_MARKS, TOMBSTONE_REMOVALS
+from sim.compaction.strategies import HEADER_FORMS
+from sim.errors import BadInput
+from sim.rules import Rules, rules_from
+from sim.rules.presets import PRESETS
+from sim.rules.rules import RULES
+from sim.rules.spec import meaning_of, source_of
+
+
+def test_every_rule_is_described_once_with_its_default_first() -> None:
+    assert list(RULES) == [field.name for field in fields(Rules)]
+    for name, spec in RULES.items():
+        assert spec.name == name
+        assert spec.decides
+        assert bool(spec.source) != bool(spec.values)
+        if spec.values:
+            assert spec.values[0] == getattr(Rules(), name)
+
+
+def test_every_value_says_once_what_it_means_and_who_says_so() -> None:
+    for spec in RULES.values():
+        told = spec.described()
+
+        assert tuple(value.name for value in told) == spec.values
+        assert len({value.means for value in told}) == len(told)
+        assert all(value.means and value.source and value.example for value in told), spec.name
+
+
+def test_registered_strategies_fixes_and_removals_are_rule_values() -> None:
+    assert RULES["strategy"].values == tuple(STRATEGIES)
+    assert RULES["fix"].values == tuple(FIXES)
+    assert RULES["tombstone_removal"].values == tuple(TOMBSTONE_REMOVALS)
+    assert sorted(RULES["tombstone_mark"].values) == sorted(TOMBSTONE_MARKS)
+    assert RULES["header_form"].values == tuple(HEADER_FORMS)
+
+
+def test_a_registered_value_is_described_in_its_own_words() -> None:
+    @dataclass
+    class Silent:
+        source: str = "a test"
+
+    class Talking:
+        """The longest wins.
+
+        Ties are another matter.
+        """
+
+    for one in (*STRATEGIES.values(), *FIXES.values(), *TOMBSTONE_REMOVALS.values()):
+        assert meaning_of(one)
+        assert source_of(one)
+    assert meaning_of(FIXES["none"]) == FIXES["none"].means
+    assert meaning_of(Talking()) == "the longest wins"
+    assert (meaning_of(Silent()), source_of(Silent())) == ("", "a test")
+
+
+def test_rules_change_by_value_and_tell_how_they_differ() -> None:
+    changed = Rules().with_values({"fix": "empty_batch", "min_isr": "2", "fencing": "false"})
+
+    assert changed.differing_from(Rules()) == {
+        "fix": "empty_batch",
+        "min_isr": 2,
+        "fencing": False,
+    }
+    assert Rules().with_values(changed.as_dict()) == changed
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_is_a_bundle_of_known_values_with_a_source(name: str) -> None:
+    preset = PRESETS[name]
+
+    assert rules_from({"preset": name}) == Rules().with_values(preset.values)
+    assert preset.name == name
+    assert preset.models
+    assert preset.source
+
+
+def test_a_value_beside_a_preset_has_the_last_word() -> None:
+    rules = rules_from({"preset": "kafka-4.0", "fix": "none"})
+
+    assert (rules.fix, rules.commit) == ("none", "isr")
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"fixx": "none"}, "rules: unknown rule 'fixx' (did you mean 'fix'?); allowed: strategy"),
+        ({"fix": "empty"}, "rules.fix: unknown value 'empty'"),
+        ({"fix": None}, "rules.fix: unknown value None (did you mean 'none'?); allowed: none, leo"),
+        ({"fencing": "perhaps"}, "rules.fencing: unknown value 'perhaps'; allowed: true, false"),
+        ({"min_isr": 0}, "rules.min_isr: 0 is below the smallest allowed, 1"),
+        ({"min_isr": True}, "rules.min_isr: unknown value True"),
+        ({"delete_retention_ms": "-1"}, "rules.delete_retention_ms: unknown value '-1'"),
+        ({"strategy_header": ""}, "rules.strategy_header: unknown value ''"),
+        ({"preset": "kafka"}, "rules.preset: unknown preset 'kafka'"),
+        ({"preset": ["kafka-4.0"]}, "rules.preset: unknown preset ['kafka-4.0']"),
+    ],
+)
+def test_what_is_unknown_is_answered_with_what_is_allowed(
+    values: dict[str, object], said: str
+) -> None:
+    with pytest.raises(BadInput) as caught:
+        rules_from(values)
+
+    assert said in str(caught.value)
