@@ -34,7 +34,7 @@ from sim.log import LastRecord, Record, Segment, data_batch
 from sim.rules import rules_from
 from sim.run import run_scenario
 from sim.scenario.generate import generate
-from sim.scenario.mix import BUILT_IN_MIXES
+from sim.scenario.generate.mix import BUILT_IN_MIXES
 
 EngineName = Literal["spark", "process"]
 

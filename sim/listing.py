@@ -103,7 +103,7 @@ def scenarios(folder: Path) -> Rows:
     Raises:
         BadInput: No such folder, or no scenario in it.
     """
-    from sim.scenario.document import read_document
+    from sim.scenario.file.document import read_document
 
     rows = []
     for path in scenario_files(folder):

@@ -24,9 +24,9 @@ from sim.check.waiting import Waiting
 from sim.cluster.cluster import simulate
 from sim.rows import violation_row
 from sim.rules import Rules
-from sim.scenario.changes import promise_of
 from sim.scenario.generate import weather_digest
 from sim.scenario.model import Scenario
+from sim.scenario.model.changes import promise_of
 from sim.trace import Event
 
 DIGEST_BYTES = 16

@@ -20,7 +20,7 @@ from sim.logfile import LOG_FORMAT
 from sim.plugins import as_options
 from sim.rows import violation_row
 from sim.rules import rules_from
-from sim.scenario.document import SCENARIO_FORMAT
+from sim.scenario.file.document import SCENARIO_FORMAT
 from sim.story.driver import tell
 from sim.story.format import STORY_FORMAT, load_story
 from sim.story.idle import idle_steps
@@ -216,7 +216,7 @@ def _run_timed(
 ) -> CaseResult:
     # A story needs none of these, and they are most of what would have to be imported for it.
     from sim.run import as_document, differences, run_scenario
-    from sim.scenario.load import load_scenario
+    from sim.scenario.file.load import load_scenario
 
     started = time.perf_counter()
     scenario = load_scenario(

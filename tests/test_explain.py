@@ -10,9 +10,9 @@ from sim.explain import explain
 from sim.log import Control, Record, control_batch, data_batch
 from sim.log.epochs import EpochEntry
 from sim.run import run_scenario
+from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate
-from sim.scenario.load import load_scenario
-from sim.scenario.mix import Mix
+from sim.scenario.generate.mix import Mix
 from sim.story import load_story, tell
 from sim.trace import Event
 from sim.trace.sentences import describe

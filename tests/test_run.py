@@ -15,9 +15,9 @@ from sim.log import Control, Record, control_batch, data_batch
 from sim.rows import as_row
 from sim.rules import Rules, rules_from
 from sim.run import Run, as_document, differences, run_scenario
+from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate
-from sim.scenario.load import load_scenario
-from sim.scenario.mix import Mix
+from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Expect, Limits, Scenario, Send, Workload
 from sim.trace import Appended, Event
 
@@ -31,7 +31,7 @@ RULE_SETS = [
 IN_ANOTHER_PROCESS = """
 from sim.run import run_scenario
 from sim.scenario.generate import generate
-from sim.scenario.mix import Mix
+from sim.scenario.generate.mix import Mix
 
 for seed in range(6):
     print(run_scenario(generate(seed, Mix.model_validate("storm"))).digest)

@@ -8,8 +8,8 @@ import pytest
 
 from sim.logfile import LOG_FORMAT
 from sim.logfile.reading import read_json
-from sim.scenario.document import SCENARIO_FORMAT
-from sim.scenario.load import load_scenario
+from sim.scenario.file.document import SCENARIO_FORMAT
+from sim.scenario.file.load import load_scenario
 from sim.suite import CaseResult, format_of, run_file, run_suite, scenario_files
 from tests.twins import LOG_TWINS, TWINS
 

@@ -111,9 +111,9 @@ def invariant(cls: _I) -> _I:
 @cache
 def discover() -> None:
     """Import every module of this package, so that each registers its invariants."""
-    package = import_module("sim.check")
+    package = import_module("sim.check.invariants")
     for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
-        import_module(f"sim.check.{module.name}")
+        import_module(f"sim.check.invariants.{module.name}")
 
 
 Handler = Callable[[Any], None]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sim.scenario.changes import EVERY_REPLICA, changed, changes_of
 from sim.scenario.model import Change
+from sim.scenario.model.changes import EVERY_REPLICA, changed, changes_of
 from sim.trace import ConfigChanged
 
 if TYPE_CHECKING:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 
 from sim.rules import Rules
 from sim.run import run_scenario
+from sim.scenario.generate.streams import stream
+from sim.scenario.generate.workload import WorkloadShape, draw_workload
 from sim.scenario.model import (
     Fault,
     FaultKind,
@@ -22,9 +24,7 @@ from sim.scenario.model import (
     Timers,
     Topic,
 )
-from sim.scenario.snapshots import SnapshotSettings
-from sim.scenario.streams import stream
-from sim.scenario.workload import WorkloadShape, draw_workload
+from sim.scenario.model.snapshots import SnapshotSettings
 from sim.trace import (
     Copied,
     Event,

@@ -19,8 +19,8 @@ from sim.errors import BadInput
 from sim.plugins import load_plugins
 from sim.rules import rules_from
 from sim.rules.rules import Rules, RuleValue, shown
-from sim.scenario.load import load_model
-from sim.scenario.mix import Mix
+from sim.scenario.file.load import load_model
+from sim.scenario.generate.mix import Mix
 
 PLAN_FORMAT = "replog-sweep/1"
 PRESET = "preset"

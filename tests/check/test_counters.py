@@ -12,9 +12,9 @@ from sim.compaction import TOMBSTONE_MARKS
 from sim.log import Record
 from sim.rules import Rules, rules_from
 from sim.run import Run, run_scenario
+from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate
-from sim.scenario.load import load_scenario
-from sim.scenario.mix import Mix
+from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Scenario
 from sim.trace import (
     Appended,

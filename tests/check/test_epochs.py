@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from sim.check.epochs import EpochCacheConsistency
+from sim.check.invariants.epochs import EpochCacheConsistency
 from sim.log.epochs import EpochEntry
 from sim.replication.recovering import OldFiles, crash_with_files, recover
 from sim.rules import Rules

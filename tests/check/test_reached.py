@@ -10,7 +10,7 @@ from sim.log import Control, data_batch
 from sim.rules import Rules, rules_from
 from sim.run import Run, run_scenario
 from sim.scenario.generate import generate
-from sim.scenario.mix import Mix
+from sim.scenario.generate.mix import Mix
 from sim.trace import (
     Appended,
     AppendRefused,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.scenario.load import load_scenario
+from sim.scenario.file.load import load_scenario
 from sim.trace import Cleaned
 from tests.cluster.worlds import Story, tell
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sim.scenario.load import load_scenario
+from sim.scenario.file.load import load_scenario
 from sim.scenario.model import FaultKind
 from sim.trace import Cleaned, FaultInjected, ReplicaCrashed, ReplicaRestarted, SegmentsLost
 from tests.cluster.worlds import Story, fault, scenario, tell

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sim.run import run_scenario
-from sim.scenario.load import load_scenario
+from sim.scenario.file.load import load_scenario
 from sim.scenario.model import FaultKind, Scenario
 from sim.trace import (
     FaultInjected,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.scenario.load import load_scenario
+from sim.scenario.file.load import load_scenario
 from sim.trace import Appended, Cleaned, CleanerLooked, Consumed
 from tests.cluster.worlds import Story, tell
 

@@ -8,7 +8,7 @@ import pytest
 from sim.rules import rules_from
 from sim.run import run_scenario
 from sim.scenario.generate import generate
-from sim.scenario.mix import Mix, Weights
+from sim.scenario.generate.mix import Mix, Weights
 from sim.scenario.model import Fault, FaultKind, ReplicaSpec
 from sim.trace import (
     Appended,

@@ -2,7 +2,7 @@
 
 from sim.rules import Rules
 from sim.scenario.model import FaultKind, Limits, Network, Timers, Workload
-from sim.scenario.snapshots import SnapshotSettings
+from sim.scenario.model.snapshots import SnapshotSettings
 from sim.trace import (
     Appended,
     Copied,

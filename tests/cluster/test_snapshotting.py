@@ -7,7 +7,7 @@ import pytest
 
 from sim.rules import Rules
 from sim.scenario.model import FaultKind, Timers, Workload
-from sim.scenario.snapshots import SnapshotSettings
+from sim.scenario.model.snapshots import SnapshotSettings
 from sim.trace import (
     Appended,
     HighWatermarkMoved,

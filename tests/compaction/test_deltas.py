@@ -11,8 +11,8 @@ from sim.log import Control, Record, control_batch, data_batch
 from sim.log.record import Batch
 from sim.replication import Replica, snapshots
 from sim.rules import Rules
-from sim.scenario.streams import stream
-from sim.scenario.workload import WorkloadShape, draw_workload
+from sim.scenario.generate.streams import stream
+from sim.scenario.generate.workload import WorkloadShape, draw_workload
 
 NULL = TOMBSTONE_MARKS["null_value"]
 DELTAS = Rules(commit="isr", state_machine="deltas")

@@ -21,7 +21,7 @@ from sim.compaction.strategies import encode_version
 from sim.errors import BadInput
 from sim.log import Record, Segment
 from sim.rules import Rules
-from sim.scenario.load import load_scenario
+from sim.scenario.file.load import load_scenario
 from tests.compaction.logs import batch, batches_of, offsets_of, passes, record, segment
 
 

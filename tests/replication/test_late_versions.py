@@ -8,7 +8,7 @@ import pytest
 from sim.rules import rules_from
 from sim.run import run_scenario
 from sim.scenario.generate import generate
-from sim.scenario.mix import Mix
+from sim.scenario.generate.mix import Mix
 from sim.story import load_story, tell
 from sim.trace import AppendRefused, Cleaned
 

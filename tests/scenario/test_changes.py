@@ -6,12 +6,12 @@ import pytest
 
 from sim.errors import BadInput
 from sim.rules import RULES, Rules
-from sim.scenario.changes import CHANGEABLE, changes_of, promise_of
+from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate, weather_digest
-from sim.scenario.load import load_scenario
-from sim.scenario.mix import Mix
+from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Change, Fault, FaultKind, Scenario
-from sim.scenario.rollouts import Rollout
+from sim.scenario.model.changes import CHANGEABLE, changes_of, promise_of
+from sim.scenario.model.rollouts import Rollout
 
 ALLOWED = ", ".join(CHANGEABLE)
 NAMES = ("r1", "r2", "r3")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.scenario.document import parse_document, read_document
+from sim.scenario.file.document import parse_document, read_document
 
 FILE = Path("some.yaml")
 

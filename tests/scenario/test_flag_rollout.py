@@ -7,11 +7,11 @@ import pytest
 from sim.log.versions import NEW, OLD, Versions
 from sim.rules import RULES, Rules, rules_from
 from sim.run import run_scenario
-from sim.scenario.changes import changed, changes_of
 from sim.scenario.generate import generate, weather_digest
-from sim.scenario.mix import Mix
+from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Change, Consumer, Fault, FaultKind, ReplicaSpec, Scenario
-from sim.scenario.rollouts import FlagRollout
+from sim.scenario.model.changes import changed, changes_of
+from sim.scenario.model.rollouts import FlagRollout
 
 ORDERS = [str(value) for value in RULES["flag_rollout"].values]
 ALL_OLD, ALL_NEW = Versions(OLD, OLD, OLD), Versions(NEW, NEW, NEW)

@@ -12,10 +12,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from sim.rules import Rules, rules_from
 from sim.scenario.generate import generate, weather_digest
-from sim.scenario.mix import BUILT_IN_MIXES, Mix, Weights
+from sim.scenario.generate.mix import BUILT_IN_MIXES, Mix, Weights
+from sim.scenario.generate.streams import between, log_between, stream, words
+from sim.scenario.generate.workload import WorkloadShape, draw_workload
 from sim.scenario.model import FaultKind, Scenario, TraceSource, Workload
-from sim.scenario.streams import between, log_between, stream, words
-from sim.scenario.workload import WorkloadShape, draw_workload
 
 REFERENCE = BUILT_IN_MIXES["reference"]
 
@@ -153,7 +153,7 @@ def test_transactions_end_after_their_sends_and_before_the_next_ones(
 def test_the_same_seed_gives_the_same_scenario_in_every_process() -> None:
     code = (
         "from sim.scenario.generate import *\n"
-        "from sim.scenario.mix import BUILT_IN_MIXES\n"
+        "from sim.scenario.generate.mix import BUILT_IN_MIXES\n"
         "for mix in BUILT_IN_MIXES.values():\n"
         "    for seed in (0, 1, 2**63 - 1):\n"
         "        print(weather_digest(generate(seed, mix)))"

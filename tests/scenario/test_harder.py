@@ -5,7 +5,7 @@ from dataclasses import replace
 from sim.rules import Rules, rules_from
 from sim.run import run_scenario
 from sim.scenario.generate import generate, weather_digest
-from sim.scenario.mix import Mix
+from sim.scenario.generate.mix import Mix
 from sim.scenario.model import FaultKind
 from sim.trace import Event, FaultInjected
 

@@ -10,7 +10,7 @@ from annotated_types import Ge
 from pydantic import BaseModel, ConfigDict, Field
 
 from sim.errors import BadInput
-from sim.scenario.load import load_model
+from sim.scenario.file.load import load_model
 
 Write = Callable[[str], Path]
 

@@ -4,14 +4,14 @@ import json
 from pathlib import Path
 
 from sim.rules import PRESETS, RULES
-from sim.scenario.file import ScenarioFile
-from sim.scenario.schema import SCHEMA_FILE, scenario_schema, schema_text
+from sim.scenario.file.format import ScenarioFile
+from sim.scenario.file.schema import SCHEMA_FILE, scenario_schema, schema_text
 
 ROOT = Path(__file__).parent.parent.parent
 
 
 def test_the_committed_schema_is_current() -> None:
-    """When it is not: `python -m sim.scenario.schema`."""
+    """When it is not: `python -m sim.scenario.file.schema`."""
     assert (ROOT / SCHEMA_FILE).read_text(encoding="utf-8") == schema_text()
 
 

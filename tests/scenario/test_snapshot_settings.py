@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
+from sim.scenario.file.load import load_scenario
+from sim.scenario.file.snapshot_fields import NEVER_REACHED
 from sim.scenario.generate import generate
-from sim.scenario.load import load_scenario
-from sim.scenario.mix import Mix
+from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Scenario
-from sim.scenario.snapshot_fields import NEVER_REACHED
-from sim.scenario.snapshots import SnapshotSettings
+from sim.scenario.model.snapshots import SnapshotSettings
 
 MIB, DAY_MS = 1024 * 1024, 24 * 60 * 60 * 1000
 

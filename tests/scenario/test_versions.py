@@ -6,7 +6,7 @@ import pytest
 
 from sim.errors import BadInput
 from sim.log.versions import MESSAGE_FORMAT, NEW, OLD, PROTOCOL, Versions
-from sim.scenario.load import load_scenario
+from sim.scenario.file.load import load_scenario
 from sim.scenario.model import Change, Scenario
 
 PINNED = (

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from sim.log.versions import VERSION_SETTINGS, Versions
 from sim.rules.rules import Rules
-from sim.scenario.flag_orders import flag_changes
 from sim.scenario.model import Change, FaultKind, Scenario
-from sim.scenario.rollouts import Rollout
+from sim.scenario.model.flag_orders import flag_changes
+from sim.scenario.model.rollouts import Rollout
 
 EVERY_REPLICA = "all"
 """In the place of a replica's name: every replica, at that moment."""

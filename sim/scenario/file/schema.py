@@ -1,4 +1,4 @@
-"""JSON Schema of scenario files, for editors; `python -m sim.scenario.schema` writes it.
+"""JSON Schema of scenario files, for editors; `python -m sim.scenario.file.schema` writes it.
 
 A scenario file names it in its first line: `# yaml-language-server: $schema=../schema.json`.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.rules import PRESETS, RULES, Rules
-from sim.scenario.file import ScenarioFile
+from sim.scenario.file.format import ScenarioFile
 
 SCHEMA_FILE = Path("scenarios/schema.json")
 """Relative to the root of the repository."""

@@ -1,7 +1,7 @@
 """A scenario: everything a run of the timed world depends on, as immutable data.
 
 These are plain dataclasses so that generating thousands of them costs little; files are validated
-with the bounds their annotations state (see `sim.scenario.load`). All times are integer ms of
+with the bounds their annotations state (see `sim.scenario.file.load`). All times are integer ms of
 simulated time, all offsets and sizes integers. Workload and faults are fixed lists: they cannot
 depend on the rules, so that every rule set meets the same weather.
 """
@@ -18,8 +18,8 @@ from sim.log.versions import Versions
 from sim.replication.recovering import NONE_OLD, OldFiles
 from sim.rules import Rules
 from sim.rules.rules import RuleValue
-from sim.scenario.rollouts import FlagRollout, Rollout
-from sim.scenario.snapshots import SnapshotSettings
+from sim.scenario.model.rollouts import FlagRollout, Rollout
+from sim.scenario.model.snapshots import SnapshotSettings
 
 Milliseconds = Annotated[int, Ge(0)]
 Period = Annotated[int, Ge(1)]

@@ -11,9 +11,9 @@ from dataclasses import replace
 from random import Random
 from typing import Literal
 
-from sim.scenario.mix import Mix
+from sim.scenario.generate.mix import Mix
+from sim.scenario.generate.streams import log_between
 from sim.scenario.model import Fault, FaultKind
-from sim.scenario.streams import log_between
 
 _MOMENTS: tuple[Literal["cleaning", "swap", "checkpoint"], ...] = ("cleaning", "swap", "checkpoint")
 _BEHIND = frozenset(

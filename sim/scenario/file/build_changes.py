@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from sim.errors import BadInput, did_you_mean
 from sim.log.versions import VERSION_SETTINGS
 from sim.rules.rules import RuleValue, check_value
-from sim.scenario.build_versions import check_changes, version_problem
-from sim.scenario.changes import CHANGEABLE, EVERY_REPLICA
-from sim.scenario.document import Location, Report
-from sim.scenario.file import ChangeLine, ScenarioFile
+from sim.scenario.file.build_versions import check_changes, version_problem
+from sim.scenario.file.document import Location, Report
+from sim.scenario.file.format import ChangeLine, ScenarioFile
 from sim.scenario.model import Change, Consumer, ReplicaSpec
+from sim.scenario.model.changes import CHANGEABLE, EVERY_REPLICA
 
 
 def build_changes(

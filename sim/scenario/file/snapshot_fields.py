@@ -8,7 +8,7 @@ from annotated_types import Ge
 from pydantic import BaseModel, ConfigDict, Field
 
 from sim.scenario.model import Milliseconds
-from sim.scenario.snapshots import (
+from sim.scenario.model.snapshots import (
     FETCH_SNAPSHOT_BYTES,
     INTERVAL_MS,
     RECORD_BYTES,

@@ -6,9 +6,9 @@ from dataclasses import replace
 from random import Random
 
 from sim.log.versions import OLD, Versions
-from sim.scenario.mix import Mix
+from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Scenario
-from sim.scenario.rollouts import FlagRollout
+from sim.scenario.model.rollouts import FlagRollout
 
 _PHASES = 5
 _LATE_READERS = 0.25

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sim.scenario.document import Location, Report
-from sim.scenario.file import (
+from sim.scenario.file.document import Location, Report
+from sim.scenario.file.format import (
     EndLine,
     RandomWorkload,
     ScenarioFile,
@@ -14,9 +14,9 @@ from sim.scenario.file import (
     TraceWorkload,
     WorkloadLine,
 )
+from sim.scenario.generate.streams import stream
+from sim.scenario.generate.workload import draw_workload
 from sim.scenario.model import EndTransaction, Send, TraceSource, Workload
-from sim.scenario.streams import stream
-from sim.scenario.workload import draw_workload
 
 
 def build_workload(file: ScenarioFile, *, path: Path, seed: int, report: Report) -> Workload:

@@ -9,12 +9,14 @@ from sim.errors import BadInput, did_you_mean
 from sim.replication.recovering import NONE_OLD, OldFiles
 from sim.rules import PRESETS, Rules
 from sim.rules.rules import check_value
-from sim.scenario.build_changes import build_changes
-from sim.scenario.build_versions import check_versions, versions_of
-from sim.scenario.build_workload import build_workload
-from sim.scenario.document import Location, Report
-from sim.scenario.faults import MOMENTS
-from sim.scenario.file import FaultLine, ReplicaSettings, ScenarioFile
+from sim.scenario.file.build_changes import build_changes
+from sim.scenario.file.build_versions import check_versions, versions_of
+from sim.scenario.file.build_workload import build_workload
+from sim.scenario.file.document import Location, Report
+from sim.scenario.file.format import FaultLine, ReplicaSettings, ScenarioFile
+from sim.scenario.file.snapshot_fields import snapshots_of
+from sim.scenario.file.topic import conflicts, nameless_header, settings_as_rules, topic_of
+from sim.scenario.generate.faults import MOMENTS
 from sim.scenario.model import (
     Consumer,
     CrashWithOldFiles,
@@ -24,9 +26,7 @@ from sim.scenario.model import (
     ReplicaSpec,
     Scenario,
 )
-from sim.scenario.snapshot_fields import snapshots_of
-from sim.scenario.snapshots import SnapshotSettings
-from sim.scenario.topic import conflicts, nameless_header, settings_as_rules, topic_of
+from sim.scenario.model.snapshots import SnapshotSettings
 
 ROLES = ("leader", "follower")
 

@@ -1,7 +1,7 @@
 """What may stand in a scenario file, `format: replog-scenario/1`.
 
 The face of `sim.scenario.model` for people: Kafka's names for settings, one line per send and per
-fault. Editors get a JSON Schema of these classes (`sim.scenario.schema`).
+fault. Editors get a JSON Schema of these classes (`sim.scenario.file.schema`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Lt
 from pydantic import BaseModel, Discriminator, Field, Tag
 
+from sim.scenario.file.snapshot_fields import FILE_CONFIG
+from sim.scenario.file.topic import BrokerSettings, Release, TopicSettings
+from sim.scenario.generate.workload import WorkloadShape
 from sim.scenario.model import (
     Consumer,
     Count,
@@ -23,9 +26,6 @@ from sim.scenario.model import (
     Period,
     Timers,
 )
-from sim.scenario.snapshot_fields import FILE_CONFIG
-from sim.scenario.topic import BrokerSettings, Release, TopicSettings
-from sim.scenario.workload import WorkloadShape
 
 Version = Annotated[int, Ge(-(2**63)), Lt(2**63)]
 Producer = Annotated[int, Ge(1)]

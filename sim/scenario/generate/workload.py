@@ -9,8 +9,8 @@ from typing import Annotated
 
 from annotated_types import Ge
 
+from sim.scenario.generate.streams import WORD, words
 from sim.scenario.model import Count, EndTransaction, Milliseconds, Period, Send, Share, Workload
-from sim.scenario.streams import WORD, words
 
 Span = tuple[int, int]
 """From (inclusive) and to (exclusive), in ms."""

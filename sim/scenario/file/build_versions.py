@@ -16,11 +16,11 @@ from sim.log.versions import (
     VERSION_SETTINGS,
     Versions,
 )
-from sim.scenario.changes import EVERY_REPLICA
-from sim.scenario.document import Report
-from sim.scenario.file import ReplicaSettings
+from sim.scenario.file.document import Report
+from sim.scenario.file.format import ReplicaSettings
+from sim.scenario.file.topic import BrokerSettings
 from sim.scenario.model import Change, ReplicaSpec
-from sim.scenario.topic import BrokerSettings
+from sim.scenario.model.changes import EVERY_REPLICA
 
 _FIELDS = ("software", "protocol_version", "message_format_version")
 """The fields of both kinds of settings that hold `VERSION_SETTINGS`."""

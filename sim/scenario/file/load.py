@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 
 from sim.errors import BadInput, did_you_mean
-from sim.scenario.document import SCENARIO_FORMAT, Document, Location, read_document
+from sim.scenario.file.document import SCENARIO_FORMAT, Document, Location, read_document
 from sim.scenario.model import Scenario
 
 M = TypeVar("M")
@@ -52,8 +52,8 @@ def load_scenario(
         BadInput: One line per problem, `file:line: field: what is wrong, what is allowed`.
     """
     # Building the validators of a scenario file takes a while; stories and plans do without them.
-    from sim.scenario.build import build, check_expectations
-    from sim.scenario.file import ScenarioFile
+    from sim.scenario.file.build import build, check_expectations
+    from sim.scenario.file.format import ScenarioFile
 
     document = read_document(path)
     check_format(document, (SCENARIO_FORMAT,))

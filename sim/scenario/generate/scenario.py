@@ -13,10 +13,12 @@ from random import Random
 
 import msgspec
 
-from sim.scenario.durability import harder, interrupted_installs
-from sim.scenario.faults import draw_faults
-from sim.scenario.flag_drawing import with_flag_upgrade
-from sim.scenario.mix import BUILT_IN_MIXES, Mix
+from sim.scenario.generate.durability import harder, interrupted_installs
+from sim.scenario.generate.faults import draw_faults
+from sim.scenario.generate.flag_drawing import with_flag_upgrade
+from sim.scenario.generate.mix import BUILT_IN_MIXES, Mix
+from sim.scenario.generate.streams import between, log_between, share_between, stream
+from sim.scenario.generate.workload import WorkloadShape, draw_workload
 from sim.scenario.model import (
     Consumer,
     Link,
@@ -26,10 +28,8 @@ from sim.scenario.model import (
     Timers,
     Topic,
 )
-from sim.scenario.rollouts import Rollout
-from sim.scenario.snapshots import SnapshotSettings
-from sim.scenario.streams import between, log_between, share_between, stream
-from sim.scenario.workload import WorkloadShape, draw_workload
+from sim.scenario.model.rollouts import Rollout
+from sim.scenario.model.snapshots import SnapshotSettings
 
 __all__ = ["BUILT_IN_MIXES", "Mix", "generate", "weather_digest"]
 

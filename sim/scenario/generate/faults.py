@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import accumulate
 from random import Random
 
-from sim.scenario.mix import Mix
+from sim.scenario.generate.mix import Mix
+from sim.scenario.generate.streams import between, log_between
 from sim.scenario.model import Fault, FaultKind
-from sim.scenario.streams import between, log_between
 
 _KINDS = tuple(kind for kind in FaultKind if kind is not FaultKind.REMOVE_REPLICA)
 """What is drawn: a random cluster loses no replica for good."""

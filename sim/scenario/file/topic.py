@@ -9,8 +9,8 @@ from annotated_types import Ge
 from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 
 from sim.compaction import STRATEGIES
+from sim.scenario.file.snapshot_fields import FILE_CONFIG, SnapshotFields
 from sim.scenario.model import Milliseconds, Name, Period, Share, Topic
-from sim.scenario.snapshot_fields import FILE_CONFIG, SnapshotFields
 
 Release = Literal["0.10.1", "0.10.2"]
 """The releases before and with KIP-87, as `sim.log.versions` has them."""

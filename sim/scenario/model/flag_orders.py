@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from sim.log.versions import NEW, OLD, VERSION_SETTINGS
 from sim.scenario.model import Change, FaultKind, Scenario
-from sim.scenario.rollouts import FlagRollout
+from sim.scenario.model.rollouts import FlagRollout
 
 _ORDERS = {
     "clients_before_format": ("software", "protocol", "consumers", "producers", "format"),

@@ -1,0 +1,1 @@
+"""Scenario files: their format, and the way from a file to a scenario."""
