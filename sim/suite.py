@@ -7,7 +7,7 @@ import shlex
 import time
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,10 @@ from sim.plugins import as_options
 from sim.rows import violation_row
 from sim.rules import rules_from
 from sim.scenario.file.document import SCENARIO_FORMAT
-from sim.story.driver import tell
+from sim.story.driver import run_story
 from sim.story.format import STORY_FORMAT, load_story
 from sim.story.idle import idle_steps
-from sim.story.outcome import StoryRun
+from sim.story.result import StoryRun
 from sim.trace import Event
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -187,7 +187,7 @@ def _run_story(path: Path, rules: Mapping[str, str], *, watch: bool) -> CaseResu
     story = load_story(path)
     if rules:
         story = replace(story, rules=rules_from(rules, base=story.rules, where="--rule"))
-    run = tell(story)
+    run = run_story(story)
     return CaseResult(
         path=path,
         id=story.id,
@@ -206,7 +206,7 @@ def _run_story(path: Path, rules: Mapping[str, str], *, watch: bool) -> CaseResu
 
 def _story_detail(run: StoryRun) -> dict[str, Any]:
     return {
-        "replicas": {name: asdict(view) for name, view in run.replicas.items()},
+        "replicas": {name: view.as_json() for name, view in run.replicas.items()},
         "leader": run.leader,
     }
 

@@ -13,7 +13,7 @@ from sim.run import run_scenario
 from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
-from sim.story import load_story, tell
+from sim.story import load_story, run_story
 from sim.trace import Event
 from sim.trace.sentences import describe
 
@@ -299,7 +299,7 @@ def test_the_lost_tail_is_told_from_the_write_to_the_believed_position() -> None
 
 
 def test_a_story_is_told_in_steps() -> None:
-    run = tell(load_story(ROOT / "scenarios/transactions/txn_01_abort_marker_lost.yaml"))
+    run = run_story(load_story(ROOT / "scenarios/transactions/txn_01_abort_marker_lost.yaml"))
 
     lines = explain(run.events, run.violations[0])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sim.story import tell
+from sim.story import run_story
 from sim.story.format import story_from
 
 ROOT = Path(__file__).parent.parent
@@ -52,6 +52,6 @@ def test_a_command_in_the_readme_prints_what_the_readme_says(shown: str) -> None
 
 def test_the_story_in_the_readme_meets_its_expectation() -> None:
     story = next(block for block in blocks("yaml") if "replog-story/1" in block)
-    run = tell(story_from(yaml.safe_load(story), where="README.md"))
+    run = run_story(story_from(yaml.safe_load(story), where="README.md"))
 
     assert run.differences() == []

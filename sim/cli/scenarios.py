@@ -183,7 +183,7 @@ def draw(
     """Draw what the replicas' logs look like at chosen steps of a story."""
     from sim.files.atomic import check_writable, replacing
     from sim.report.picture import draw_story
-    from sim.story import load_story, tell
+    from sim.story import load_story, run_story
     from sim.story.format import STORY_FORMAT
     from sim.suite import format_of
 
@@ -197,7 +197,7 @@ def draw(
     found = format_of(story)
     if found != STORY_FORMAT:
         raise BadInput(f"{story}: format: {found or 'missing'}; only a {STORY_FORMAT} is drawn")
-    run = tell(load_story(story))
+    run = run_story(load_story(story))
     picture = draw_story(run, captions or {len(run.story.steps): "at the end"})
     with replacing(output) as file:
         file.write(picture.encode())

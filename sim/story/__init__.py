@@ -1,7 +1,7 @@
 """Stories: scripted steps through the pure core, for design discussions and counterexamples."""
 
-from sim.story.driver import tell
+from sim.story.driver import run_story
 from sim.story.format import Story, load_story
-from sim.story.outcome import StoryRun
+from sim.story.result import StoryRun
 
-__all__ = ["Story", "StoryRun", "load_story", "tell"]
+__all__ = ["Story", "StoryRun", "load_story", "run_story"]

@@ -1,7 +1,8 @@
-"""Tells a story: runs each step through the pure core and judges it with every invariant."""
+"""Runs a story: each step goes through the pure core, and every invariant judges what it did."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 
 from sim.check import Checker
@@ -11,27 +12,32 @@ from sim.replication import Replica, elections, follower, leader, snapshots
 from sim.replication.cleaning import clean_replica, stable_offset
 from sim.replication.coordination import RemovalCoordinator, hold_round
 from sim.replication.flushing import durable_end
-from sim.replication.messages import FetchResponse
+from sim.replication.messages import FetchResponse, FetchSnapshotResponse
 from sim.replication.recovering import OldFiles, crash_with_files, recover
 from sim.replication.replica import crash, log_config, wipe
-from sim.story.chunks import ask_chunk, take_chunk
+from sim.replication.snapshot_fetch import (
+    answer_fetch_snapshot,
+    receive_snapshot_chunk,
+    snapshot_request,
+)
+from sim.rules import Rules
+from sim.story.consumers import StoryConsumers
 from sim.story.format import Story
-from sim.story.late import Answer, LateAnswers
-from sim.story.outcome import StoryRun, views_of
-from sim.story.progress import latest_held, progress
-from sim.story.readers import StoryReaders
+from sim.story.records import batch_of, label_of
+from sim.story.result import StoryRun, views_of
 from sim.story.steps import Step
-from sim.story.writing import batch_of, label_of
 from sim.trace import Event, Quiesced, ReplicaAdded, ReplicaRemoved, TombstoneProbed
 
+Response = FetchResponse | FetchSnapshotResponse
 
-def tell(story: Story) -> StoryRun:
+
+def run_story(story: Story) -> StoryRun:
     """Run all steps of a story."""
-    return Teller(story).run()
+    return StoryDriver(story).run()
 
 
-class Teller:
-    """A cluster that only moves when a step says so."""
+class StoryDriver:
+    """A cluster that does nothing but what the steps say, and the state it is in."""
 
     def __init__(self, story: Story) -> None:
         self.story = story
@@ -45,8 +51,8 @@ class Teller:
         self.isr = story.isr
         self.leader: str | None = None
         self.coordinator = RemovalCoordinator()
-        self.late = LateAnswers()
-        self.readers = StoryReaders(story.rules)
+        self.delayed = DelayedResponses()
+        self.consumers = StoryConsumers(story.rules)
         self.replicas: dict[str, Replica] = {}
         for name in story.replicas:
             self._add(name)
@@ -173,40 +179,40 @@ class Teller:
         pair = self._pair(step)
         if pair is None:
             return
-        response = self._asked(*pair, step.get("max"))
+        response = self._answer(*pair, step.get("max"))
         if step.get("delay_response", False):
-            self.late.put(step["follower"], step["leader"], response)
+            self.delayed.put(step["follower"], step["leader"], response)
         elif not step.get("drop_response", False):
-            self._answered(pair[0], response)
+            self._receive(pair[0], response)
 
     def _deliver(self, step: Step) -> None:
-        """The oldest delayed answer of this leader arrives, whoever leads by now."""
+        """The oldest delayed response of this leader arrives, whoever leads by now."""
         name = step["follower"]
-        self._answered(self.replicas[name], self.late.take(name, step["leader"]))
+        self._receive(self.replicas[name], self.delayed.take(name, step["leader"]))
 
-    def _asked(self, fetcher: Replica, source: Replica, limit: int | None = None) -> FetchResponse:
+    def _answer(self, fetcher: Replica, source: Replica, limit: int | None = None) -> FetchResponse:
         request = follower.fetch_request(fetcher, max_batches=limit)
         response, events = leader.answer_fetch(source, request, rules=self.rules)
         self._emit(events)
         return response
 
-    def _answered(self, fetcher: Replica, response: Answer | None) -> None:
+    def _receive(self, fetcher: Replica, response: Response | None) -> None:
         if isinstance(response, FetchResponse):
             events = follower.receive_fetch(fetcher, response, rules=self.rules, now_ms=self.now_ms)
         else:
-            events = take_chunk(fetcher, response, rules=self.rules)
+            events = _receive_chunk(fetcher, response, rules=self.rules)
         self._emit(events)
 
     def _fetch_snapshot(self, step: Step) -> None:
         pair = self._pair(step)
         if pair is None:
             return
-        response = ask_chunk(*pair, rules=self.rules, limit=step.get("chunk"))
+        response = _chunk_response(*pair, rules=self.rules, limit=step.get("chunk"))
         if response is not None and step.get("delay_response", False):
-            self.late.put(step["follower"], step["leader"], response)
+            self.delayed.put(step["follower"], step["leader"], response)
         else:
             crashes = step.get("crash", False)
-            self._emit(take_chunk(pair[0], response, rules=self.rules, crashes=crashes))
+            self._emit(_receive_chunk(pair[0], response, rules=self.rules, crashes=crashes))
 
     def _sync(self, step: Step) -> None:
         pair = self._pair(step)
@@ -216,16 +222,22 @@ class Teller:
     def _until_stable(self, fetcher: Replica, source: Replica) -> None:
         """Rounds until nothing changes or a state comes back."""
         seen = set()
-        while (state := progress(fetcher, source)) not in seen:
+        while (state := _progress(fetcher, source)) not in seen:
             seen.add(state)
-            ask = ask_chunk(fetcher, source, rules=self.rules) if fetcher.download else None
-            self._answered(fetcher, ask or self._asked(fetcher, source))
+            chunk = _chunk_response(fetcher, source, rules=self.rules) if fetcher.download else None
+            self._receive(fetcher, chunk or self._answer(fetcher, source))
 
     def _push(self, step: Step) -> None:
         target, source = self.replicas[step["follower"]], self.replicas[step["leader"]]
-        uid = latest_held(source, self.labels, step["label"])
+        uid = self._latest_held(source, step["label"])
         if target.up and source.up and uid is not None:
             self._emit(follower.push(target, source, uid, now_ms=self.now_ms))
+
+    def _latest_held(self, source: Replica, label: str) -> int | None:
+        """The uid of the latest record of that label that `source` still holds, if it has one."""
+        held = {record.uid for batch in source.log.batches() for record in batch.records}
+        named = [uid for uid, name in self.labels.items() if name == label]
+        return next((uid for uid in reversed(named) if uid in held), None)
 
     # Cleaning, coordination and snapshots.
 
@@ -285,7 +297,7 @@ class Teller:
 
     def _crash(self, step: Step) -> None:
         name = step["replica"]
-        self.late.lose_those_to(name)
+        self.delayed.drop_those_to(name)
         replica = self.replicas[name]
         end = durable_end(replica.log, rules=self.rules) if step.get("power_loss") else None
         old = OldFiles(*(step.get(name) for name in OldFiles._fields))
@@ -313,7 +325,7 @@ class Teller:
         name = step["replica"]
         if name == self.leader:
             return
-        self.late.lose_all_of(name)
+        self.delayed.drop_all_of(name)
         del self.replicas[name]
         self._emit([ReplicaRemoved(name)])
         if name in self.isr:
@@ -324,12 +336,12 @@ class Teller:
     def _consume(self, step: Step) -> None:
         replica = self.replicas[step["replica"]]
         if replica.up:
-            self._emit(self.readers.consume(step, replica, now_ms=self.now_ms))
+            self._emit(self.consumers.consume(step, replica, now_ms=self.now_ms))
 
     def _read_to_end(self, step: Step) -> None:
         replica = self.replicas[step["replica"]]
         if replica.up:
-            self._emit(self.readers.read_to_end(step, replica, now_ms=self.now_ms))
+            self._emit(self.consumers.read_to_end(step, replica, now_ms=self.now_ms))
 
     def _expect_tombstone_gone(self, step: Step) -> None:
         self._emit([TombstoneProbed(self.leader or "", step["key"])])
@@ -347,3 +359,68 @@ class Teller:
     def _check(self, step: Step) -> None:
         del step
         self._emit([Quiesced(self.leader, synced=False)])
+
+
+class DelayedResponses:
+    """Responses on their way, the oldest first, until a step lets them arrive."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[tuple[str, str], deque[Response]] = {}
+
+    def put(self, follower: str, leader: str, response: Response) -> None:
+        """One more from `leader` to `follower`."""
+        self._waiting.setdefault((follower, leader), deque()).append(response)
+
+    def take(self, follower: str, leader: str) -> Response | None:
+        """The oldest from `leader` to `follower`; None where there is none."""
+        waiting = self._waiting.get((follower, leader))
+        return waiting.popleft() if waiting else None
+
+    def drop_those_to(self, replica: str) -> None:
+        """The replica went down: nothing arrives there any more."""
+        for names in [names for names in self._waiting if names[0] == replica]:
+            del self._waiting[names]
+
+    def drop_all_of(self, replica: str) -> None:
+        """The replica left: nothing arrives there any more, nor from there."""
+        for names in [names for names in self._waiting if replica in names]:
+            del self._waiting[names]
+
+
+def _chunk_response(
+    fetcher: Replica, source: Replica, *, rules: Rules, limit: int | None = None
+) -> FetchSnapshotResponse | None:
+    """The answer to a request for the next `limit` entries (None = all); None = no download."""
+    request = snapshot_request(fetcher, max_entries=limit)
+    return None if request is None else answer_fetch_snapshot(source, request, rules=rules)
+
+
+def _receive_chunk(
+    fetcher: Replica,
+    response: FetchSnapshotResponse | None,
+    *,
+    rules: Rules,
+    crashes: bool = False,
+) -> list[Event]:
+    """What a chunk does at the follower; with `crashes` it goes down before the install."""
+    events: list[Event] = []
+    if response is not None:
+        events += receive_snapshot_chunk(
+            fetcher, response, rules=rules, crash_before_install=crashes
+        )
+    return events + (crash(fetcher) if crashes else [])
+
+
+def _progress(fetcher: Replica, source: Replica) -> tuple[object, ...]:
+    """What `sync` watches: it stops when none of this changes any more."""
+    log, leadership = fetcher.log, source.leadership
+    return (
+        tuple((batch.base_offset, batch.epoch, len(batch.records)) for batch in log.batches()),
+        log.log_start_offset,
+        log.log_end_offset,
+        log.high_watermark,
+        tuple(log.epochs.entries),
+        source.log.high_watermark,
+        None if leadership is None else leadership.positions.get(fetcher.name),
+        None if fetcher.download is None else fetcher.download.position,
+    )

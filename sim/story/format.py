@@ -11,7 +11,7 @@ from typing import Any
 from sim.errors import BadInput
 from sim.rules import Rules, rules_from
 from sim.scenario.file.document import read_document
-from sim.story.expecting import StoryExpect, expect_from
+from sim.story.expect import StoryExpect, expect_from
 from sim.story.fields import check_known, check_names, mapping
 from sim.story.ops import REPLICAS, names_in
 from sim.story.steps import Step, step_from

@@ -11,30 +11,32 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from sim.story.driver import Teller
+from sim.story.driver import StoryDriver
 from sim.story.format import Story
 from sim.story.steps import Step
 
 _ATOMS = (str, bytes, int, float, type(None), tuple, frozenset, Enum)
 """Compared as they are; tuples, with names or without, hold what never changes."""
-_TOLD = "acknowledged_end"
+_FETCHED_TO = "acknowledged_end"
 """A refused fetch moves it, too; only a loss of power makes a difference of it."""
 
 
 def idle_steps(story: Story) -> list[Step]:
-    """The steps that did nothing, in order; the story is told once more to see them."""
-    teller = _Watched(story)
-    teller.run()
-    return teller.idle
+    """The steps that did nothing, in order; the story is run once more to see them."""
+    driver = _Watched(story)
+    driver.run()
+    return driver.idle
 
 
-class _Watched(Teller):
+class _Watched(StoryDriver):
     """Compares what a step may change with what it was before."""
 
     def __init__(self, story: Story) -> None:
         super().__init__(story)
         self.idle: list[Step] = []
-        self._ignored = () if any(step.get("power_loss") for step in story.steps) else (_TOLD,)
+        self._ignored = (
+            () if any(step.get("power_loss") for step in story.steps) else (_FETCHED_TO,)
+        )
 
     def take(self, step: Step) -> None:
         seen, before = len(self.events), self._state()
@@ -43,7 +45,7 @@ class _Watched(Teller):
             self.idle.append(step)
 
     def _state(self) -> object:
-        parts = (self.replicas, self.late, self.coordinator, self.readers)
+        parts = (self.replicas, self.delayed, self.coordinator, self.consumers)
         return self.now_ms, self.isr, self.leader, [_plain(part, self._ignored) for part in parts]
 
 

@@ -22,7 +22,7 @@ from sim.run import default_invariants, run_scenario
 from sim.scenario.file.document import SCENARIO_FORMAT
 from sim.scenario.file.load import load_scenario
 from sim.scenario.model import Scenario
-from sim.story import Story, StoryRun, load_story, tell
+from sim.story import Story, StoryRun, load_story, run_story
 from sim.story.format import STORY_FORMAT
 from sim.suite import format_of, scenario_files
 
@@ -258,7 +258,7 @@ def _outcomes(
     case: Story | Scenario, grid: Sequence[Sequence[Mapping[str, RuleValue]]]
 ) -> tuple[tuple[Outcome, ...], ...]:
     known: dict[Rules, Outcome] = {}
-    run = _tell if isinstance(case, Story) else _simulate
+    run = _run_story if isinstance(case, Story) else _simulate
 
     def outcome(values: Mapping[str, RuleValue]) -> Outcome:
         rules = case.rules.with_values(values)
@@ -269,8 +269,8 @@ def _outcomes(
     return tuple(tuple(outcome(values) for values in row) for row in grid)
 
 
-def _tell(story: Story) -> Outcome:
-    run = tell(story)
+def _run_story(story: Story) -> Outcome:
+    run = run_story(story)
     judged = _judging(story) or story_invariants(liveness=True)
     return Outcome(tuple(name for name in run.violated if name in judged), _counted(run))
 

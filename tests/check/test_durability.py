@@ -6,7 +6,7 @@ import pytest
 
 from sim.check import Checker
 from sim.rules import Rules
-from sim.story import load_story, tell
+from sim.story import load_story, run_story
 from sim.trace import (
     Appended,
     Copied,
@@ -30,7 +30,7 @@ def outside_by_step(name: str) -> tuple[int | None, str | None]:
     """The step in which a story leaves the contract, and how."""
     story = load_story(next(FOLDER.rglob(f"{name}.yaml")))
     checker = Checker(story.rules, [])
-    for step, event in tell(story).events:
+    for step, event in run_story(story).events:
         checker.on(step, event)
         if checker.ledger.outside is not None:
             return step, checker.ledger.outside

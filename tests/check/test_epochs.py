@@ -10,7 +10,7 @@ from sim.check.invariants.epochs import EpochCacheConsistency
 from sim.log.epochs import EpochEntry
 from sim.replication.recovering import OldFiles, crash_with_files, recover
 from sim.rules import Rules
-from sim.story import load_story, tell
+from sim.story import load_story, run_story
 from sim.trace import (
     Appended,
     Copied,
@@ -142,7 +142,7 @@ def test_epochs_that_a_leader_hands_on_are_known_to_the_invariant(
     folder = Path(__file__).resolve().parents[2] / "scenarios/epochs"
     story = load_story(folder / "epochcache_07_the_leader_hands_its_epochs_on.yaml")
     expect = replace(story.expect, checked=("epoch-cache-consistency",))
-    run = tell(replace(story, rules=replace(story.rules, epoch_cache=rule), expect=expect))
+    run = run_story(replace(story, rules=replace(story.rules, epoch_cache=rule), expect=expect))
 
     assert ("epoch-cache-consistency" in run.violated) is violated
 

@@ -9,7 +9,7 @@ from sim.rules import rules_from
 from sim.run import run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
-from sim.story import load_story, tell
+from sim.story import load_story, run_story
 from sim.trace import AppendRefused, Cleaned
 
 FOLDER = Path(__file__).parents[2] / "scenarios/kip280"
@@ -17,8 +17,8 @@ FOLDER = Path(__file__).parents[2] / "scenarios/kip280"
 
 def refused(story: str) -> list[str | None]:
     """Keys of the batches that a leader refused in a story."""
-    told = tell(load_story(FOLDER / f"{story}.yaml"))
-    return [event.key for _, event in told.events if isinstance(event, AppendRefused)]
+    run = run_story(load_story(FOLDER / f"{story}.yaml"))
+    return [event.key for _, event in run.events if isinstance(event, AppendRefused)]
 
 
 def test_a_floor_is_one_for_all_keys() -> None:
@@ -31,7 +31,7 @@ def test_a_version_equal_to_the_floor_is_not_late(tmp_path: Path) -> None:
     path = FOLDER / "kip280_63_late_write_refused_by_a_floor.yaml"
     equal = tmp_path / "equal.yaml"
     equal.write_text(path.read_text().replace("append r1 k3 K hdr=3", "append r1 k5 K hdr=5"))
-    run = tell(load_story(equal))
+    run = run_story(load_story(equal))
 
     assert run.replicas["r1"].state == {"K": "k5", "Z": "z"}
     assert run.violated == []
@@ -42,7 +42,7 @@ def test_a_stub_stays_until_something_beats_it(tmp_path: Path) -> None:
     newer = tmp_path / "newer.yaml"
     steps = "  - append r1 k6 K hdr=6\n  - compact r1\n  - quiesce\n"
     newer.write_text(path.read_text().replace("  - quiesce\n", steps))
-    run = tell(load_story(newer))
+    run = run_story(load_story(newer))
 
     stubs = [event.stubs for _, event in run.events if isinstance(event, Cleaned)]
     assert stubs == [0, 1, 1, 0]

@@ -17,7 +17,7 @@ from sim.scenario.file.document import SCENARIO_FORMAT
 from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate
 from sim.scenario.model import Scenario
-from sim.story import Story, load_story, tell
+from sim.story import Story, load_story, run_story
 from sim.story.format import STORY_FORMAT
 from sim.suite import format_of
 from sim.sweep.plan import PLAN_FORMAT, load_plan, number_runs
@@ -62,7 +62,7 @@ def outcome(example: str, rule: str, value: object) -> object:
     rules = content.rules.with_values({rule: value})
     if kind == STORY_FORMAT:
         assert isinstance(content, Story)
-        told = tell(replace(content, rules=rules))
+        told = run_story(replace(content, rules=rules))
         return sorted(told.violated), told.replicas, told.leader
     assert isinstance(content, Scenario)
     run = run_scenario(content.with_rules(rules))

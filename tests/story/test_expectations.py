@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sim.check.registry import INVARIANTS
-from sim.story import load_story, tell
+from sim.story import load_story, run_story
 from tests.story.refusing import BASE, refused
 
 
@@ -43,7 +43,7 @@ def test_an_expectation_that_is_not_met_says_what_differs(tmp_path: Path) -> Non
     expect = {"violated": ["no-offset-reuse"], "leader": "2", "replicas": {"1": {"leo": 5}}}
     path.write_text(json.dumps(BASE | {"expect": expect}))
 
-    assert tell(load_story(path)).differences() == [
+    assert run_story(load_story(path)).differences() == [
         "no-offset-reuse was not violated, but expected",
         "leader is 1, expected 2",
         "replica 1: leo is 0, expected 5",

@@ -7,7 +7,7 @@ import pytest
 
 from sim.errors import BadInput
 from sim.rules.rules import RULES
-from sim.story import load_story, tell
+from sim.story import load_story, run_story
 from sim.story.ops import OPS
 from tests.story.refusing import BASE, refused, step_refused
 
@@ -67,7 +67,7 @@ def test_names_may_be_numbers_and_notes_are_allowed_everywhere(tmp_path: Path) -
     story = load_story(path)
 
     assert story.replicas == story.isr == story.voters == ("1", "2")
-    assert tell(story).differences() == []
+    assert run_story(story).differences() == []
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.story import Story, load_story, tell
+from sim.story import Story, load_story, run_story
 
 FOLDER = Path(__file__).parents[2] / "scenarios/kip280"
 PAIRS = (
@@ -52,8 +52,8 @@ def test_one_switch_decides(bug: str, cure: str, invariant: str) -> None:
     assert [(step.op, step.fields) for step in violating.steps] == [
         (step.op, step.fields) for step in holding.steps
     ]
-    assert invariant in tell(violating).violated
-    assert invariant not in tell(holding).violated
+    assert invariant in run_story(violating).violated
+    assert invariant not in run_story(holding).violated
     assert holding.expect.violated == ()
 
 
@@ -63,5 +63,5 @@ def test_without_the_belief_in_its_own_end_the_leader_admits_nobody_too_early() 
     asked = loaded("kip280_37_believed_position_request")
 
     assert believed.rules.differing_from(asked.rules).keys() == {"follower_position"}
-    assert "no-offset-reuse" in tell(believed).violated
-    assert "no-offset-reuse" not in tell(asked).violated
+    assert "no-offset-reuse" in run_story(believed).violated
+    assert "no-offset-reuse" not in run_story(asked).violated

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.story.telling import leo, log, told
+from tests.story.running import log, log_end, run_steps
 
 ALONE = {"replicas": ("1",)}
 HEADER = {"strategy": "header"}
@@ -17,25 +17,25 @@ LOSER = "elect 1 1\nappend 1 a A hdr=2\nappend 1 b A hdr=1\n"
 def test_empty_batch_protects_the_offset_below_the_bound_if_a_slot_is_there() -> None:
     rules = HEADER | {"fix": "empty_batch"}
 
-    assert log(told(LOSER + "compact 1", rules=rules, **ALONE)) == ["a@0", "-@1"]
+    assert log(run_steps(LOSER + "compact 1", rules=rules, **ALONE)) == ["a@0", "-@1"]
     later = LOSER + "append 1 c C\ncompact 1 upto=2"
-    assert log(told(later, rules=rules, **ALONE)) == ["a@0", "-@1", "c@2"]
+    assert log(run_steps(later, rules=rules, **ALONE)) == ["a@0", "-@1", "c@2"]
 
 
 def test_an_older_empty_slot_goes_in_a_pass_with_a_higher_bound_and_not_before() -> None:
     rules = HEADER | {"fix": "empty_batch"}
     steps = LOSER + "compact 1\ncompact 1\n{}compact 1"
 
-    assert log(told(steps.format(""), rules=rules, **ALONE)) == ["a@0", "-@1"]
-    assert log(told(steps.format("append 1 c C\n"), rules=rules, **ALONE)) == ["a@0", "c@2"]
+    assert log(run_steps(steps.format(""), rules=rules, **ALONE)) == ["a@0", "-@1"]
+    assert log(run_steps(steps.format("append 1 c C\n"), rules=rules, **ALONE)) == ["a@0", "c@2"]
 
 
 def test_leo_retention_protects_the_highest_slot_of_the_log_not_of_the_round() -> None:
     rules = HEADER | {"fix": "leo_retention"}
 
-    assert log(told(LOSER + "compact 1", rules=rules, **ALONE)) == ["a@0", "b@1"]
+    assert log(run_steps(LOSER + "compact 1", rules=rules, **ALONE)) == ["a@0", "b@1"]
     later = LOSER + "append 1 c C\ncompact 1 upto=2"
-    assert log(told(later, rules=rules, **ALONE)) == ["a@0", "c@2"]
+    assert log(run_steps(later, rules=rules, **ALONE)) == ["a@0", "c@2"]
 
 
 @pytest.mark.parametrize("fix", ["leo_retention", "empty_batch"])
@@ -49,7 +49,7 @@ def test_leo_retention_protects_the_highest_slot_of_the_log_not_of_the_round() -
 def test_both_fixes_protect_tombstones_and_markers(
     fix: str, steps: str, last: str, emptied: str
 ) -> None:
-    run = told(steps, rules={"fix": fix}, **ALONE)
+    run = run_steps(steps, rules={"fix": fix}, **ALONE)
 
     assert log(run)[-1] == (last if fix == "leo_retention" else emptied)
 
@@ -57,15 +57,15 @@ def test_both_fixes_protect_tombstones_and_markers(
 def test_aborted_data_at_the_end_of_a_round_is_protected_too() -> None:
     steps = ABORTED + "compact 1 upto=1"
 
-    assert log(told(steps, rules={"fix": "empty_batch"}, **ALONE)) == ["-@0", "A:7@1"]
-    assert log(told(steps, **ALONE)) == ["A:7@1"]
+    assert log(run_steps(steps, rules={"fix": "empty_batch"}, **ALONE)) == ["-@0", "A:7@1"]
+    assert log(run_steps(steps, **ALONE)) == ["A:7@1"]
 
 
 def test_replacement_by_an_empty_slot_counts_as_removal() -> None:
     """An emptied tombstone is gone for the replica that needs it."""
     steps = DELETED + "fetch 2 1 max=1\ncompact 1\nadvance 100\ncompact 1"
 
-    run = told(steps, isr=("1",), rules={"fix": "empty_batch"})
+    run = run_steps(steps, isr=("1",), rules={"fix": "empty_batch"})
     assert log(run)[-1] == "-@1"
     assert "tombstone-safety" in run.violated
 
@@ -73,7 +73,7 @@ def test_replacement_by_an_empty_slot_counts_as_removal() -> None:
 def test_with_a_dirty_map_nothing_dirty_goes_because_of_something_clean() -> None:
     steps = "elect 1 1\nappend 1 a2 A hdr=2\ncompact 1\nappend 1 a1 A hdr=1\ncompact 1"
 
-    run = told(steps, rules=HEADER | {"map_range": "dirty"}, **ALONE)
+    run = run_steps(steps, rules=HEADER | {"map_range": "dirty"}, **ALONE)
     assert log(run) == ["a2@0", "a1@1"]
 
 
@@ -99,7 +99,7 @@ compact 1
 advance 100
 compact 1
 """
-    run = told(steps, rules={"tombstone_removal": removal}, **ALONE)
+    run = run_steps(steps, rules={"tombstone_removal": removal}, **ALONE)
     assert ("A:7@1" not in log(run)) is goes
 
 
@@ -109,7 +109,7 @@ def test_a_marker_stays_while_its_pass_saw_data_and_while_its_horizon_lies_ahead
 ) -> None:
     steps = "elect 1 1\nappend 1 d D pid=7\nappend 1 marker=abort pid=7\nappend 1 z Z\n"
 
-    early = told(steps + "compact 1\n" * passes + "advance 99\ncompact 1", **ALONE)
+    early = run_steps(steps + "compact 1\n" * passes + "advance 99\ncompact 1", **ALONE)
     assert "A:7@1" in log(early)
 
 
@@ -117,26 +117,26 @@ def test_leo_gated_counts_replicas_that_are_down_and_new_ones() -> None:
     steps = DELETED + "{}compact 1\nadvance 100\ncompact 1"
     rules = {"tombstone_removal": "leo_gated"}
 
-    assert log(told(steps.format(""), rules=rules, **ALONE)) == []
+    assert log(run_steps(steps.format(""), rules=rules, **ALONE)) == []
     for extra in ("add_replica 2\n", "add_replica 2\ncrash 2\n"):
-        assert log(told(steps.format(extra), rules=rules, **ALONE)) == ["k=null@1"]
+        assert log(run_steps(steps.format(extra), rules=rules, **ALONE)) == ["k=null@1"]
 
 
 def test_last_record_without_survivors_puts_the_log_end_at_the_log_start() -> None:
     rules = {"leo_source": "last_record"}
     steps = DELETED + "{}compact 1\nadvance 100\ncompact 1"
 
-    assert leo(told(steps.format(""), rules=rules, **ALONE)) == 0
+    assert log_end(run_steps(steps.format(""), rules=rules, **ALONE)) == 0
     prefix = "snapshot 1 1\ndelete_prefix 1 1\n"
-    assert leo(told(steps.format(prefix), rules=rules, **ALONE)) == 1
+    assert log_end(run_steps(steps.format(prefix), rules=rules, **ALONE)) == 1
 
 
 def test_last_record_is_recomputed_at_restart() -> None:
     """A follower copied nothing above the hole at 1; its counter is 1 before and after."""
     steps = LOSER + "compact 1\ncrash 1\nrestart 1"
 
-    assert leo(told(steps, rules=HEADER, **ALONE)) == 2
-    assert leo(told(steps, rules=HEADER | {"leo_source": "last_record"}, **ALONE)) == 1
+    assert log_end(run_steps(steps, rules=HEADER, **ALONE)) == 2
+    assert log_end(run_steps(steps, rules=HEADER | {"leo_source": "last_record"}, **ALONE)) == 1
 
 
 def test_the_reported_clean_offset_is_lowered_by_truncation() -> None:
@@ -156,8 +156,8 @@ compact 1
 """
     rules = {"tombstone_removal": "coordinated"}
 
-    assert "k=null@1" not in log(told(steps.format(""), rules=rules))
-    assert "k=null@1" in log(told(steps.format("crash 2 lose=2\nrestart 2"), rules=rules))
+    assert "k=null@1" not in log(run_steps(steps.format(""), rules=rules))
+    assert "k=null@1" in log(run_steps(steps.format("crash 2 lose=2\nrestart 2"), rules=rules))
 
 
 # Oracle.
@@ -167,7 +167,7 @@ def test_history_is_what_was_last_written_even_if_the_leader_holds_a_hole_there(
     """The loser was removed before it was committed; its place in history is kept."""
     steps = LOSER + "compact 1\nsync 2 1\nquiesce"
 
-    run = told(steps, rules=HEADER | {"cleaner_bound": "leo", "follower_position": "read_end"})
+    run = run_steps(steps, rules=HEADER | {"cleaner_bound": "leo", "follower_position": "read_end"})
     assert "committed-never-lost" not in run.violated
     assert "materialized-state-equivalence" not in run.violated
 
@@ -182,7 +182,7 @@ quiesce
 check
 quiesce
 """
-    run = told(steps, isr=("1",))
+    run = run_steps(steps, isr=("1",))
 
     told_of = [each.invariant for each in run.violations]
     assert sorted(told_of) == [
@@ -205,22 +205,22 @@ append 2 y Y hdr=1
 check
 """
     )
-    run = told(steps, isr=("1",), rules=HEADER)
+    run = run_steps(steps, isr=("1",), rules=HEADER)
     assert "hole-justified" in run.violated
 
 
 def test_leader_completeness_needs_the_log_end_above_even_a_superseded_offset() -> None:
     steps = LOSER + "sync 2 1\ncompact 1\ncrash 2 lose=1\nrestart 2\nelect 2 2"
 
-    run = told(steps, rules=HEADER)
+    run = run_steps(steps, rules=HEADER)
     assert "leader-completeness" in run.violated
-    assert "committed-never-lost" not in told(steps + "\ncheck", rules=HEADER).violated
+    assert "committed-never-lost" not in run_steps(steps + "\ncheck", rules=HEADER).violated
 
 
 def test_in_majority_mode_a_majority_having_it_is_enough() -> None:
     steps = "elect 1 1\nappend 1 a A\nsync 2 1\n"
 
-    run = told(steps, replicas=("1", "2", "3"), rules={"commit": "majority"})
+    run = run_steps(steps, replicas=("1", "2", "3"), rules={"commit": "majority"})
     assert "committed-replicated" not in run.violated
 
 
@@ -228,7 +228,7 @@ def test_replicas_that_are_down_count_where_live_is_not_said() -> None:
     """The tombstone is needed by a disk that is down; its state is not compared."""
     steps = DELETED + "fetch 2 1 max=1\ncrash 2\ncompact 1\nadvance 100\ncompact 1\nquiesce"
 
-    run = told(steps, isr=("1",))
+    run = run_steps(steps, isr=("1",))
     assert run.violated == ["tombstone-safety"]
 
 
@@ -243,7 +243,7 @@ append 1 y Y
 crash 2
 quiesce
 """
-    assert "replica-convergence" in told(steps, rules={"fencing": True}).violated
+    assert "replica-convergence" in run_steps(steps, rules={"fencing": True}).violated
 
 
 # Consumers.
@@ -254,9 +254,9 @@ def test_reads_from_any_replica_count_for_the_visibility_of_a_delete() -> None:
     rules = {"delete_retention_ms": 0}
 
     other = "fetch 2 1\nconsume c 2 upto=1"
-    run = told(steps.format(other), isr=("1",), rules=rules)
+    run = run_steps(steps.format(other), isr=("1",), rules=rules)
     assert "consumer-tombstone-visibility" in run.violated
-    stranger = told(steps.format(other.replace("c 2", "d 2")), isr=("1",), rules=rules)
+    stranger = run_steps(steps.format(other.replace("c 2", "d 2")), isr=("1",), rules=rules)
     assert "consumer-tombstone-visibility" not in stranger.violated
 
 
@@ -264,14 +264,14 @@ def test_a_consumer_that_is_late_may_miss_the_delete() -> None:
     steps = DELETED + "append 1 z Z\nconsume c 1 upto=1\nadvance {}\ncompact 1\nconsume c 1"
 
     for late, missed in ((100, True), (101, False)):
-        run = told(steps.format(late), rules={"tombstone_removal": "immediate"}, **ALONE)
+        run = run_steps(steps.format(late), rules={"tombstone_removal": "immediate"}, **ALONE)
         assert ("consumer-tombstone-visibility" in run.violated) is missed
 
 
 def test_no_position_moves_back_and_upto_is_exclusive() -> None:
     steps = "elect 1 1\nappend 1 a A\nappend 1 b B\nconsume c 1 upto=1\nconsume c 1 upto=0\n"
 
-    run = told(steps + "consume c 1", **ALONE)
+    run = run_steps(steps + "consume c 1", **ALONE)
     reads = [(e.start, e.end) for _, e in run.events if type(e).__name__ == "Consumed"]
     assert reads == [(0, 1), (1, 1), (1, 2)]
 
@@ -279,4 +279,4 @@ def test_no_position_moves_back_and_upto_is_exclusive() -> None:
 def test_reading_below_the_log_start_skips_ahead_without_blame() -> None:
     steps = "elect 1 1\nappend 1 a A\nappend 1 b B\nsnapshot 1 1\ndelete_prefix 1 1\nconsume c 1"
 
-    assert told(steps, **ALONE).violated == []
+    assert run_steps(steps, **ALONE).violated == []

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.story.telling import told
+from tests.story.running import run_steps
 
 STORIES = 60
 LOWEST = -(2**63)
@@ -143,9 +143,11 @@ def test_a_log_ends_as_the_text_says(first: int) -> None:
         random = Random(seed)
         model = Model(random_rules(random))
         steps = play(random, model)
-        view = told(steps, replicas=["1"], rules=model.rules).replicas["1"]
+        view = run_steps(steps, replicas=["1"], rules=model.rules).replicas["1"]
 
         expected = [f"{slot.label or '-'}@{slot.offset}" for slot in model.slots]
-        assert (view.log, view.leo, view.state) == (expected, model.end, model.state()), (
-            f"seed {seed}, {model.rules}:\n{steps}"
-        )
+        assert (view.log, view.log_end_offset, view.state) == (
+            expected,
+            model.end,
+            model.state(),
+        ), f"seed {seed}, {model.rules}:\n{steps}"

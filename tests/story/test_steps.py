@@ -3,7 +3,7 @@
 import pytest
 
 from sim.trace import LeaderElected, PrefixDeleted, SnapshotOffered, Truncated
-from tests.story.telling import hw, leo, log, state, told
+from tests.story.running import high_watermark, log, log_end, run_steps, state
 
 ALONE = {"replicas": ("1",)}
 AB = """
@@ -14,19 +14,24 @@ append 1 b B
 
 
 def test_log_ends_are_exclusive_and_a_log_starts_at_zero() -> None:
-    run = told(AB, **ALONE)
+    run = run_steps(AB, **ALONE)
 
     view = run.replicas["1"]
-    assert (view.log, view.leo, view.hw, view.start) == (["a@0", "b@1"], 2, 2, 0)
+    assert (view.log, view.log_end_offset, view.high_watermark, view.log_start_offset) == (
+        ["a@0", "b@1"],
+        2,
+        2,
+        0,
+    )
 
 
 def test_labels_of_markers_empty_slots_and_leader_changes() -> None:
     steps = AB + "append 1 d D pid=7\nappend 1 marker=abort pid=7\nappend 1 marker=commit pid=8"
 
-    run = told(steps, rules={"leader_change_record": True}, **ALONE)
+    run = run_steps(steps, rules={"leader_change_record": True}, **ALONE)
     assert log(run) == ["LC1@0", "a@1", "b@2", "d@3", "A:7@4", "C:8@5"]
 
-    empty = told("elect 1 1\nappend 1 a A hdr=2\nappend 1 b A hdr=1\ncompact 1",
+    empty = run_steps("elect 1 1\nappend 1 a A hdr=2\nappend 1 b A hdr=1\ncompact 1",
                  rules={"strategy": "header", "fix": "empty_batch"}, **ALONE)  # fmt: skip
     assert log(empty) == ["a@0", "-@1"]
 
@@ -34,10 +39,10 @@ def test_labels_of_markers_empty_slots_and_leader_changes() -> None:
 def test_state_is_the_fold_below_the_replica_s_own_high_watermark() -> None:
     steps = AB + "fetch 2 1"
 
-    run = told(steps, isr=("1",))
+    run = run_steps(steps, isr=("1",))
     assert state(run) == {"A": "a", "B": "b"}
-    assert state(told(steps + "\nappend 1 b2 B", isr=("1",)), "2") == {"A": "a", "B": "b"}
-    assert state(told(steps), "2") == {}
+    assert state(run_steps(steps + "\nappend 1 b2 B", isr=("1",)), "2") == {"A": "a", "B": "b"}
+    assert state(run_steps(steps), "2") == {}
 
 
 def test_state_leaves_out_deleted_keys_and_aborted_or_open_data() -> None:
@@ -50,32 +55,32 @@ append 1 marker=abort pid=7
 append 1 d D pid=8
 """
     )
-    assert state(told(steps, **ALONE)) == {"B": "b"}
-    assert state(told(steps + "append 1 marker=commit pid=8", **ALONE)) == {"B": "b", "D": "d"}
+    assert state(run_steps(steps, **ALONE)) == {"B": "b"}
+    assert state(run_steps(steps + "append 1 marker=commit pid=8", **ALONE)) == {"B": "b", "D": "d"}
 
 
 def test_time_starts_at_zero_and_moves_by_advance_alone() -> None:
     steps = "elect 1 1\nappend 1 a A\nadvance 7\nappend 1 b B\nappend 1 c C ts=3"
 
-    run = told(steps, **ALONE)
+    run = run_steps(steps, **ALONE)
 
     times = [event.batch.timestamp_ms for _, event in run.events if hasattr(event, "batch")]
     assert times == [0, 7, 3]
 
 
 def test_append_takes_one_slot_at_the_log_end() -> None:
-    assert log(told(AB + "append 1 c A", **ALONE)) == ["a@0", "b@1", "c@2"]
+    assert log(run_steps(AB + "append 1 c A", **ALONE)) == ["a@0", "b@1", "c@2"]
 
 
 def test_append_with_an_epoch_is_carried_out_by_a_replica_that_leads_no_more() -> None:
-    run = told(AB + "elect 2 2\nsync 1 2\nappend 1 x X\nappend 1 z Z epoch=1")
+    run = run_steps(AB + "elect 2 2\nsync 1 2\nappend 1 x X\nappend 1 z Z epoch=1")
 
     assert log(run)[-1].startswith("z@")
     assert not any(entry.startswith("x@") for entry in log(run))
 
 
 def test_elect_starts_the_epoch_at_the_candidate_s_log_end() -> None:
-    run = told(AB + "elect 1 4", **ALONE)
+    run = run_steps(AB + "elect 1 4", **ALONE)
 
     elected = [event for _, event in run.events if isinstance(event, LeaderElected)]
     assert [(event.epoch, event.epoch_start_offset) for event in elected] == [(1, 0), (4, 2)]
@@ -84,8 +89,8 @@ def test_elect_starts_the_epoch_at_the_candidate_s_log_end() -> None:
 def test_elect_forgets_all_positions() -> None:
     before = AB + "sync 2 1\nelect 1 2\nappend 1 c C"
 
-    assert hw(told(before)) == 2
-    assert hw(told(before + "\nfetch 2 1\nfetch 2 1")) == 3
+    assert high_watermark(run_steps(before)) == 2
+    assert high_watermark(run_steps(before + "\nfetch 2 1\nfetch 2 1")) == 3
 
 
 @pytest.mark.parametrize(
@@ -98,13 +103,13 @@ def test_votes_need_a_majority_with_the_candidate_of_live_voters_that_are_not_ah
     """1 is ahead of 3; 4 is down; 3 of 5 would do, and here 2 of 3: 4 and 5 are no voters."""
     steps = f"elect 1 1\nappend 1 a A\ncrash 4\nelect 3 2 votes={votes}"
 
-    run = told(steps, replicas=("1", "2", "3", "4"), voters=("1", "2", "3"))
+    run = run_steps(steps, replicas=("1", "2", "3", "4"), voters=("1", "2", "3"))
 
     assert run.leader == leader
 
 
 def test_a_refused_election_changes_nothing() -> None:
-    run = told(AB + "elect 2 2 votes=1\nappend 1 c C")
+    run = run_steps(AB + "elect 2 2 votes=1\nappend 1 c C")
 
     assert run.leader == "1"
     assert log(run) == ["a@0", "b@1", "c@2"]
@@ -113,9 +118,9 @@ def test_a_refused_election_changes_nothing() -> None:
 def test_elect_from_isr_is_nothing_for_a_replica_out_of_sync() -> None:
     steps = AB + "sync 2 1\nisr 1\nelect_from_isr 2 2\nappend 2 c C"
 
-    run = told(steps)
+    run = run_steps(steps)
     assert (run.leader, log(run, "2")) == ("1", ["a@0", "b@1"])
-    assert told(steps.replace("isr 1\n", "")).leader == "2"
+    assert run_steps(steps.replace("isr 1\n", "")).leader == "2"
 
 
 def test_follow_cuts_under_the_two_modes_that_cut_there() -> None:
@@ -128,52 +133,52 @@ def test_follow_cuts_under_the_two_modes_that_cut_there() -> None:
         ("epoch_kip279", 1),
         ("epoch_diverging", 2),
     ):
-        assert leo(told(steps, rules={"truncation": mode})) == left
+        assert log_end(run_steps(steps, rules={"truncation": mode})) == left
 
 
 def test_fetch_copies_at_most_max_records_verbatim() -> None:
-    assert log(told(AB + "fetch 2 1 max=1"), "2") == ["a@0"]
-    assert log(told(AB + "fetch 2 1"), "2") == ["a@0", "b@1"]
+    assert log(run_steps(AB + "fetch 2 1 max=1"), "2") == ["a@0"]
+    assert log(run_steps(AB + "fetch 2 1"), "2") == ["a@0", "b@1"]
 
 
 def test_fetch_records_the_position_before_it_copies() -> None:
-    assert hw(told(AB + "fetch 2 1")) == 0
-    assert hw(told(AB + "fetch 2 1\nfetch 2 1")) == 2
+    assert high_watermark(run_steps(AB + "fetch 2 1")) == 0
+    assert high_watermark(run_steps(AB + "fetch 2 1\nfetch 2 1")) == 2
 
 
 def test_a_follower_s_high_watermark_is_the_leader_s_up_to_its_own_log_end() -> None:
-    run = told(AB + "fetch 2 1 max=1", isr=("1",))
+    run = run_steps(AB + "fetch 2 1 max=1", isr=("1",))
 
-    assert (hw(run), hw(run, "2")) == (2, 1)
+    assert (high_watermark(run), high_watermark(run, "2")) == (2, 1)
 
 
 def test_a_follower_s_high_watermark_never_falls_with_a_fetch() -> None:
     """2 knows more than the new leader 3 does."""
     steps = AB + "sync 2 1\nfetch 3 1\nsync 2 1\nelect 3 2\nfetch 2 3"
 
-    run = told(steps, replicas=("1", "2", "3"), isr=("1", "2"))
+    run = run_steps(steps, replicas=("1", "2", "3"), isr=("1", "2"))
 
-    assert (hw(run, "3"), hw(run, "2")) == (2, 2)
-    behind = told(steps.replace("fetch 3 1", "fetch 3 1 max=1"), replicas=("1", "2", "3"))
-    assert hw(behind, "2") >= hw(behind, "3")
+    assert (high_watermark(run, "3"), high_watermark(run, "2")) == (2, 2)
+    behind = run_steps(steps.replace("fetch 3 1", "fetch 3 1 max=1"), replicas=("1", "2", "3"))
+    assert high_watermark(behind, "2") >= high_watermark(behind, "3")
 
 
 def test_a_fetch_below_the_log_start_is_answered_with_a_snapshot() -> None:
-    run = told(AB + "snapshot 1 2\ndelete_prefix 1 1\nfetch 2 1", isr=("1",))
+    run = run_steps(AB + "snapshot 1 2\ndelete_prefix 1 1\nfetch 2 1", isr=("1",))
 
     offered = [event for _, event in run.events if isinstance(event, SnapshotOffered)]
     assert [(event.fetch_offset, event.end_offset, event.epoch) for event in offered] == [(0, 2, 1)]
-    assert leo(run, "2") == 0
+    assert log_end(run, "2") == 0
 
 
 def test_sync_repeats_until_the_leader_knows_what_it_has_to_know() -> None:
-    run = told(AB + "sync 2 1")
+    run = run_steps(AB + "sync 2 1")
 
-    assert (log(run, "2"), hw(run), hw(run, "2")) == (["a@0", "b@1"], 2, 2)
+    assert (log(run, "2"), high_watermark(run), high_watermark(run, "2")) == (["a@0", "b@1"], 2, 2)
 
 
 def test_push_appends_a_copy_at_the_follower_s_own_log_end() -> None:
-    run = told(AB + "push 2 1 b\npush 2 1 a")
+    run = run_steps(AB + "push 2 1 b\npush 2 1 a")
 
     assert log(run, "2") == ["b@0", "a@1"]
 
@@ -181,8 +186,8 @@ def test_push_appends_a_copy_at_the_follower_s_own_log_end() -> None:
 def test_compact_up_to_an_offset_leaves_the_rest_alone() -> None:
     steps = "elect 1 1\nappend 1 a A\nappend 1 b A\nappend 1 c A\n"
 
-    assert log(told(steps + "compact 1 upto=2", **ALONE)) == ["b@1", "c@2"]
-    assert log(told(steps + "compact 1", **ALONE)) == ["c@2"]
+    assert log(run_steps(steps + "compact 1 upto=2", **ALONE)) == ["b@1", "c@2"]
+    assert log(run_steps(steps + "compact 1", **ALONE)) == ["c@2"]
 
 
 def test_coordinate_takes_the_minimum_and_blocks_while_one_never_reported() -> None:
@@ -200,12 +205,12 @@ compact 1
 """
     rules = {"tombstone_removal": "coordinated"}
 
-    assert "k=null@1" in log(told(steps.format(""), rules=rules))
-    assert "k=null@1" not in log(told(steps.format("compact 2"), rules=rules))
+    assert "k=null@1" in log(run_steps(steps.format(""), rules=rules))
+    assert "k=null@1" not in log(run_steps(steps.format("compact 2"), rules=rules))
     unreachable = steps.format("compact 2\ncrash 2")
-    assert "k=null@1" in log(told(unreachable, rules=rules))
+    assert "k=null@1" in log(run_steps(unreachable, rules=rules))
     known = steps.format("compact 2\ncoordinate\ncrash 2")
-    assert "k=null@1" not in log(told(known, rules=rules))
+    assert "k=null@1" not in log(run_steps(known, rules=rules))
 
 
 def test_coordinate_raises_the_reachable_replicas_reports_and_never_falls() -> None:
@@ -224,39 +229,44 @@ coordinate
 advance 100
 compact 1
 """
-    assert log(told(steps, rules={"tombstone_removal": "coordinated"})) == ["z@2"]
+    assert log(run_steps(steps, rules={"tombstone_removal": "coordinated"})) == ["z@2"]
 
 
 def test_crash_loses_slots_from_the_end_and_the_log_end_with_them() -> None:
     steps = "elect 1 1\nappend 1 a A\nappend 1 b B\nappend 1 c C\n"
 
-    run = told(steps + "crash 1 lose=2", **ALONE)
-    assert (log(run), leo(run), hw(run), run.replicas["1"].up) == (["a@0"], 1, 1, False)
-    assert leo(told(steps + "crash 1", **ALONE)) == 3
-    assert leo(told(steps + "crash 1 lose=9", **ALONE)) == 0
+    run = run_steps(steps + "crash 1 lose=2", **ALONE)
+    assert (log(run), log_end(run), high_watermark(run), run.replicas["1"].up) == (
+        ["a@0"],
+        1,
+        1,
+        False,
+    )
+    assert log_end(run_steps(steps + "crash 1", **ALONE)) == 3
+    assert log_end(run_steps(steps + "crash 1 lose=9", **ALONE)) == 0
 
 
 def test_wipe_empties_a_replica_and_brings_it_up() -> None:
-    view = told(AB + "sync 2 1\ncrash 2\nwipe 2").replicas["2"]
+    view = run_steps(AB + "sync 2 1\ncrash 2\nwipe 2").replicas["2"]
 
-    assert (view.log, view.leo, view.hw, view.up) == ([], 0, 0, True)
+    assert (view.log, view.log_end_offset, view.high_watermark, view.up) == ([], 0, 0, True)
 
 
 def test_a_snapshot_is_the_state_below_its_end() -> None:
     steps = AB + "append 1 a=null A tombstone=true\nsnapshot 1 {}\ndelete_prefix 1 {}"
 
-    assert state(told(steps.format(2, 2), **ALONE)) == {"B": "b"}
-    assert state(told(steps.format(3, 3), **ALONE)) == {"B": "b"}
-    run = told(steps.format(2, 2).replace("append 1 a=null A tombstone=true\n", ""), **ALONE)
+    assert state(run_steps(steps.format(2, 2), **ALONE)) == {"B": "b"}
+    assert state(run_steps(steps.format(3, 3), **ALONE)) == {"B": "b"}
+    run = run_steps(steps.format(2, 2).replace("append 1 a=null A tombstone=true\n", ""), **ALONE)
     assert (state(run), log(run)) == ({"A": "a", "B": "b"}, [])
 
 
 def test_delete_prefix_moves_the_start_and_drops_older_snapshots() -> None:
     steps = AB + "snapshot 1 1\nsnapshot 1 2\ndelete_prefix 1 2\nfetch 2 1"
 
-    run = told(steps, isr=("1",))
+    run = run_steps(steps, isr=("1",))
     offered = [event for _, event in run.events if isinstance(event, SnapshotOffered)]
-    assert (run.replicas["1"].start, log(run), offered[0].end_offset) == (2, [], 2)
+    assert (run.replicas["1"].log_start_offset, log(run), offered[0].end_offset) == (2, [], 2)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +279,7 @@ def test_delete_prefix_moves_the_start_and_drops_older_snapshots() -> None:
     ],
 )
 def test_where_nothing_is_left_to_delete_no_prefix_goes(steps: str, moved: list[int]) -> None:
-    run = told(steps, isr=("1",), **ALONE)
+    run = run_steps(steps, isr=("1",), **ALONE)
 
     deleted = [event for _, event in run.events if isinstance(event, PrefixDeleted)]
     assert [event.log_start_offset for event in deleted] == moved
@@ -279,18 +289,18 @@ def test_where_nothing_is_left_to_delete_no_prefix_goes(steps: str, moved: list[
 def test_a_snapshot_comes_in_chunks_of_keys_and_is_installed_with_the_last() -> None:
     steps = AB + "append 1 c C\nsnapshot 1 3\ndelete_prefix 1 3\nfetch 2 1\n"
 
-    half = told(steps + "fetch_snapshot 2 1 chunk=2", isr=("1",)).replicas["2"]
-    assert (half.leo, half.start, half.state) == (0, 0, {})
-    whole = told(steps + "fetch_snapshot 2 1 chunk=2\nfetch_snapshot 2 1 chunk=2", isr=("1",))
+    half = run_steps(steps + "fetch_snapshot 2 1 chunk=2", isr=("1",)).replicas["2"]
+    assert (half.log_end_offset, half.log_start_offset, half.state) == (0, 0, {})
+    whole = run_steps(steps + "fetch_snapshot 2 1 chunk=2\nfetch_snapshot 2 1 chunk=2", isr=("1",))
     view = whole.replicas["2"]
-    assert (view.leo, view.hw, view.start) == (3, 3, 3)
+    assert (view.log_end_offset, view.high_watermark, view.log_start_offset) == (3, 3, 3)
     assert view.state == {"A": "a", "B": "b", "C": "c"}
 
 
 def test_a_consumer_reads_to_the_high_watermark_and_stays_there() -> None:
     steps = AB + "consume c 1\nappend 1 d D\nconsume c 1 upto=2\nconsume c 1"
 
-    run = told(steps, **ALONE)
+    run = run_steps(steps, **ALONE)
 
     reads = [
         (event.start, event.end, [each.key for each in event.records])
@@ -303,37 +313,37 @@ def test_a_consumer_reads_to_the_high_watermark_and_stays_there() -> None:
 def test_expect_tombstone_gone_asks_live_replicas_only() -> None:
     steps = "elect 1 1\nappend 1 k=null K tombstone=true\n{}expect_tombstone_gone K"
 
-    assert "tombstone-eventually-removed" in told(steps.format(""), **ALONE).violated
-    assert told(steps.format("crash 1\n"), **ALONE).violated == []
+    assert "tombstone-eventually-removed" in run_steps(steps.format(""), **ALONE).violated
+    assert run_steps(steps.format("crash 1\n"), **ALONE).violated == []
 
 
 def test_quiesce_syncs_everybody_unless_told_not_to_and_check_never_does() -> None:
-    assert log(told(AB + "quiesce"), "2") == ["a@0", "b@1"]
-    assert log(told(AB + "quiesce nosync=true"), "2") == []
-    assert log(told(AB + "check"), "2") == []
+    assert log(run_steps(AB + "quiesce"), "2") == ["a@0", "b@1"]
+    assert log(run_steps(AB + "quiesce nosync=true"), "2") == []
+    assert log(run_steps(AB + "check"), "2") == []
 
 
 def test_quiesce_goes_round_twice_so_that_the_first_learns_what_the_last_completed() -> None:
-    run = told(AB + "quiesce", replicas=("1", "2", "3"))
+    run = run_steps(AB + "quiesce", replicas=("1", "2", "3"))
 
-    assert [hw(run, name) for name in ("1", "2", "3")] == [2, 2, 2]
+    assert [high_watermark(run, name) for name in ("1", "2", "3")] == [2, 2, 2]
 
 
 def test_truncations_below_the_log_end_are_told_others_are_not() -> None:
     steps = "elect 1 1\nappend 1 a A\nsync 2 1\n{}elect 2 2\nfetch 1 2"
 
     for extra, cuts in (("", 0), ("append 1 b B\n", 1)):
-        run = told(steps.format(extra))
+        run = run_steps(steps.format(extra))
         assert len([event for _, event in run.events if isinstance(event, Truncated)]) == cuts
 
 
 def test_a_removed_replica_takes_its_disk_along_and_leaves_the_in_sync_set() -> None:
     behind = "elect 1 1\nappend 1 a A"
 
-    assert hw(told(behind)) == 0
-    run = told(behind + "\nremove_replica 2")
-    assert (list(run.replicas), hw(run)) == (["1"], 1)
+    assert high_watermark(run_steps(behind)) == 0
+    run = run_steps(behind + "\nremove_replica 2")
+    assert (list(run.replicas), high_watermark(run)) == (["1"], 1)
 
 
 def test_a_leader_is_not_removed() -> None:
-    assert log(told(AB + "remove_replica 1")) == ["a@0", "b@1"]
+    assert log(run_steps(AB + "remove_replica 1")) == ["a@0", "b@1"]

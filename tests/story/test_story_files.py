@@ -11,7 +11,7 @@ import pytest
 from sim.check.checker import story_invariants
 from sim.check.registry import INVARIANTS, discover
 from sim.rules.rules import RULES, RuleValue
-from sim.story import Story, load_story, tell
+from sim.story import Story, load_story, run_story
 from tests.story.pairs import PAIRS, UNREACHABLE
 
 ROOT = Path(__file__).parents[2]
@@ -58,7 +58,7 @@ def by_id() -> dict[str, Story]:
 
 def outcome(story: Story) -> object:
     """What a story ends with: what was violated, and each replica."""
-    run = tell(story)
+    run = run_story(story)
     return sorted(run.violated), run.replicas, run.leader
 
 
@@ -79,7 +79,7 @@ def distance(one: Story, other: Story) -> int:
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_a_story_ends_as_it_says(path: Path) -> None:
-    assert tell(loaded(path)).differences() == []
+    assert run_story(loaded(path)).differences() == []
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
@@ -99,7 +99,7 @@ def test_no_two_stories_share_an_id() -> None:
 def test_a_story_is_told_the_same_way_twice(path: Path) -> None:
     story = loaded(path)
 
-    assert tell(story).events == tell(story).events
+    assert run_story(story).events == run_story(story).events
 
 
 def test_every_invariant_has_a_violating_story_or_a_unit_test() -> None:
@@ -121,8 +121,8 @@ def test_an_invariant_can_be_violated_and_its_neighbour_holds(name: str) -> None
 
     for story in (violating, near_miss):
         assert name in (story.expect.checked or story_invariants(liveness=False))
-    assert name in tell(violating).violated
-    assert name not in tell(near_miss).violated
+    assert name in run_story(violating).violated
+    assert name not in run_story(near_miss).violated
 
 
 @pytest.mark.parametrize("name", PAIRS)

@@ -3,7 +3,7 @@
 import pytest
 
 from sim.story import StoryRun
-from tests.story.telling import log, told
+from tests.story.running import log, run_steps
 
 CONTRADICTING = """
 elect 1 1
@@ -26,7 +26,7 @@ LEFT = {
 
 
 def run(mark: str, steps: str, **rules: object) -> StoryRun:
-    return told(CONTRADICTING + steps, rules={"tombstone_mark": mark, **rules})
+    return run_steps(CONTRADICTING + steps, rules={"tombstone_mark": mark, **rules})
 
 
 @pytest.mark.parametrize("mark", LEFT)
@@ -56,7 +56,7 @@ def test_a_reader_in_time_has_to_be_given_the_delete_that_the_mark_sees(mark: st
 def test_a_mark_that_is_false_or_missing_is_none(mark: str) -> None:
     field = {"explicit": "tombstone"}.get(mark, mark)
     said, unsaid = (
-        told(
+        run_steps(
             f"elect 1 1\nappend 1 a A\nappend 1 a2 A {end}\ncompact 1",
             rules={"tombstone_mark": mark},
         )
@@ -76,7 +76,7 @@ append 1 a2 A {deleting} pid=7
 append 1 marker=abort pid=7
 quiesce
 """
-    told_of = told(steps, replicas=("1",), rules={"tombstone_mark": mark})
+    told_of = run_steps(steps, replicas=("1",), rules={"tombstone_mark": mark})
 
     assert told_of.replicas["1"].state == {"A": "a"}
     assert told_of.violated == []

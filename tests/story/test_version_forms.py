@@ -6,7 +6,7 @@ import pytest
 
 from sim.errors import BadInput
 from sim.rules import Rules
-from tests.story.telling import log, told
+from tests.story.running import log, run_steps
 
 FORMS = ("last_long", "first_varint", "unchecked_varint")
 
@@ -20,7 +20,7 @@ def test_versions_above_zero_decide_alike_in_every_form(form: str, strategy: str
         append 1 low K hdr=8 ts=4
         compact 1
         quiesce"""
-    run = told(steps, replicas=["1"], rules={"strategy": strategy, "header_form": form})
+    run = run_steps(steps, replicas=["1"], rules={"strategy": strategy, "header_form": form})
 
     assert log(run) == (["low@1"] if strategy == "offset" else ["high@0"])
     assert run.violated == []
@@ -36,7 +36,7 @@ def test_a_version_is_judged_by_what_was_meant(form: str, other: str) -> None:
         append 1 low K hdr_bytes={low}
         compact 1
         quiesce"""
-    run = told(steps, replicas=["1"], rules={"strategy": "header", "header_form": other})
+    run = run_steps(steps, replicas=["1"], rules={"strategy": "header", "header_form": other})
 
     alike = (form == "last_long") == (other == "last_long")
     assert log(run) == (["high@0"] if alike else ["low@1"])
@@ -51,13 +51,13 @@ def test_a_header_may_be_there_twice() -> None:
         append 1 once K hdr=5
         compact 1"""
 
-    assert log(told(steps, replicas=["1"], rules={"strategy": "header"})) == ["once@1"]
+    assert log(run_steps(steps, replicas=["1"], rules={"strategy": "header"})) == ["once@1"]
 
 
 @pytest.mark.parametrize("given", ["0", "xy", "0a0"])
 def test_bytes_are_pairs_of_hexadecimal_digits(given: str) -> None:
     with pytest.raises(BadInput, match=r"step 2 \(append\): hdr_bytes: .* hexadecimal digits"):
-        told(f"elect 1 1\nappend 1 a K hdr_bytes={given}", replicas=["1"])
+        run_steps(f"elect 1 1\nappend 1 a K hdr_bytes={given}", replicas=["1"])
 
 
 def test_rules_default_to_the_form_of_the_kip() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from sim.compaction.strategies import ENCODERS
 from sim.log import Batch, Control, Record, control_batch, data_batch
 from sim.rules import Rules
-from sim.story.marks import value_and_flag
 from sim.story.steps import Step
 
 
@@ -33,7 +32,7 @@ def batch_of(step: Step, offset: int, *, epoch: int, uid: int, now_ms: int, rule
             producer_id=step["pid"],
             uid=uid,
         )
-    value, flagged = value_and_flag(step, rules.tombstone_mark)
+    value, flagged = _value_and_flag(step, rules.tombstone_mark)
     record = Record(
         offset,
         step["key"],
@@ -59,3 +58,17 @@ def _headers(step: Step, rules: Rules) -> tuple[tuple[str, bytes], ...]:
     if "hdr_bytes" in step.fields:
         values.append(step["hdr_bytes"])
     return tuple((rules.strategy_header, value) for value in values)
+
+
+def _value_and_flag(step: Step, mark: str) -> tuple[str | None, bool | None]:
+    """The value and the tombstone attribute of what an `append` writes under `tombstone_mark`.
+
+    Only the field that the mark names is looked at. With `magic` a step that gives `flag` writes a
+    record of magic 2, and any other one of a format without a flag, in which `null_value` decides.
+    """
+    label = step["label"]
+    if mark == "flag" or (mark == "magic" and "flag" in step.fields):
+        return label, step.get("flag", False)
+    deleted = step.get("tombstone" if mark == "explicit" else "null_value", False)
+    flagged = None if mark == "magic" else deleted and mark == "explicit"
+    return None if deleted else label, flagged

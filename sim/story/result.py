@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sim.check import Violation
 from sim.check.checker import story_invariants
@@ -16,18 +17,38 @@ from sim.trace import Event
 
 @dataclass(frozen=True, slots=True)
 class ReplicaView:
-    """How a replica looks at the end: log entries as `label@offset`, state as key -> label.
+    """How a replica looks at the end.
 
-    With `state_machine: deltas` the state is key -> value.
+    Attributes:
+        log: Its entries as `label@offset`.
+        offsets: Their offsets.
+        log_end_offset: Exclusive.
+        high_watermark: Exclusive.
+        log_start_offset: Inclusive.
+        state: Key -> label of what the log below the high watermark folds to; key -> value with
+            `state_machine: deltas`.
+        up: Whether it is up.
     """
 
     log: list[str]
     offsets: list[int]
-    leo: int
-    hw: int
-    start: int
+    log_end_offset: int
+    high_watermark: int
+    log_start_offset: int
     state: dict[str, str]
     up: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """The view under the short names that story files and `--json` use."""
+        return {
+            "log": self.log,
+            "offsets": self.offsets,
+            "leo": self.log_end_offset,
+            "hw": self.high_watermark,
+            "start": self.log_start_offset,
+            "state": self.state,
+            "up": self.up,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +56,7 @@ class StoryRun:
     """What came out of a story.
 
     Attributes:
-        story: What was told.
+        story: What was run.
         violations: In order of detection; `at` is the number of the step.
         replicas: By name, in order of creation.
         leader: Who was elected last.
@@ -73,9 +94,9 @@ class StoryRun:
         if expect.leader is not None and expect.leader != self.leader:
             out.append(f"leader is {self.leader}, expected {expect.leader}")
         for name, claims in expect.replicas.items():
-            view = self.replicas.get(name)
+            view = self.replicas[name].as_json() if name in self.replicas else {}
             for part, claim in claims.items():
-                have = None if view is None else getattr(view, part, None)
+                have = view.get(part)
                 if part != "note" and have != claim:
                     out.append(f"replica {name}: {part} is {have}, expected {claim}")
         return out
@@ -105,9 +126,9 @@ def view_of(replica: Replica, rules: Rules, labels: Mapping[int, str]) -> Replic
     return ReplicaView(
         log=[f"{label}@{offset}" for label, offset in entries],
         offsets=[offset for _, offset in entries],
-        leo=log.log_end_offset,
-        hw=log.high_watermark,
-        start=log.log_start_offset,
+        log_end_offset=log.log_end_offset,
+        high_watermark=log.high_watermark,
+        log_start_offset=log.log_start_offset,
         state=shown,
         up=replica.up,
     )

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from sim.story import StoryRun, tell
+from sim.story import StoryRun, run_story
 from sim.story.format import story_from
 
 
-def told(
+def run_steps(
     steps: str,
     *,
     replicas: Sequence[str] = ("1", "2"),
@@ -14,7 +14,7 @@ def told(
     voters: Sequence[str] | None = None,
     rules: Mapping[str, object] | None = None,
 ) -> StoryRun:
-    """Tell the steps, one in a line; what follows a # is a remark."""
+    """Run the steps, one in a line; what follows a # is a remark."""
     lines = [line.split("#")[0].strip() for line in steps.splitlines()]
     document: dict[str, object] = {
         "format": "replog-story/1",
@@ -26,7 +26,7 @@ def told(
         document["isr"] = list(isr)
     if voters is not None:
         document["voters"] = list(voters)
-    return tell(story_from(document, where="test"))
+    return run_story(story_from(document, where="test"))
 
 
 def log(run: StoryRun, replica: str = "1") -> list[str]:
@@ -34,14 +34,14 @@ def log(run: StoryRun, replica: str = "1") -> list[str]:
     return run.replicas[replica].log
 
 
-def hw(run: StoryRun, replica: str = "1") -> int:
+def high_watermark(run: StoryRun, replica: str = "1") -> int:
     """The high watermark of a replica at the end."""
-    return run.replicas[replica].hw
+    return run.replicas[replica].high_watermark
 
 
-def leo(run: StoryRun, replica: str = "1") -> int:
+def log_end(run: StoryRun, replica: str = "1") -> int:
     """The log end offset of a replica at the end."""
-    return run.replicas[replica].leo
+    return run.replicas[replica].log_end_offset
 
 
 def state(run: StoryRun, replica: str = "1") -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The consumers of a story: what a step lets them read, and where they go on."""
+"""The consumers of a story: what a step lets them read, and where their positions are."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from sim.story.steps import Step
 from sim.trace import Consumed, Event
 
 
-class StoryReaders:
+class StoryConsumers:
     """All consumers of a story by name; one begins at offset 0 where it is named first."""
 
     def __init__(self, rules: Rules) -> None:
-        """Nobody has read anything."""
         self._rules = rules
         self._positions: dict[str, Position] = {}
 
