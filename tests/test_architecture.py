@@ -52,7 +52,7 @@ def test_a_layer_imports_only_from_below() -> None:
         ),
         ("sim/compaction/cleaner.py", "import random", "The core is pure"),
         ("sim/compaction/cleaner.py", "import msgspec", "What a replica does needs the standard"),
-        ("sim/log/record.py", "import simpy", "Time and topology live in sim.cluster"),
+        ("sim/log/record.py", "import simpy", "Time lives in sim.cluster"),
         ("sim/trace/__init__.py", "import pyspark", "Only sim.sweep knows Spark"),
         (
             "sim/trace/__init__.py",

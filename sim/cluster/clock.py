@@ -1,9 +1,13 @@
-"""Simulated time in whole ms: SimPy's event loop with a bound on the number of its events."""
+"""Simulated time in whole ms: SimPy's event loop with plain calls beside its events.
+
+This module stays interpreted when others are compiled: a compiled subclass of a SimPy class does
+not work.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import heappush
+from heapq import heappop, heappush
 from typing import Any
 
 import simpy
@@ -14,44 +18,26 @@ Action = Callable[..., object]
 
 
 class EventLimitReached(Exception):
-    """The run scheduled more simulator events than its scenario allows."""
-
-
-def _perform(call: Any) -> None:
-    call.action(*call.arguments)
-
-
-class Call(simpy.Event):
-    """One call at one later moment: a message's arrival or a timer's end.
-
-    What a `Timeout` with one callback is, but a third of its price: it has been triggered from the
-    start and nobody else waits for it, so all but the call itself is the same for every one; SimPy
-    sets `callbacks` to None in the instance when it has read it.
-    """
-
-    callbacks = (_perform,)  # type: ignore[assignment]
-    _ok = True
-    _value = None
-
-    def __init__(self, action: Action, arguments: tuple[Any, ...]) -> None:
-        """Calls `action(*arguments)` when its time has come."""
-        self.action = action
-        self.arguments = arguments
+    """The run went through more simulator events than its scenario allows."""
 
 
 class Clock(simpy.Environment):
     """Simulated time. Events of one moment happen in the order in which they were scheduled.
 
+    A call at a later moment is an entry of SimPy's own queue with the function and its arguments in
+    the place of the event, so that it costs no object with callbacks; events, timeouts and
+    processes of SimPy work as ever.
+
     Attributes:
-        limit: Most events that may be scheduled.
-        scheduled: Events scheduled so far.
+        limit: Most events that the simulator may go through.
+        processed: Events it went through so far.
     """
 
     def __init__(self, *, limit: int) -> None:
         """A clock at 0 ms."""
         super().__init__(0)
         self.limit = limit
-        self.scheduled = 0
+        self.processed = 0
 
     @property
     def now_ms(self) -> int:
@@ -59,20 +45,38 @@ class Clock(simpy.Environment):
         return self._now  # type: ignore[return-value]  # only whole delays are ever scheduled
 
     def after(self, delay_ms: int, action: Action, *arguments: Any) -> None:
-        """Call `action(*arguments)` when `delay_ms` ms (at least 0) have passed.
+        """Call `action(*arguments)` when `delay_ms` ms (at least 0) have passed."""
+        entry = (self._now + delay_ms, NORMAL, next(self._eid), action, arguments)
+        heappush(self._queue, entry)  # type: ignore[misc]  # no two entries have the same number
+
+    def run_until(self, end_ms: int) -> None:
+        """Go through everything that is to happen before `end_ms`, which is the time then.
 
         Raises:
-            EventLimitReached: That is one event too many.
+            EventLimitReached: That is one event too many; the clock stops before it.
         """
-        self.put(delay_ms, Call(action, arguments))
+        queue: list[Any] = self._queue
+        left = self.limit - self.processed
+        try:
+            while queue and queue[0][0] < end_ms:
+                if left <= 0:
+                    raise EventLimitReached
+                left -= 1
+                entry = heappop(queue)
+                self._now = entry[0]
+                if len(entry) == 5:
+                    entry[3](*entry[4])
+                else:
+                    _perform(entry[3])
+        finally:
+            self.processed = self.limit - left
+        self._now = end_ms
 
-    def put(self, delay_ms: int, event: simpy.Event) -> None:
-        """Schedule an event that was triggered already (`Environment.schedule`, and counted).
 
-        Raises:
-            EventLimitReached: That is one event too many.
-        """
-        self.scheduled = number = self.scheduled + 1
-        if number > self.limit:
-            raise EventLimitReached
-        heappush(self._queue, (self._now + delay_ms, NORMAL, next(self._eid), event))
+def _perform(event: simpy.Event) -> None:
+    """What `simpy.Environment.step` does with an event of its own."""
+    callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
+    for callback in callbacks:
+        callback(event)
+    if not event._ok and not hasattr(event, "_defused"):  # noqa: SLF001  # as SimPy itself asks
+        raise event._value  # noqa: SLF001

@@ -45,7 +45,7 @@ def simulate(scenario: Scenario, emit: Callable[[int, Event], None]) -> Outcome:
         inconclusive = f"limits.max_events: {scenario.limits.max_events} simulator events were used"
     clock, network = world.clock, world.network
     return Outcome(
-        inconclusive, clock.scheduled, clock.now_ms, network.sent, network.lost, world.counts
+        inconclusive, clock.processed, clock.now_ms, network.sent, network.lost, world.counts
     )
 
 
@@ -74,8 +74,8 @@ def _run(world: World) -> str | None:
     faults.start()
     if world.rules.tombstone_removal == "coordinated":
         Coordination(world).start()
-    world.clock.run(until=max(1, scenario.duration_ms))
+    world.clock.run_until(max(1, scenario.duration_ms))
     while producers.reads_trace:
-        world.clock.run(until=world.clock.now_ms + scenario.duration_ms)
+        world.clock.run_until(world.clock.now_ms + scenario.duration_ms)
     healing = Healing(world, producers=producers, consumers=consumers, faults=faults)
     return healing.run()

@@ -70,7 +70,7 @@ class Healing:
                 if node.replica.log.active.batches:
                     node.replica.log.roll(now_ms=node.now_ms)
             self._clean_to_a_fixpoint()
-            world.clock.run(until=world.clock.now_ms + interval_ms)
+            world.clock.run_until(world.clock.now_ms + interval_ms)
             unfinished = self._wait_for_rest()
             if unfinished is not None:
                 return unfinished
@@ -87,7 +87,7 @@ class Healing:
         while (reason := self._unrest()) is not None:
             if clock.now_ms >= end_ms:
                 return f"the healed cluster did not come to rest in {PATIENCE_MS} ms: {reason}"
-            clock.run(until=clock.now_ms + SLICE_MS)
+            clock.run_until(clock.now_ms + SLICE_MS)
         return None
 
     def _unrest(self) -> str | None:

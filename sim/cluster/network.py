@@ -11,9 +11,6 @@ from collections.abc import Callable, Collection, Iterable
 from random import Random
 from typing import Any
 
-import networkx as nx
-import simpy
-
 from sim.cluster.clock import Action, Clock
 from sim.scenario.model import Network as NetworkSettings
 
@@ -54,35 +51,19 @@ class Link:
         """Whether the next message is lost."""
         return self.loss > 0 and self.draw() < self.loss
 
-
-def _deliver(message: Any) -> None:
-    link = message.link
-    if link.cuts:
-        link.network.lost += 1
-    else:
-        message.handler(*message.content)
-
-
-class Message(simpy.Event):
-    """A message on its way; see `Call` for why it looks like this."""
-
-    callbacks = (_deliver,)  # type: ignore[assignment]
-    _ok = True
-    _value = None
-
-    def __init__(self, link: Link, handler: Action, content: tuple[Any, ...]) -> None:
-        """Calls `handler(*content)` when it arrives, if the link works then."""
-        self.link = link
-        self.handler = handler
-        self.content = content
+    def deliver(self, handler: Action, content: tuple[Any, ...]) -> None:
+        """A message arrives, unless the link is cut now."""
+        if self.cuts:
+            self.network.lost += 1
+        else:
+            handler(*content)
 
 
 class Network:
     """Who can talk to whom, and how long it takes.
 
     Attributes:
-        graph: The topology: an edge per direction.
-        links: Source -> target -> how the edge works.
+        links: Source -> target -> the link between them.
         slowest_ms: Largest latency of any link in ms.
         sent: Messages handed to a link.
         lost: Messages that did not arrive.
@@ -92,11 +73,10 @@ class Network:
         self, clock: Clock, settings: NetworkSettings, random: Callable[[str], Random]
     ) -> None:
         """A network without nodes; `random` gives the stream for a purpose."""
-        self._put = clock.put
+        self._after = clock.after
         self._settings = settings
         self._random = random
         self._exceptions = {(link.source, link.target): link for link in settings.links}
-        self.graph: nx.DiGraph[str] = nx.DiGraph()
         self.links: dict[str, dict[str, Link]] = {}
         slowest = [settings.latency_ms[1], *(link.latency_ms[1] for link in settings.links)]
         self.slowest_ms = max(1, *slowest)
@@ -122,13 +102,11 @@ class Network:
             self._random(f"link {source} {target}"),
         )
         self.links[source][target] = link
-        self.graph.add_edge(source, target)
 
     def remove(self, name: str) -> None:
         """Disconnect a node for good."""
         self.cut(self.outgoing(name))
         self.cut(self.incoming(name))
-        self.graph.remove_node(name)
         del self.links[name]
         for targets in self.links.values():
             targets.pop(name, None)
@@ -148,17 +126,20 @@ class Network:
             self.lost += 1
             return
         delay_ms = link.lowest_ms + int(link.draw() * link.span_ms)
-        self._put(delay_ms, Message(link, handler, content))
+        self._after(delay_ms, link.deliver, handler, content)
 
     def outgoing(self, name: str, peers: Collection[str] = ()) -> list[Link]:
         """The links on which `name` sends, to `peers` if there are any, else to everybody."""
-        targets = self.graph.successors(name)
-        return [self.links[name][target] for target in targets if not peers or target in peers]
+        targets = self.links[name]
+        return [link for target, link in targets.items() if not peers or target in peers]
 
     def incoming(self, name: str, peers: Collection[str] = ()) -> list[Link]:
         """The links on which `name` receives, from `peers` if there are any."""
-        sources = self.graph.predecessors(name)
-        return [self.links[source][name] for source in sources if not peers or source in peers]
+        return [
+            targets[name]
+            for source, targets in self.links.items()
+            if name in targets and (not peers or source in peers)
+        ]
 
     def reaches(self, source: str, target: str) -> bool:
         """Whether messages from `source` to `target` get through, loss aside."""
