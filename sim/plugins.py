@@ -29,7 +29,7 @@ __all__ = [
     "Plugins",
     "as_options",
     "in_use",
-    "load_as_told",
+    "load_in_worker",
     "load_installed",
     "load_plugins",
     "named",
@@ -104,7 +104,7 @@ def in_use() -> Plugins:
     return Plugins((*_INSTALLED, *_NAMED), str(Path.cwd()))
 
 
-def load_as_told(plugins: Plugins) -> None:
+def load_in_worker(plugins: Plugins) -> None:
     """Load in a worker what the leading process has."""
     for module in plugins.modules:
         if module not in (*_NAMED, *_INSTALLED):

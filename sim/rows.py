@@ -1,4 +1,4 @@
-"""What a run is written as: rows for JSON, and traces as NDJSON."""
+"""Traces as NDJSON: an event is a line."""
 
 from __future__ import annotations
 
@@ -8,24 +8,11 @@ from typing import Any
 
 import msgspec
 
-from sim.check import Violation
 from sim.compaction import TOMBSTONE_MARKS
 from sim.compaction.tombstones import TombstoneMark
 from sim.files.atomic import replacing
 from sim.log import Record
 from sim.trace import Event
-
-
-def violation_row(violation: Violation, *, when: str) -> dict[str, Any]:
-    """A violation as a flat mapping; `when` names its time: `at_ms` or `step`."""
-    return {
-        "invariant": violation.invariant,
-        when: violation.at,
-        "replica": violation.replica,
-        "offset": violation.offset,
-        "key": violation.key,
-        "sentence": violation.sentence,
-    }
 
 
 def write_trace(

@@ -22,7 +22,6 @@ from sim.check.durability import OUTSIDE
 from sim.check.reached import REACHED, Reached
 from sim.check.waiting import Waiting
 from sim.cluster.cluster import simulate
-from sim.rows import violation_row
 from sim.rules import Rules
 from sim.scenario.generate import weather_digest
 from sim.scenario.model import Scenario
@@ -219,7 +218,7 @@ def as_document(run: Run) -> dict[str, Any]:
         "reason": run.reason,
         "outside": run.outside,
         "violated": run.violated,
-        "violations": [violation_row(v, when="at_ms") for v in run.violations],
+        "violations": [v.as_row(when="at_ms") for v in run.violations],
         "seed": run.seed,
         "rules": run.rules.as_dict(),
         "counters": run.counters,

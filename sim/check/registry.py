@@ -35,6 +35,17 @@ class Violation(NamedTuple):
     key: str | None
     sentence: str
 
+    def as_row(self, *, when: str) -> dict[str, Any]:
+        """A flat mapping for JSON; `when` names its time: `at_ms` or `step`."""
+        return {
+            "invariant": self.invariant,
+            when: self.at,
+            "replica": self.replica,
+            "offset": self.offset,
+            "key": self.key,
+            "sentence": self.sentence,
+        }
+
 
 class Kind(StrEnum):
     """When an invariant is judged, and what its violation means."""

@@ -31,7 +31,7 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """List what there is, from the code, each with its source."""
-    from sim import listing
+    from sim.cli import listing
 
     if what == "rules":
         _list_rules(listing.rules(), as_json)
@@ -50,7 +50,7 @@ def list_(
 
 
 def _list_rules(rows: list[dict[str, Any]], as_json: bool) -> None:
-    from sim.cli.rules_shown import rule_lines
+    from sim.cli.rule_blocks import rule_lines
 
     if as_json:
         print_json(rows)
@@ -102,7 +102,7 @@ def capacity(
 
 def doctor(plugin: PluginOption = None, as_json: AsJson = False) -> None:
     """Say what this machine can run, and what is missing for the rest."""
-    from sim.listing import capabilities
+    from sim.cli.listing import capabilities
 
     found = capabilities()
     if as_json:

@@ -127,11 +127,13 @@ def _show_steps(file: LogFile, answer: dict[str, Any]) -> None:
     from sim.logfile.telling import heading, log_lines, rows_of
 
     print(f"rules: {heading(file)}")
-    for number, (step, told) in enumerate(zip(file.steps, answer["steps"], strict=True), start=1):
+    for number, (step, answered) in enumerate(
+        zip(file.steps, answer["steps"], strict=True), start=1
+    ):
         print()
-        for line in log_lines(number, step, told):
+        for line in log_lines(number, step, answered):
             print(line)
-        rows = rows_of(told)
+        rows = rows_of(answered)
         if rows:
             print_table(rows)
 

@@ -84,7 +84,7 @@ def run(
 
 
 def _explanation(result: CaseResult) -> list[str]:
-    from sim.explain import explain
+    from sim.check.explain import explain
 
     return explain(result.events, result.violations[0]) if result.violations else []
 
@@ -138,8 +138,8 @@ def suite(
     are run all the same.
     """
     from sim.files.atomic import check_writable
-    from sim.junit import write_junit
     from sim.suite import exit_code, run_suite
+    from sim.suite.junit import write_junit
 
     if junit is not None:
         check_writable(junit, what=f"--junit {junit}")

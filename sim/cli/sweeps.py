@@ -111,7 +111,7 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Run one row of a sweep again, in full, and compare its digest with the row's."""
-    from sim.explain import explain as explanation_of
+    from sim.check.explain import explain as explanation_of
     from sim.files.atomic import check_writable
     from sim.rows import write_trace
     from sim.run import as_document
@@ -126,19 +126,19 @@ def replay(
     same = row["digest"] == made.digest
     if trace is not None:
         write_trace(trace, events, tombstone_mark=made.rules.tombstone_mark)
-    told = explanation_of(events, made.violations[0]) if explain and made.violations else []
+    reasons = explanation_of(events, made.violations[0]) if explain and made.violations else []
     if as_json:
         document = {"run_id": run_id, **as_document(made), "digest_reproduced": same}
-        print_json({**document, "explanation": told} if explain else document)
+        print_json({**document, "explanation": reasons} if explain else document)
     else:
-        _show_replay(run_id, made, told, same=same)
+        _show_replay(run_id, made, reasons, same=same)
         if not same:
             words = [str(folder), str(run_id), *plugin_arguments()]
             print(f"reproduce: replog replay {shlex.join(words)}")
     raise typer.Exit(0 if same else EXIT_FAILED)
 
 
-def _show_replay(run_id: int, made: Run, told: list[str], *, same: bool) -> None:
+def _show_replay(run_id: int, made: Run, reasons: list[str], *, same: bool) -> None:
     from sim.rules import Rules
 
     print(f"run {run_id}: {made.id}")
@@ -151,8 +151,8 @@ def _show_replay(run_id: int, made: Run, told: list[str], *, same: bool) -> None
     if made.outside:
         print(f"  outside the durability contract: {made.outside}")
     print(f"  seed {made.seed}, digest {made.digest}")
-    if told:
-        print_explanation(told, unit="ms")
+    if reasons:
+        print_explanation(reasons, unit="ms")
     verdict = made.verdict + (f" ({made.reason})" if made.reason else "")
     print(f"{verdict}; digest {'reproduced' if same else 'DIFFERS from the row'}")
 

@@ -14,13 +14,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from sim.conformance.broker_compare import BrokerResult, compare_story
-from sim.conformance.broker_run import tell_story
+from sim.conformance.broker_compare import BrokerResult, compare_broker_run
+from sim.conformance.broker_run import run_on_broker
 from sim.conformance.compare import Json, replog_answer
 from sim.conformance.jars import KAFKA_VERSION, kafka_jars
 from sim.conformance.kafka import KafkaCleaner
-from sim.conformance.page import Outcome, summary, write_page
-from sim.conformance.progress import show_logs
+from sim.conformance.logs_progress import show_logs
+from sim.conformance.page import ConformanceResult, summary, write_page
 from sim.conformance.random_runs import Compared, compare_random
 from sim.conformance.recordings import Collection, write_recordings
 from sim.errors import BadInput
@@ -62,27 +62,27 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
     broker = None
     if chosen.broker and kafka.preset == BROKER_PRESET:
         broker = _with_broker(chosen, status)
-    outcome = Outcome(chosen.kafka, compared, broker, _command(given))
-    write_page(outcome, chosen.out)
+    result = ConformanceResult(chosen.kafka, compared, broker, _command(given))
+    write_page(result, chosen.out)
     output = Console(soft_wrap=True, highlight=False)
-    for line in summary(outcome):
+    for line in summary(result):
         output.print(line)
-    for complaint in outcome.complaints:
+    for complaint in result.complaints:
         output.print(complaint, style="red")
     _show_documents(compared, broker, chosen.out, output)
-    if chosen.record and not outcome.complaints:
+    if chosen.record and not result.complaints:
         path = write_recordings(kept.chosen(chosen.record), version=chosen.kafka)
         output.print(f"recordings: {path}")
     output.print(f"report: {chosen.out}")
-    return 1 if outcome.complaints else 0
+    return 1 if result.complaints else 0
 
 
 def _with_broker(chosen: argparse.Namespace, status: Console) -> BrokerResult:
     def say(text: str) -> None:
         status.print(f"broker: {text}", highlight=False, soft_wrap=True)
 
-    story = tell_story(kafka_jars(chosen.kafka), chosen.seed, say=say)
-    return compare_story(story, replog_answer)
+    run = run_on_broker(kafka_jars(chosen.kafka), chosen.seed, say=say)
+    return compare_broker_run(run, replog_answer)
 
 
 def _show_documents(

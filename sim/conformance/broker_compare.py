@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sim.conformance.broker_clients import Read
-from sim.conformance.broker_run import RETENTION_MS, Passed, Story
+from sim.conformance.broker_run import RETENTION_MS, BrokerPass, BrokerRun
 from sim.conformance.compare import Answerer, Json, first_unequal, normal_step, shown
 from sim.conformance.features import features_of, written_batches
 from sim.conformance.raw_log import RawLog
@@ -54,7 +54,7 @@ class BrokerResult:
         reads: Records each kind of consumer read, with the end it was told, by isolation level.
         features: What happened in the passes.
         difference: The first difference in one sentence; None = all agree.
-        document: The log file of the story, with the clock's times filled in.
+        document: The log file of the run, with the clock's times filled in.
     """
 
     rows: tuple[PassRow, ...]
@@ -64,12 +64,12 @@ class BrokerResult:
     document: Json
 
 
-def compare_story(story: Story, replog: Answerer) -> BrokerResult:
-    """Compare a story with what Replog answers to its log file."""
-    document = {**story.document, "steps": [dict(step) for step in story.document["steps"]]}
+def compare_broker_run(run: BrokerRun, replog: Answerer) -> BrokerResult:
+    """Compare a run with what Replog answers to its log file."""
+    document = {**run.document, "steps": [dict(step) for step in run.document["steps"]]}
     rows: list[PassRow] = []
     difference = None
-    for number, passed in enumerate(story.passes, start=1):
+    for number, passed in enumerate(run.passes, start=1):
         difference, clock = _compare_pass(document, passed, replog)
         if difference is not None:
             difference = f"pass {number}: {difference}"
@@ -77,14 +77,14 @@ def compare_story(story: Story, replog: Answerer) -> BrokerResult:
         rows.append(_row(number, passed, document, clock))
     answer = replog(document)
     if difference is None:
-        difference = _compare_readers(story, document, answer)
-    if difference is None and not story.held_up:
+        difference = _compare_readers(run, document, answer)
+    if difference is None and not run.held_up:
         difference = "the cleaner passed while a transaction was open in the segment it passed to"
     return BrokerResult(
         rows=tuple(rows),
         reads={
-            "read_uncommitted": (len(story.uncommitted[0]), story.uncommitted[1]),
-            "read_committed": (len(story.committed[0]), story.committed[1]),
+            "read_uncommitted": (len(run.uncommitted[0]), run.uncommitted[1]),
+            "read_committed": (len(run.committed[0]), run.committed[1]),
         },
         features=features_of(document, answer),
         difference=difference,
@@ -92,7 +92,7 @@ def compare_story(story: Story, replog: Answerer) -> BrokerResult:
     )
 
 
-def _compare_pass(document: Json, passed: Passed, replog: Answerer) -> tuple[str | None, str]:
+def _compare_pass(document: Json, passed: BrokerPass, replog: Answerer) -> tuple[str | None, str]:
     """The first difference after a pass, and how its clock is known; sets the step's `now_ms`."""
     written = _horizons_written(passed)
     if len(written) > 1:
@@ -117,7 +117,7 @@ def _compare_pass(document: Json, passed: Passed, replog: Answerer) -> tuple[str
     return first, clock
 
 
-def _horizons_written(passed: Passed) -> set[int]:
+def _horizons_written(passed: BrokerPass) -> set[int]:
     """Delete horizons that are on the disk after a pass and were not before."""
     before = {b["last_offset"]: b["delete_horizon_ms"] for b in passed.before.batches}
     return {
@@ -127,14 +127,14 @@ def _horizons_written(passed: Passed) -> set[int]:
     }
 
 
-def _times_that_matter(passed: Passed) -> Iterator[int]:
+def _times_that_matter(passed: BrokerPass) -> Iterator[int]:
     """The beginning of the window and every horizon inside it."""
     yield passed.from_ms
     horizons = {b["delete_horizon_ms"] for b in passed.before.batches} - {None}
     yield from sorted(at for at in horizons if passed.from_ms < at <= passed.to_ms)
 
 
-def _difference_after(passed: Passed, step: Json, answered: Json) -> str | None:
+def _difference_after(passed: BrokerPass, step: Json, answered: Json) -> str | None:
     seen = {
         "batches": passed.after.answered(),
         "log_end_offset": passed.after.end,
@@ -151,7 +151,7 @@ def _difference_after(passed: Passed, step: Json, answered: Json) -> str | None:
     return None
 
 
-def _compare_readers(story: Story, document: Json, answer: Json) -> str | None:
+def _compare_readers(run: BrokerRun, document: Json, answer: Json) -> str | None:
     """The first difference between what consumers read and what is predicted."""
     predicted = list(_predicted(document, answer))
     end = answer["steps"][-1]["log_end_offset"]
@@ -163,8 +163,8 @@ def _compare_readers(story: Story, document: Json, answer: Json) -> str | None:
         for read, batch in predicted
         if read.offset < stable and not _is_aborted(read.offset, batch, aborted)
     ]
-    return _compare_reader("read_uncommitted", (uncommitted, end), story.uncommitted) or (
-        _compare_reader("read_committed", (committed, stable), story.committed)
+    return _compare_reader("read_uncommitted", (uncommitted, end), run.uncommitted) or (
+        _compare_reader("read_committed", (committed, stable), run.committed)
     )
 
 
@@ -214,7 +214,7 @@ def _last_stable_offset(document: Json, end: int) -> int:
     return min(first.values(), default=end)
 
 
-def _row(number: int, passed: Passed, document: Json, clock: str) -> PassRow:
+def _row(number: int, passed: BrokerPass, document: Json, clock: str) -> PassRow:
     before, after = passed.before, passed.after
     return PassRow(
         number=number,

@@ -1,4 +1,4 @@
-"""A story on a real broker: write, let its cleaner pass, several times, and keep a log file of it.
+"""A run on a real broker: write, let its cleaner pass, several times, and keep a log file of it.
 
 The raw log before the first pass becomes a log file; each later batch becomes an append, each pass
 of the broker's cleaner a `clean` step. What is on the disk before and after each pass is kept.
@@ -46,11 +46,11 @@ _SETTINGS = {
 }
 
 Say = Callable[[str], None]
-"""Takes what the story does now."""
+"""Takes what the run does now."""
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class BrokerPass:
     """One pass of the broker's cleaner.
 
     Attributes:
@@ -71,7 +71,7 @@ class Passed:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class BrokerRun:
     """What happened on the broker, as a log file, and what was seen of it.
 
     Attributes:
@@ -83,37 +83,37 @@ class Story:
     """
 
     document: Json
-    passes: tuple[Passed, ...]
+    passes: tuple[BrokerPass, ...]
     uncommitted: tuple[list[Read], int]
     committed: tuple[list[Read], int]
     held_up: bool
 
 
-def tell_story(jars: Sequence[Path], seed: int, *, say: Say = lambda text: None) -> Story:
-    """Run the story on a broker of its own; takes about half a minute.
+def run_on_broker(jars: Sequence[Path], seed: int, *, say: Say = lambda text: None) -> BrokerRun:
+    """Write, clean and read on a broker of its own; takes about half a minute.
 
     Raises:
         BadInput: The broker does not start, or does not do in time what is waited for.
     """
     say("starting the broker")
     with running_broker(jars) as broker, connected(broker.address) as administrator:
-        with closing(_Teller(broker, administrator, Load(seed))) as teller:
-            teller.tell(say)
-        return Story(
-            document=teller.document,
-            passes=tuple(teller.passes),
+        with closing(_Driver(broker, administrator, Load(seed))) as driver:
+            driver.drive(say)
+        return BrokerRun(
+            document=driver.document,
+            passes=tuple(driver.passes),
             uncommitted=read_all(broker.address, TOPIC, "read_uncommitted"),
             committed=read_all(broker.address, TOPIC, "read_committed"),
-            held_up=teller.held_up,
+            held_up=driver.held_up,
         )
 
 
-class _Teller:
+class _Driver:
     """Writes to one topic of a running broker and keeps the log file of what happens."""
 
     def __init__(self, broker: Broker, administrator: Administrator, load: Load) -> None:
         self.document: Json = {}
-        self.passes: list[Passed] = []
+        self.passes: list[BrokerPass] = []
         self.held_up = False
         self._broker = broker
         self._administrator = administrator
@@ -132,8 +132,8 @@ class _Teller:
         for producer in self._producers.values():
             producer.close()
 
-    def tell(self, say: Say) -> None:
-        """The whole story."""
+    def drive(self, say: Say) -> None:
+        """The whole run."""
         load = self._load
         say("writing three segments")
         for _ in range(3):
@@ -258,7 +258,7 @@ class _Teller:
         )
         known = self._administrator.last_sequences(TOPIC)
         after = read_raw(self._partition)
-        self.passes.append(Passed(len(steps) - 1, from_ms, to_ms, before, after, known))
+        self.passes.append(BrokerPass(len(steps) - 1, from_ms, to_ms, before, after, known))
         self._bound = bound
 
     def _nothing_is_cleaned(self) -> bool:

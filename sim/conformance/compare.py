@@ -87,12 +87,12 @@ def difference_between(document: Json, replog: Json, kafka: Json) -> str | None:
         found = first_unequal(normal_step(our, step), normal_step(their, step), f"steps[{number}]")
         if found is not None:
             path, mine, yours = found
-            what = f"step {number} ({_told(step)})"
+            what = f"step {number} ({_summary(step)})"
             return f"{path}: Replog says {shown(mine)}, Kafka says {shown(yours)}, after {what}"
     return None
 
 
-def _told(step: Mapping[str, Any]) -> str:
+def _summary(step: Mapping[str, Any]) -> str:
     """A step in a few words."""
     if step["op"] != "clean":
         return str(step["op"])

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 
-class Round(NamedTuple):
-    """What a cleaning pass is told.
+class PassParameters(NamedTuple):
+    """What a cleaning pass is given.
 
     Attributes:
         now_ms: Kafka's clock; it is taken once, at the start of the pass.
@@ -26,7 +26,7 @@ class Round(NamedTuple):
     last_modified_ms: int | None = None
 
 
-class Pass(NamedTuple):
+class KafkaPass(NamedTuple):
     """What Kafka reports of one cleaning pass; counts are those of the copying, not of the map."""
 
     next_dirty_offset: int
@@ -51,10 +51,12 @@ class DiskLog(Protocol):
     def reload(self) -> None:
         """Close and open the log, and read all of it for the state of its producers."""
 
-    def clean(self, told: Round, *, capacity: int) -> Pass:
+    def clean(self, parameters: PassParameters, *, capacity: int) -> KafkaPass:
         """One pass over the log, with a map of its own making that takes `capacity` keys."""
 
-    def clean_by(self, told: Round, offset_map: Mapping[bytes, int], latest_offset: int) -> Pass:
+    def clean_by(
+        self, parameters: PassParameters, offset_map: Mapping[bytes, int], latest_offset: int
+    ) -> KafkaPass:
         """One pass with a map that is given: the second half of `Cleaner.doClean`."""
 
     def segments(self) -> Iterator[tuple[int, Any]]:
@@ -89,7 +91,7 @@ class Kafka(Protocol):
         It is loaded as after a crash, so that Kafka derives the indexes and the aborted
         transactions. With a clean shutdown claimed, so that indexes that are there stay: a
         transaction index holds what the batches alone would not tell after cleaning. For want of
-        snapshots Kafka would then forget all producers; so it is told to read the whole log for
+        snapshots Kafka would then forget all producers; so it is made to read the whole log for
         them, as it does after a truncation.
 
         Args:
@@ -98,9 +100,9 @@ class Kafka(Protocol):
         """
 
 
-def counted(next_dirty_offset: int, stats: Any) -> Pass:
+def counted(next_dirty_offset: int, stats: Any) -> KafkaPass:
     """The pass that Kafka's `CleanerStats` were kept of."""
-    return Pass(
+    return KafkaPass(
         next_dirty_offset,
         int(stats.messagesRead()),
         int(stats.messagesWritten()),

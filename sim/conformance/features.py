@@ -10,7 +10,7 @@ Json: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
+class PassInLog:
     """One cleaning pass: the step, its answer, and the batches before and after it.
 
     Attributes:
@@ -63,27 +63,27 @@ class Pass:
         return any(text.startswith(reason) for text in self.answer.get("removed", {}).values())
 
 
-def _ends_inside_a_batch(run: Pass) -> bool:
+def _ends_inside_a_batch(run: PassInLog) -> bool:
     return run.ran and any(
         batch["base_offset"] < run.cleaned_below <= batch["last_offset"] for batch in run.before
     )
 
 
-def _partial(run: Pass) -> bool:
+def _partial(run: PassInLog) -> bool:
     return run.ran and run.cleaned_below < run.bound
 
 
-def _several_groups(run: Pass) -> bool:
+def _several_groups(run: PassInLog) -> bool:
     covered = [b for b in run.answer["batches"] if b["last_offset"] < run.cleaned_below]
     return run.ran and len({batch["segment"] for batch in covered}) > 1
 
 
-def _segments_joined(run: Pass) -> bool:
+def _segments_joined(run: PassInLog) -> bool:
     pairs = [(before, after) for before, after in run.pairs() if after is not None]
     return run.ran and any(before["segment"] != after["segment"] for before, after in pairs)
 
 
-def _gets_horizon(run: Pass, *, control: bool) -> bool:
+def _gets_horizon(run: PassInLog, *, control: bool) -> bool:
     return any(
         after is not None
         and bool(before["control"]) is control
@@ -93,11 +93,11 @@ def _gets_horizon(run: Pass, *, control: bool) -> bool:
     )
 
 
-def _marker_removed(run: Pass) -> bool:
+def _marker_removed(run: PassInLog) -> bool:
     return any(before["control"] and after is None for before, after in run.pairs())
 
 
-def _marker_evicted(run: Pass) -> bool:
+def _marker_evicted(run: PassInLog) -> bool:
     removed = run.answer.get("removed", {})
     return any(
         str(removed.get(str(offset), "")).startswith("superseded")
@@ -107,22 +107,22 @@ def _marker_evicted(run: Pass) -> bool:
     )
 
 
-def _kept_for_producer(run: Pass) -> bool:
+def _kept_for_producer(run: PassInLog) -> bool:
     return any(batch["last_offset"] + 1 != run.bound for batch in run.emptied())
 
 
-def _kept_for_end_of_round(run: Pass) -> bool:
+def _kept_for_end_of_round(run: PassInLog) -> bool:
     return any(
         batch["last_offset"] + 1 == run.bound and run.producers[batch["last_offset"]] == -1
         for batch in run.emptied()
     )
 
 
-def _empty_removed(run: Pass) -> bool:
+def _empty_removed(run: PassInLog) -> bool:
     return any(after is None and not before["record_offsets"] for before, after in run.pairs())
 
 
-def _tail_gets_horizon(run: Pass) -> bool:
+def _tail_gets_horizon(run: PassInLog) -> bool:
     return _partial(run) and any(
         after is not None
         and before["base_offset"] >= run.cleaned_below
@@ -131,7 +131,7 @@ def _tail_gets_horizon(run: Pass) -> bool:
     )
 
 
-def _horizon_waits(run: Pass) -> bool:
+def _horizon_waits(run: PassInLog) -> bool:
     now = int(run.step["now_ms"])
     return run.ran and any(
         after is not None
@@ -141,30 +141,30 @@ def _horizon_waits(run: Pass) -> bool:
     )
 
 
-def _at_the_horizon(run: Pass) -> bool:
+def _at_the_horizon(run: PassInLog) -> bool:
     now = int(run.step["now_ms"])
     return run.ran and any(before["delete_horizon_ms"] == now for before, _ in run.pairs())
 
 
-def _clock_backwards(run: Pass) -> bool:
+def _clock_backwards(run: PassInLog) -> bool:
     times = [step["now_ms"] for step in run.earlier if step["op"] == "clean"]
     return run.ran and bool(times) and run.step["now_ms"] < times[-1]
 
 
-def _aborted_entry_gone(run: Pass) -> bool:
+def _aborted_entry_gone(run: PassInLog) -> bool:
     return int(run.answer.get("aborted_before", 0)) > len(run.answer["aborted_txns"])
 
 
-def _bound_rounded(run: Pass) -> bool:
+def _bound_rounded(run: PassInLog) -> bool:
     return run.ran and run.bound != run.step["upper_bound"]
 
 
-def _after_reload(run: Pass) -> bool:
+def _after_reload(run: PassInLog) -> bool:
     ops = [step["op"] for step in run.earlier]
     return run.ran and "reload" in ops and "clean" in ops[: ops.index("reload")]
 
 
-FEATURES: dict[str, Callable[[Pass], bool]] = {
+FEATURES: dict[str, Callable[[PassInLog], bool]] = {
     "partial map: the pass ends before its bound": _partial,
     "the map is full in mid-batch": _ends_inside_a_batch,
     "the unmapped tail of a partial pass gets a horizon": _tail_gets_horizon,
@@ -213,7 +213,7 @@ def features_expected(preset: str) -> tuple[str, ...]:
     return (*known, RETRY_KNOWN, RETRY_UNKNOWN)
 
 
-def passes(document: Json, answer: Json) -> Iterator[Pass]:
+def passes(document: Json, answer: Json) -> Iterator[PassInLog]:
     """The cleaning passes of a log file with Replog's answer to it, in order."""
     before = _at_the_beginning(document)
     producers = {batch["last_offset"]: batch["producer_id"] for batch in written_batches(document)}
@@ -221,7 +221,7 @@ def passes(document: Json, answer: Json) -> Iterator[Pass]:
     for number, (step, after) in enumerate(zip(document["steps"], answer["steps"], strict=True)):
         if step["op"] == "clean":
             counted = after if aborted is None else {**after, "aborted_before": aborted}
-            yield Pass(step, counted, before, document["steps"][:number], producers)
+            yield PassInLog(step, counted, before, document["steps"][:number], producers)
         before = after["batches"]
         aborted = len(after["aborted_txns"])
 

@@ -15,12 +15,12 @@ from typing import Any
 import jpype
 
 from sim.conformance.batches import BatchWriter
-from sim.conformance.disk_log import DiskLog, Kafka, Pass, Round
+from sim.conformance.disk_log import DiskLog, Kafka, KafkaPass, PassParameters
 from sim.conformance.jars import KAFKA_VERSION
 from sim.conformance.jvm import start_jvm
 from sim.conformance.legacy import LegacyKafka
 from sim.conformance.modern import ModernKafka
-from sim.conformance.reading import Answer, SegmentReader, aborted
+from sim.conformance.segment_reader import Answer, SegmentReader, aborted
 from sim.errors import BadInput
 
 FAST = Path("/dev/shm")  # noqa: S108 - a folder in memory, where there is one
@@ -31,7 +31,7 @@ OWN_RULES = {
     "kafka-4.0": {**COMMON_RULES, "tombstone_removal": "horizon", "fix": "empty_batch"},
     "kafka-2.8": {**COMMON_RULES, "tombstone_removal": "last_modified", "fix": "none"},
 }
-"""What Kafka cannot be told to do otherwise."""
+"""What Kafka cannot be made to do otherwise."""
 
 
 class KafkaCleaner:
@@ -164,7 +164,7 @@ def _clean(
     bases = [base for base, _ in log.segments()]
     bound = max((base for base in bases if base <= wanted), default=bases[0])
     now_ms = int(step["now_ms"])
-    told = Round(
+    parameters = PassParameters(
         now_ms,
         max(first_dirty, bases[0]),  # as LogCleanerManager.cleanableOffsets has it
         bound,
@@ -175,11 +175,11 @@ def _clean(
     offset_map = step.get("offset_map")
     if offset_map is not None or step.get("forced_rescan"):
         known = {key.encode(): int(at) for key, at in (offset_map or {}).items()}
-        done = log.clean_by(told, known, int(step["map_latest_offset"]))
+        done = log.clean_by(parameters, known, int(step["map_latest_offset"]))
     elif first_dirty < bound and capacity > 0:
-        done = log.clean(told, capacity=capacity)
+        done = log.clean(parameters, capacity=capacity)
     else:  # Kafka's manager starts no such pass, and its cleaner refuses a map without room
-        done = Pass(first_dirty, 0, 0, 0)
+        done = KafkaPass(first_dirty, 0, 0, 0)
     answer = done._asdict()
     return answer if bound == wanted else {**answer, "effective_upper_bound": bound}
 

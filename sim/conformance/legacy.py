@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sim.conformance.disk_log import Pass, Round, counted
+from sim.conformance.disk_log import KafkaPass, PassParameters, counted
 from sim.conformance.jvm import java_class, private_method, proxy
 from sim.conformance.modern import (
     CLEAN_SHUTDOWN,
@@ -95,26 +95,28 @@ class LegacyLog:
             snapshot.unlink()
         self._log = self._load()
 
-    def clean(self, told: Round, *, capacity: int) -> Pass:
+    def clean(self, parameters: PassParameters, *, capacity: int) -> KafkaPass:
         """One pass over the log, with a map of its own making that takes `capacity` keys."""
         kafka = self._kafka
-        self._touch(told)
+        self._touch(parameters)
         cleaner = self._cleaner(capacity)
         partition = self._log.topicPartition()
-        bounds = (told.first_dirty_offset, told.upper_bound, NOT_OVERDUE)
+        bounds = (parameters.first_dirty_offset, parameters.upper_bound, NOT_OVERDUE)
         log = kafka.log_to_clean(partition, self._log, *bounds)
-        if told.delete_horizon_ms is None:
+        if parameters.delete_horizon_ms is None:
             done = cleaner.clean(log)
         else:
-            done = cleaner.doClean(log, told.delete_horizon_ms)
+            done = cleaner.doClean(log, parameters.delete_horizon_ms)
         kafka.housekeeping.run_due()
         next_dirty_offset, stats = kafka.in_java(done.productIterator())
         return counted(int(next_dirty_offset), stats)
 
-    def clean_by(self, told: Round, offset_map: Mapping[bytes, int], latest_offset: int) -> Pass:
+    def clean_by(
+        self, parameters: PassParameters, offset_map: Mapping[bytes, int], latest_offset: int
+    ) -> KafkaPass:
         """One pass with a map that is given: the second half of `Cleaner.doClean`."""
         kafka = self._kafka
-        self._touch(told)
+        self._touch(parameters)
         cleaner = self._cleaner(len(offset_map) + 1)
         known = cleaner.offsetMap()
         for key, offset in offset_map.items():
@@ -122,12 +124,12 @@ class LegacyLog:
         known.updateLatestOffset(latest_offset)
         stats, transactions = kafka.cleaner_stats(kafka.system_time), kafka.transactions()
         groups = cleaner.groupSegmentsBySize(
-            self._log.logSegments(0, min(latest_offset + 1, told.upper_bound)),
+            self._log.logSegments(0, min(latest_offset + 1, parameters.upper_bound)),
             self._config.segmentSize(),
             self._config.maxIndexSize(),
-            told.upper_bound,
+            parameters.upper_bound,
         )
-        horizon_ms = self._horizon(told)
+        horizon_ms = self._horizon(parameters)
         for group in kafka.in_java(groups):
             cleaner.cleanSegments(self._log, group, known, horizon_ms, stats, transactions)
         kafka.housekeeping.run_due()
@@ -176,17 +178,17 @@ class LegacyLog:
         segments: Iterable[Any] = self._kafka.in_java(self._log.logSegments())
         return segments
 
-    def _horizon(self, told: Round) -> int:
-        """The horizon that is told, else what `Cleaner.clean` makes of modification times."""
-        if told.delete_horizon_ms is not None:
-            return told.delete_horizon_ms
-        below = list(self._kafka.in_java(self._log.logSegments(0, told.first_dirty_offset)))
+    def _horizon(self, parameters: PassParameters) -> int:
+        """The horizon that is given, else what `Cleaner.clean` makes of modification times."""
+        if parameters.delete_horizon_ms is not None:
+            return parameters.delete_horizon_ms
+        below = list(self._kafka.in_java(self._log.logSegments(0, parameters.first_dirty_offset)))
         retention_ms = self._config.deleteRetentionMs()
         return int(below[-1].lastModified()) - int(retention_ms) if below else 0
 
-    def _touch(self, told: Round) -> None:
-        if told.last_modified_ms is not None:
-            modified_ns = told.last_modified_ms * 1_000_000
+    def _touch(self, parameters: PassParameters) -> None:
+        if parameters.last_modified_ms is not None:
+            modified_ns = parameters.last_modified_ms * 1_000_000
             for base, _ in self.segments():
                 os.utime(self._folder / f"{base:020}.log", ns=(modified_ns, modified_ns))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sim.conformance.disk_log import Pass, Round, counted
+from sim.conformance.disk_log import KafkaPass, PassParameters, counted
 from sim.conformance.jvm import java_class, private_method, proxy
 from sim.conformance.surroundings import Clock, Housekeeping, settings
 
@@ -94,16 +94,20 @@ class ModernLog:
             snapshot.unlink()
         self._log = self._load()
 
-    def clean(self, told: Round, *, capacity: int) -> Pass:
+    def clean(self, parameters: PassParameters, *, capacity: int) -> KafkaPass:
         """One pass over the log, with a map of its own making that takes `capacity` keys."""
         kafka = self._kafka
         cleaner = self._cleaner(capacity)
-        log = kafka.log_to_clean(self._log, told.first_dirty_offset, told.upper_bound, NOT_OVERDUE)
-        done = cleaner.doClean(log, told.now_ms)
+        log = kafka.log_to_clean(
+            self._log, parameters.first_dirty_offset, parameters.upper_bound, NOT_OVERDUE
+        )
+        done = cleaner.doClean(log, parameters.now_ms)
         kafka.housekeeping.run_due()
         return counted(int(done.getKey()), done.getValue())
 
-    def clean_by(self, told: Round, offset_map: Mapping[bytes, int], latest_offset: int) -> Pass:
+    def clean_by(
+        self, parameters: PassParameters, offset_map: Mapping[bytes, int], latest_offset: int
+    ) -> KafkaPass:
         """One pass with a map that is given: the second half of `Cleaner.doClean`."""
         kafka = self._kafka
         cleaner = self._cleaner(len(offset_map) + 1)
@@ -113,14 +117,21 @@ class ModernLog:
         known.updateLatestOffset(latest_offset)
         stats, transactions = kafka.cleaner_stats(kafka.system_time), kafka.transactions()
         groups = cleaner.groupSegmentsBySize(
-            self._log.logSegments(0, min(latest_offset + 1, told.upper_bound)),
+            self._log.logSegments(0, min(latest_offset + 1, parameters.upper_bound)),
             self._config.segmentSize(),
             self._config.maxIndexSize,
-            told.upper_bound,
+            parameters.upper_bound,
         )
         for group in groups:
             cleaner.cleanSegments(
-                self._log, group, known, told.now_ms, stats, transactions, 0, told.upper_bound
+                self._log,
+                group,
+                known,
+                parameters.now_ms,
+                stats,
+                transactions,
+                0,
+                parameters.upper_bound,
             )
         kafka.housekeeping.run_due()
         return counted(latest_offset + 1, stats)

@@ -14,7 +14,7 @@ from sim.files.atomic import replacing
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ConformanceResult:
     """A whole conformance run.
 
     Attributes:
@@ -44,7 +44,7 @@ class Outcome:
         return found
 
 
-def write_page(outcome: Outcome, path: Path) -> None:
+def write_page(result: ConformanceResult, path: Path) -> None:
     """Write the page.
 
     Raises:
@@ -52,18 +52,18 @@ def write_page(outcome: Outcome, path: Path) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
-        file.write(("\n".join(_page(outcome)) + "\n").encode())
+        file.write(("\n".join(_page(result)) + "\n").encode())
 
 
-def summary(outcome: Outcome) -> list[str]:
+def summary(result: ConformanceResult) -> list[str]:
     """The outcome in a few lines for a terminal."""
-    random, broker = outcome.random, outcome.broker
-    told = (
-        f"Kafka {outcome.version}, preset {random.preset}: {random.logs:,} different random logs"
+    random, broker = result.random, result.broker
+    first = (
+        f"Kafka {result.version}, preset {random.preset}: {random.logs:,} different random logs"
         f" with {random.passes:,} cleaning passes and {random.records:,} records compared (seed"
         f" {random.seed}): {_verdict(random.difference)}"
     )
-    lines = [told]
+    lines = [first]
     if broker is not None:
         reads = "; ".join(
             f"{isolation} consumer: {count} records up to offset {end}"
@@ -80,19 +80,19 @@ def _verdict(difference: str | None) -> str:
     return "all agree" if difference is None else "they differ"
 
 
-def _page(outcome: Outcome) -> Iterator[str]:
+def _page(result: ConformanceResult) -> Iterator[str]:
     yield "# Conformance with Apache Kafka"
     yield ""
-    yield f"What Replog's cleaner keeps, compared with Apache Kafka **{outcome.version}**."
-    yield f"Made by `{outcome.command}`."
+    yield f"What Replog's cleaner keeps, compared with Apache Kafka **{result.version}**."
+    yield f"Made by `{result.command}`."
     yield ""
-    complaints = outcome.complaints
+    complaints = result.complaints
     verdict = "**They differ.**" if complaints else "**All agree.**"
     yield " ".join([verdict, *(f"{complaint}." for complaint in complaints)])
     yield ""
-    yield from _random(outcome.random)
-    if outcome.broker is not None:
-        yield from _broker(outcome.broker)
+    yield from _random(result.random)
+    if result.broker is not None:
+        yield from _broker(result.broker)
 
 
 def _random(random: Compared) -> Iterator[str]:

@@ -13,7 +13,7 @@ from sim.report import wording
 from sim.report.costs import Cost, CostOfRuleSet, costs_of
 from sim.report.pairs import PairComparison, pairs_of
 from sim.report.rates import Rate, rate_of
-from sim.report.reading import SweepFolder, read_folder
+from sim.report.sweep_folder import SweepFolder, read_folder
 
 LISTED_MAX = 4
 """Rule sets that one sentence names."""

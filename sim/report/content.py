@@ -12,7 +12,7 @@ from sim.check.reached import REACHED
 from sim.report import stats, wording
 from sim.report.comparison import Comparison
 from sim.report.rates import Rate
-from sim.report.reading import SweepFolder
+from sim.report.sweep_folder import SweepFolder
 
 REPORT_FORMAT = "replog-report/1"
 SIGNIFICANT_DIGITS = 12

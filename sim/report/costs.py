@@ -7,8 +7,8 @@ from typing import Any
 
 from sim.check.counters import COSTS
 from sim.report import stats
-from sim.report.reading import SweepFolder
 from sim.report.stats import Interval
+from sim.report.sweep_folder import SweepFolder
 
 ALWAYS_SHOWN = ("bytes_retained", "bytes_replicated", "empty_batches", "stale_reads_last")
 """The other costs belong to some fixes or cures; they are left out where nobody paid them."""

@@ -13,7 +13,7 @@ from sim.errors import BadInput
 from sim.report import stats, wording
 from sim.report.costs import Cost, costs_of
 from sim.report.rates import Rate, rate_of
-from sim.report.reading import SweepFolder
+from sim.report.sweep_folder import SweepFolder
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from sim.errors import BadInput
 from sim.report import figures, wording
 from sim.report.comparison import Comparison, compare
 from sim.report.content import report_content, rounded
-from sim.report.reading import SweepFolder, read_folder
+from sim.report.sweep_folder import SweepFolder, read_folder
 
 
 def write_report(out: Path) -> Path:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sim.report import stats, wording
-from sim.report.reading import SweepFolder
 from sim.report.stats import Interval
+from sim.report.sweep_folder import SweepFolder
 
 HEADLINE = ("leo_retention", "empty_batch")
 """The comparison that is asked for in advance; all other pairs are corrected for being many."""

@@ -49,7 +49,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class MatrixCell:
     """How one scenario ended under one rule set.
 
     Attributes:
@@ -78,7 +78,7 @@ class Line:
     path: Path
     id: str
     title: str
-    outcomes: tuple[tuple[Outcome, ...], ...]
+    outcomes: tuple[tuple[MatrixCell, ...], ...]
     twins: tuple[str, ...] = ()
 
     @property
@@ -256,11 +256,11 @@ def _judging(case: Story | Scenario) -> tuple[str, ...] | None:
 
 def _outcomes(
     case: Story | Scenario, grid: Sequence[Sequence[Mapping[str, RuleValue]]]
-) -> tuple[tuple[Outcome, ...], ...]:
-    known: dict[Rules, Outcome] = {}
+) -> tuple[tuple[MatrixCell, ...], ...]:
+    known: dict[Rules, MatrixCell] = {}
     run = _run_story if isinstance(case, Story) else _simulate
 
-    def outcome(values: Mapping[str, RuleValue]) -> Outcome:
+    def outcome(values: Mapping[str, RuleValue]) -> MatrixCell:
         rules = case.rules.with_values(values)
         if rules not in known:
             known[rules] = run(replace(case, rules=rules))  # type: ignore[arg-type]
@@ -269,10 +269,10 @@ def _outcomes(
     return tuple(tuple(outcome(values) for values in row) for row in grid)
 
 
-def _run_story(story: Story) -> Outcome:
+def _run_story(story: Story) -> MatrixCell:
     run = run_story(story)
     judged = _judging(story) or story_invariants(liveness=True)
-    return Outcome(tuple(name for name in run.violated if name in judged), _counted(run))
+    return MatrixCell(tuple(name for name in run.violated if name in judged), _counted(run))
 
 
 def _counted(run: StoryRun) -> dict[str, int]:
@@ -283,7 +283,7 @@ def _counted(run: StoryRun) -> dict[str, int]:
     return tally.counters(ledger, {})
 
 
-def _simulate(scenario: Scenario) -> Outcome:
+def _simulate(scenario: Scenario) -> MatrixCell:
     run = run_scenario(scenario)
     judged = _judging(scenario) or default_invariants()
-    return Outcome(tuple(name for name in run.violated if name in judged), run.counters)
+    return MatrixCell(tuple(name for name in run.violated if name in judged), run.counters)

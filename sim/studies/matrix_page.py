@@ -10,7 +10,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from sim.rules.rules import shown
-from sim.studies.matrix import AS_WRITTEN, PRICES, Line, Matrix, Outcome
+from sim.studies.matrix import AS_WRITTEN, PRICES, Line, Matrix, MatrixCell
 
 Row = dict[str, str]
 MATRIX_FORMAT = "replog-matrix/1"
@@ -39,7 +39,7 @@ def as_document(matrix: Matrix) -> dict[str, Any]:
     """All of a matrix, for machines."""
     values = [shown(value) for value in matrix.varied.values]
 
-    def by_value(row: Sequence[Outcome]) -> dict[str, list[str]]:
+    def by_value(row: Sequence[MatrixCell]) -> dict[str, list[str]]:
         return {value: list(one.violated) for value, one in zip(values, row, strict=True)}
 
     return {
@@ -132,7 +132,7 @@ def _named(line: Line, start: Path | None) -> str:
     return f"[{line.id}]({Path(os.path.relpath(line.path, start)).as_posix()})"
 
 
-def _short(outcome: Outcome) -> str:
+def _short(outcome: MatrixCell) -> str:
     first, more = outcome.violated[:1], len(outcome.violated) - 1
     return f"{first[0]}{f' +{more}' if more else ''}" if first else HOLDS
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sim.plugins import NO_PLUGINS, Plugins, load_as_told
+from sim.plugins import NO_PLUGINS, Plugins, load_in_worker
 from sim.sweep.layout import Wave, blocks_of
 from sim.sweep.output import RUNS, STAGING, VIOLATIONS, commit_wave
 from sim.sweep.plan import Sweep
@@ -72,7 +72,7 @@ def simulate_block(work: Work, block: Block) -> float:
 
     It stops when the staging folder is gone: the sweep was interrupted.
     """
-    load_as_told(work.plugins)
+    load_in_worker(work.plugins)
     files = {
         table: _BlockFile(work, block, table, schema)
         for table, schema in ((RUNS, runs_schema(work.sweep)), (VIOLATIONS, VIOLATIONS_SCHEMA))

@@ -15,6 +15,7 @@ from rich.console import Console
 from sim.errors import BadInput
 from sim.plugins import in_use
 from sim.sweep.blocks import Work
+from sim.sweep.engines.process import ProcessEngine
 from sim.sweep.layout import Wave, waves_of
 from sim.sweep.output import (
     check_folder,
@@ -25,8 +26,7 @@ from sim.sweep.output import (
     prepare_folder,
 )
 from sim.sweep.plan import Plan, Sweep, number_runs
-from sim.sweep.process import ProcessEngine
-from sim.sweep.progress import Reporter, show_progress
+from sim.sweep.runs_progress import Reporter, show_progress
 from sim.sweep.tally import Counts, write_tallies
 from sim.sweep.work import OpenCase, measure_rate, open_case
 
@@ -162,8 +162,10 @@ def _engine(name: EngineName, work: Work, *, master: str | None) -> Iterator[Eng
         return
     if find_spec("pyspark") is None:
         raise BadInput("sweeps on Spark need pyspark: pip install 'replog[sweep]'")
-    from sim.sweep.session import spark_session  # half a second, and only this engine needs it
-    from sim.sweep.spark import SparkEngine
+    from sim.sweep.engines.session import (
+        spark_session,  # half a second, and only this engine needs it
+    )
+    from sim.sweep.engines.spark import SparkEngine
 
     with spark_session(master=master) as session:
         yield SparkEngine(session, work)

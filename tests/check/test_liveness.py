@@ -3,7 +3,7 @@
 import pytest
 
 from sim.check.registry import INVARIANTS, Kind
-from sim.listing import invariants
+from sim.cli.listing import invariants
 from sim.rules import Rules
 from sim.trace import Cleaned, Event, HighWatermarkMoved, ReplicaCrashed, RoundsEnded
 from tests.check.events import appended, batch, cluster, committed, copied, violations_of

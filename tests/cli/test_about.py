@@ -209,7 +209,7 @@ def test_the_doctor_needs_none_of_the_extras_itself(
 ) -> None:
     missing = {"pyspark", "matplotlib"}
     monkeypatch.setattr(
-        "sim.listing.find_spec", lambda name: None if name in missing else find_spec(name)
+        "sim.cli.listing.find_spec", lambda name: None if name in missing else find_spec(name)
     )
 
     rows = {row["name"]: row for row in replog("doctor", "--json").document}

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from sim.conformance.broker_clients import Read
-from sim.conformance.broker_compare import compare_story
-from sim.conformance.broker_run import RETENTION_MS, Passed, Story
+from sim.conformance.broker_compare import compare_broker_run
+from sim.conformance.broker_run import RETENTION_MS, BrokerPass, BrokerRun
 from sim.conformance.compare import replog_answer
 from sim.conformance.log_builder import Data, Entry, LogBuilder, Marker, Write
 from sim.conformance.raw_log import RawLog, RawSegment
@@ -71,9 +71,9 @@ def raw(document: Json, *, cleaned: bool) -> RawLog:
 
 
 @pytest.fixture
-def story() -> Story:
+def run() -> BrokerRun:
     document = log_file()
-    passed = Passed(
+    passed = BrokerPass(
         step=0,
         from_ms=4_990,
         to_ms=5_010,
@@ -83,7 +83,7 @@ def story() -> Story:
     )
     b, tombstone = Read(1, "b", "only", 0), Read(2, "a", None, 0)
     aborted, undecided = Read(5, "d", "aborted", 0), Read(7, "e", "open", 0)
-    return Story(
+    return BrokerRun(
         document=document,
         passes=(passed,),
         uncommitted=([b, tombstone, aborted, undecided], 8),
@@ -92,22 +92,22 @@ def story() -> Story:
     )
 
 
-def difference(story: Story) -> str | None:
-    return compare_story(story, replog_answer).difference
+def difference(run: BrokerRun) -> str | None:
+    return compare_broker_run(run, replog_answer).difference
 
 
-def changed_disk(story: Story, change: Callable[[list[Json]], None]) -> Story:
-    """The story with other batches on the disk after the pass."""
-    (passed,) = story.passes
+def changed_disk(run: BrokerRun, change: Callable[[list[Json]], None]) -> BrokerRun:
+    """The run with other batches on the disk after the pass."""
+    (passed,) = run.passes
     first, active = passed.after.segments
     left = [dict(batch) for batch in first.batches]
     change(left)
     after = replace(passed.after, segments=(RawSegment(0, tuple(left)), active))
-    return replace(story, passes=(replace(passed, after=after),))
+    return replace(run, passes=(replace(passed, after=after),))
 
 
-def test_a_broker_that_does_as_predicted_agrees(story: Story) -> None:
-    result = compare_story(story, replog_answer)
+def test_a_broker_that_does_as_predicted_agrees(run: BrokerRun) -> None:
+    result = compare_broker_run(run, replog_answer)
 
     assert result.difference is None
     assert result.reads == {"read_uncommitted": (4, 8), "read_committed": (2, 7)}
@@ -121,109 +121,111 @@ def test_a_broker_that_does_as_predicted_agrees(story: Story) -> None:
     assert "aborted data dropped" in result.features
 
 
-def test_the_clock_of_a_pass_is_read_off_the_horizon_it_wrote(story: Story) -> None:
-    result = compare_story(story, replog_answer)
+def test_the_clock_of_a_pass_is_read_off_the_horizon_it_wrote(run: BrokerRun) -> None:
+    result = compare_broker_run(run, replog_answer)
 
     assert result.document["steps"][0]["now_ms"] == PASS_MS
     assert result.rows[0].clock == "read off a horizon"
-    assert story.document["steps"][0]["now_ms"] == 4_990
+    assert run.document["steps"][0]["now_ms"] == 4_990
 
 
-def test_a_horizon_outside_the_time_of_the_pass_differs(story: Story) -> None:
-    (passed,) = story.passes
-    late = replace(story, passes=(replace(passed, from_ms=5_001),))
+def test_a_horizon_outside_the_time_of_the_pass_differs(run: BrokerRun) -> None:
+    (passed,) = run.passes
+    late = replace(run, passes=(replace(passed, from_ms=5_001),))
 
-    told = difference(late)
+    found = difference(late)
 
-    assert told == "pass 1: a horizon speaks of a pass at 5000 ms, which is not in [5001, 5010]"
-
-
-def test_two_horizons_of_one_pass_differ(story: Story) -> None:
-    told = difference(changed_disk(story, lambda left: left[2].update(delete_horizon_ms=7)))
-
-    assert told is not None
-    assert "different horizons in one pass: [7, 11000]" in told
+    assert found == "pass 1: a horizon speaks of a pass at 5000 ms, which is not in [5001, 5010]"
 
 
-def test_a_record_that_is_still_on_the_disk_differs(story: Story) -> None:
-    whole = batches(story.document)[0][0]
+def test_two_horizons_of_one_pass_differ(run: BrokerRun) -> None:
+    found = difference(changed_disk(run, lambda left: left[2].update(delete_horizon_ms=7)))
 
-    told = difference(changed_disk(story, lambda left: left[0].update(whole)))
-
-    assert told is not None
-    assert told.startswith("pass 1: batches[0].record_offsets: Replog says [1], the broker has [0,")
+    assert found is not None
+    assert "different horizons in one pass: [7, 11000]" in found
 
 
-def test_a_batch_that_is_gone_from_the_disk_differs(story: Story) -> None:
-    told = difference(changed_disk(story, lambda left: left.pop(2) and None))
+def test_a_record_that_is_still_on_the_disk_differs(run: BrokerRun) -> None:
+    whole = batches(run.document)[0][0]
 
-    assert told is not None
-    assert told.startswith("pass 1: batches[2]")
+    found = difference(changed_disk(run, lambda left: left[0].update(whole)))
 
-
-def test_another_last_sequence_differs(story: Story) -> None:
-    (passed,) = story.passes
-    other = replace(story, passes=(replace(passed, last_sequences={1: 1, 3: 1, 4: 5}),))
-
-    told = difference(other)
-
-    assert told == "pass 1: last_sequences.4: Replog says 0, the broker has 5"
+    assert found is not None
+    assert found.startswith(
+        "pass 1: batches[0].record_offsets: Replog says [1], the broker has [0,"
+    )
 
 
-def test_another_index_of_aborted_transactions_differs(story: Story) -> None:
-    (passed,) = story.passes
+def test_a_batch_that_is_gone_from_the_disk_differs(run: BrokerRun) -> None:
+    found = difference(changed_disk(run, lambda left: left.pop(2) and None))
+
+    assert found is not None
+    assert found.startswith("pass 1: batches[2]")
+
+
+def test_another_last_sequence_differs(run: BrokerRun) -> None:
+    (passed,) = run.passes
+    other = replace(run, passes=(replace(passed, last_sequences={1: 1, 3: 1, 4: 5}),))
+
+    found = difference(other)
+
+    assert found == "pass 1: last_sequences.4: Replog says 0, the broker has 5"
+
+
+def test_another_index_of_aborted_transactions_differs(run: BrokerRun) -> None:
+    (passed,) = run.passes
     after = replace(passed.after, aborted=passed.after.aborted[1:])
 
-    told = difference(replace(story, passes=(replace(passed, after=after),)))
+    found = difference(replace(run, passes=(replace(passed, after=after),)))
 
-    assert told is not None
-    assert told.startswith("pass 1: aborted_txns")
-
-
-def test_a_consumer_that_gets_another_record_differs(story: Story) -> None:
-    reads, end = story.uncommitted
-
-    told = difference(replace(story, uncommitted=(reads[1:], end)))
-
-    assert told is not None
-    assert told.startswith("read_uncommitted: record 0: Replog says Read(offset=1")
+    assert found is not None
+    assert found.startswith("pass 1: aborted_txns")
 
 
-def test_a_consumer_of_committed_records_that_gets_an_aborted_one_differs(story: Story) -> None:
-    told = difference(replace(story, committed=(story.uncommitted[0][:3], 7)))
+def test_a_consumer_that_gets_another_record_differs(run: BrokerRun) -> None:
+    reads, end = run.uncommitted
 
-    assert told is not None
-    assert told.startswith("read_committed: record 2: Replog says no more records")
+    found = difference(replace(run, uncommitted=(reads[1:], end)))
 
-
-def test_a_consumer_that_is_told_another_end_differs(story: Story) -> None:
-    told = difference(replace(story, committed=(story.committed[0], 8)))
-
-    assert told == "read_committed: Replog says it ends at 7, the broker says 8"
+    assert found is not None
+    assert found.startswith("read_uncommitted: record 0: Replog says Read(offset=1")
 
 
-def test_a_cleaner_that_an_open_transaction_did_not_hold_up_differs(story: Story) -> None:
-    told = difference(replace(story, held_up=False))
+def test_a_consumer_of_committed_records_that_gets_an_aborted_one_differs(run: BrokerRun) -> None:
+    found = difference(replace(run, committed=(run.uncommitted[0][:3], 7)))
 
-    assert told is not None
-    assert "while a transaction was open" in told
+    assert found is not None
+    assert found.startswith("read_committed: record 2: Replog says no more records")
 
 
-def test_without_a_new_horizon_any_time_of_the_pass_may_explain_it(story: Story) -> None:
+def test_a_consumer_that_is_told_another_end_differs(run: BrokerRun) -> None:
+    found = difference(replace(run, committed=(run.committed[0], 8)))
+
+    assert found == "read_committed: Replog says it ends at 7, the broker says 8"
+
+
+def test_a_cleaner_that_an_open_transaction_did_not_hold_up_differs(run: BrokerRun) -> None:
+    found = difference(replace(run, held_up=False))
+
+    assert found is not None
+    assert "while a transaction was open" in found
+
+
+def test_without_a_new_horizon_any_time_of_the_pass_may_explain_it(run: BrokerRun) -> None:
     """The tombstone's horizon, from an earlier pass, lies inside the time of this one."""
-    document = story.document
+    document = run.document
     batches(document)[0][1]["delete_horizon_ms"] = PASS_MS
-    (passed,) = story.passes
+    (passed,) = run.passes
 
     def expire(left: list[Json]) -> None:
         del left[1]
 
     before = raw(document, cleaned=False)
-    gone = changed_disk(replace(story, passes=(replace(passed, before=before),)), expire)
-    reads, end = story.uncommitted
+    gone = changed_disk(replace(run, passes=(replace(passed, before=before),)), expire)
+    reads, end = run.uncommitted
     without = [read for read in reads if read.key != "a"]
-    committed = [read for read in story.committed[0] if read.key != "a"]
-    result = compare_story(
+    committed = [read for read in run.committed[0] if read.key != "a"]
+    result = compare_broker_run(
         replace(gone, uncommitted=(without, end), committed=(committed, 7)), replog_answer
     )
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from sim.conformance import kafka
-from sim.conformance.disk_log import Pass, Round
+from sim.conformance.disk_log import KafkaPass, PassParameters
 from sim.conformance.kafka import KafkaCleaner
-from sim.conformance.reading import SegmentContent
+from sim.conformance.segment_reader import SegmentContent
 from sim.errors import BadInput
 
-DONE = Pass(next_dirty_offset=99, messages_read=3, messages_written=2, invalid_messages=1)
+DONE = KafkaPass(next_dirty_offset=99, messages_read=3, messages_written=2, invalid_messages=1)
 
 
 class Records:
@@ -35,12 +35,14 @@ class Log:
     def segments(self) -> Iterator[tuple[int, Records]]:
         return ((base, Records(size)) for base, size in self.files.items())
 
-    def clean(self, told: Round, *, capacity: int) -> Pass:
-        self.calls.append(("clean", told, capacity))
+    def clean(self, parameters: PassParameters, *, capacity: int) -> KafkaPass:
+        self.calls.append(("clean", parameters, capacity))
         return DONE
 
-    def clean_by(self, told: Round, offset_map: Mapping[bytes, int], latest_offset: int) -> Pass:
-        self.calls.append(("clean_by", told, dict(offset_map), latest_offset))
+    def clean_by(
+        self, parameters: PassParameters, offset_map: Mapping[bytes, int], latest_offset: int
+    ) -> KafkaPass:
+        self.calls.append(("clean_by", parameters, dict(offset_map), latest_offset))
         return DONE
 
     def append(self, batch: bytes) -> None:
@@ -137,9 +139,9 @@ def answered(*steps: Mapping[str, Any], **rules: object) -> dict[str, Any]:
     return last
 
 
-def told(first_dirty_offset: int, upper_bound: int) -> Round:
+def parameters(first_dirty_offset: int, upper_bound: int) -> PassParameters:
     """A pass at time 50, when also all segments were last modified."""
-    return Round(50, first_dirty_offset, upper_bound, last_modified_ms=50)
+    return PassParameters(50, first_dirty_offset, upper_bound, last_modified_ms=50)
 
 
 def test_segments_are_written_where_the_log_file_says_they_start(release: Release) -> None:
@@ -152,7 +154,7 @@ def test_segments_are_written_where_the_log_file_says_they_start(release: Releas
 def test_a_pass_is_told_its_bounds_and_answers_with_its_counts(release: Release) -> None:
     answer = answered(clean(3, 7, map_capacity=2))
 
-    assert release.log.calls == [("clean", told(3, 7), 2), ("close",)]
+    assert release.log.calls == [("clean", parameters(3, 7), 2), ("close",)]
     assert {name: answer[name] for name in DONE._fields} == DONE._asdict()
     assert "effective_upper_bound" not in answer
 
@@ -160,18 +162,18 @@ def test_a_pass_is_told_its_bounds_and_answers_with_its_counts(release: Release)
 def test_without_a_capacity_the_map_takes_every_key_of_the_log_file(release: Release) -> None:
     answered({"op": "append", "batches": [batch(7)]}, clean(3, 7))
 
-    assert release.log.calls[1] == ("clean", told(3, 7), 5)
+    assert release.log.calls[1] == ("clean", parameters(3, 7), 5)
 
 
 def test_an_upper_bound_within_a_segment_is_rounded_down_and_said(release: Release) -> None:
     assert answered(clean(2, 6))["effective_upper_bound"] == 5
-    assert release.log.calls[0][1] == told(2, 5)
+    assert release.log.calls[0][1] == parameters(2, 5)
 
 
 def test_a_first_dirty_offset_below_the_log_start_is_the_log_start(release: Release) -> None:
     answered(clean(0, 7))
 
-    assert release.log.calls[0][1] == told(2, 7)
+    assert release.log.calls[0][1] == parameters(2, 7)
 
 
 @pytest.mark.parametrize("step", [clean(7, 7), clean(5, 6), clean(2, 7, map_capacity=0)])
@@ -188,13 +190,13 @@ def test_a_pass_into_whose_map_nothing_can_enter_is_not_started(
 def test_a_given_map_is_used_instead_of_one_of_its_own(release: Release) -> None:
     answered(clean(7, 7, offset_map={"a": 9}, map_latest_offset=4))
 
-    assert release.log.calls[0] == ("clean_by", told(7, 7), {b"a": 9}, 4)
+    assert release.log.calls[0] == ("clean_by", parameters(7, 7), {b"a": 9}, 4)
 
 
 def test_a_forced_rescan_has_an_empty_map(release: Release) -> None:
     answered(clean(7, 7, forced_rescan=True, map_latest_offset=6))
 
-    assert release.log.calls[0] == ("clean_by", told(7, 7), {}, 6)
+    assert release.log.calls[0] == ("clean_by", parameters(7, 7), {}, 6)
 
 
 def test_old_releases_are_told_their_horizon_and_when_segments_were_modified(
@@ -202,7 +204,9 @@ def test_old_releases_are_told_their_horizon_and_when_segments_were_modified(
 ) -> None:
     answered(clean(3, 7, delete_horizon_ms=8), segment_last_modified_ms=1, delete_retention_ms=2)
 
-    assert release.log.calls[0][1] == Round(50, 3, 7, delete_horizon_ms=8, last_modified_ms=1)
+    assert release.log.calls[0][1] == PassParameters(
+        50, 3, 7, delete_horizon_ms=8, last_modified_ms=1
+    )
     assert release.retention_ms == 2
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sim.conformance.broker_compare import BrokerResult, PassRow
 from sim.conformance.features import features_expected
-from sim.conformance.page import Outcome, summary, write_page
+from sim.conformance.page import ConformanceResult, summary, write_page
 from sim.conformance.random_runs import Compared
 
 ALL = Counter(dict.fromkeys(features_expected("kafka-4.0"), 3))
@@ -19,10 +19,10 @@ BROKER = BrokerResult(
     difference=None,
     document={},
 )
-AGREED = Outcome("4.3.1", RANDOM, BROKER, "make conformance")
+AGREED = ConformanceResult("4.3.1", RANDOM, BROKER, "make conformance")
 
 
-def page(outcome: Outcome, folder: Path) -> str:
+def page(outcome: ConformanceResult, folder: Path) -> str:
     path = folder / "reports" / "conformance.md"
     write_page(outcome, path)
     return path.read_text()

@@ -8,7 +8,7 @@ import pytest
 from sim.errors import BadInput
 from sim.report import comparison_table, headline
 from sim.report.comparison import compare
-from sim.report.reading import read_folder
+from sim.report.sweep_folder import read_folder
 from tests.report.folders import both_fixes, entry, pair, rule_set, write_folder
 
 

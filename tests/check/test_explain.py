@@ -6,7 +6,7 @@ import pytest
 
 from sim import trace
 from sim.check import Violation
-from sim.explain import explain
+from sim.check.explain import explain
 from sim.log import Control, Record, control_batch, data_batch
 from sim.log.epochs import EpochEntry
 from sim.run import run_scenario
@@ -17,7 +17,7 @@ from sim.story import load_story, run_story
 from sim.trace import Event
 from sim.trace.sentences import describe
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 EMPTY = data_batch((Record(3, "k", "v", 0, (), uid=1),), epoch=1)._replace(records=())
 
 

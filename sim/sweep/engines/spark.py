@@ -18,10 +18,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sim.errors import BadInput
 from sim.sweep.blocks import Block, StagedWaves, Work, simulate_block
+from sim.sweep.engines.spark_tally import count_in_spark
 from sim.sweep.layout import Wave
 from sim.sweep.output import STAGING, disk_full, worker_died
-from sim.sweep.progress import Reporter
-from sim.sweep.spark_tally import count_in_spark
+from sim.sweep.runs_progress import Reporter
 from sim.sweep.tally import Counts
 
 POLL_SECONDS = 0.1

@@ -14,7 +14,7 @@ GAP = 2
 
 
 def rule_lines(rows: Sequence[Mapping[str, Any]], width: int) -> Iterator[str]:
-    """The lines for rows as `sim.listing.rules` gives them; paths are never folded.
+    """The lines for rows as `sim.cli.listing.rules` gives them; paths are never folded.
 
     A path that does not fit beside the column of names begins below it.
     """

@@ -1,152 +1,34 @@
-"""Suites: any scenario file, story, timed or log, to a result with what was expected of it."""
+"""Runs scenario files, a story, a timed scenario or a log file: one, or a whole suite."""
 
 from __future__ import annotations
 
-import re
 import shlex
 import time
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sim.check import Violation
 from sim.check.checker import known_invariants
 from sim.check.durability import OUTSIDE
 from sim.check.reached import REACHED
 from sim.errors import BadInput
 from sim.logfile import LOG_FORMAT
-from sim.plugins import as_options
-from sim.rows import violation_row
 from sim.rules import rules_from
 from sim.scenario.file.document import SCENARIO_FORMAT
 from sim.story.driver import run_story
 from sim.story.format import STORY_FORMAT, load_story
 from sim.story.idle import idle_steps
 from sim.story.result import StoryRun
+from sim.suite.result import BAD_INPUT, ERROR, CaseResult
+from sim.suite.scenario_files import format_of, scenario_files
 from sim.trace import Event
 
-SUFFIXES = (".yaml", ".yml", ".json")
-_FORMAT = re.compile(r"""^\s*["']?format["']?\s*:\s*["']?([\w./-]+)""", re.MULTILINE)
-_FORMAT_INLINE = re.compile(r"""["']format["']\s*:\s*["']([\w./-]+)["']""")
 _ELSEWHERE = {
     "replog-sweep/1": "a sweep plan; run it with: replog sweep",
     LOG_FORMAT: "a log file; run it with: replog clean",
 }
-IN_A_SUITE = (STORY_FORMAT, SCENARIO_FORMAT, LOG_FORMAT)
-"""What a suite runs."""
-
-BAD_INPUT = "bad input"
-ERROR = "error"
-_WORST_FIRST = (2, 1, 3, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class CaseResult:
-    """One scenario file, run.
-
-    Attributes:
-        path: The file.
-        id: The scenario's or story's id.
-        title: Its title.
-        verdict: `holds`, `violated` or `inconclusive`; in a suite also `bad input` for a file that
-            says something wrong, and `error` when the run ended in an exception.
-        reason: Why it is none of the first two, else None.
-        violations: In order of detection.
-        differences: Where it is not what the file expects; empty = expectation met.
-        detail: What `--json` adds for this kind of file.
-        is_story: Whether it is a story: its times are steps.
-        run_with: The command that reproduces it: a log file has commands of its own.
-        wall_ms: How long it took, in ms of real time.
-        events: (when, event) of everything that happened; of a timed run only if asked for.
-        settled: That there is no verdict is what the file expects: its run is to leave the
-            durability contract.
-        tombstone_mark: What marks a tombstone in it.
-        idle_steps: The steps of a story that did nothing, as (number, line); only if asked for.
-    """
-
-    path: Path
-    id: str
-    title: str
-    verdict: str
-    reason: str | None = None
-    violations: tuple[Violation, ...] = ()
-    differences: tuple[str, ...] = ()
-    detail: Mapping[str, Any] = field(default_factory=dict)
-    is_story: bool = False
-    run_with: str = "replog run"
-    wall_ms: int = 0
-    events: tuple[tuple[int, Event], ...] = ()
-    settled: bool = False
-    tombstone_mark: str = "null_value"
-    idle_steps: tuple[tuple[int, str], ...] = ()
-
-    @property
-    def expectation_met(self) -> bool:
-        """Everything as the file says, and no bound was hit on the way."""
-        return self.exit_code == 0
-
-    @property
-    def exit_code(self) -> int:
-        """0 expectation met, 1 not met, 2 bad input, 3 inconclusive."""
-        if self.verdict == BAD_INPUT:
-            return 2
-        if self.differences or self.verdict == ERROR:
-            return 1
-        return 3 if self.verdict == "inconclusive" and not self.settled else 0
-
-    @property
-    def complaints(self) -> tuple[str, ...]:
-        """Why the expectation is not met, a line each; empty when it is."""
-        reason = () if self.reason is None else (f"{self.verdict}: {self.reason}",)
-        return () if self.expectation_met else (*reason, *self.differences)
-
-    @property
-    def is_log(self) -> bool:
-        """Whether it is a log file: one cleaner, no cluster."""
-        return self.run_with != "replog run"
-
-    @property
-    def command(self) -> str:
-        """What reproduces it, with the plugins that were named."""
-        words = [str(self.path), *["--check"] * self.is_log, *as_options()]
-        return f"{self.run_with} {shlex.join(words)}"
-
-    def as_json(self) -> dict[str, Any]:
-        """What `replog run --json` prints."""
-        return {
-            "id": self.id,
-            "verdict": self.verdict,
-            **({"reason": self.reason} if self.reason and not self.detail else {}),
-            "violated": list(dict.fromkeys(v.invariant for v in self.violations)),
-            "violations": [violation_row(v, when="step") for v in self.violations],
-            **self.detail,
-            "expectation_met": self.expectation_met,
-            "differences": list(self.differences),
-        }
-
-
-def exit_code(results: Iterable[CaseResult]) -> int:
-    """That of the worst: bad input, then an expectation not met, then inconclusive."""
-    codes = {result.exit_code for result in results}
-    return next((code for code in _WORST_FIRST if code in codes), 0)
-
-
-def format_of(path: Path) -> str | None:
-    """The value of the file's `format` field; None when it has none.
-
-    Raises:
-        BadInput: The file cannot be read.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise BadInput(f"{path}: cannot be read: not UTF-8 text") from None
-    found = _FORMAT.search(text) or _FORMAT_INLINE.search(text)
-    return found.group(1) if found else None
 
 
 def run_file(
@@ -260,26 +142,6 @@ def _run_log(path: Path) -> CaseResult:
 
 def _since(started: float) -> int:
     return round((time.perf_counter() - started) * 1000)
-
-
-def scenario_files(folder: Path) -> list[Path]:
-    """All stories, timed scenarios and log files below `folder`, sorted by path.
-
-    Raises:
-        BadInput: It is no folder, or holds none.
-    """
-    if folder.is_file():
-        return [folder]
-    if not folder.is_dir():
-        raise BadInput(f"{folder}: no such folder")
-    found = [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.suffix in SUFFIXES and format_of(path) in IN_A_SUITE
-    ]
-    if not found:
-        raise BadInput(f"{folder}: no scenario files; they say format: {' or '.join(IN_A_SUITE)}")
-    return found
 
 
 def run_suite(folder: Path) -> Iterator[CaseResult]:

@@ -17,7 +17,7 @@ from sim.sweep.blocks import Block, StagedWaves, Work, simulate_block
 from sim.sweep.counting import count_files
 from sim.sweep.layout import Wave
 from sim.sweep.output import clear_errors, close_folder, worker_died
-from sim.sweep.progress import Reporter
+from sim.sweep.runs_progress import Reporter
 from sim.sweep.tally import Counts
 
 BLOCKS_IN_FLIGHT_PER_CORE = 3

@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from sim.files.atomic import replacing
-from sim.suite import BAD_INPUT, ERROR, CaseResult
+from sim.suite.result import BAD_INPUT, ERROR, CaseResult
 
 
 def write_junit(path: Path, results: Sequence[CaseResult]) -> None:

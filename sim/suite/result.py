@@ -1,0 +1,108 @@
+"""What came of one scenario file, whatever kind it is, and the exit status of several."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sim.check import Violation
+from sim.plugins import as_options
+from sim.trace import Event
+
+BAD_INPUT = "bad input"
+ERROR = "error"
+_WORST_FIRST = (2, 1, 3, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """One scenario file, run.
+
+    Attributes:
+        path: The file.
+        id: The scenario's or story's id.
+        title: Its title.
+        verdict: `holds`, `violated` or `inconclusive`; in a suite also `bad input` for a file that
+            says something wrong, and `error` when the run ended in an exception.
+        reason: Why it is none of the first two, else None.
+        violations: In order of detection.
+        differences: Where it is not what the file expects; empty = expectation met.
+        detail: What `--json` adds for this kind of file.
+        is_story: Whether it is a story: its times are steps.
+        run_with: The command that reproduces it: a log file has commands of its own.
+        wall_ms: How long it took, in ms of real time.
+        events: (when, event) of everything that happened; of a timed run only if asked for.
+        settled: That there is no verdict is what the file expects: its run is to leave the
+            durability contract.
+        tombstone_mark: What marks a tombstone in it.
+        idle_steps: The steps of a story that did nothing, as (number, line); only if asked for.
+    """
+
+    path: Path
+    id: str
+    title: str
+    verdict: str
+    reason: str | None = None
+    violations: tuple[Violation, ...] = ()
+    differences: tuple[str, ...] = ()
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    is_story: bool = False
+    run_with: str = "replog run"
+    wall_ms: int = 0
+    events: tuple[tuple[int, Event], ...] = ()
+    settled: bool = False
+    tombstone_mark: str = "null_value"
+    idle_steps: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def expectation_met(self) -> bool:
+        """Everything as the file says, and no bound was hit on the way."""
+        return self.exit_code == 0
+
+    @property
+    def exit_code(self) -> int:
+        """0 expectation met, 1 not met, 2 bad input, 3 inconclusive."""
+        if self.verdict == BAD_INPUT:
+            return 2
+        if self.differences or self.verdict == ERROR:
+            return 1
+        return 3 if self.verdict == "inconclusive" and not self.settled else 0
+
+    @property
+    def complaints(self) -> tuple[str, ...]:
+        """Why the expectation is not met, a line each; empty when it is."""
+        reason = () if self.reason is None else (f"{self.verdict}: {self.reason}",)
+        return () if self.expectation_met else (*reason, *self.differences)
+
+    @property
+    def is_log(self) -> bool:
+        """Whether it is a log file: one cleaner, no cluster."""
+        return self.run_with != "replog run"
+
+    @property
+    def command(self) -> str:
+        """What reproduces it, with the plugins that were named."""
+        words = [str(self.path), *["--check"] * self.is_log, *as_options()]
+        return f"{self.run_with} {shlex.join(words)}"
+
+    def as_json(self) -> dict[str, Any]:
+        """What `replog run --json` prints."""
+        return {
+            "id": self.id,
+            "verdict": self.verdict,
+            **({"reason": self.reason} if self.reason and not self.detail else {}),
+            "violated": list(dict.fromkeys(v.invariant for v in self.violations)),
+            "violations": [v.as_row(when="step") for v in self.violations],
+            **self.detail,
+            "expectation_met": self.expectation_met,
+            "differences": list(self.differences),
+        }
+
+
+def exit_code(results: Iterable[CaseResult]) -> int:
+    """That of the worst: bad input, then an expectation not met, then inconclusive."""
+    codes = {result.exit_code for result in results}
+    return next((code for code in _WORST_FIRST if code in codes), 0)
