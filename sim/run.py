@@ -23,9 +23,9 @@ from sim.check.reached import REACHED, Reached
 from sim.check.waiting import Waiting
 from sim.cluster.cluster import simulate
 from sim.rules import Rules
-from sim.scenario.generate import weather_digest
+from sim.scenario.environment import environment_digest
 from sim.scenario.model import Scenario
-from sim.scenario.model.changes import promise_of
+from sim.scenario.model.promises import promise_of
 from sim.trace import Event
 
 DIGEST_BYTES = 16
@@ -152,7 +152,7 @@ def run_scenario(
         ),
         reached=recorder.reached.names,
         digest=digest,
-        weather=weather_digest(scenario),
+        weather=environment_digest(scenario),
         outside=outside,
     )
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sim.scenario.model import Change
-from sim.scenario.model.changes import EVERY_REPLICA, changed, changes_of
+from sim.scenario.model.changes import EVERY_REPLICA, changed
+from sim.scenario.model.promises import changes_of
 from sim.trace import ConfigChanged
 
 if TYPE_CHECKING:

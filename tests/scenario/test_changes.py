@@ -6,11 +6,13 @@ import pytest
 
 from sim.errors import BadInput
 from sim.rules import RULES, Rules
+from sim.scenario.environment import environment_digest
 from sim.scenario.file.load import load_scenario
-from sim.scenario.generate import generate, weather_digest
+from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Change, Fault, FaultKind, Scenario
-from sim.scenario.model.changes import CHANGEABLE, changes_of, promise_of
+from sim.scenario.model.changes import CHANGEABLE
+from sim.scenario.model.promises import changes_of, promise_of
 from sim.scenario.model.rollouts import Rollout
 
 ALLOWED = ", ".join(CHANGEABLE)
@@ -165,7 +167,7 @@ def test_a_replica_that_joins_is_upgraded_with_the_first() -> None:
     assert [at_ms for at_ms, who in upgraded("strategy_first", joins) if who == "r4"] == [2_010]
 
 
-def test_an_upgrade_is_drawn_with_the_weather_and_ends_with_the_run() -> None:
+def test_an_upgrade_is_drawn_with_the_environment_and_ends_with_the_run() -> None:
     mix = Mix(upgrade=1.0)
     cases = [generate(seed, mix) for seed in range(20)]
 
@@ -176,6 +178,6 @@ def test_an_upgrade_is_drawn_with_the_weather_and_ends_with_the_run() -> None:
             assert all(0 <= one.at_ms < case.duration_ms for one in found)
             promised_in_the_end = "offset" if rollout == "rolled_back" else "header"
             assert promise_of(case.with_rules(rules)).rules.strategy == promised_in_the_end
-    assert len({weather_digest(case) for case in cases}) == len(cases)
+    assert len({environment_digest(case) for case in cases}) == len(cases)
     assert all(generate(seed, Mix()).rollout is None for seed in range(20))
     assert generate(3, mix).faults == generate(3, Mix()).faults

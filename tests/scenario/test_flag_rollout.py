@@ -7,10 +7,12 @@ import pytest
 from sim.log.versions import NEW, OLD, Versions
 from sim.rules import RULES, Rules, rules_from
 from sim.run import run_scenario
-from sim.scenario.generate import generate, weather_digest
+from sim.scenario.environment import environment_digest
+from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Change, Consumer, Fault, FaultKind, ReplicaSpec, Scenario
-from sim.scenario.model.changes import changed, changes_of
+from sim.scenario.model.changes import changed
+from sim.scenario.model.promises import changes_of
 from sim.scenario.model.rollouts import FlagRollout
 
 ORDERS = [str(value) for value in RULES["flag_rollout"].values]
@@ -136,7 +138,7 @@ def test_phases_do_not_overlap_and_the_run_goes_on_after_them() -> None:
         assert plan.taken_back_ms + longest_ms < case.duration_ms
 
 
-def test_an_upgrade_is_laid_over_the_weather_that_was_there() -> None:
+def test_an_upgrade_is_laid_over_the_environment_that_was_there() -> None:
     for seed in range(50):
         bare, case = generate(seed, Mix()), generate(seed, MIX)
         sends = [
@@ -167,13 +169,13 @@ def test_some_deletes_say_something_some_do_not_and_some_readers_come_late() -> 
     assert 0.1 < sum(1 for start_ms in starts if start_ms) / len(starts) < 0.4
 
 
-def test_the_timetable_belongs_to_the_weather_and_the_order_does_not() -> None:
+def test_the_timetable_belongs_to_the_environment_and_the_order_does_not() -> None:
     case = generate(3, MIX)
     assert case.flag_rollout is not None
     later = replace(case.flag_rollout, taken_back_ms=case.flag_rollout.taken_back_ms + 1)
 
-    assert weather_digest(case) != weather_digest(replace(case, flag_rollout=later))
-    assert len({weather_digest(case.with_rules(Rules(flag_rollout=o))) for o in ORDERS}) == 1
+    assert environment_digest(case) != environment_digest(replace(case, flag_rollout=later))
+    assert len({environment_digest(case.with_rules(Rules(flag_rollout=o))) for o in ORDERS}) == 1
 
 
 def shown(order: str) -> set[str]:

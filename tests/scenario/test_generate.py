@@ -11,7 +11,8 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from sim.rules import Rules, rules_from
-from sim.scenario.generate import generate, weather_digest
+from sim.scenario.environment import environment_digest
+from sim.scenario.generate import generate
 from sim.scenario.generate.mix import BUILT_IN_MIXES, Mix, Weights
 from sim.scenario.generate.streams import between, log_between, stream, words
 from sim.scenario.generate.workload import WorkloadShape, draw_workload
@@ -152,11 +153,12 @@ def test_transactions_end_after_their_sends_and_before_the_next_ones(
 
 def test_the_same_seed_gives_the_same_scenario_in_every_process() -> None:
     code = (
-        "from sim.scenario.generate import *\n"
+        "from sim.scenario.environment import environment_digest\n"
+        "from sim.scenario.generate import generate\n"
         "from sim.scenario.generate.mix import BUILT_IN_MIXES\n"
         "for mix in BUILT_IN_MIXES.values():\n"
         "    for seed in (0, 1, 2**63 - 1):\n"
-        "        print(weather_digest(generate(seed, mix)))"
+        "        print(environment_digest(generate(seed, mix)))"
     )
     outputs = {
         subprocess.run(
@@ -173,22 +175,22 @@ def test_the_same_seed_gives_the_same_scenario_in_every_process() -> None:
     assert len(set(next(iter(outputs)).split())) == 12
 
 
-def test_the_weather_does_not_depend_on_the_rules() -> None:
+def test_the_environment_does_not_depend_on_the_rules() -> None:
     scenario = generate(7, REFERENCE)
     other = scenario.with_rules(rules_from({"preset": "kip-280", "fix": "empty_batch"}))
 
     assert scenario.rules == Rules()
     assert other.rules != scenario.rules
-    assert weather_digest(other) == weather_digest(scenario)
-    assert weather_digest(generate(8, REFERENCE)) != weather_digest(scenario)
+    assert environment_digest(other) == environment_digest(scenario)
+    assert environment_digest(generate(8, REFERENCE)) != environment_digest(scenario)
 
 
-def test_the_weather_of_a_trace_does_not_depend_on_its_folder() -> None:
+def test_the_environment_of_a_trace_does_not_depend_on_its_folder() -> None:
     here = Scenario("x", workload=Workload(trace=TraceSource("here/t.parquet")))
     there = Scenario("y", workload=Workload(trace=TraceSource("there/t.parquet")))
     other = Scenario("y", workload=Workload(trace=TraceSource("there/u.parquet")))
 
-    assert weather_digest(here) == weather_digest(there) != weather_digest(other)
+    assert environment_digest(here) == environment_digest(there) != environment_digest(other)
 
 
 def test_a_mix_is_a_name_or_changes_to_a_built_in_one() -> None:

@@ -1,10 +1,11 @@
-"""Random weather with losses of power and crashes during a pass or an install."""
+"""Random environment with losses of power and crashes during a pass or an install."""
 
 from dataclasses import replace
 
 from sim.rules import Rules, rules_from
 from sim.run import run_scenario
-from sim.scenario.generate import generate, weather_digest
+from sim.scenario.environment import environment_digest
+from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.scenario.model import FaultKind
 from sim.trace import Event, FaultInjected
@@ -18,7 +19,7 @@ BY_THE_OS = Rules(commit="isr", fix="empty_batch", flush="interval")
 ALWAYS = Rules(commit="isr", fix="empty_batch", flush="on_append")
 
 
-def test_without_them_the_weather_is_what_it_was_and_with_them_only_crashes_differ() -> None:
+def test_without_them_the_environment_is_what_it_was_and_with_them_only_crashes_differ() -> None:
     for seed in range(40):
         usual, harder = generate(seed, Mix()), generate(seed, DARK)
 
@@ -37,7 +38,7 @@ def test_every_kind_of_hard_crash_is_drawn() -> None:
     assert {fault.during for fault in faults} == {None, "cleaning", "swap", "checkpoint"}
     assert any(fault.power_loss and fault.during for fault in faults)
     assert any(topic.flush_messages and topic.flush_ms for topic in topics)
-    assert len({weather_digest(generate(seed, DARK)) for seed in range(60)}) == 60
+    assert len({environment_digest(generate(seed, DARK)) for seed in range(60)}) == 60
 
 
 def test_some_runs_leave_the_contract_when_nothing_is_flushed_and_none_when_everything_is() -> None:

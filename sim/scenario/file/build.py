@@ -16,7 +16,6 @@ from sim.scenario.file.document import Location, Report
 from sim.scenario.file.format import FaultLine, ReplicaSettings, ScenarioFile
 from sim.scenario.file.snapshot_fields import snapshots_of
 from sim.scenario.file.topic import conflicts, nameless_header, settings_as_rules, topic_of
-from sim.scenario.generate.faults import MOMENTS
 from sim.scenario.model import (
     Consumer,
     CrashWithOldFiles,
@@ -26,6 +25,7 @@ from sim.scenario.model import (
     ReplicaSpec,
     Scenario,
 )
+from sim.scenario.model.faults import INSTANT_FAULTS
 from sim.scenario.model.snapshots import SnapshotSettings
 
 ROLES = ("leader", "follower")
@@ -256,9 +256,9 @@ def _faults(file: ScenarioFile, names: list[str], report: Report) -> tuple[Fault
 
 
 def _check_fault(line: FaultLine, kind: FaultKind, place: Location, report: Report) -> None:
-    if kind in MOMENTS and line.for_ms is not None:
+    if kind in INSTANT_FAULTS and line.for_ms is not None:
         report((*place, "for_ms"), f"{kind.value} happens at a moment; leave for_ms out")
-    if kind not in MOMENTS and line.for_ms is None:
+    if kind not in INSTANT_FAULTS and line.for_ms is None:
         report((*place, "for_ms"), f"missing; how long does {kind.value} last?")
     if line.lose_batches and kind is not FaultKind.CRASH:
         report((*place, "lose_batches"), "only a crash loses batches")

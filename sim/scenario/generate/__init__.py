@@ -1,6 +1,6 @@
 """Random scenarios: one seed and a mix give one scenario, the same everywhere."""
 
 from sim.scenario.generate.mix import BUILT_IN_MIXES, Mix
-from sim.scenario.generate.scenario import generate, weather_digest
+from sim.scenario.generate.scenario import generate
 
-__all__ = ["BUILT_IN_MIXES", "Mix", "generate", "weather_digest"]
+__all__ = ["BUILT_IN_MIXES", "Mix", "generate"]

@@ -9,19 +9,10 @@ from random import Random
 from sim.scenario.generate.mix import Mix
 from sim.scenario.generate.streams import between, log_between
 from sim.scenario.model import Fault, FaultKind
+from sim.scenario.model.faults import INSTANT_FAULTS
 
 _KINDS = tuple(kind for kind in FaultKind if kind is not FaultKind.REMOVE_REPLICA)
 """What is drawn: a random cluster loses no replica for good."""
-MOMENTS = frozenset(
-    {
-        FaultKind.MIGRATE,
-        FaultKind.UNCLEAN_MIGRATE,
-        FaultKind.ADD_REPLICA,
-        FaultKind.REMOVE_REPLICA,
-        FaultKind.ROLL,
-    }
-)
-"""What takes no time."""
 _KEEPS_POSITION = frozenset(
     {FaultKind.MIGRATE, FaultKind.UNCLEAN_MIGRATE, FaultKind.ROLL, FaultKind.SLOW_CLEANER}
 )
@@ -136,7 +127,7 @@ def _when(
 ) -> tuple[int, int]:
     """Start and duration in ms."""
     random = rng.random
-    moment = kind in MOMENTS
+    moment = kind in INSTANT_FAULTS
     if idle and random() < _AIMED:
         start, end = idle[int(random() * len(idle))]
         inside = start + int(random() * (end - start))

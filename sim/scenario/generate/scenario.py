@@ -1,17 +1,13 @@
 """Random scenarios: one seed and a mix give one scenario, the same everywhere.
 
-Nothing here looks at rules, so every rule set of a sweep meets the same weather. Scenarios are made
-of plain dataclasses without validation: making one must cost far less than running it.
+Nothing here looks at rules, so every rule set of a sweep meets the same environment. Scenarios are
+made of plain dataclasses without validation: making one must cost far less than running it.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from hashlib import blake2b
-from pathlib import PurePath
 from random import Random
-
-import msgspec
 
 from sim.scenario.generate.durability import harder, interrupted_installs
 from sim.scenario.generate.faults import draw_faults
@@ -31,7 +27,7 @@ from sim.scenario.model import (
 from sim.scenario.model.rollouts import Rollout
 from sim.scenario.model.snapshots import SnapshotSettings
 
-__all__ = ["BUILT_IN_MIXES", "Mix", "generate", "weather_digest"]
+__all__ = ["BUILT_IN_MIXES", "Mix", "generate"]
 
 _CLEANER_BACKOFFS_MS = (100, 200, 500, 500, 1_000, 2_000)
 _SEGMENT_BYTES = (400, 800, 2_000, 4_000, 16_000)
@@ -86,35 +82,6 @@ def generate(seed: int, mix: Mix) -> Scenario:
         snapshots=_snapshots(mix, stream(seed, "generate/snapshots")),
     )
     return with_flag_upgrade(mix, scenario, shape.producers, stream(seed, "generate/flag_upgrade"))
-
-
-def weather_digest(scenario: Scenario) -> str:
-    """Digest, 32 hex digits, of everything a scenario is made of except its rules and its names.
-
-    Two scenarios with the same digest meet the same workload, faults, network, clocks and settings.
-    Of a trace file the name counts, not the folder: the digest is the same on another machine.
-    """
-    workload = scenario.workload
-    if workload.trace is not None:
-        trace = replace(workload.trace, path=PurePath(workload.trace.path).name)
-        workload = replace(workload, trace=trace)
-    weather = (
-        scenario.seed,
-        scenario.duration_ms,
-        scenario.topic,
-        scenario.replicas,
-        scenario.network,
-        scenario.timers,
-        workload,
-        scenario.consumers,
-        scenario.faults,
-        *((scenario.changes,) if scenario.changes else ()),
-        *((scenario.rollout,) if scenario.rollout else ()),
-        *((scenario.flag_rollout,) if scenario.flag_rollout else ()),
-        *((scenario.last_rounds,) if scenario.last_rounds else ()),
-        *((scenario.snapshots,) if scenario.snapshots != SnapshotSettings() else ()),
-    )
-    return blake2b(msgspec.msgpack.encode(weather), digest_size=16).hexdigest()
 
 
 def _flushed(mix: Mix, topic: Topic, rng: Random) -> Topic:

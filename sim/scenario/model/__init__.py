@@ -1,29 +1,13 @@
 """The data of a scenario: everything a simulated run depends on, as immutable values."""
 
-from sim.scenario.model.scenario import (
-    Change,
-    Consumer,
-    Count,
-    CrashWithOldFiles,
-    EndTransaction,
-    Expect,
-    Fault,
-    FaultKind,
-    Limits,
-    Link,
-    Milliseconds,
-    Name,
-    Network,
-    Period,
-    ReplicaSpec,
-    Scenario,
-    Send,
-    Share,
-    Timers,
-    Topic,
-    TraceSource,
-    Workload,
-)
+from sim.scenario.model.changes import Change
+from sim.scenario.model.cluster import Link, Network, ReplicaSpec, Timers
+from sim.scenario.model.expectations import Expect, Limits
+from sim.scenario.model.faults import CrashWithOldFiles, Fault, FaultKind
+from sim.scenario.model.scenario import Scenario
+from sim.scenario.model.topic import Topic
+from sim.scenario.model.units import Count, Milliseconds, Name, Period, Share
+from sim.scenario.model.workload import Consumer, EndTransaction, Send, TraceSource, Workload
 
 __all__ = [
     "Change",

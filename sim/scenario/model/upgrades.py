@@ -1,14 +1,29 @@
-"""The orders of a random upgrade to KIP-87: from a timetable and a rule to the changes of a run."""
+"""Upgrades: from a timetable and an order of phases to the changes of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from sim.log.versions import NEW, OLD, VERSION_SETTINGS
-from sim.scenario.model import Change, FaultKind, Scenario
-from sim.scenario.model.rollouts import FlagRollout
+from sim.scenario.model.changes import EVERY_REPLICA, Change
+from sim.scenario.model.faults import FaultKind
+from sim.scenario.model.rollouts import FlagRollout, Rollout
+from sim.scenario.model.scenario import Scenario
 
-_ORDERS = {
+_STRATEGY_ORDERS = {
+    "brokers_first": ("brokers", "producers", "topic"),
+    "producers_first": ("producers", "brokers", "topic"),
+    "strategy_first": ("topic", "brokers", "producers"),
+    "rolled_back": ("brokers", "producers", "topic"),
+}
+"""The phases of an upgrade by value of the rule `rollout`.
+
+A broker of old software goes by offset whatever the topic says, so with `strategy_first` a replica
+has the strategy as soon as it has the software, before any producer sends a version. With
+`rolled_back` the topic goes back to offset in the end.
+"""
+
+_FLAG_ORDERS = {
     "clients_before_format": ("software", "protocol", "consumers", "producers", "format"),
     "producers_last": ("software", "protocol", "consumers", "format", "producers"),
     "consumers_last": ("software", "protocol", "format", "producers", "consumers"),
@@ -26,18 +41,43 @@ protocol (KafkaConfig). What comes too early waits for it: the broker gets both 
 _ALL_OLD = tuple((setting, OLD) for setting in VERSION_SETTINGS)
 
 
-def flag_changes(scenario: Scenario, plan: FlagRollout) -> list[Change]:
+def strategy_upgrade(scenario: Scenario, plan: Rollout) -> list[Change]:
+    """From offset to the strategy of the rules, by the timetable.
+
+    A replica that joins has the settings of the first one, and is upgraded together with it.
+    """
+    rules = scenario.rules
+    begins = dict(zip(_STRATEGY_ORDERS[rules.rollout], plan.phases_ms, strict=True))
+    found = [
+        Change(0, EVERY_REPLICA, (("strategy", "offset"),)),
+        Change(0, producer=0, versions=False),
+    ]
+    joining = [fault.target for fault in scenario.faults if fault.kind is FaultKind.ADD_REPLICA]
+    for index, replica in enumerate(scenario.replicas):
+        names = (replica.name, *joining) if index == 0 else (replica.name,)
+        software_ms = begins["brokers"] + plan.brokers_ms[index]
+        at_ms = max(software_ms, begins["topic"] + plan.topic_ms[index])
+        found += [Change(at_ms, name, (("strategy", rules.strategy),)) for name in names]
+        if rules.rollout == "rolled_back":
+            at_ms = plan.rollback_ms + plan.topic_ms[index]
+            found += [Change(at_ms, name, (("strategy", "offset"),)) for name in names]
+    for index, delay_ms in enumerate(plan.producers_ms):
+        found.append(Change(begins["producers"] + delay_ms, producer=index + 1))
+    return found
+
+
+def flag_upgrade(scenario: Scenario, plan: FlagRollout) -> list[Change]:
     """From null values to the flag, by the timetable; in no order.
 
     A replica that joins has the settings of the first one, and is upgraded together with it.
     """
     order = scenario.rules.flag_rollout
-    begins = dict(zip(_ORDERS[order], plan.phases_ms, strict=True))
+    begins = dict(zip(_FLAG_ORDERS[order], plan.phases_ms, strict=True))
     joining = [fault.target for fault in scenario.faults if fault.kind is FaultKind.ADD_REPLICA]
     found: list[Change] = []
     for index, replica in enumerate(scenario.replicas):
         names = (replica.name, *joining) if index == 0 else (replica.name,)
-        times = _times(begins, plan, index)
+        times = _broker_times(begins, plan, index)
         for setting, at_ms in zip(VERSION_SETTINGS, times, strict=True):
             found += [Change(at_ms, name, ((setting, NEW),)) for name in names]
         if order == "taken_back":
@@ -58,7 +98,7 @@ def flag_changes(scenario: Scenario, plan: FlagRollout) -> list[Change]:
     return found
 
 
-def _times(begins: Mapping[str, int], plan: FlagRollout, index: int) -> tuple[int, int, int]:
+def _broker_times(begins: Mapping[str, int], plan: FlagRollout, index: int) -> tuple[int, int, int]:
     """When a replica gets its software, its protocol and its message format."""
     software_ms = begins["software"] + plan.software_ms[index]
     protocol_ms = max(software_ms, begins["protocol"] + plan.protocol_ms[index])

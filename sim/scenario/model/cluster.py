@@ -1,0 +1,69 @@
+"""The machines: replicas, the network between them, and the timers they run by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sim.log.versions import Versions
+from sim.scenario.model.units import Count, Loss, Milliseconds, Name, Period
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaSpec:
+    """One replica: its name, its clock and its cleaner.
+
+    `clock_skew_ms` is added to simulated time to give the replica's own clock;
+    `cleaner_backoff_ms` is the pause between two looks at its log (`log.cleaner.backoff.ms`);
+    None = it never cleans by itself. `tombstone_mark` is what its software takes for a tombstone
+    when it cleans, whatever the rules say; None = as the rules say. `versions` are its software,
+    protocol and message format during KIP-87's upgrade; None = the scenario is not about them.
+    """
+
+    name: Name
+    clock_skew_ms: int = 0
+    cleaner_backoff_ms: Period | None = 500
+    tombstone_mark: Literal["null_value", "flag", "magic"] | None = None
+    versions: Versions | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An exception for one direction between two replicas."""
+
+    source: Name
+    target: Name
+    latency_ms: tuple[Milliseconds, Milliseconds]
+    loss: Loss = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Latency drawn uniformly from `latency_ms` (inclusive), and loss per message."""
+
+    latency_ms: tuple[Milliseconds, Milliseconds] = (1, 5)
+    loss: Loss = 0.0
+    links: tuple[Link, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Timers:
+    """Cluster timers in ms.
+
+    `replica_lag_max_ms`: a follower that has not caught up for so long leaves the in-sync set.
+    `fetch_wait_ms`: a leader holds an empty fetch so long. `fetch_retry_ms`: pause after a failed
+    or unanswered fetch. `election_timeout_ms`: no word from a leader for so long starts an
+    election (range, drawn per replica). `snapshot_interval_ms`: None = no snapshots.
+    `coordination_interval_ms`: how often the leader collects and hands out removal bounds.
+    `snapshot_cleaning_ms`: how often replicas look for old snapshots; `load_us_per_record`: a state
+    machine that is loaded takes so many microseconds for each record.
+    """
+
+    replica_lag_max_ms: Period = 600
+    fetch_wait_ms: Period = 500
+    fetch_retry_ms: Period = 100
+    election_timeout_ms: tuple[Period, Period] = (300, 600)
+    snapshot_interval_ms: Period | None = None
+    coordination_interval_ms: Period = 500
+    snapshot_cleaning_ms: Period = 1_000
+    load_us_per_record: Count = 0

@@ -1,0 +1,79 @@
+"""What breaks: the kinds of fault, and one fault of a scenario."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from sim.replication.recovering import NONE_OLD, OldFiles
+from sim.scenario.model.units import Count, Milliseconds, Name
+
+
+class FaultKind(StrEnum):
+    """What the world can do to a cluster.
+
+    `crash`: down for the duration. `wipe`: down for the duration, back with an empty log.
+    `partition`: the target and all others hear nothing of each other. `one_way_partition`: what the
+    target sends is lost, it hears the others. `slow_fetcher`, `slow_cleaner`: the target fetches
+    or cleans far more slowly. `migrate`: leadership goes to the target if it may lead; with target
+    `leader` to such a follower, with majorities as `successors` says (`named`: it names nobody and
+    stays). `unclean_migrate`: the same, in sync or not.
+    `add_replica`: a replica of that name, with an empty log, joins. `remove_replica`: the target,
+    up or down, leaves for good, if the others can do without it and it does not lead. `roll`: the
+    target starts an empty active segment, as manual rolls and retention do.
+    """
+
+    CRASH = "crash"
+    WIPE = "wipe"
+    PARTITION = "partition"
+    ONE_WAY_PARTITION = "one_way_partition"
+    SLOW_FETCHER = "slow_fetcher"
+    SLOW_CLEANER = "slow_cleaner"
+    MIGRATE = "migrate"
+    UNCLEAN_MIGRATE = "unclean_migrate"
+    ADD_REPLICA = "add_replica"
+    ROLL = "roll"
+    REMOVE_REPLICA = "remove_replica"
+
+
+INSTANT_FAULTS = frozenset(
+    {
+        FaultKind.MIGRATE,
+        FaultKind.UNCLEAN_MIGRATE,
+        FaultKind.ADD_REPLICA,
+        FaultKind.REMOVE_REPLICA,
+        FaultKind.ROLL,
+    }
+)
+"""What happens at one moment; every other kind lasts for a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault.
+
+    `target` is a replica's name, `leader`, or `follower` (the first live one by name order from
+    `pick` on). `duration_ms` is how long it lasts; 0 = a moment. `lose_batches`: a crash loses so
+    many unflushed batches; with `power_loss` all that was not flushed, as the rule `flush` says.
+    `during`: a crash waits for that moment of the target's next cleaning pass
+    (`sim.replication.interrupting`) or, `install`, for its next snapshot. `peers`: a partition
+    cuts the target off from these only; empty = all.
+    """
+
+    at_ms: Milliseconds
+    kind: FaultKind
+    target: Name
+    duration_ms: Milliseconds = 0
+    pick: Count = 0
+    lose_batches: Count = 0
+    peers: tuple[Name, ...] = ()
+    power_loss: bool = False
+    during: Literal["cleaning", "swap", "checkpoint", "install"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CrashWithOldFiles(Fault):
+    """A crash after which `files` beside the log are older than it, as their writes were lost."""
+
+    files: OldFiles = NONE_OLD

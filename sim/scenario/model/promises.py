@@ -1,0 +1,53 @@
+"""Configuration that changes during a run: every change in order, and what is promised in the end.
+
+The promise of a topic whose settings change is that of its newest settings, whichever replica they
+reached last: state is judged at rest, by the newest strategy over everything that was ever written.
+KIP-280 says of a change only that what was compacted stays as it is, so on the way there a record
+may be missing if a record beats it under any strategy that was in force on some replica. A loss
+that the older strategy allowed and the newest does not excuse is what migrations are checked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from sim.rules.rules import Rules
+from sim.scenario.model.changes import Change, changed
+from sim.scenario.model.scenario import Scenario
+from sim.scenario.model.upgrades import flag_upgrade, strategy_upgrade
+
+
+class Promise(NamedTuple):
+    """What a run is judged by.
+
+    Attributes:
+        rules: The newest settings; `delete_retention_ms` is the shortest any replica had.
+        earlier: Other settings that were in force on some replica, in order.
+    """
+
+    rules: Rules
+    earlier: tuple[Rules, ...]
+
+
+def changes_of(scenario: Scenario) -> tuple[Change, ...]:
+    """All changes of a scenario in order of time, those of its upgrade included."""
+    found = [*scenario.changes]
+    if scenario.rollout is not None:
+        found += strategy_upgrade(scenario, scenario.rollout)
+    if scenario.flag_rollout is not None:
+        found += flag_upgrade(scenario, scenario.flag_rollout)
+    return tuple(sorted(found, key=lambda change: change.at_ms))
+
+
+def promise_of(scenario: Scenario) -> Promise:
+    """The newest settings of a scenario, and all others that were in force before or beside."""
+    newest = scenario.rules
+    seen = [newest]
+    for change in changes_of(scenario):
+        if change.replica is not None:
+            newest, _ = changed(newest, None, change)
+            seen.append(newest)
+    shortest = min(rules.delete_retention_ms for rules in seen)
+    earlier = tuple(dict.fromkeys(rules for rules in seen if rules != newest))
+    return Promise(replace(newest, delete_retention_ms=shortest), earlier)
