@@ -12,13 +12,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sim.replication.coordination import (
-    Bounds,
     RemovalCoordinator,
-    Report,
     accept_removal_bounds,
     bounds_of,
     report_of,
 )
+from sim.replication.messages import RemovalBounds, RemovalReport
 
 if TYPE_CHECKING:
     from sim.cluster.context import World
@@ -55,15 +54,15 @@ class Coordination:
             self._coordinator = RemovalCoordinator(bounds=bounds_of(leader.replica))
         coordinator = self._coordinator
         coordinator.report(leader.name, report_of(leader.replica))
-        replicas = [node.replica for node in world.nodes.values()]
-        coordinator.advance(replicas, rules=world.rules)
+        disks = {name: node.replica.disk for name, node in world.nodes.items()}
+        coordinator.advance(disks, rules=world.rules)
         bounds, epoch = coordinator.bounds, leader.desk.epoch
         world.tell(accept_removal_bounds(leader.replica, bounds))
         for node in world.nodes.values():
             if node is not leader:
                 world.network.send(leader.name, node.name, self.asked, node, leader, epoch, bounds)
 
-    def asked(self, node: Node, leader: Node, epoch: int, bounds: Bounds) -> None:
+    def asked(self, node: Node, leader: Node, epoch: int, bounds: RemovalBounds) -> None:
         """At a follower: take over the bounds that the leader of `epoch` hands out, and report."""
         replica = node.replica
         if not replica.up or (node.rules.fencing and epoch < replica.epoch):
@@ -72,7 +71,7 @@ class Coordination:
         network, report = self._world.network, report_of(replica)
         network.send(node.name, leader.name, self.reported, leader, epoch, node.name, report)
 
-    def reported(self, leader: Node, epoch: int, name: str, report: Report) -> None:
+    def reported(self, leader: Node, epoch: int, name: str, report: RemovalReport) -> None:
         """At the leader: note a report for `epoch`, unless somebody else coordinates by now."""
         desk = leader.desk
         if desk is not None and desk is self._desk and desk.epoch == epoch:

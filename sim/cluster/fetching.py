@@ -6,15 +6,21 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sim.cluster.converting import as_fetched
-from sim.replication.follower import become_follower, fetch_request, receive_fetch
+from sim.replication.follower import fetch_request, receive_fetch
 from sim.replication.messages import (
     Answer,
+    ErrorCode,
     FetchResponse,
     FetchSnapshotResponse,
     SnapshotError,
 )
 from sim.replication.retention import take_log_start
 from sim.replication.snapshot_fetch import receive_snapshot_chunk, snapshot_request
+from sim.replication.truncation import (
+    answer_offsets_for_leader_epoch,
+    receive_offsets_for_leader_epoch,
+    start_following,
+)
 from sim.trace import Event, SnapshotInstalled
 
 if TYPE_CHECKING:
@@ -89,7 +95,7 @@ class Fetcher:
         """Send the next request: a greeting first, then fetches, or chunks of a snapshot.
 
         The greeting stands for what followers ask on becoming one (OffsetsForLeaderEpoch in
-        KIP-101); what it leads to is decided by `sim.replication.follower.become_follower`.
+        KIP-101); what it leads to is decided by `sim.replication.truncation`.
         """
         node = self._node
         replica, leader = node.replica, self.leader
@@ -157,8 +163,17 @@ class Fetcher:
         if leader.replica.epoch < epoch:
             self._later(node.world.scenario.timers.fetch_retry_ms)
             return
+        rules = node.rules
+        result = start_following(node.replica, leader.replica.epoch, rules=rules)
+        node.world.tell(result.events)
+        while (request := result.request) is not None:
+            response = answer_offsets_for_leader_epoch(leader.replica, request, rules=rules)
+            if response.error is not ErrorCode.NONE:
+                self._later(node.world.scenario.timers.fetch_retry_ms)
+                return
+            result = receive_offsets_for_leader_epoch(node.replica, request, response, rules=rules)
+            node.world.tell(result.events)
         self._greeted = True
-        node.world.tell(become_follower(node.replica, leader.replica, rules=node.rules))
         self.ask()
 
     def receive(self, number: int, response: FetchResponse) -> None:

@@ -244,7 +244,7 @@ class Desk:
         for follower, number, request, _ in fetches:
             if node.desk is not self:
                 return
-            if same is not None and same[0][1:] == request[1:]:
+            if same is not None and same[0][1:6] == request[1:6]:
                 response = same[1]
             else:
                 response, events = answer_fetch(

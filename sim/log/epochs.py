@@ -70,6 +70,13 @@ class LeaderEpochCache:
                 return EpochEnd(entries[index].epoch, entries[index + 1].start_offset)
         raise AssertionError("unreachable: the first entry is at or below the epoch")
 
+    def start_above(self, epoch: int) -> int | None:
+        """Where the first epoch above `epoch` starts (inclusive); None = nowhere (KIP-101)."""
+        for entry in self.entries:
+            if entry.epoch > epoch:
+                return entry.start_offset
+        return None
+
     def epoch_at(self, offset: int) -> int:
         """The epoch in which `offset` was written; -1 when it is below all known epochs."""
         for entry in reversed(self.entries):

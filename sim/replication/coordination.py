@@ -10,39 +10,20 @@ PR 28087 and 29043.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
+from sim.replication.messages import RemovalBounds, RemovalReport
 from sim.replication.replica import Replica
 from sim.rules.rules import Rules
 from sim.trace import Event, RemovalBoundMoved
 
 
-class Report(NamedTuple):
-    """What a replica says; offsets are exclusive.
-
-    Attributes:
-        disk: Which of its disks that was (see Replica).
-        cleanly_compacted_offset: Below it each key is there at most once (MCCO).
-        transaction_free_offset: Below it no data of a transaction is left (MXFO).
-    """
-
-    disk: int
-    cleanly_compacted_offset: int
-    transaction_free_offset: int
-
-
-class Bounds(NamedTuple):
-    """Below these offsets (exclusive) tombstones (MTRO) and markers (MXRO) may go."""
-
-    tombstones: int = 0
-    markers: int = 0
-
-
-def report_of(replica: Replica) -> Report:
+def report_of(replica: Replica) -> RemovalReport:
     """The report of a replica as it is now."""
-    return Report(replica.disk, replica.cleanly_compacted_offset, transaction_free_offset(replica))
+    return RemovalReport(
+        replica.disk, replica.cleanly_compacted_offset, transaction_free_offset(replica)
+    )
 
 
 def transaction_free_offset(replica: Replica) -> int:
@@ -71,23 +52,26 @@ class RemovalCoordinator:
         bounds: What may go; neither ever falls.
     """
 
-    known: dict[str, Report] = field(default_factory=dict)
-    bounds: Bounds = field(default_factory=Bounds)
+    known: dict[str, RemovalReport] = field(default_factory=dict)
+    bounds: RemovalBounds = field(default_factory=RemovalBounds)
 
-    def report(self, replica: str, report: Report) -> None:
+    def report(self, replica: str, report: RemovalReport) -> None:
         """Note what a replica says."""
         self.known[replica] = report
 
-    def advance(self, replicas: Iterable[Replica], *, rules: Rules) -> Bounds | None:
-        """The bounds over `replicas`; None while one of them has never reported.
+    def advance(self, disks: Mapping[str, int], *, rules: Rules) -> RemovalBounds | None:
+        """The bounds over all replicas; None while one of them has never reported.
 
         With `lost_disk_report: dropped` a report counts for the disk it was made of alone.
+
+        Args:
+            disks: Name of each replica, up or not -> which disk it has now.
+            rules: Say which reports count, and whether markers have a bound of their own.
         """
         reports = []
-        for replica in replicas:
-            report = self.known.get(replica.name)
-            stale = rules.lost_disk_report == "dropped" and report and report.disk != replica.disk
-            if report is None or stale:
+        for name, disk in disks.items():
+            report = self.known.get(name)
+            if report is None or (rules.lost_disk_report == "dropped" and report.disk != disk):
                 return None
             reports.append(report)
         tombstones = min(report.cleanly_compacted_offset for report in reports)
@@ -95,11 +79,11 @@ class RemovalCoordinator:
         if rules.marker_watermark == "own":
             markers = min(report.transaction_free_offset for report in reports)
         old = self.bounds
-        self.bounds = Bounds(max(old.tombstones, tombstones), max(old.markers, markers))
+        self.bounds = RemovalBounds(max(old.tombstones, tombstones), max(old.markers, markers))
         return self.bounds
 
 
-def accept_removal_bounds(replica: Replica, bounds: Bounds) -> list[Event]:
+def accept_removal_bounds(replica: Replica, bounds: RemovalBounds) -> list[Event]:
     """Take over bounds; what lies below is settled everywhere, so also here, copied yet or not."""
     tombstones, markers = bounds
     replica.cleanly_compacted_offset = max(replica.cleanly_compacted_offset, tombstones)
@@ -110,9 +94,9 @@ def accept_removal_bounds(replica: Replica, bounds: Bounds) -> list[Event]:
     return [RemovalBoundMoved(replica.name, replica.removal_bound, replica.marker_removal_bound)]
 
 
-def bounds_of(replica: Replica) -> Bounds:
+def bounds_of(replica: Replica) -> RemovalBounds:
     """The bounds a replica has been told."""
-    return Bounds(replica.removal_bound, replica.marker_removal_bound)
+    return RemovalBounds(replica.removal_bound, replica.marker_removal_bound)
 
 
 def hold_round(
@@ -126,7 +110,7 @@ def hold_round(
     present = list(reachable)
     for replica in present:
         coordinator.report(replica.name, report_of(replica))
-    bounds = coordinator.advance(replicas, rules=rules)
+    bounds = coordinator.advance({r.name: r.disk for r in replicas}, rules=rules)
     if bounds is None:
         return []
     return [event for replica in present for event in accept_removal_bounds(replica, bounds)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sim.log import LeaderEpochCache, Log
+from sim.log import Batch, LeaderEpochCache, Log
 from sim.replication.flushing import flush_after_copy
 from sim.replication.late_versions import raise_floor
 from sim.replication.messages import Answer, FetchRequest, FetchResponse
@@ -22,11 +22,17 @@ from sim.trace import (
 
 
 def fetch_request(
-    follower: Replica, *, max_batches: int | None = None, max_bytes: int | None = None
+    follower: Replica,
+    *,
+    max_batches: int | None = None,
+    max_bytes: int | None = None,
+    replica_epoch: int = 1,
+    version: int | None = None,
+    correlation_id: int = 0,
 ) -> FetchRequest:
     """The next fetch of a follower: its log end offset and its newest epoch.
 
-    It acknowledges what is below that offset.
+    It acknowledges what is below that offset. For the arguments see `FetchRequest`.
     """
     log = follower.log
     log.acknowledged_end = log.log_end_offset
@@ -37,6 +43,10 @@ def fetch_request(
         follower.last_fetched_epoch,
         max_batches,
         max_bytes,
+        log.high_watermark,
+        replica_epoch,
+        version,
+        correlation_id,
     )
 
 
@@ -173,60 +183,12 @@ def _start_download(follower: Replica, response: FetchResponse, *, rules: Rules)
     return events
 
 
-def become_follower(follower: Replica, leader: Replica, *, rules: Rules) -> list[Event]:
-    """Start to follow: drop a partly fetched snapshot, cut the tail if the truncation mode says so.
-
-    Source: KIP-101 (AbstractFetcherThread.truncateToEpochEndOffsets), KIP-279 for the repetition.
-    """
-    if rules.fencing:
-        epoch = leader.epoch if leader.leadership is None else leader.leadership.epoch
-        if epoch < follower.epoch:
-            return []
-        follower.sees(epoch)
-    follower.leadership = None
-    events = drop_download(follower, reason="a new leader")
-    log = follower.log
-    if rules.truncation == "high_watermark":
-        return events + truncate(follower, log.high_watermark)
-    if rules.truncation == "epoch_kip101" and log.epochs.entries:
-        end = _end_offset_kip101(leader, log.epochs.latest)
-        return events + truncate(follower, min(end, log.log_end_offset))
-    if rules.truncation == "epoch_kip279":
-        return events + _truncate_kip279(follower, leader)
-    return events
-
-
-def _end_offset_kip101(leader: Replica, epoch: int) -> int:
-    """Start of the leader's first epoch above `epoch`, else its log end offset."""
-    starts = [e.start_offset for e in leader.log.epochs.entries if e.epoch > epoch]
-    return starts[0] if starts else leader.log.log_end_offset
-
-
-def _truncate_kip279(follower: Replica, leader: Replica) -> list[Event]:
-    """Ask for the end of the own newest epoch until the leader knows that epoch."""
-    events: list[Event] = []
-    log = follower.log
-    while log.epochs.entries:
-        asked = log.epochs.latest
-        answer = leader.log.epochs.end_offset_for(asked, leader.log.log_end_offset)
-        own = log.epochs.end_offset_for(answer.epoch, log.log_end_offset)
-        events += truncate(follower, min(own.end_offset, answer.end_offset, log.log_end_offset))
-        if answer.epoch == asked or log.epochs.latest in (asked, answer.epoch):
-            break
-    return events
-
-
-def push(follower: Replica, leader: Replica, uid: int, *, now_ms: int) -> list[Event]:
-    """Append a copy of the leader's batch that holds `uid` at the follower's own log end.
+def push(follower: Replica, leader: str, batch: Batch, *, now_ms: int) -> list[Event]:
+    """Append a copy of a leader's batch at the follower's own log end.
 
     The naive design of KIP-280's drawing: followers number records themselves. It moves neither
-    high watermark nor recorded position; nothing happens when the leader holds no such record.
+    high watermark nor recorded position.
     """
-    for batch in leader.log.batches():
-        if any(record.uid == uid for record in batch.records):
-            break
-    else:
-        return []
     offset = follower.log.log_end_offset
     shift = offset - batch.base_offset
     moved = batch._replace(
@@ -235,4 +197,4 @@ def push(follower: Replica, leader: Replica, uid: int, *, now_ms: int) -> list[E
         records=tuple(r._replace(offset=r.offset + shift) for r in batch.records),
     )
     follower.log.append(moved, now_ms=now_ms)
-    return [Pushed(follower.name, leader.name, moved)]
+    return [Pushed(follower.name, leader, moved)]

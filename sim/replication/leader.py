@@ -109,23 +109,23 @@ def answer_fetch(
     """
     leadership, log = leader.leadership, leader.log
     if leadership is None:
-        return FetchResponse(Answer.NOT_LEADER, leader.name, leader.epoch, request.offset), []
+        return _nothing(Answer.NOT_LEADER, leader, leader.epoch, request), []
     epoch, offset = leadership.epoch, request.offset
     if rules.fencing and request.epoch > epoch:
-        return FetchResponse(Answer.STALE_LEADER, leader.name, epoch, offset), []
+        return _nothing(Answer.STALE_LEADER, leader, epoch, request), []
     start = log.log_start_offset
     if not snapshots and offset < start:
-        return _out_of_range(leader, epoch, offset), []
+        return _nothing(Answer.OUT_OF_RANGE, leader, epoch, request), []
     if snapshots and _needs_snapshot(leader, request, rules):
         return _offer_snapshot(leader, request, epoch)
     known_here = request.last_epoch == log.epochs.latest and offset <= log.log_end_offset
     if rules.truncation == "epoch_diverging" and request.last_epoch >= 0 and not known_here:
         end = log.epochs.end_offset_for(request.last_epoch, log.log_end_offset)
         if end.epoch < request.last_epoch or end.end_offset < offset:
-            response = FetchResponse(Answer.DIVERGING, leader.name, epoch, offset, diverging=end)
-            return response, []
+            response = _nothing(Answer.DIVERGING, leader, epoch, request)
+            return response._replace(diverging=end), []
     if rules.lag_guard != "none" and 0 < offset < leader.removed_tombstone_end:
-        return FetchResponse(Answer.REBUILD, leader.name, epoch, offset), []
+        return _nothing(Answer.REBUILD, leader, epoch, request), []
     batches = log.read(offset)
     says_gap = not batches and FIXES[rules.fix].announces_gaps
     reads_end = not batches and rules.follower_position == "read_end" and not says_gap
@@ -144,6 +144,7 @@ def answer_fetch(
         start,
         version_floor=leader.version_floor,
         epochs=tuple(log.epochs.entries) if rules.epoch_cache == "copied" else (),
+        correlation_id=request.correlation_id,
     )
     return (_with_gap(response, leader) if says_gap else response), events
 
@@ -171,9 +172,16 @@ def _with_gap(response: FetchResponse, leader: Replica) -> FetchResponse:
     return response._replace(gap_end=log.log_end_offset, gap_epochs=epochs)
 
 
-def _out_of_range(leader: Replica, epoch: int, offset: int) -> FetchResponse:
-    start = leader.log.log_start_offset
-    return FetchResponse(Answer.OUT_OF_RANGE, leader.name, epoch, offset, log_start_offset=start)
+def _nothing(answer: Answer, leader: Replica, epoch: int, request: FetchRequest) -> FetchResponse:
+    """An answer without records."""
+    return FetchResponse(
+        answer,
+        leader.name,
+        epoch,
+        request.offset,
+        log_start_offset=leader.log.log_start_offset,
+        correlation_id=request.correlation_id,
+    )
 
 
 def _needs_snapshot(leader: Replica, request: FetchRequest, rules: Rules) -> bool:
@@ -198,7 +206,7 @@ def _offer_snapshot(
 ) -> tuple[FetchResponse, list[Event]]:
     snapshot = leader.latest_snapshot()
     id_ = None if snapshot is None else snapshot.id
-    response = FetchResponse(Answer.SNAPSHOT, leader.name, epoch, request.offset, snapshot=id_)
+    response = _nothing(Answer.SNAPSHOT, leader, epoch, request)._replace(snapshot=id_)
     end, snapshot_epoch = (-1, -1) if id_ is None else id_
     offered = SnapshotOffered(leader.name, request.follower, request.offset, end, snapshot_epoch)
     return response, [offered]

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sim.compaction import FIXES
 from sim.log import Log, LogConfig, Record
 from sim.log.epochs import EpochEntry
+from sim.replication.messages import SnapshotId
 from sim.rules.rules import Rules
 from sim.trace import (
     Event,
@@ -25,13 +26,6 @@ def log_config(rules: Rules, config: LogConfig) -> LogConfig:
         keeps_high_watermark=rules.high_watermark_cut == "kept",
         keeps_empty_epochs=rules.epoch_cut == "kept",
     )
-
-
-class SnapshotId(NamedTuple):
-    """Name of a snapshot: end offset (exclusive), epoch of the last included record (KIP-630)."""
-
-    end_offset: int
-    epoch: int
 
 
 class Snapshot(NamedTuple):

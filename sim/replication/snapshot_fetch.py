@@ -25,7 +25,11 @@ from sim.trace import (
 
 
 def snapshot_request(
-    follower: Replica, *, max_entries: int | None = None, max_bytes: int | None = None
+    follower: Replica,
+    *,
+    max_entries: int | None = None,
+    max_bytes: int | None = None,
+    correlation_id: int = 0,
 ) -> FetchSnapshotRequest | None:
     """The next chunk to ask for; None when no snapshot is being fetched.
 
@@ -35,7 +39,13 @@ def snapshot_request(
     if download is None:
         return None
     return FetchSnapshotRequest(
-        follower.name, follower.epoch, download.id, download.position, max_entries, max_bytes
+        follower.name,
+        follower.epoch,
+        download.id,
+        download.position,
+        max_entries,
+        max_bytes,
+        correlation_id=correlation_id,
     )
 
 
@@ -59,7 +69,16 @@ def answer_fetch_snapshot(
     epoch = leader.epoch if leader.leadership is None else leader.leadership.epoch
 
     def refuse(error: SnapshotError) -> FetchSnapshotResponse:
-        return FetchSnapshotResponse(leader.name, epoch, request.id, request.position, 0, (), error)
+        return FetchSnapshotResponse(
+            leader.name,
+            epoch,
+            request.id,
+            request.position,
+            0,
+            (),
+            error,
+            correlation_id=request.correlation_id,
+        )
 
     if None not in (cluster, request.cluster) and cluster != request.cluster:
         return refuse(SnapshotError.INCONSISTENT_CLUSTER_ID)
@@ -97,7 +116,17 @@ def _chunk(
     end = size if limit is None else min(size, position + limit)
     held = records_within(records, position, end) if in_bytes else records[position:end]
     return FetchSnapshotResponse(
-        leader, epoch, id_, position, size, held, None, end, in_bytes, timestamp_ms
+        leader,
+        epoch,
+        id_,
+        position,
+        size,
+        held,
+        None,
+        end,
+        in_bytes,
+        timestamp_ms,
+        request.correlation_id,
     )
 
 

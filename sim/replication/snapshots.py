@@ -8,7 +8,8 @@ from itertools import pairwise
 
 from sim.log import Control, control_batch
 from sim.replication.leader import append
-from sim.replication.replica import Replica, Snapshot, SnapshotId
+from sim.replication.messages import SnapshotId
+from sim.replication.replica import Replica, Snapshot
 from sim.replication.snapshot_layout import file_bytes
 from sim.replication.state import state_below
 from sim.rules.rules import Rules

@@ -7,18 +7,23 @@ from collections.abc import Sequence
 
 from sim.check import Checker
 from sim.check.checker import story_invariants
-from sim.log import LogConfig
+from sim.log import Batch, LogConfig
 from sim.replication import Replica, elections, follower, leader, snapshots
 from sim.replication.cleaning import clean_replica, stable_offset
 from sim.replication.coordination import RemovalCoordinator, hold_round
 from sim.replication.flushing import durable_end
-from sim.replication.messages import FetchResponse, FetchSnapshotResponse
+from sim.replication.messages import ErrorCode, FetchResponse, FetchSnapshotResponse
 from sim.replication.recovering import OldFiles, crash_with_files, recover
 from sim.replication.replica import crash, log_config, wipe
 from sim.replication.snapshot_fetch import (
     answer_fetch_snapshot,
     receive_snapshot_chunk,
     snapshot_request,
+)
+from sim.replication.truncation import (
+    answer_offsets_for_leader_epoch,
+    receive_offsets_for_leader_epoch,
+    start_following,
 )
 from sim.rules import Rules
 from sim.story.consumers import StoryConsumers
@@ -171,9 +176,20 @@ class StoryDriver:
     # Following.
 
     def _follow(self, step: Step) -> None:
+        """Becoming a follower, with all that is asked and answered for it."""
         pair = self._pair(step)
-        if pair is not None:
-            self._emit(follower.become_follower(*pair, rules=self.rules))
+        if pair is None:
+            return
+        fetcher, source = pair
+        assert source.leadership is not None
+        result = start_following(fetcher, source.leadership.epoch, rules=self.rules)
+        self._emit(result.events)
+        while (request := result.request) is not None:
+            response = answer_offsets_for_leader_epoch(source, request, rules=self.rules)
+            if response.error is not ErrorCode.NONE:
+                return
+            result = receive_offsets_for_leader_epoch(fetcher, request, response, rules=self.rules)
+            self._emit(result.events)
 
     def _fetch(self, step: Step) -> None:
         pair = self._pair(step)
@@ -229,15 +245,15 @@ class StoryDriver:
 
     def _push(self, step: Step) -> None:
         target, source = self.replicas[step["follower"]], self.replicas[step["leader"]]
-        uid = self._latest_held(source, step["label"])
-        if target.up and source.up and uid is not None:
-            self._emit(follower.push(target, source, uid, now_ms=self.now_ms))
+        batch = self._latest_held(source, step["label"])
+        if target.up and source.up and batch is not None:
+            self._emit(follower.push(target, source.name, batch, now_ms=self.now_ms))
 
-    def _latest_held(self, source: Replica, label: str) -> int | None:
-        """The uid of the latest record of that label that `source` still holds, if it has one."""
-        held = {record.uid for batch in source.log.batches() for record in batch.records}
+    def _latest_held(self, source: Replica, label: str) -> Batch | None:
+        """The batch of the latest record of that label that `source` still holds, if it has one."""
+        held = {record.uid: batch for batch in source.log.batches() for record in batch.records}
         named = [uid for uid, name in self.labels.items() if name == label]
-        return next((uid for uid in reversed(named) if uid in held), None)
+        return next((held[uid] for uid in reversed(named) if uid in held), None)
 
     # Cleaning, coordination and snapshots.
 

@@ -6,7 +6,7 @@ from sim.cluster.context import World
 from sim.cluster.controller import Controller
 from sim.cluster.coordinating import Coordination
 from sim.cluster.node import Node
-from sim.replication.coordination import Bounds, Report
+from sim.replication.messages import RemovalBounds, RemovalReport
 from sim.rules.rules import Rules
 from sim.scenario.model import Scenario
 
@@ -29,16 +29,16 @@ def test_the_bounds_of_an_older_leader_are_ignored() -> None:
     world, (leader, follower, _) = cluster()
     coordination = Coordination(world)
 
-    coordination.asked(follower, leader, 2, Bounds(5, 5))
+    coordination.asked(follower, leader, 2, RemovalBounds(5, 5))
     assert follower.replica.removal_bound == 0
-    coordination.asked(follower, leader, 3, Bounds(4, 4))
+    coordination.asked(follower, leader, 3, RemovalBounds(4, 4))
     assert follower.replica.removal_bound == 4
 
 
 def test_without_fencing_an_older_leader_is_listened_to() -> None:
     world, (leader, follower, _) = cluster(RULES.with_values({"fencing": False}))
 
-    Coordination(world).asked(follower, leader, 2, Bounds(5, 5))
+    Coordination(world).asked(follower, leader, 2, RemovalBounds(5, 5))
 
     assert follower.replica.removal_bound == 5
 
@@ -50,7 +50,7 @@ def test_a_report_to_an_older_leader_is_ignored(epoch: int, bound: int) -> None:
     coordination.hold_round()
     leader.replica.cleanly_compacted_offset = 7
     for name in ("r2", "r3"):
-        coordination.reported(leader, epoch, name, Report(1, 9, 9))
+        coordination.reported(leader, epoch, name, RemovalReport(1, 9, 9))
     coordination.hold_round()
 
     assert leader.replica.removal_bound == bound
@@ -61,7 +61,7 @@ def test_a_new_leader_starts_without_reports_and_from_its_own_bound() -> None:
     coordination = Coordination(world)
     coordination.hold_round()
     for name in ("r2", "r3"):
-        coordination.reported(first, 3, name, Report(1, 9, 9))
+        coordination.reported(first, 3, name, RemovalReport(1, 9, 9))
     first.replica.cleanly_compacted_offset = second.replica.cleanly_compacted_offset = 9
     second.replica.removal_bound = 2
     first.sees(4)
@@ -70,6 +70,6 @@ def test_a_new_leader_starts_without_reports_and_from_its_own_bound() -> None:
 
     assert second.replica.removal_bound == 2
     for name in ("r1", "r3"):
-        coordination.reported(second, 4, name, Report(1, 9, 9))
+        coordination.reported(second, 4, name, RemovalReport(1, 9, 9))
     coordination.hold_round()
     assert second.replica.removal_bound == 9

@@ -62,6 +62,14 @@ def fetch(
     return response.answer
 
 
+def with_log(name: str, *epochs: int) -> Replica:
+    """A replica with one record per epoch given."""
+    replica = Replica(name)
+    for offset, epoch in enumerate(epochs):
+        replica.log.append(batch(offset, epoch=epoch), now_ms=0)
+    return replica
+
+
 def bases(replica: Replica) -> list[int]:
     """Base offsets of a replica's batches."""
     return [each.base_offset for each in replica.log.batches()]

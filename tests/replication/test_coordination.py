@@ -1,18 +1,19 @@
 """Coordinated removal: reports, their minimum, and who may clean how far."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from sim.log import LogConfig
 from sim.replication import Replica
 from sim.replication.cleaning import clean_replica, stable_offset
 from sim.replication.coordination import (
-    Bounds,
     RemovalCoordinator,
-    Report,
     accept_removal_bounds,
     report_of,
     transaction_free_offset,
 )
+from sim.replication.messages import RemovalBounds, RemovalReport
 from sim.replication.replica import crash, wipe
 from sim.rules import Rules
 from sim.trace import RemovalBoundMoved
@@ -25,57 +26,62 @@ def cluster(*names: str) -> list[Replica]:
     return [Replica(name) for name in names]
 
 
+def disks(replicas: Sequence[Replica]) -> dict[str, int]:
+    """Which disk each replica has."""
+    return {replica.name: replica.disk for replica in replicas}
+
+
 def test_there_is_no_bound_while_one_replica_has_never_reported() -> None:
     coordinator, replicas = RemovalCoordinator(), cluster("r1", "r2")
-    coordinator.report("r1", Report(1, 5, 0))
+    coordinator.report("r1", RemovalReport(1, 5, 0))
 
-    assert coordinator.advance(replicas, rules=COORDINATED) is None
-    coordinator.report("r2", Report(1, 3, 0))
-    assert coordinator.advance(replicas, rules=COORDINATED) == (3, 3)
+    assert coordinator.advance(disks(replicas), rules=COORDINATED) is None
+    coordinator.report("r2", RemovalReport(1, 3, 0))
+    assert coordinator.advance(disks(replicas), rules=COORDINATED) == (3, 3)
 
 
 def test_a_replica_that_joined_has_to_report_before_the_bound_moves_on() -> None:
     coordinator, replicas = RemovalCoordinator(), cluster("r1", "r2")
     for replica in replicas:
-        coordinator.report(replica.name, Report(1, 3, 0))
-    coordinator.advance(replicas, rules=COORDINATED)
-    coordinator.report("r1", Report(1, 9, 0))
-    coordinator.report("r2", Report(1, 8, 0))
+        coordinator.report(replica.name, RemovalReport(1, 3, 0))
+    coordinator.advance(disks(replicas), rules=COORDINATED)
+    coordinator.report("r1", RemovalReport(1, 9, 0))
+    coordinator.report("r2", RemovalReport(1, 8, 0))
 
-    assert coordinator.advance([*replicas, Replica("r3")], rules=COORDINATED) is None
+    assert coordinator.advance(disks([*replicas, Replica("r3")]), rules=COORDINATED) is None
     assert coordinator.bounds == (3, 3)
-    assert coordinator.advance(replicas, rules=COORDINATED) == (8, 8)
+    assert coordinator.advance(disks(replicas), rules=COORDINATED) == (8, 8)
 
 
 def test_a_replica_that_left_is_not_waited_for() -> None:
     coordinator, replicas = RemovalCoordinator(), cluster("r1", "r2", "r3")
     for name in ("r1", "r2"):
-        coordinator.report(name, Report(1, 4, 0))
+        coordinator.report(name, RemovalReport(1, 4, 0))
 
-    assert coordinator.advance(replicas, rules=COORDINATED) is None
-    assert coordinator.advance(replicas[:2], rules=COORDINATED) == (4, 4)
+    assert coordinator.advance(disks(replicas), rules=COORDINATED) is None
+    assert coordinator.advance(disks(replicas[:2]), rules=COORDINATED) == (4, 4)
 
 
 def test_the_bound_is_the_minimum_of_the_last_reports_and_never_falls() -> None:
     coordinator, replicas = RemovalCoordinator(), cluster("r1", "r2")
     for name, offset in (("r1", 5), ("r2", 3)):
-        coordinator.report(name, Report(1, offset, 0))
-    coordinator.advance(replicas, rules=COORDINATED)
-    coordinator.report("r2", Report(1, 0, 0))
+        coordinator.report(name, RemovalReport(1, offset, 0))
+    coordinator.advance(disks(replicas), rules=COORDINATED)
+    coordinator.report("r2", RemovalReport(1, 0, 0))
 
-    assert coordinator.advance(replicas, rules=COORDINATED) == (3, 3)
+    assert coordinator.advance(disks(replicas), rules=COORDINATED) == (3, 3)
     assert coordinator.known["r2"].cleanly_compacted_offset == 0
 
 
 def test_markers_of_their_own_watermark_go_by_the_transaction_free_offsets() -> None:
     coordinator, replicas = RemovalCoordinator(), cluster("r1", "r2")
-    coordinator.report("r1", Report(1, 9, 4))
-    coordinator.report("r2", Report(1, 5, 7))
+    coordinator.report("r1", RemovalReport(1, 9, 4))
+    coordinator.report("r2", RemovalReport(1, 5, 7))
     own = COORDINATED.with_values({"marker_watermark": "own"})
 
-    assert coordinator.advance(replicas, rules=own) == (5, 4)
-    coordinator.report("r1", Report(1, 9, 1))
-    assert coordinator.advance(replicas, rules=own) == (5, 4)
+    assert coordinator.advance(disks(replicas), rules=own) == (5, 4)
+    coordinator.report("r1", RemovalReport(1, 9, 1))
+    assert coordinator.advance(disks(replicas), rules=own) == (5, 4)
 
 
 @pytest.mark.parametrize(("rule", "bounds"), [("kept", (3, 3)), ("dropped", None)])
@@ -88,7 +94,7 @@ def test_what_was_said_of_a_lost_disk_counts_or_not(
     wipe(replicas[1], reason="a new disk")
     rules = COORDINATED.with_values({"lost_disk_report": rule})
 
-    assert coordinator.advance(replicas, rules=rules) == bounds
+    assert coordinator.advance(disks(replicas), rules=rules) == bounds
 
 
 def test_a_log_is_free_of_transactions_up_to_the_first_data_of_one() -> None:
@@ -101,23 +107,23 @@ def test_a_log_is_free_of_transactions_up_to_the_first_data_of_one() -> None:
     assert transaction_free_offset(replica) == 2
     replica.log.high_watermark = 4
     assert transaction_free_offset(replica) == 2
-    accept_removal_bounds(replica, Bounds(0, 3))
+    accept_removal_bounds(replica, RemovalBounds(0, 3))
     assert transaction_free_offset(replica) == 3
 
 
 def test_a_replica_that_accepts_a_bound_counts_as_clean_up_to_it() -> None:
     replica = Replica("r1")
 
-    assert accept_removal_bounds(replica, Bounds(4, 3)) == [RemovalBoundMoved("r1", 4, 3)]
+    assert accept_removal_bounds(replica, RemovalBounds(4, 3)) == [RemovalBoundMoved("r1", 4, 3)]
     assert (replica.removal_bound, replica.cleanly_compacted_offset) == (4, 4)
 
 
 def test_a_late_message_with_lower_bounds_changes_nothing() -> None:
     replica = Replica("r1")
-    accept_removal_bounds(replica, Bounds(4, 3))
+    accept_removal_bounds(replica, RemovalBounds(4, 3))
 
-    assert accept_removal_bounds(replica, Bounds(2, 3)) == []
-    assert accept_removal_bounds(replica, Bounds(2, 5)) == [RemovalBoundMoved("r1", 4, 5)]
+    assert accept_removal_bounds(replica, RemovalBounds(2, 3)) == []
+    assert accept_removal_bounds(replica, RemovalBounds(2, 5)) == [RemovalBoundMoved("r1", 4, 5)]
 
 
 def test_a_pass_moves_the_clean_point_and_what_is_reported() -> None:

@@ -8,8 +8,8 @@ from sim.log.epochs import EpochEntry
 from sim.replication import Replica
 from sim.replication.follower import fetch_request, receive_fetch
 from sim.replication.leader import answer_fetch
-from sim.replication.messages import Answer
-from sim.replication.replica import Snapshot, SnapshotId
+from sim.replication.messages import Answer, SnapshotId
+from sim.replication.replica import Snapshot
 from sim.replication.snapshots import delete_prefix, take_snapshot
 from sim.rules import Rules
 from sim.trace import EpochCacheChanged

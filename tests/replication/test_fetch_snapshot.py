@@ -7,8 +7,8 @@ import pytest
 from sim.log import Record
 from sim.log.record import BATCH_HEADER_BYTES, size_of
 from sim.replication import Replica, snapshot_fetch, snapshots
-from sim.replication.messages import Answer, FetchSnapshotRequest, SnapshotError
-from sim.replication.replica import Snapshot, SnapshotId
+from sim.replication.messages import Answer, FetchSnapshotRequest, SnapshotError, SnapshotId
+from sim.replication.replica import Snapshot
 from sim.replication.snapshot_layout import FOOTER_BYTES, HEADER_BYTES, file_bytes, record_ends
 from sim.rules import Rules
 from sim.trace import SnapshotChunkFetched, SnapshotFetchDropped, SnapshotInstalled

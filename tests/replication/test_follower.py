@@ -5,15 +5,7 @@ import pytest
 from sim.replication import Replica, follower
 from sim.replication.messages import Answer
 from sim.trace import Copied, HighWatermarkMoved, ReplicaWiped, Truncated
-from tests.replication.replicas import RULES, ask, bases, batch, elect, fetch, leading
-
-
-def with_log(name: str, *epochs: int) -> Replica:
-    """A replica with one record per epoch given."""
-    replica = Replica(name)
-    for offset, epoch in enumerate(epochs):
-        replica.log.append(batch(offset, epoch=epoch), now_ms=0)
-    return replica
+from tests.replication.replicas import RULES, ask, bases, batch, elect, fetch, leading, with_log
 
 
 def test_a_follower_copies_batches_as_they_are() -> None:
@@ -129,74 +121,18 @@ def test_the_highest_removed_tombstone_is_handed_on_under_one_rule(guard: str, k
     assert fetcher.removed_tombstone_end == known
 
 
-@pytest.mark.parametrize(
-    ("mode", "end"),
-    [
-        ("none", 4),
-        ("epoch_diverging", 4),
-        ("high_watermark", 1),
-        ("epoch_kip101", 2),
-        ("epoch_kip279", 1),
-    ],
-)
-def test_what_becoming_a_follower_cuts(mode: str, end: int) -> None:
-    """The follower: epoch 1 from 0, 2 from 1. The leader: epoch 1 from 0, 3 from 2."""
-    rules = RULES.with_values({"truncation": mode})
-    source = leading(records=2)
-    elect(source, epoch=3)
-    fetcher = with_log("r2", 1, 2, 2, 2)
-    fetcher.log.high_watermark = 1
-    follower.become_follower(fetcher, source, rules=rules)
-
-    assert fetcher.log.log_end_offset == end
-
-
-def test_kip101_without_a_larger_epoch_cuts_to_the_leader_s_log_end() -> None:
-    rules = RULES.with_values({"truncation": "epoch_kip101"})
-    fetcher = with_log("r2", 1, 1, 1)
-    follower.become_follower(fetcher, leading(records=2), rules=rules)
-
-    assert fetcher.log.log_end_offset == 2
-
-
-@pytest.mark.parametrize("mode", ["epoch_kip101", "epoch_kip279", "high_watermark"])
-def test_a_follower_without_epochs_or_records_cuts_nothing(mode: str) -> None:
-    rules = RULES.with_values({"truncation": mode})
-
-    assert follower.become_follower(Replica("r2"), leading(records=2), rules=rules) == []
-
-
-def test_a_follower_follows_the_epoch_that_is_led_and_refuses_an_older_one() -> None:
-    source, other = leading("r1", epoch=2), leading("r2", epoch=1)
-    follower.become_follower(other, source, rules=RULES)
-    assert (other.leadership, other.epoch) == (None, 2)
-
-    newer = leading("r3", epoch=3)
-    follower.become_follower(newer, source, rules=RULES)
-    assert newer.leadership is not None
-
-
-def test_without_fencing_a_leader_that_follows_an_older_one_stops_leading_too() -> None:
-    rules = RULES.with_values({"fencing": False})
-    older, newer = leading("r1", epoch=1), leading("r2", epoch=2)
-    follower.become_follower(newer, older, rules=rules)
-
-    assert (newer.leadership, newer.epoch) == (None, 2)
-
-
 def test_a_push_copies_one_record_to_the_follower_s_own_log_end() -> None:
-    source, target = leading(records=3), Replica("r2")
-    follower.push(target, source, 3, now_ms=0)
+    target = Replica("r2")
+    follower.push(target, "r1", batch(2), now_ms=0)
 
     [pushed] = target.log.batches()
     assert (pushed.base_offset, pushed.last_offset) == (0, 0)
     assert (pushed.records[0].offset, pushed.records[0].uid) == (0, 3)
-    assert follower.push(target, source, 99, now_ms=0) == []
 
 
 def test_no_push_and_no_copy_commits_anything_by_itself() -> None:
     source, target = leading(records=1, isr=("r1", "r2")), Replica("r2")
-    follower.push(target, source, 1, now_ms=0)
+    follower.push(target, "r1", batch(0), now_ms=0)
 
     assert (source.log.high_watermark, target.log.high_watermark) == (0, 0)
 

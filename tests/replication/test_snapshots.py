@@ -3,8 +3,9 @@
 import pytest
 
 from sim.replication import Replica, snapshot_fetch, snapshots
-from sim.replication.follower import become_follower
-from sim.replication.replica import SnapshotId, restart
+from sim.replication.messages import SnapshotId
+from sim.replication.replica import restart
+from sim.replication.truncation import start_following
 from sim.trace import SnapshotFetchDropped, SnapshotInstalled
 from tests.replication.replicas import RULES, bases, batch, elect, fetch, leading
 
@@ -118,7 +119,7 @@ def test_a_part_is_dropped_by_a_restart_a_new_leader_or_a_new_epoch() -> None:
         if drops == "restart":
             restart(fetcher)
         elif drops == "follow":
-            become_follower(fetcher, source, rules=RULES)
+            start_following(fetcher, 1, rules=RULES)
         else:
             elect(source, epoch=2)
             chunk(source, fetcher, 1)

@@ -1,4 +1,7 @@
-"""What replicas say to each other: Fetch and FetchSnapshot (KIP-595, KIP-630)."""
+"""What a follower asks its leader: OffsetsForLeaderEpoch, Fetch, FetchSnapshot.
+
+Sources: KIP-101, KIP-279, KIP-595, KIP-630.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,49 @@ from typing import NamedTuple
 
 from sim.log import Batch, Record
 from sim.log.epochs import EpochEnd, EpochEntry
-from sim.replication.replica import SnapshotId
+from sim.replication.messages.errors import ErrorCode
+
+
+class SnapshotId(NamedTuple):
+    """Name of a snapshot: end offset (exclusive), epoch of the last included record (KIP-630)."""
+
+    end_offset: int
+    epoch: int
+
+
+class OffsetsForLeaderEpochRequest(NamedTuple):
+    """A new follower asks where an epoch ends in the leader's log.
+
+    Attributes:
+        replica: Who asks.
+        current_leader_epoch: The epoch in which it follows (KIP-320).
+        leader_epoch: The epoch it asks about: the newest of its log.
+        correlation_id: The follower's number of this request; the response repeats it.
+    """
+
+    replica: str
+    current_leader_epoch: int
+    leader_epoch: int
+    correlation_id: int = 0
+
+
+class OffsetsForLeaderEpochResponse(NamedTuple):
+    """A leader's answer.
+
+    Attributes:
+        error: Why it does not say; `NONE` = it does.
+        leader: Who answers.
+        leader_epoch: The largest epoch at or below the one asked for (KIP-279); the one asked for
+            with `truncation: epoch_kip101`, which does not tell them apart.
+        end_offset: Where that epoch ends in the leader's log (exclusive).
+        correlation_id: That of the request.
+    """
+
+    error: ErrorCode
+    leader: str
+    leader_epoch: int = -1
+    end_offset: int = -1
+    correlation_id: int = 0
 
 
 class FetchRequest(NamedTuple):
@@ -21,6 +66,12 @@ class FetchRequest(NamedTuple):
         max_batches: Most batches to return; None = all.
         max_bytes: Most bytes to return, the first batch whatever its size
             (`replica.fetch.max.bytes`); None = all.
+        high_watermark: The follower's; an answer that would say nothing but a higher one need not
+            wait (KIP-1166).
+        replica_epoch: Life of the follower that asks, counted from 1; a leader that knows of a
+            later one drops the request (KIP-903).
+        version: Version of the request (KIP-87); None = the scenario is not about versions.
+        correlation_id: The follower's number of this request; the response repeats it.
     """
 
     follower: str
@@ -29,6 +80,10 @@ class FetchRequest(NamedTuple):
     last_epoch: int
     max_batches: int | None = None
     max_bytes: int | None = None
+    high_watermark: int = 0
+    replica_epoch: int = 1
+    version: int | None = None
+    correlation_id: int = 0
 
 
 class Answer(StrEnum):
@@ -60,7 +115,8 @@ class FetchResponse(NamedTuple):
         gap_end: With `RECORDS` and no batches: nothing survives below it (exclusive); 0 = unsaid.
         gap_epochs: The leader's epochs that start in the gap.
         epochs: The leader's epochs, for `epoch_cache: copied`.
-        log_start_offset: With `RECORDS` and `OUT_OF_RANGE`: the leader's.
+        log_start_offset: The leader's; it counts with `RECORDS` and `OUT_OF_RANGE`.
+        correlation_id: That of the request.
     """
 
     answer: Answer
@@ -77,6 +133,7 @@ class FetchResponse(NamedTuple):
     gap_epochs: tuple[EpochEntry, ...] = ()
     version_floor: tuple[int, ...] | None = None
     epochs: tuple[EpochEntry, ...] = ()
+    correlation_id: int = 0
 
 
 class SnapshotError(StrEnum):
@@ -114,6 +171,7 @@ class FetchSnapshotRequest(NamedTuple):
         max_bytes: Most bytes to return; None = the position counts entries.
         partitions: Which partitions; there is one, 0.
         cluster: Id of the cluster, if the follower knows it.
+        correlation_id: The follower's number of this request; the response repeats it.
     """
 
     follower: str
@@ -124,6 +182,7 @@ class FetchSnapshotRequest(NamedTuple):
     max_bytes: int | None = None
     partitions: tuple[int, ...] = (0,)
     cluster: str | None = None
+    correlation_id: int = 0
 
 
 class FetchSnapshotResponse(NamedTuple):
@@ -140,6 +199,7 @@ class FetchSnapshotResponse(NamedTuple):
         end: Position behind the chunk (exclusive).
         in_bytes: Whether positions count bytes; else they count entries.
         timestamp_ms: Timestamp of the last batch that the snapshot stands for, from its header.
+        correlation_id: That of the request.
     """
 
     leader: str
@@ -152,3 +212,4 @@ class FetchSnapshotResponse(NamedTuple):
     end: int = 0
     in_bytes: bool = False
     timestamp_ms: int = -1
+    correlation_id: int = 0

@@ -1,0 +1,87 @@
+"""What replicas, clients and the controller say to each other, by Kafka's own names.
+
+A message is an immutable value: it holds no replica, no log and no function. Whoever gets one knows
+no more of its sender than it says.
+"""
+
+from sim.replication.messages.consume import (
+    ConsumerFetchRequest,
+    ConsumerFetchResponse,
+)
+from sim.replication.messages.controller import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    BrokerHeartbeatRequest,
+    BrokerRegistrationRequest,
+    LeaderAndIsrRequest,
+    PartitionState,
+)
+from sim.replication.messages.errors import (
+    ErrorCode,
+)
+from sim.replication.messages.fetch import (
+    Answer,
+    FetchRequest,
+    FetchResponse,
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
+    OffsetsForLeaderEpochRequest,
+    OffsetsForLeaderEpochResponse,
+    SnapshotError,
+    SnapshotId,
+)
+from sim.replication.messages.produce import (
+    ACKS_ALL,
+    ACKS_LEADER,
+    ProduceRequest,
+    ProduceResponse,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from sim.replication.messages.quorum import (
+    BeginQuorumEpochRequest,
+    EndQuorumEpochRequest,
+    VoteRequest,
+    VoteResponse,
+)
+from sim.replication.messages.removal import (
+    RemovalBounds,
+    RemovalBoundsRequest,
+    RemovalBoundsResponse,
+    RemovalReport,
+)
+
+__all__ = [
+    "ACKS_ALL",
+    "ACKS_LEADER",
+    "AlterPartitionRequest",
+    "AlterPartitionResponse",
+    "Answer",
+    "BeginQuorumEpochRequest",
+    "BrokerHeartbeatRequest",
+    "BrokerRegistrationRequest",
+    "ConsumerFetchRequest",
+    "ConsumerFetchResponse",
+    "EndQuorumEpochRequest",
+    "ErrorCode",
+    "FetchRequest",
+    "FetchResponse",
+    "FetchSnapshotRequest",
+    "FetchSnapshotResponse",
+    "LeaderAndIsrRequest",
+    "OffsetsForLeaderEpochRequest",
+    "OffsetsForLeaderEpochResponse",
+    "PartitionState",
+    "ProduceRequest",
+    "ProduceResponse",
+    "RemovalBounds",
+    "RemovalBoundsRequest",
+    "RemovalBoundsResponse",
+    "RemovalReport",
+    "SnapshotError",
+    "SnapshotId",
+    "VoteRequest",
+    "VoteResponse",
+    "WriteTxnMarkersRequest",
+    "WriteTxnMarkersResponse",
+]

@@ -1,0 +1,29 @@
+"""Why a request was not granted, by Kafka's names (org.apache.kafka.common.protocol.Errors)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class ErrorCode(StrEnum):
+    """What a response says of its request; `NONE` = it was done."""
+
+    NONE = "NONE"
+    FENCED_LEADER_EPOCH = "FENCED_LEADER_EPOCH"
+    """The request's leader epoch is below that of the replica asked."""
+    INELIGIBLE_REPLICA = "INELIGIBLE_REPLICA"
+    """A replica of the new in-sync set is fenced or shutting down (KIP-841)."""
+    INVALID_RECORD = "INVALID_RECORD"
+    """A record is not allowed in its format, or its version comes too late."""
+    INVALID_TIMESTAMP = "INVALID_TIMESTAMP"
+    """A timestamp is too far from the leader's clock."""
+    INVALID_UPDATE_VERSION = "INVALID_UPDATE_VERSION"
+    """The partition has changed since the state that the request starts from."""
+    NOT_ENOUGH_REPLICAS = "NOT_ENOUGH_REPLICAS"
+    """Fewer than `min.insync.replicas` are in sync; nothing was written."""
+    NOT_LEADER_OR_FOLLOWER = "NOT_LEADER_OR_FOLLOWER"
+    """The replica asked does not lead."""
+    UNKNOWN_LEADER_EPOCH = "UNKNOWN_LEADER_EPOCH"
+    """The request's leader epoch is above that of the replica asked, which has yet to learn it."""
+    UNSUPPORTED_VERSION = "UNSUPPORTED_VERSION"
+    """The broker does not know the version of the request."""

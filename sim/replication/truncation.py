@@ -1,0 +1,123 @@
+"""Becoming a follower: what is cut of the log, and what has to be asked of the leader before.
+
+| `truncation`       | becoming a follower cuts                                                    |
+|--------------------|-----------------------------------------------------------------------------|
+| `high_watermark`   | what is above the own high watermark; nothing is asked                      |
+| `epoch_kip101`     | what is above the end of the own newest epoch in the leader's log           |
+| `epoch_kip279`     | the same; if the leader does not know that epoch, the next older one is     |
+|                    | asked about, and so on                                                      |
+| `epoch_diverging`  | nothing: the leader says with the answer to a fetch where the logs part     |
+| `none`             | nothing                                                                     |
+
+Sources: KIP-101, KIP-279, KIP-320; AbstractFetcherThread.truncateToEpochEndOffsets,
+ReplicaManager.lastOffsetForLeaderEpoch.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sim.replication.messages import (
+    ErrorCode,
+    OffsetsForLeaderEpochRequest,
+    OffsetsForLeaderEpochResponse,
+)
+from sim.replication.replica import Replica, truncate
+from sim.replication.snapshot_fetch import drop_download
+from sim.rules.rules import Rules
+from sim.trace import Event
+
+
+class FollowResult(NamedTuple):
+    """What a step on the way to following a leader led to.
+
+    Attributes:
+        events: What happened.
+        request: What to ask the leader next; None = nothing, the follower may fetch.
+        refused: True = the epoch is below the follower's; it does not follow.
+    """
+
+    events: list[Event]
+    request: OffsetsForLeaderEpochRequest | None = None
+    refused: bool = False
+
+
+def start_following(follower: Replica, epoch: int, *, rules: Rules) -> FollowResult:
+    """Follow the leader of `epoch`: stop leading, drop a partly fetched snapshot, cut or ask.
+
+    With `fencing` nobody follows a leader of an epoch below the highest it has seen.
+    """
+    if rules.fencing:
+        if epoch < follower.epoch:
+            return FollowResult([], refused=True)
+        follower.sees(epoch)
+    follower.leadership = None
+    events = drop_download(follower, reason="a new leader")
+    if rules.truncation == "high_watermark":
+        events += truncate(follower, follower.log.high_watermark)
+    return FollowResult(events, next_question(follower, epoch, rules=rules))
+
+
+def next_question(
+    follower: Replica, epoch: int, *, rules: Rules
+) -> OffsetsForLeaderEpochRequest | None:
+    """What a follower in `epoch` has to ask before it may fetch; None = nothing.
+
+    A log without epochs has nothing to ask about, and what it holds is not cut.
+    """
+    asks = rules.truncation in ("epoch_kip101", "epoch_kip279")
+    if not asks or not follower.log.epochs.entries:
+        return None
+    return OffsetsForLeaderEpochRequest(follower.name, epoch, follower.log.epochs.latest)
+
+
+def answer_offsets_for_leader_epoch(
+    leader: Replica, request: OffsetsForLeaderEpochRequest, *, rules: Rules
+) -> OffsetsForLeaderEpochResponse:
+    """Say where the epoch that was asked for ends.
+
+    With `fencing` the follower has to be in the leader's epoch (Partition.checkCurrentLeaderEpoch).
+    """
+    leadership, log, asked = leader.leadership, leader.log, request.leader_epoch
+    error = ErrorCode.NONE
+    if rules.fencing:
+        epoch = leader.epoch if leadership is None else leadership.epoch
+        if request.current_leader_epoch < epoch:
+            error = ErrorCode.FENCED_LEADER_EPOCH
+        elif request.current_leader_epoch > epoch:
+            error = ErrorCode.UNKNOWN_LEADER_EPOCH
+    if error is ErrorCode.NONE and leadership is None:
+        error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    number = request.correlation_id
+    if error is not ErrorCode.NONE:
+        return OffsetsForLeaderEpochResponse(error, leader.name, correlation_id=number)
+    if rules.truncation == "epoch_kip101":
+        end = log.epochs.start_above(asked)
+        found = asked, log.log_end_offset if end is None else end
+    else:
+        found = log.epochs.end_offset_for(asked, log.log_end_offset)
+    return OffsetsForLeaderEpochResponse(error, leader.name, *found, correlation_id=number)
+
+
+def receive_offsets_for_leader_epoch(
+    follower: Replica,
+    request: OffsetsForLeaderEpochRequest,
+    response: OffsetsForLeaderEpochResponse,
+    *,
+    rules: Rules,
+) -> FollowResult:
+    """Cut what the leader does not have; perhaps there is more to ask (KIP-279).
+
+    After an error nothing is cut, and the same is to be asked again.
+    """
+    if response.error is not ErrorCode.NONE:
+        return FollowResult([], request)
+    log, asked, found = follower.log, request.leader_epoch, response.leader_epoch
+    end = min(response.end_offset, log.log_end_offset)
+    if rules.truncation == "epoch_kip101":
+        return FollowResult(truncate(follower, end))
+    own = log.epochs.end_offset_for(found, log.log_end_offset)
+    events = truncate(follower, min(own.end_offset, end))
+    if found == asked or log.epochs.latest in (asked, found):
+        return FollowResult(events)
+    return FollowResult(events, next_question(follower, request.current_leader_epoch, rules=rules))

@@ -1,0 +1,55 @@
+"""Messages are values: immutable, hashable where their parts are, and made of plain data."""
+
+import typing
+from enum import Enum
+
+import pytest
+
+from sim.log import AbortedTransaction, Batch, Record
+from sim.log.epochs import EpochEnd, EpochEntry
+from sim.replication import messages
+from sim.replication.messages import PartitionState, RemovalBounds, RemovalReport, SnapshotId
+
+PLAIN = (int, str, bool, type(None))
+VALUES = (
+    AbortedTransaction,
+    Batch,
+    EpochEnd,
+    EpochEntry,
+    PartitionState,
+    Record,
+    RemovalBounds,
+    RemovalReport,
+    SnapshotId,
+)
+MESSAGES = [
+    getattr(messages, name) for name in messages.__all__ if name.endswith(("Request", "Response"))
+]
+
+
+def parts(kind: object) -> list[object]:
+    """The types that a type is made of: members of unions, items of tuples."""
+    inner = [each for each in typing.get_args(kind) if each is not Ellipsis]
+    return [part for each in inner for part in parts(each)] if inner else [kind]
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.__name__)
+def test_a_message_holds_plain_values_and_records_alone(message: type) -> None:
+    kinds = [part for hint in typing.get_type_hints(message).values() for part in parts(hint)]
+    others = [
+        kind
+        for kind in kinds
+        if kind not in (*PLAIN, *VALUES) and not (isinstance(kind, type) and issubclass(kind, Enum))
+    ]
+
+    assert issubclass(message, tuple)
+    assert others == []
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.__name__)
+def test_a_response_to_a_numbered_request_repeats_the_number(message: type) -> None:
+    fields = typing.get_type_hints(message)
+    other = message.__name__.replace("Response", "Request")
+    if message.__name__.endswith("Response") and hasattr(messages, other):
+        asked = typing.get_type_hints(getattr(messages, other))
+        assert ("correlation_id" in fields) == ("correlation_id" in asked)

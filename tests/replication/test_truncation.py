@@ -1,0 +1,159 @@
+"""Becoming a follower: what is asked, what is answered, and what is cut (KIP-101, KIP-279)."""
+
+import pytest
+
+from sim.replication import Replica
+from sim.replication.messages import (
+    ErrorCode,
+    OffsetsForLeaderEpochRequest,
+    OffsetsForLeaderEpochResponse,
+)
+from sim.replication.truncation import (
+    answer_offsets_for_leader_epoch,
+    receive_offsets_for_leader_epoch,
+    start_following,
+)
+from sim.rules import Rules
+from sim.trace import Event, Truncated
+from tests.replication.replicas import RULES, batch, elect, leading, with_log
+
+KIP_101 = RULES.with_values({"truncation": "epoch_kip101"})
+KIP_279 = RULES.with_values({"truncation": "epoch_kip279"})
+
+Exchange = tuple[OffsetsForLeaderEpochRequest, OffsetsForLeaderEpochResponse]
+
+
+def follow(fetcher: Replica, source: Replica, rules: Rules) -> tuple[list[Event], list[Exchange]]:
+    """All events, and what was asked and answered, until the follower may fetch."""
+    assert source.leadership is not None
+    result = start_following(fetcher, source.leadership.epoch, rules=rules)
+    events, exchanges = list(result.events), []
+    while result.request is not None:
+        response = answer_offsets_for_leader_epoch(source, result.request, rules=rules)
+        exchanges.append((result.request, response))
+        assert response.error is ErrorCode.NONE
+        result = receive_offsets_for_leader_epoch(fetcher, result.request, response, rules=rules)
+        events += result.events
+    return events, exchanges
+
+
+def diverged() -> tuple[Replica, Replica]:
+    """The follower: epoch 1 from 0, 2 from 1. The leader: epoch 1 from 0, 3 from 2."""
+    source = leading(records=2)
+    elect(source, epoch=3)
+    fetcher = with_log("r2", 1, 2, 2, 2)
+    fetcher.log.high_watermark = 1
+    return source, fetcher
+
+
+@pytest.mark.parametrize(
+    ("mode", "end", "asked"),
+    [
+        ("none", 4, []),
+        ("epoch_diverging", 4, []),
+        ("high_watermark", 1, []),
+        ("epoch_kip101", 2, [2]),
+        ("epoch_kip279", 1, [2]),
+    ],
+)
+def test_what_becoming_a_follower_asks_and_cuts(mode: str, end: int, asked: list[int]) -> None:
+    source, fetcher = diverged()
+    _, exchanges = follow(fetcher, source, RULES.with_values({"truncation": mode}))
+
+    assert fetcher.log.log_end_offset == end
+    assert [request.leader_epoch for request, _ in exchanges] == asked
+
+
+def test_a_second_question_follows_where_the_leader_knows_an_epoch_that_the_follower_does_not() -> (
+    None
+):
+    """KIP-279's case: the answer names an epoch between the follower's two newest ones.
+
+    The follower: epoch 1 from 0, 4 from 2. The leader: epoch 1 from 0, 3 from 1, 5 from 4.
+    """
+    source = leading(records=1)
+    for offset in (1, 2, 3):
+        source.log.append(batch(offset, epoch=3), now_ms=0)
+    elect(source, epoch=5)
+    fetcher = with_log("r2", 1, 1, 4, 4)
+    events, exchanges = follow(fetcher, source, KIP_279)
+
+    asked_and_told = [(ask.leader_epoch, *answer[2:4]) for ask, answer in exchanges]
+    assert asked_and_told == [(4, 3, 4), (1, 1, 1)]
+    assert [event.target for event in events if isinstance(event, Truncated)] == [2, 1]
+    assert fetcher.log.log_end_offset == 1
+
+
+def test_the_same_logs_keep_a_wrong_record_with_the_single_question_of_kip_101() -> None:
+    source = leading(records=1)
+    for offset in (1, 2, 3):
+        source.log.append(batch(offset, epoch=3), now_ms=0)
+    elect(source, epoch=5)
+    fetcher = with_log("r2", 1, 1, 4, 4)
+    _, exchanges = follow(fetcher, source, KIP_101)
+
+    assert [answer.end_offset for _, answer in exchanges] == [4]
+    assert [b.epoch for b in fetcher.log.batches()] == [1, 1, 4, 4]
+
+
+def test_kip_101_cuts_to_the_leader_s_log_end_where_no_epoch_is_larger() -> None:
+    fetcher = with_log("r2", 1, 1, 1)
+    follow(fetcher, leading(records=2), KIP_101)
+
+    assert fetcher.log.log_end_offset == 2
+
+
+@pytest.mark.parametrize("mode", ["epoch_kip101", "epoch_kip279", "high_watermark"])
+def test_a_follower_without_epochs_or_records_asks_and_cuts_nothing(mode: str) -> None:
+    rules = RULES.with_values({"truncation": mode})
+
+    assert follow(Replica("r2"), leading(records=2), rules) == ([], [])
+
+
+def test_a_follower_follows_the_epoch_that_is_led_and_refuses_an_older_one() -> None:
+    follower, newer = leading("r2", epoch=1), leading("r3", epoch=3)
+
+    assert not start_following(follower, 2, rules=RULES).refused
+    assert (follower.leadership, follower.epoch) == (None, 2)
+    assert start_following(newer, 2, rules=RULES).refused
+    assert newer.leadership is not None
+
+
+def test_without_fencing_a_leader_that_follows_an_older_one_stops_leading_too() -> None:
+    newer = leading("r2", epoch=2)
+    result = start_following(newer, 1, rules=RULES.with_values({"fencing": False}))
+
+    assert not result.refused
+    assert (newer.leadership, newer.epoch) == (None, 2)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "error"),
+    [
+        (1, ErrorCode.FENCED_LEADER_EPOCH),
+        (2, ErrorCode.NONE),
+        (3, ErrorCode.UNKNOWN_LEADER_EPOCH),
+    ],
+)
+def test_a_leader_answers_followers_of_its_own_epoch_alone(epoch: int, error: ErrorCode) -> None:
+    source = leading(epoch=2)
+    request = OffsetsForLeaderEpochRequest("r2", epoch, 1, correlation_id=7)
+    unfenced = KIP_279.with_values({"fencing": False})
+
+    answer = answer_offsets_for_leader_epoch(source, request, rules=KIP_279)
+    assert (answer.error, answer.correlation_id) == (error, 7)
+    answer = answer_offsets_for_leader_epoch(source, request, rules=unfenced)
+    assert answer.error is ErrorCode.NONE
+
+
+def test_who_does_not_lead_says_so_and_the_follower_cuts_nothing_and_asks_again() -> None:
+    fetcher = with_log("r2", 1, 1)
+    request = start_following(fetcher, 1, rules=KIP_279).request
+    assert request is not None
+    other = Replica("r1")
+    other.sees(1)
+    response = answer_offsets_for_leader_epoch(other, request, rules=KIP_279)
+    result = receive_offsets_for_leader_epoch(fetcher, request, response, rules=KIP_279)
+
+    assert response.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert (result.events, result.request, fetcher.log.log_end_offset) == ([], request, 2)
