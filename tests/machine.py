@@ -75,7 +75,7 @@ class Cluster(Watched):
         if acting is None:
             return
         self.uids += 1
-        header = (self.rules.strategy_header, encode_version(version))
+        header = (self.rules.topic.strategy_header, encode_version(version))
         record = Record(acting.log.log_end_offset, key, "v", 0, (header,), uid=self.uids)
         batch = data_batch((record,), epoch=self.epoch)
         self._emit(leader.append(acting, batch, rules=self.rules, now_ms=0))

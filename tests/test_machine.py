@@ -17,7 +17,7 @@ from sim.rules import Rules
 from tests.machine import NAMES, OFFSET_SAFETY, Cluster
 from tests.walking import walk
 
-KAFKA = Rules(commit="isr", strategy="header", follower_position="read_end")
+KAFKA = Rules.of(commit="isr", strategy="header", follower_position="read_end")
 
 replicas = st.sampled_from(NAMES)
 versions = st.sampled_from([(1,), (2, 1), (0, 1), (2, 1, 0)])

@@ -175,7 +175,7 @@ def test_a_cluster_that_does_not_come_to_rest_makes_a_run_inconclusive() -> None
     scenario = Scenario(
         "alone",
         duration_ms=500,
-        rules=Rules(commit="isr", min_isr=2),
+        rules=Rules.of(commit="isr", min_isr=2),
         replicas=LOST_TAIL.replicas[:1],
         workload=Workload((Send(100, 1, "k", "v", 100),), retries=10_000),
     )

@@ -155,8 +155,8 @@ class Book:
         self._earlier: list[tuple[Callable[[Record], Version], dict[str, Version]]] = [
             (_promised(one).version, {}) for one in earlier
         ]
-        self._is_tombstone = TOMBSTONE_MARKS[rules.tombstone_mark]
-        marks = dict.fromkeys(one.tombstone_mark for one in earlier)
+        self._is_tombstone = TOMBSTONE_MARKS[rules.cleaner.tombstone_mark]
+        marks = dict.fromkeys(one.cleaner.tombstone_mark for one in earlier)
         self._earlier_marks = [TOMBSTONE_MARKS[mark] for mark in marks]
         self._label = label
         self.disks: dict[str, Disk] = {}
@@ -322,5 +322,7 @@ class Book:
 def _promised(rules: Rules) -> Strategy:
     """The order by which winners are judged."""
     return promised_strategy(
-        rules.strategy, header=rules.strategy_header, header_form=rules.header_form
+        rules.cleaner.strategy,
+        header=rules.topic.strategy_header,
+        header_form=rules.cleaner.header_form,
     )

@@ -192,7 +192,7 @@ class Tally:
     def counters(self, ledger: Ledger, world: Mapping[str, int]) -> dict[str, int]:
         """All counters, given how the run ended; `world` has those that no event tells."""
         kinds = self._kinds
-        persists = FIXES[ledger.rules.fix].persists_log_end
+        persists = FIXES[ledger.rules.cleaner.fix].persists_log_end
         values = {
             **world,
             "records": self._records,
@@ -281,7 +281,7 @@ def stale_keys(ledger: Ledger) -> int:
         return 0
     disk = ledger.disks[ledger.leader]
     last: dict[str, int] = {}
-    by_strategy = ledger.rules.consumer_order == "strategy"
+    by_strategy = ledger.rules.reading.consumer_order == "strategy"
     for slot in disk.slots[: disk.hw]:
         if slot > 0:
             key = ledger.written[slot].record.key

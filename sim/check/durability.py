@@ -31,7 +31,7 @@ def broken_contract(book: Book, crashed: Disk, log_end_offset: int) -> str | Non
 
     `crashed` still is as before the crash; its log ends at `log_end_offset` (exclusive) after it.
     """
-    isr = book.rules.commit == "isr"
+    isr = book.rules.replication.commit == "isr"
     members = [book.disks[name] for name in (book.isr if isr else book.voters)]
     others = [disk for disk in members if disk is not crashed and (disk.up or not isr)]
     needed = 1 if isr else len(members) // 2 + 1

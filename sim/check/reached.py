@@ -135,8 +135,8 @@ class Reached:
     def _is_bare(self, uid: int) -> bool:
         """It lost to an earlier record, but has no version under a strategy that asks for one."""
         rules, record = self._ledger.rules, self._ledger.written[uid].record
-        return rules.strategy == "header" and all(
-            name != rules.strategy_header for name, _ in record.headers
+        return rules.cleaner.strategy == "header" and all(
+            name != rules.topic.strategy_header for name, _ in record.headers
         )
 
     def _clean_tail(self, event: Cleaned) -> None:

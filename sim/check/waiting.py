@@ -35,7 +35,7 @@ class Waiting:
         """Nothing is due; passes at or after `until_ms` are not looked at."""
         self._ledger = ledger
         self._until_ms = until_ms
-        self._retention_ms = ledger.rules.delete_retention_ms
+        self._retention_ms = ledger.rules.topic.delete_retention_ms
         self._due: dict[str, dict[int, _Due]] = {}
         self._met: dict[str, int] = {}
         self._longest_ms = {False: 0, True: 0}

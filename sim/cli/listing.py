@@ -16,7 +16,7 @@ from sim.compaction.extending import REGISTERED
 from sim.errors import BadInput
 from sim.logfile import LOG_FORMAT
 from sim.plugins import in_use, registered_by
-from sim.rules import PRESETS, RULES, Rules
+from sim.rules import DEFAULTS, PRESETS, RULES
 from sim.rules.rules import shown
 from sim.story.format import STORY_FORMAT
 from sim.suite import format_of, scenario_files
@@ -29,15 +29,14 @@ _KINDS = {STORY_FORMAT: "story", LOG_FORMAT: "log"}
 
 def rules() -> list[dict[str, Any]]:
     """Every rule with its values, the default first, each with its meaning, source and example."""
-    defaults = Rules().as_dict()
     plugins = {(one.rule, one.name): one.module for one in REGISTERED}
     rows = []
     for spec in RULES.values():
         row: dict[str, Any] = {
             "rule": spec.name,
             "decides": spec.decides,
-            "kind": _KINDS_OF_VALUES[type(defaults[spec.name])],
-            "default": shown(defaults[spec.name]),
+            "kind": _KINDS_OF_VALUES[type(DEFAULTS[spec.name])],
+            "default": shown(DEFAULTS[spec.name]),
             "source": spec.source,
         }
         if spec.minimum is not None:

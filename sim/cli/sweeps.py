@@ -125,7 +125,7 @@ def replay(
     made = replay_run(folder, run_id, trace=events)
     same = row["digest"] == made.digest
     if trace is not None:
-        write_trace(trace, events, tombstone_mark=made.rules.tombstone_mark)
+        write_trace(trace, events, tombstone_mark=made.rules.cleaner.tombstone_mark)
     reasons = explanation_of(events, made.violations[0]) if explain and made.violations else []
     if as_json:
         document = {"run_id": run_id, **as_document(made), "digest_reproduced": same}

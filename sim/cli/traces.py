@@ -62,7 +62,7 @@ def trace_replay(
 
     values = rule_values(rule)
     rules = rules_from({"preset": "kafka-4.0", "map_range": "full", **values}, where="--rule")
-    strategies = [rules.strategy] if "strategy" in values else list(STRATEGIES)
+    strategies = [rules.cleaner.strategy] if "strategy" in values else list(STRATEGIES)
     rows = []
     for replayed in replay_trace(file, rules=rules, strategies=strategies, limit=limit):
         rows.append(replayed)

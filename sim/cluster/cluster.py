@@ -32,7 +32,7 @@ def simulate(scenario: Scenario, emit: Callable[[int, Event], None]) -> Outcome:
     Raises:
         BadInput: The rules need something that only stories can do, or a trace cannot be read.
     """
-    if scenario.rules.offset_assignment != "leader_assigned":
+    if scenario.rules.replication.offset_assignment != "leader_assigned":
         raise BadInput(
             f"scenario {scenario.id}: rules.offset_assignment: in a timed run leaders give offsets;"
             " allowed: leader_assigned (follower_assigned is for stories)"
@@ -51,7 +51,9 @@ def simulate(scenario: Scenario, emit: Callable[[int, Event], None]) -> Outcome:
 
 def _run(world: World) -> str | None:
     scenario = world.scenario
-    world.elections = Controller(world) if world.rules.commit == "isr" else Quorum(world)
+    world.elections = (
+        Controller(world) if world.rules.replication.commit == "isr" else Quorum(world)
+    )
     for spec in scenario.replicas:
         world.add(Node(world, spec))
     world.elections.start()
@@ -72,7 +74,7 @@ def _run(world: World) -> str | None:
     producers.start()
     consumers.start()
     faults.start()
-    if world.rules.tombstone_removal == "coordinated":
+    if world.rules.cleaner.tombstone_removal == "coordinated":
         Coordination(world).start()
     world.clock.run_until(max(1, scenario.duration_ms))
     while producers.reads_trace:

@@ -117,7 +117,7 @@ class Consumer:
             return False
         records: Sequence[Record] = [record for batch in batches for record in batch.records]
         if self.client is not None:
-            flags = node.rules.tombstone_mark != "null_value"
+            flags = node.rules.cleaner.tombstone_mark != "null_value"
             served = serve(batches, understood=2 if flags else 1, client=self.client)
             world.tell(conversion(node.name, spec.name, served))
             records = [record for batch in served.batches for record in batch.records]

@@ -154,7 +154,9 @@ class World:
                 topic.segment_bytes,
                 min(bounds, default=None),
                 aligned=True,
-                flush_messages=topic.flush_messages if self.rules.flush == "interval" else None,
+                flush_messages=topic.flush_messages
+                if self.rules.storage.flush == "interval"
+                else None,
             ),
         )
         self.retention = (

@@ -163,7 +163,7 @@ class Controller:
         able = clean_choice(state.candidates, state.eligible)
         if able:
             return self._led_by(state, self._random.choice(able))
-        if self._world.rules.unclean_election and state.eligible:
+        if self._world.rules.election.unclean_election and state.eligible:
             name = self._random.choice(state.eligible)
             return self._led_by(state._replace(isr=(name,), elr=(), last_leader=None), name)
         return state._replace(leader=None)
@@ -206,7 +206,7 @@ class Controller:
     def may_remove(self, node: Node) -> bool:
         """Not the leader, nor while there is none, nor if too few are left to commit anything."""
         state, left = self.state, len(self._world.nodes) - 1
-        return state.leader not in (None, node.name) and left >= self._world.rules.min_isr
+        return state.leader not in (None, node.name) and left >= self._world.rules.topic.min_isr
 
     def removed(self, node: Node) -> None:
         """A replica is unassigned: it is in no set any more, and nothing is told to it."""

@@ -65,7 +65,7 @@ class Coordination:
     def asked(self, node: Node, leader: Node, epoch: int, bounds: RemovalBounds) -> None:
         """At a follower: take over the bounds that the leader of `epoch` hands out, and report."""
         replica = node.replica
-        if not replica.up or (node.rules.fencing and epoch < replica.epoch):
+        if not replica.up or (node.rules.replication.fencing and epoch < replica.epoch):
             return
         self._world.tell(accept_removal_bounds(replica, bounds))
         network, report = self._world.network, report_of(replica)

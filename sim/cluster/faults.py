@@ -243,7 +243,7 @@ class Faults:
 
         With majorities the leader is asked itself; whom it names, the rule `successors` says.
         """
-        if fault.target != "leader" or self._world.rules.commit == "majority":
+        if fault.target != "leader" or self._world.rules.replication.commit == "majority":
             return [node]
         others = [other for _, other in sorted(self._world.nodes.items()) if other is not node]
         first = fault.pick % len(others) if others else 0

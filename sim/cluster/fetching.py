@@ -205,7 +205,7 @@ class Fetcher:
     def _receive_stale(self, number: int, response: FetchResponse) -> None:
         """Without `response_fencing` it counts that an answer comes, not to which request."""
         node = self._node
-        if node.rules.response_fencing or number < self._first or not node.replica.up:
+        if node.rules.replication.response_fencing or number < self._first or not node.replica.up:
             return
         node.sees(response.epoch)
         self._take(response)

@@ -64,7 +64,9 @@ class Healing:
         rounds, topic = world.scenario.last_rounds, world.scenario.topic
         if not rounds:
             return None
-        interval_ms = max(world.rules.delete_retention_ms, topic.min_compaction_lag_ms) + SLICE_MS
+        interval_ms = (
+            max(world.rules.topic.delete_retention_ms, topic.min_compaction_lag_ms) + SLICE_MS
+        )
         for _ in range(rounds):
             for node in world.nodes.values():
                 if node.replica.log.active.batches:
@@ -116,7 +118,7 @@ class Healing:
 
     def _clean_to_a_fixpoint(self) -> None:
         """Every replica that has a cleaner cleans on its own, until a pass changes nothing."""
-        if self._world.rules.cleanup == "snapshot":
+        if self._world.rules.cleaner.cleanup == "snapshot":
             return
         for node in self._world.nodes.values():
             if node.spec.cleaner_backoff_ms is None:

@@ -54,13 +54,13 @@ class Housekeeper:
     def start(self, index: int, of: int) -> None:
         """Begin; replica `index` of `of` looks at its log out of step with the others."""
         world, spec = self._node.world, self._node.spec
-        cleanup = world.rules.cleanup
+        cleanup = world.rules.cleaner.cleanup
         if spec.cleaner_backoff_ms is not None and cleanup != "snapshot":
             first_ms = max(1, spec.cleaner_backoff_ms * (index + 1) // of)
             world.clock.after(first_ms, self._look)
         self._node.snapshotter.start(index, of)
         flush_ms = world.scenario.topic.flush_ms
-        if flush_ms is not None and world.rules.flush == "interval":
+        if flush_ms is not None and world.rules.storage.flush == "interval":
             world.clock.after(max(1, flush_ms * (index + 1) // of), self._flush, flush_ms)
 
     def _flush(self, interval_ms: int) -> None:
@@ -79,7 +79,7 @@ class Housekeeper:
             return
         self._forget_producers()
         log = node.replica.log
-        if node.rules.roll == "timer":
+        if node.rules.cleaner.roll == "timer":
             log.roll_if_waited(now_ms=node.now_ms)
         replica = node.replica
         replica.first_dirty_offset = first_dirty(
@@ -124,7 +124,7 @@ class Housekeeper:
 
     def _looked(self, found: Eligibility, stable: int) -> CleanerLooked:
         node, config = self._node, self._config
-        if found.eligible or node.rules.lag_metric == "every_scan":
+        if found.eligible or node.rules.cleaner.lag_metric == "every_scan":
             self._metric_secs = found.compaction_delay_ms // 1000
         assert config.max_compaction_lag_ms is not None
         return CleanerLooked(
@@ -170,7 +170,7 @@ class Housekeeper:
         node = self._node
         rules, replica = node.rules, node.replica
         limit = 0
-        if rules.tombstone_removal == "leo_gated":
+        if rules.cleaner.tombstone_removal == "leo_gated":
             limit = min(n.replica.log.log_end_offset for n in node.world.nodes.values())
         return clean_replica(
             replica,
@@ -191,7 +191,7 @@ class Housekeeper:
         if topic.dedupe_buffer_bytes is None:
             return None
         size, load = topic.dedupe_buffer_bytes, topic.dedupe_load_factor
-        return max(1, map_capacity(size, load, strategy_for(self._node.rules.strategy)))
+        return max(1, map_capacity(size, load, strategy_for(self._node.rules.cleaner.strategy)))
 
     def _legacy_horizon_ms(self) -> int | None:
         """Before KIP-534: modification time of the last clean segment minus the retention.
@@ -199,8 +199,8 @@ class Housekeeper:
         Source: LogCleaner.clean in 2.8. None when nothing is clean yet, or with another rule.
         """
         rules, replica = self._node.rules, self._node.replica
-        if rules.tombstone_removal != "last_modified":
+        if rules.cleaner.tombstone_removal != "last_modified":
             return None
         dirty = replica.first_dirty_offset
         clean = [segment for segment in replica.log.segments if segment.base_offset < dirty]
-        return clean[-1].last_modified_ms - rules.delete_retention_ms if clean else None
+        return clean[-1].last_modified_ms - rules.topic.delete_retention_ms if clean else None

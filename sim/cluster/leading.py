@@ -86,7 +86,7 @@ class Desk:
         self.eligible: tuple[str, ...] = ()
         self._told: dict[str, int] = {}
         self._waiting = False
-        self._wakes_on_commit = node.world.rules.commit == "majority"
+        self._wakes_on_commit = node.world.rules.replication.commit == "majority"
         self._acknowledgements: list[tuple[int, Callable[[], None]]] = []
 
     def react(self, events: Sequence[Event]) -> None:
@@ -124,8 +124,8 @@ class Desk:
         is due (KAFKA-15583). A set that shrinks after the append leaves the producer waiting.
         """
         rules, leadership = self._node.world.rules, self._node.replica.leadership
-        few = leadership is not None and leadership.in_sync < rules.min_isr
-        return not (few and rules.commit == "isr")
+        few = leadership is not None and leadership.in_sync < rules.topic.min_isr
+        return not (few and rules.replication.commit == "isr")
 
     def append(
         self,
@@ -171,7 +171,7 @@ class Desk:
         """A fetch arrived."""
         node = self._node
         world = node.world
-        if request.epoch > self.epoch and world.rules.fencing:
+        if request.epoch > self.epoch and world.rules.replication.fencing:
             world.elections.heard_epoch(node, request.epoch)
         name = follower.name
         response, events = answer_fetch(
@@ -268,7 +268,7 @@ class Desk:
         known = min(self._node.replica.log.high_watermark, log.log_end_offset)
         if (
             log.high_watermark < known
-            or world.rules.lag_guard != "none"
+            or world.rules.replication.lag_guard != "none"
             or not follower.fetcher.waits_for(fetch.number)
             or not follower_is_understood(self._node, follower)
             or not world.network.is_sound(self._node.name, follower.name)

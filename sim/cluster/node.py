@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sim.cluster.context import World
 from sim.cluster.converting import follower_is_understood
 from sim.cluster.fetching import Fetcher
@@ -70,7 +68,7 @@ class Node:
         self.spec = spec
         self.name = spec.name
         mark = spec.tombstone_mark
-        rules = world.rules if mark is None else replace(world.rules, tombstone_mark=mark)
+        rules = world.rules if mark is None else world.rules.with_values({"tombstone_mark": mark})
         self.configure((rules, spec.versions))
         self.replica = Replica(spec.name, world.log_config)
         self.incarnation = 1
@@ -96,7 +94,7 @@ class Node:
         self._settings, self.versions = settings
         old = self.versions is not None and self.versions.software == OLD
         rules = self._settings
-        self.rules = replace(rules, tombstone_mark="null_value") if old else rules
+        self.rules = rules.with_values({"tombstone_mark": "null_value"}) if old else rules
 
     def lead(self, epoch: int, *, isr: tuple[str, ...], voters: tuple[str, ...]) -> Desk:
         """Become the leader of `epoch`."""
@@ -112,7 +110,9 @@ class Node:
             voters=voters,
             rules=self.rules,
             now_ms=self.now_ms,
-            leader_change_uid=world.take_uid() if world.rules.leader_change_record else 0,
+            leader_change_uid=world.take_uid()
+            if world.rules.replication.leader_change_record
+            else 0,
         )
         desk = self.sit_down(epoch)
         desk.react(events)
@@ -154,7 +154,10 @@ class Node:
         """
         log = self.replica.log
         lost_from = durable_end(log, rules=self.rules) if power_loss else None
-        if self.world.rules.commit == "majority" and self.rules.leader_restart == "resumes":
+        if (
+            self.world.rules.replication.commit == "majority"
+            and self.rules.election.leader_restart == "resumes"
+        ):
             self.desk = None
         self._hang_up()
         self.fetcher.interrupt()

@@ -65,7 +65,7 @@ class Quorum:
 
     def _stand(self, member: Member) -> None:
         """Campaign, or first ask whether that has a chance."""
-        if self._world.rules.pre_vote:
+        if self._world.rules.election.pre_vote:
             self._canvass(member)
         else:
             self._campaign(member)
@@ -229,7 +229,7 @@ class Quorum:
                 heard += 1
             if silent_ms > self._times.half_ms and name not in desk.parked:
                 self._announce(node, desk.epoch, name)
-        if heard <= len(self._voters) // 2 and world.rules.check_quorum:
+        if heard <= len(self._voters) // 2 and world.rules.election.check_quorum:
             self._resign(node)
         else:
             world.clock.after(self._times.half_ms, self._check, node, desk)
@@ -286,7 +286,7 @@ class Quorum:
         del unclean
         leader = self._world.leading()
         member = self._members.get(node.name)
-        if self._world.rules.successors == "by_offset":
+        if self._world.rules.election.successors == "by_offset":
             return leader is not None and self._retire(leader, node.name)
         if leader is None or leader is node or member is None or not node.replica.up:
             return False

@@ -28,10 +28,10 @@ class Line(NamedTuple):
 
 def records_of(world: World, line: Line, *, offset: int) -> tuple[Record, ...]:
     """The records of a line from `offset` on, each with an identity of its own."""
-    header = world.rules.strategy_header
-    marked = world.rules.tombstone_mark != "null_value"
+    header = world.rules.topic.strategy_header
+    marked = world.rules.cleaner.tombstone_mark != "null_value"
     sends, more = line.sends, line.headers
-    encode = ENCODERS[world.rules.header_form]
+    encode = ENCODERS[world.rules.cleaner.header_form]
     versions: list[Headers] = [
         () if send.version is None else ((header, encode(send.version)),) for send in sends
     ]

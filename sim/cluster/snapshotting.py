@@ -43,7 +43,7 @@ class Snapshotter:
     def start(self, index: int, of: int) -> None:
         """Begin; replica `index` of `of` does by the clock what it does out of step with others."""
         world = self._node.world
-        if world.rules.cleanup == "compact":
+        if world.rules.cleaner.cleanup == "compact":
             return
         timers, settings = world.scenario.timers, world.scenario.snapshots
         self.watches = settings.record_bytes is not None or settings.interval_ms is not None
@@ -111,7 +111,7 @@ class Snapshotter:
         log = replica.log
         stable = min(log.high_watermark, stable_offset(replica, rules=node.rules))
         end_offset = undivided_end(tuple(log.batches()), below=stable)
-        in_log = node.rules.snapshot_placement == "in_log" and node.desk is not None
+        in_log = node.rules.snapshots.snapshot_placement == "in_log" and node.desk is not None
         uid = world.take_uid() if in_log else 0
         taken = take_snapshot(replica, end_offset, rules=node.rules, now_ms=node.now_ms, uid=uid)
         if not taken:

@@ -39,7 +39,7 @@ def answer_to(file: LogFile) -> Answer:
 
 def step_answer(done: StepDone, file: LogFile) -> Answer:
     """What came of one step; the log must not have moved on yet."""
-    out = log_answer(done.log, file.rules.rules.tombstone_mark)
+    out = log_answer(done.log, file.rules.rules.cleaner.tombstone_mark)
     if done.done is not None:
         out |= pass_answer(done.done)
     if isinstance(done.step, ProduceDuplicate):

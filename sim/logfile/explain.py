@@ -79,7 +79,7 @@ def _why_gone(trail: Trail, life: Life, gone_in: Pass) -> str:
 def _expiry(trail: Trail, life: Life, gone_in: Pass) -> str:
     """The numbers by which a tombstone could go."""
     now_ms = gone_in.plan.now_ms
-    removal = trail.rules.rules.tombstone_removal
+    removal = trail.rules.rules.cleaner.tombstone_removal
     if removal == "last_modified":
         return (
             f"its segment's last modification {gone_in.last_modified_ms} is not above the pass's "

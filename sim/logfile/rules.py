@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 
 from sim.compaction.strategies import ENCODERS
 from sim.errors import BadInput, did_you_mean
 from sim.logfile.reading import MAX_LONG, as_object, complain, inside, shown
 from sim.rules import PRESETS, Rules
-from sim.rules.rules import check_value, listed, place_of
+from sim.rules.rules import DEFAULTS, check_value, listed, place_of
 
 DEFAULT_PRESET = "kafka-4.0"
 
@@ -67,7 +67,7 @@ class LogRules:
         """
         if not -MAX_LONG - 1 <= version <= MAX_LONG:
             raise OverflowError
-        return ENCODERS[self.rules.header_form](version)
+        return ENCODERS[self.rules.cleaner.header_form](version)
 
     def with_values(self, values: Mapping[str, object], *, where: str = "rules") -> LogRules:
         """These rules with some values replaced; a `preset` replaces what came from the old one.
@@ -81,7 +81,7 @@ class LogRules:
 
     def as_dict(self) -> dict[str, object]:
         """The preset and every rule with its value, in the order of `ALLOWED`."""
-        plain = {f.name: getattr(self.rules, f.name) for f in fields(self.rules)}
+        plain: dict[str, object] = {**self.rules.as_dict()}
         plain |= {"preset": self.preset, "header_key": plain["strategy_header"]}
         plain[LAST_MODIFIED] = self.last_modified_ms
         return {name: plain[name] for name in ALLOWED}
@@ -120,13 +120,13 @@ def rules_of(values: object, *, where: str = "rules") -> LogRules:
             taken["strategy_header"] = _checked("strategy_header", name, value, where)
         elif name != LAST_MODIFIED:
             taken[name] = _checked(name, name, value, where)
-    rules = replace(Rules(), **taken)  # type: ignore[arg-type]
+    rules = Rules().with_values(taken)
     return LogRules(preset, rules, _last_modified(given.get(LAST_MODIFIED), where), given)
 
 
 def _checked(rule: str, name: str, value: object, where: str) -> object:
     """The value of a rule, whose name in log files is `name`."""
-    default = getattr(Rules(), rule)
+    default = DEFAULTS[rule]
     if where == "rules" and type(default) is int and type(value) is not int:
         complain(place_of(name, where), f"expected a whole number, not {shown(value)}")
     try:

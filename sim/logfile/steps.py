@@ -110,9 +110,10 @@ def _clean(fields: Fields, rules: LogRules) -> Clean:
     fields.require("now_ms", "first_dirty_offset", "upper_bound")
     given = _offset_map(fields) if fields.has("offset_map") else None
     forced = fields.boolean("forced_rescan", default=False)
-    if given is not None and rules.rules.strategy != "offset":
+    if given is not None and rules.rules.cleaner.strategy != "offset":
         fields.fail(
-            "offset_map", f"goes with strategy offset only, and this is {rules.rules.strategy}"
+            "offset_map",
+            f"goes with strategy offset only, and this is {rules.rules.cleaner.strategy}",
         )
     if given and forced:
         fields.fail("offset_map", "forced_rescan runs with an empty map; give one or the other")

@@ -140,10 +140,10 @@ def follow(file: LogFile, key: str) -> Trail:
     """Do the steps of a log file and follow the records of `key`."""
     values = file.rules.rules
     strategy = strategy_for(
-        values.strategy,
-        header=values.strategy_header,
-        header_form=values.header_form,
-        ties=values.ties,
+        values.cleaner.strategy,
+        header=values.topic.strategy_header,
+        header_form=values.cleaner.header_form,
+        ties=values.cleaner.ties,
     )
     log = log_of(file)
     trail = Trail(key, file.rules, strategy, log)
@@ -179,7 +179,7 @@ def _note_pass(trail: Trail, number: int, done: PassDone, last_modified_ms: int)
 
 def _look(trail: Trail, *, number: int) -> None:
     """Note what there is of the key now, after step `number`."""
-    is_tombstone = TOMBSTONE_MARKS[trail.rules.rules.tombstone_mark]
+    is_tombstone = TOMBSTONE_MARKS[trail.rules.rules.cleaner.tombstone_mark]
     for segment in trail.log.segments:
         trail.aborted |= dict.fromkeys(segment.aborted)
         for batch in segment.batches:
@@ -198,6 +198,6 @@ def _look(trail: Trail, *, number: int) -> None:
 
 
 def _horizon(trail: Trail, record: Record, batch: Batch) -> int | None:
-    if trail.rules.rules.tombstone_removal == "record_horizon":
+    if trail.rules.rules.cleaner.tombstone_removal == "record_horizon":
         return record_horizon(record)
     return batch.delete_horizon_ms

@@ -73,7 +73,7 @@ def _superseded(trail: Trail, life: Life, winner: Life) -> str:
 
 def _tombstone(trail: Trail, life: Life) -> str:
     """A tombstone that wins: it waits for a pass, then for its removal rule, or for ever."""
-    removal = trail.rules.rules.tombstone_removal
+    removal = trail.rules.rules.cleaner.tombstone_removal
     mapped = [one for one in trail.passes_since(life) if one.mapped(life.offset)]
     if not mapped:
         return f"{_unreached(trail, life)}{_outlook(trail, life)}"
@@ -101,7 +101,9 @@ def _tombstone(trail: Trail, life: Life) -> str:
 def _by_horizon(trail: Trail, life: Life, last: Pass) -> str:
     horizon_ms = life.horizon_ms
     assert horizon_ms is not None  # asked for by the caller
-    of_whom = "it" if trail.rules.rules.tombstone_removal == "record_horizon" else "its batch"
+    of_whom = (
+        "it" if trail.rules.rules.cleaner.tombstone_removal == "record_horizon" else "its batch"
+    )
     if life.stamped_in is None:
         got = f"{of_whom} came with the delete horizon {horizon_ms}"
         away = f"{_ms(horizon_ms - last.plan.now_ms)} after step {last.number}"
@@ -125,7 +127,7 @@ def _by_horizon(trail: Trail, life: Life, last: Pass) -> str:
 
 def _by_last_modified(trail: Trail, last: Pass) -> str:
     modified, horizon = last.last_modified_ms, last.plan.legacy_horizon_ms
-    retention = trail.rules.rules.delete_retention_ms
+    retention = trail.rules.rules.topic.delete_retention_ms
     text = (
         f"its segment's last modification {modified} is above the horizon {horizon} of step "
         f"{last.number}'s pass; it goes with the first pass whose horizon is at least that"
@@ -141,7 +143,7 @@ def _by_last_modified(trail: Trail, last: Pass) -> str:
 def _by_checkpoint(trail: Trail, life: Life) -> str:
     newest = trail.passes[-1]
     end, cleaned_ms = newest.cleaning.next_dirty_offset, newest.plan.now_ms
-    due_ms = cleaned_ms + trail.rules.rules.delete_retention_ms
+    due_ms = cleaned_ms + trail.rules.rules.topic.delete_retention_ms
     if life.offset >= end:
         return f"no pass has ended above it yet; the last one ended at {end}"
     return (
@@ -153,8 +155,8 @@ def _by_checkpoint(trail: Trail, life: Life) -> str:
 
 def _protected(trail: Trail, life: Life) -> str:
     return (
-        f"fix: {trail.rules.rules.fix} keeps the last record of the whole log, this one, whatever "
-        "it is; it may go once another is appended after it"
+        f"fix: {trail.rules.rules.cleaner.fix} keeps the last record of the whole log, this one, "
+        "whatever it is; it may go once another is appended after it"
     )
 
 
@@ -189,13 +191,13 @@ def _missed(one: Pass, life: Life, subject: str = "it") -> str:
 
 def _outlook(trail: Trail, life: Life) -> str:
     """What the first pass that reaches a tombstone will do."""
-    removal = trail.rules.rules.tombstone_removal
+    removal = trail.rules.rules.cleaner.tombstone_removal
     if removal in ("never", "last_modified", "cleaning_checkpoint"):
         return ""
     if removal == "immediate":
         return "; the pass that reaches it removes it"
     if life.horizon_ms is None:
-        wait = _ms(trail.rules.rules.delete_retention_ms)
+        wait = _ms(trail.rules.rules.topic.delete_retention_ms)
         return f"; the first pass that sees it gives it a delete horizon {wait} later"
     got = "came with" if life.stamped_in is None else f"got in step {life.stamped_in}"
     return f"; the delete horizon it {got} is {life.horizon_ms}"

@@ -28,7 +28,7 @@ def stable_offset(replica: Replica, *, rules: Rules) -> int:
     of an open transaction (UnifiedLog.fetchLastStableOffsetMetadata).
     """
     log = replica.log
-    bound = log.log_end_offset if rules.cleaner_bound == "leo" else log.high_watermark
+    bound = log.log_end_offset if rules.cleaner.cleaner_bound == "leo" else log.high_watermark
     unstable = log.producers.first_unstable_offset(bound)
     return bound if unstable is None else min(bound, unstable)
 
@@ -69,17 +69,17 @@ def clean_replica(
     """
     if replica.uncleanable:
         return []
-    coordinated = rules.tombstone_removal == "coordinated"
+    coordinated = rules.cleaner.tombstone_removal == "coordinated"
     plan = CleaningPass(
         strategy=_strategy(rules),
-        fix=FIXES[rules.fix],
-        removal=TOMBSTONE_REMOVALS[rules.tombstone_removal],
-        is_tombstone=TOMBSTONE_MARKS[rules.tombstone_mark],
-        full_map=rules.map_range == "full",
+        fix=FIXES[rules.cleaner.fix],
+        removal=TOMBSTONE_REMOVALS[rules.cleaner.tombstone_removal],
+        is_tombstone=TOMBSTONE_MARKS[rules.cleaner.tombstone_mark],
+        full_map=rules.cleaner.map_range == "full",
         first_dirty_offset=replica.first_dirty_offset,
         upper_bound=upper_bound,
         now_ms=now_ms,
-        delete_retention_ms=rules.delete_retention_ms,
+        delete_retention_ms=rules.topic.delete_retention_ms,
         high_watermark=replica.log.high_watermark,
         last_records=replica.log.producers.last_records() if keep_producers else {},
         map_capacity=map_capacity,
@@ -87,19 +87,19 @@ def clean_replica(
         max_message_bytes=max_message_bytes,
         removal_limit=replica.removal_bound if coordinated else removal_limit,
         marker_limit=replica.marker_removal_bound,
-        stamp_beyond_map=rules.horizon_stamp != "mapped",
-        stamps_again=rules.horizon_stamp == "each_pass",
-        keeps_deltas=rules.horizon_rebase == "deltas_kept",
-        markers_like_tombstones=rules.marker_removal == "as_tombstones",
-        markers_by_key=rules.marker_lookup == "by_key",
-        last_abort_only=rules.marker_lookup == "last_abort",
-        group_empty_segments=rules.empty_segments == "joined",
+        stamp_beyond_map=rules.cleaner.horizon_stamp != "mapped",
+        stamps_again=rules.cleaner.horizon_stamp == "each_pass",
+        keeps_deltas=rules.cleaner.horizon_rebase == "deltas_kept",
+        markers_like_tombstones=rules.cleaner.marker_removal == "as_tombstones",
+        markers_by_key=rules.cleaner.marker_lookup == "by_key",
+        last_abort_only=rules.cleaner.marker_lookup == "last_abort",
+        group_empty_segments=rules.cleaner.empty_segments == "joined",
         legacy_horizon_ms=legacy_horizon_ms,
         legacy_last_modified=legacy_last_modified,
         segment_bytes=replica.log.config.segment_bytes,
         last_cleaning=replica.last_cleaning,
         stubs=replica.stubs,
-        unmapped_version=unmapped_version(rules.strategy, rules.header_form),
+        unmapped_version=unmapped_version(rules.cleaner.strategy, rules.cleaner.header_form),
     )
     return _run(replica, plan, rules=rules, crash_during=crash_during)
 
@@ -116,10 +116,10 @@ def _run(
 
 def _strategy(rules: Rules) -> Strategy:
     return strategy_for(
-        rules.strategy,
-        header=rules.strategy_header,
-        header_form=rules.header_form,
-        ties=rules.ties,
+        rules.cleaner.strategy,
+        header=rules.topic.strategy_header,
+        header_form=rules.cleaner.header_form,
+        ties=rules.cleaner.ties,
     )
 
 
@@ -139,7 +139,7 @@ def _swap(
     replica.last_cleaning = (reached, plan.now_ms)
     _note_removed_tombstones(replica, result)
     remember_removed(replica, result, rules=rules)
-    if rules.leo_source == "last_record":
+    if rules.storage.leo_source == "last_record":
         log.recompute_log_end_offset(at_least=reached if plan.fix.persists_log_end else 0)
         replica.first_dirty_offset = min(replica.first_dirty_offset, log.log_end_offset)
     cleaned = Cleaned(

@@ -71,12 +71,14 @@ class RemovalCoordinator:
         reports = []
         for name, disk in disks.items():
             report = self.known.get(name)
-            if report is None or (rules.lost_disk_report == "dropped" and report.disk != disk):
+            if report is None or (
+                rules.cleaner.lost_disk_report == "dropped" and report.disk != disk
+            ):
                 return None
             reports.append(report)
         tombstones = min(report.cleanly_compacted_offset for report in reports)
         markers = tombstones
-        if rules.marker_watermark == "own":
+        if rules.cleaner.marker_watermark == "own":
             markers = min(report.transaction_free_offset for report in reports)
         old = self.bounds
         self.bounds = RemovalBounds(max(old.tombstones, tombstones), max(old.markers, markers))

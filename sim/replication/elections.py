@@ -27,7 +27,7 @@ def is_free(voter: Replica, epoch: int, candidate: str, *, rules: Rules) -> bool
     It promised by moving to a higher epoch, by voting for another, or by leading the epoch itself.
     With `vote_storage: none` there are no promises: votes compare logs only, as stories do.
     """
-    if rules.vote_storage == "none" or epoch > voter.epoch:
+    if rules.election.vote_storage == "none" or epoch > voter.epoch:
         return True
     if epoch < voter.epoch:
         return False
@@ -88,12 +88,12 @@ def become_leader(
     """
     log = replica.log
     replica.epoch = max(replica.epoch, epoch)
-    if rules.download_when_elected == "dropped":
+    if rules.snapshots.download_when_elected == "dropped":
         replica.download = None
     replica.leadership = Leadership(epoch, log.log_end_offset, isr, voters)
     log.epochs.assign(epoch, log.log_end_offset)
     events: list[Event] = [LeaderElected(replica.name, epoch, log.log_end_offset, isr, voters)]
-    if not rules.leader_change_record:
+    if not rules.replication.leader_change_record:
         return events + advance_high_watermark(replica, rules=rules)
     marker = control_batch(
         log.log_end_offset,

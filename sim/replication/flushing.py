@@ -24,21 +24,21 @@ ACKNOWLEDGED, ON_APPEND, BEFORE_FETCH = "acknowledged", "on_append", "before_fet
 
 def flush_after_append(log: Log, *, rules: Rules) -> None:
     """A leader has appended."""
-    if rules.flush in (ON_APPEND, BEFORE_FETCH):
+    if rules.storage.flush in (ON_APPEND, BEFORE_FETCH):
         log.flush()
 
 
 def flush_after_copy(log: Log, *, rules: Rules) -> None:
     """A follower has appended what it fetched."""
-    if rules.flush == ON_APPEND:
+    if rules.storage.flush == ON_APPEND:
         log.flush()
 
 
 def durable_end(log: Log, *, rules: Rules) -> int:
     """Up to where a log survives a loss of power (exclusive)."""
     end = log.flushed_end
-    if rules.flush in (ACKNOWLEDGED, BEFORE_FETCH):
+    if rules.storage.flush in (ACKNOWLEDGED, BEFORE_FETCH):
         end = max(end, log.acknowledged_end)
-    if rules.flush == ACKNOWLEDGED:
+    if rules.storage.flush == ACKNOWLEDGED:
         end = max(end, log.high_watermark)
     return min(end, log.log_end_offset)

@@ -61,8 +61,8 @@ def receive_fetch(
     """
     if response.answer in (Answer.NOT_LEADER, Answer.STALE_LEADER):
         return []
-    fenced = rules.response_fencing
-    if rules.fencing:
+    fenced = rules.replication.response_fencing
+    if rules.replication.fencing:
         if fenced and response.epoch < follower.epoch:
             return []
         follower.sees(response.epoch)
@@ -88,7 +88,7 @@ def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: i
     """Append verbatim, then follow the leader's high watermark (FollowerState)."""
     events: list[Event] = []
     log = follower.log
-    tells = bool(response.epochs) or rules.epoch_recovery == "as_stored"
+    tells = bool(response.epochs) or rules.storage.epoch_recovery == "as_stored"
     before = LeaderEpochCache(log.epochs.entries) if tells else None
     if response.batches:
         for batch in response.batches:
@@ -114,13 +114,15 @@ def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: i
     _learn_epochs(log, response, log.log_end_offset)
     if before is not None:
         events += _told_epochs(follower, before, response)
-    if rules.lag_guard == "reset_propagated":
+    if rules.replication.lag_guard == "reset_propagated":
         follower.removed_tombstone_end = max(
             follower.removed_tombstone_end, response.removed_tombstone_end
         )
     raise_floor(follower, response.version_floor)
     high_watermark = min(log.log_end_offset, response.high_watermark)
-    falls = rules.high_watermark_update == "assign" and high_watermark < log.high_watermark
+    falls = (
+        rules.replication.high_watermark_update == "assign" and high_watermark < log.high_watermark
+    )
     if high_watermark > log.high_watermark or falls:
         log.high_watermark = high_watermark
         events.append(HighWatermarkMoved(follower.name, high_watermark, leading=False))
@@ -170,7 +172,7 @@ def _start_download(follower: Replica, response: FetchResponse, *, rules: Rules)
         return []
     log_end_offset = follower.log.log_end_offset
     if id_ in follower.snapshots and (
-        id_.end_offset == log_end_offset or rules.held_snapshot == "ignored"
+        id_.end_offset == log_end_offset or rules.snapshots.held_snapshot == "ignored"
     ):
         return []
     if download is not None:

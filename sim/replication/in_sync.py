@@ -35,9 +35,9 @@ def changed(
     down uncleanly (`unclean`), for nothing is committed without it until the set is large enough
     (PartitionChangeBuilder.maybePopulateTargetElr).
     """
-    if rules.eligible_leaders == "isr":
+    if rules.election.eligible_leaders == "isr":
         return Candidates(isr or before.isr)
-    if len(isr) >= rules.min_isr:
+    if len(isr) >= rules.topic.min_isr:
         return Candidates(isr)
     left = [name for name in (*before.elr, *before.isr) if name not in isr and name not in unclean]
     return Candidates(isr, tuple(dict.fromkeys(left)), before.last_leader)

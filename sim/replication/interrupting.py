@@ -48,14 +48,14 @@ def interrupt(replica: Replica, done: Pass, *, during: str, rules: Rules) -> lis
     after_them = log.segments[result.replaced :]
     end = after_them[0].base_offset if after_them else log.log_end_offset
     groups = groups_of(sources, result.segments, end=end)
-    state = _state(list(states(groups, swap=rules.segment_swap)), during, len(groups))
+    state = _state(list(states(groups, swap=rules.storage.segment_swap)), during, len(groups))
     found = recovered(state.directory, groups)
     effect = _effect(sources, found, result)
     log.replace_segments(result.replaced, found)
-    if rules.cleaner_checkpoint == "before_work":
+    if rules.storage.cleaner_checkpoint == "before_work":
         replica.first_dirty_offset = done.reached
         replica.cleanly_compacted_offset = max(replica.cleanly_compacted_offset, done.reached)
-    elif rules.cleaner_checkpoint == "both":
+    elif rules.storage.cleaner_checkpoint == "both":
         replica.begun_offset = max(replica.begun_offset, done.reached)
     events: list[Event] = []
     if effect.changed or replica.first_dirty_offset > first_dirty:

@@ -18,7 +18,9 @@ from sim.rules.rules import Rules
 def order_of(record: Record, *, rules: Rules) -> Version:
     """The version of a record without its offset: equal ones are not below one another."""
     strategy = strategy_for(
-        rules.strategy, header=rules.strategy_header, header_form=rules.header_form
+        rules.cleaner.strategy,
+        header=rules.topic.strategy_header,
+        header_form=rules.cleaner.header_form,
     )
     return strategy.version(record)[:-1]
 
@@ -26,7 +28,7 @@ def order_of(record: Record, *, rules: Rules) -> Version:
 def late_record(leader: Replica, batch: Batch, *, rules: Rules) -> Record | None:
     """The first keyed data record of the batch that is below the leader's floor; None = none is."""
     floor = leader.version_floor
-    if rules.late_versions != "floor" or floor is None or batch.control is not None:
+    if rules.cleaner.late_versions != "floor" or floor is None or batch.control is not None:
         return None
     keyed = (record for record in batch.records if record.key is not None)
     return next((record for record in keyed if order_of(record, rules=rules) < floor), None)
@@ -38,10 +40,10 @@ def remember_removed(replica: Replica, result: Cleaning, *, rules: Rules) -> Non
     A stub that was beaten in the pass has done its work and goes.
     """
     removed = result.removed["tombstone"]
-    if rules.late_versions == "floor":
+    if rules.cleaner.late_versions == "floor":
         for record in removed:
             raise_floor(replica, order_of(record, rules=rules))
-    elif rules.late_versions == "stub":
+    elif rules.cleaner.late_versions == "stub":
         winners, stubs = result.winners, replica.stubs
         kept = {key: stub for key, stub in stubs.items() if winners.get(key, stub) is stub}
         replica.stubs = kept | {record.key: record for record in removed if record.key is not None}

@@ -43,10 +43,10 @@ def advance_high_watermark(leader: Replica, *, rules: Rules) -> list[Event]:
     leadership = leader.leadership
     if leadership is None:
         return []
-    if rules.commit == "isr":
-        candidate = _isr_candidate(leader, leadership, rules.min_isr)
+    if rules.replication.commit == "isr":
+        candidate = _isr_candidate(leader, leadership, rules.topic.min_isr)
     else:
-        candidate = _majority_candidate(leader, leadership, rules.epoch_commit_rule)
+        candidate = _majority_candidate(leader, leadership, rules.replication.epoch_commit_rule)
     candidate = min(candidate, leader.log.log_end_offset)
     if candidate <= leader.log.high_watermark:
         return []
@@ -111,7 +111,7 @@ def answer_fetch(
     if leadership is None:
         return _nothing(Answer.NOT_LEADER, leader, leader.epoch, request), []
     epoch, offset = leadership.epoch, request.offset
-    if rules.fencing and request.epoch > epoch:
+    if rules.replication.fencing and request.epoch > epoch:
         return _nothing(Answer.STALE_LEADER, leader, epoch, request), []
     start = log.log_start_offset
     if not snapshots and offset < start:
@@ -119,16 +119,20 @@ def answer_fetch(
     if snapshots and _needs_snapshot(leader, request, rules):
         return _offer_snapshot(leader, request, epoch)
     known_here = request.last_epoch == log.epochs.latest and offset <= log.log_end_offset
-    if rules.truncation == "epoch_diverging" and request.last_epoch >= 0 and not known_here:
+    if (
+        rules.replication.truncation == "epoch_diverging"
+        and request.last_epoch >= 0
+        and not known_here
+    ):
         end = log.epochs.end_offset_for(request.last_epoch, log.log_end_offset)
         if end.epoch < request.last_epoch or end.end_offset < offset:
             response = _nothing(Answer.DIVERGING, leader, epoch, request)
             return response._replace(diverging=end), []
-    if rules.lag_guard != "none" and 0 < offset < leader.removed_tombstone_end:
+    if rules.replication.lag_guard != "none" and 0 < offset < leader.removed_tombstone_end:
         return _nothing(Answer.REBUILD, leader, epoch, request), []
     batches = log.read(offset)
-    says_gap = not batches and FIXES[rules.fix].announces_gaps
-    reads_end = not batches and rules.follower_position == "read_end" and not says_gap
+    says_gap = not batches and FIXES[rules.cleaner.fix].announces_gaps
+    reads_end = not batches and rules.replication.follower_position == "read_end" and not says_gap
     believed = log.log_end_offset if reads_end else offset
     events = record_position(leader, request.follower, believed, rules=rules)
     response = FetchResponse(
@@ -143,7 +147,7 @@ def answer_fetch(
         leader.removed_tombstone_end,
         start,
         version_floor=leader.version_floor,
-        epochs=tuple(log.epochs.entries) if rules.epoch_cache == "copied" else (),
+        epochs=tuple(log.epochs.entries) if rules.replication.epoch_cache == "copied" else (),
         correlation_id=request.correlation_id,
     )
     return (_with_gap(response, leader) if says_gap else response), events
@@ -194,7 +198,7 @@ def _needs_snapshot(leader: Replica, request: FetchRequest, rules: Rules) -> boo
     offset, start = request.offset, leader.log.log_start_offset
     if start > 0 and (offset < start or offset == 0):
         return True
-    if rules.snapshot_offer == "below_start" or not leader.snapshots:
+    if rules.snapshots.snapshot_offer == "below_start" or not leader.snapshots:
         return False
     earliest = min(leader.snapshots).epoch
     other_epoch = start > 0 and offset == start and request.last_epoch != earliest
@@ -237,7 +241,7 @@ def may_join_isr(leader: Replica, follower: str, *, rules: Rules) -> bool:
     position = None if leadership is None else leadership.positions.get(follower)
     if leadership is None or position is None or position < leader.log.high_watermark:
         return False
-    return rules.isr_join == "hw_only" or position >= leadership.epoch_start_offset
+    return rules.replication.isr_join == "hw_only" or position >= leadership.epoch_start_offset
 
 
 def expand_isr(leader: Replica, follower: str, *, rules: Rules) -> list[Event]:

@@ -52,7 +52,10 @@ class Fetched(NamedTuple):
 
 def as_read(records: Sequence[Record], *, rules: Rules) -> tuple[Record, ...]:
     """The records as a reader sees them: the cleaner's own header is taken off, if it is hidden."""
-    if rules.tombstone_removal != "record_horizon" or rules.horizon_header == "visible":
+    if (
+        rules.cleaner.tombstone_removal != "record_horizon"
+        or rules.reading.horizon_header == "visible"
+    ):
         return tuple(records)
     return tuple(without_record_horizon(record) for record in records)
 
@@ -71,7 +74,7 @@ def aborted_transactions(
 
     They touch the range; with `aborted_list: history` their markers may be gone from the log.
     """
-    if rules.aborted_list == "index":
+    if rules.reading.aborted_list == "index":
         return aborted_in(log.segments, start, end)
     return [t for t in log.aborted_ever if t.last_offset >= start and t.first_offset < end]
 
@@ -121,7 +124,7 @@ def check_position(position: Position, replica: Replica, *, rules: Rules) -> boo
     Without `consumer_validation: epoch` the position is carried over as it is.
     """
     source = (replica.name, replica.epoch)
-    if rules.consumer_validation == "none" or position.source == source:
+    if rules.reading.consumer_validation == "none" or position.source == source:
         return False
     first, position.source = position.source is None, source
     if first or position.epoch < 0:

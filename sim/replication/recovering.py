@@ -60,7 +60,7 @@ def crash_with_files(
     stored = list(log.epochs.entries) if replica.epoch_file is None else replica.epoch_file
     events = crash(replica, lost_batches=lost_batches, lost_from=lost_from)
     left = log.epochs.entries
-    if rules.epoch_recovery == "from_batches":
+    if rules.storage.epoch_recovery == "from_batches":
         stored = [entry for entry in stored if entry in left]
     if old.epochs is not None:
         stored = [entry for entry in stored if entry.epoch <= old.epochs]
@@ -74,7 +74,7 @@ def recover(replica: Replica, *, rules: Rules) -> list[Event]:
     before = list(cache.entries)
     if replica.epoch_file is not None:
         cache.entries, replica.epoch_file = replica.epoch_file, None
-    if rules.epoch_recovery == "from_batches":
+    if rules.storage.epoch_recovery == "from_batches":
         _recover_epochs(replica)
     events = come_back(replica, rules=rules)
     if cache.entries != before:
@@ -95,7 +95,7 @@ def _recover_epochs(replica: Replica) -> None:
 def _finish_install(replica: Replica, *, rules: Rules) -> list[Event]:
     """Empty the log for the newest snapshot if that is in a later epoch, or above the log end."""
     newest = replica.latest_snapshot()
-    if newest is None or rules.install_recovery != "finished":
+    if newest is None or rules.snapshots.install_recovery != "finished":
         return []
     end, epoch = replica.log.log_end_offset, replica.log.epochs.latest
     if newest.id.epoch > epoch or (newest.id.epoch == epoch and newest.id.end_offset > end):

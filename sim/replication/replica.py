@@ -23,8 +23,8 @@ def log_config(rules: Rules, config: LogConfig) -> LogConfig:
     """The settings of a log with what the rules say of it."""
     return replace(
         config,
-        keeps_high_watermark=rules.high_watermark_cut == "kept",
-        keeps_empty_epochs=rules.epoch_cut == "kept",
+        keeps_high_watermark=rules.replication.high_watermark_cut == "kept",
+        keeps_empty_epochs=rules.replication.epoch_cut == "kept",
     )
 
 
@@ -257,17 +257,17 @@ def come_back(replica: Replica, *, rules: Rules) -> list[Event]:
 
     A leader has resigned under `leader_restart: resigned`, and whenever it forgot its epoch.
     """
-    if rules.leader_restart == "resigned":
+    if rules.election.leader_restart == "resigned":
         replica.leadership = None
-    if rules.vote_storage != "disk":
+    if rules.election.vote_storage != "disk":
         replica.vote = None
-    if rules.epoch_storage == "memory":
+    if rules.election.epoch_storage == "memory":
         replica.leadership = None
         replica.epoch = max(0, replica.log.epochs.latest)
     return restart(
         replica,
-        leo_from_last_record=rules.leo_source == "last_record",
-        log_end_persists=FIXES[rules.fix].persists_log_end,
+        leo_from_last_record=rules.storage.leo_source == "last_record",
+        log_end_persists=FIXES[rules.cleaner.fix].persists_log_end,
     )
 
 

@@ -88,9 +88,9 @@ def answer_fetch_snapshot(
         return refuse(SnapshotError.UNKNOWN_TOPIC_OR_PARTITION)
     if shutting_down:
         return refuse(SnapshotError.BROKER_NOT_AVAILABLE)
-    if rules.fencing and request.epoch < epoch:
+    if rules.replication.fencing and request.epoch < epoch:
         return refuse(SnapshotError.FENCED_LEADER_EPOCH)
-    if rules.fencing and request.epoch > epoch:
+    if rules.replication.fencing and request.epoch > epoch:
         return refuse(SnapshotError.UNKNOWN_LEADER_EPOCH)
     if leader.leadership is None:
         return refuse(SnapshotError.NOT_LEADER_OR_FOLLOWER)
@@ -145,8 +145,8 @@ def receive_snapshot_chunk(
     fetched; after other errors the follower asks again
     (KafkaRaftClient.handleFetchSnapshotResponse).
     """
-    if rules.fencing:
-        if rules.response_fencing and response.epoch < follower.epoch:
+    if rules.replication.fencing:
+        if rules.replication.response_fencing and response.epoch < follower.epoch:
             return []
         follower.sees(response.epoch)
     download, error = follower.download, response.error
@@ -164,7 +164,7 @@ def receive_snapshot_chunk(
     if error is not None:
         return []
     events: list[Event] = []
-    if rules.snapshot_install == "at_first_chunk" and download.position == 0:
+    if rules.snapshots.snapshot_install == "at_first_chunk" and download.position == 0:
         events.append(_empty_log(follower))
     download.received += response.records
     download.position = response.end
@@ -222,7 +222,7 @@ def install(follower: Replica, snapshot: Snapshot, *, rules: Rules) -> list[Even
     end, epoch = log.log_end_offset, follower.last_fetched_epoch
     same = id_ == (end, epoch)
     ahead = same or (id_.epoch <= epoch and id_.end_offset < end)
-    if ahead and rules.snapshot_install != "whatever_arrives":
+    if ahead and rules.snapshots.snapshot_install != "whatever_arrives":
         return [SnapshotFetchDropped(follower.name, *id_, "the log is ahead of it")]
     installed = SnapshotInstalled(
         follower.name,

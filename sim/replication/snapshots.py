@@ -44,7 +44,7 @@ def take_snapshot(
     replica.snapshots[id_] = snapshot
     events: list[Event] = [SnapshotTaken(replica.name, *id_, snapshot.records)]
     leadership = replica.leadership
-    if rules.snapshot_placement == "in_log" and leadership is not None:
+    if rules.snapshots.snapshot_placement == "in_log" and leadership is not None:
         batch = control_batch(
             log.log_end_offset,
             epoch=leadership.epoch,
@@ -92,14 +92,14 @@ def may_delete_prefix(
             stands for is `start_offset_lag_ms` old.
         now_ms: The replica's own clock.
     """
-    if rules.prefix_gate == "local" or all(end >= to for end in live_ends):
+    if rules.snapshots.prefix_gate == "local" or all(end >= to for end in live_ends):
         return True
-    if rules.prefix_gate == "all_live":
+    if rules.snapshots.prefix_gate == "all_live":
         return False
     covering = [snapshot for id_, snapshot in replica.snapshots.items() if id_.end_offset >= to]
     if not covering:
         return False
-    return now_ms - min(covering).timestamp_ms >= rules.start_offset_lag_ms
+    return now_ms - min(covering).timestamp_ms >= rules.snapshots.start_offset_lag_ms
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,12 @@ def state_below(replica: Replica, below: int, *, rules: Rules) -> dict[str, Reco
     """Key -> the record that holds its state, from the snapshot at the log start up to `below`."""
     base = replica.base_snapshot()
     records = () if base is None else base.records
-    is_tombstone, batches = TOMBSTONE_MARKS[rules.tombstone_mark], replica.log.batches()
-    if rules.state_machine == "deltas":
+    is_tombstone, batches = TOMBSTONE_MARKS[rules.cleaner.tombstone_mark], replica.log.batches()
+    if rules.snapshots.state_machine == "deltas":
         return fold_deltas(batches, below=below, is_tombstone=is_tombstone, base=records)
     strategy = promised_strategy(
-        rules.strategy, header=rules.strategy_header, header_form=rules.header_form
+        rules.cleaner.strategy,
+        header=rules.topic.strategy_header,
+        header_form=rules.cleaner.header_form,
     )
     return fold(batches, below=below, strategy=strategy, is_tombstone=is_tombstone, base=records)

@@ -47,13 +47,13 @@ def start_following(follower: Replica, epoch: int, *, rules: Rules) -> FollowRes
 
     With `fencing` nobody follows a leader of an epoch below the highest it has seen.
     """
-    if rules.fencing:
+    if rules.replication.fencing:
         if epoch < follower.epoch:
             return FollowResult([], refused=True)
         follower.sees(epoch)
     follower.leadership = None
     events = drop_download(follower, reason="a new leader")
-    if rules.truncation == "high_watermark":
+    if rules.replication.truncation == "high_watermark":
         events += truncate(follower, follower.log.high_watermark)
     return FollowResult(events, next_question(follower, epoch, rules=rules))
 
@@ -65,7 +65,7 @@ def next_question(
 
     A log without epochs has nothing to ask about, and what it holds is not cut.
     """
-    asks = rules.truncation in ("epoch_kip101", "epoch_kip279")
+    asks = rules.replication.truncation in ("epoch_kip101", "epoch_kip279")
     if not asks or not follower.log.epochs.entries:
         return None
     return OffsetsForLeaderEpochRequest(follower.name, epoch, follower.log.epochs.latest)
@@ -80,7 +80,7 @@ def answer_offsets_for_leader_epoch(
     """
     leadership, log, asked = leader.leadership, leader.log, request.leader_epoch
     error = ErrorCode.NONE
-    if rules.fencing:
+    if rules.replication.fencing:
         epoch = leader.epoch if leadership is None else leadership.epoch
         if request.current_leader_epoch < epoch:
             error = ErrorCode.FENCED_LEADER_EPOCH
@@ -91,7 +91,7 @@ def answer_offsets_for_leader_epoch(
     number = request.correlation_id
     if error is not ErrorCode.NONE:
         return OffsetsForLeaderEpochResponse(error, leader.name, correlation_id=number)
-    if rules.truncation == "epoch_kip101":
+    if rules.replication.truncation == "epoch_kip101":
         end = log.epochs.start_above(asked)
         found = asked, log.log_end_offset if end is None else end
     else:
@@ -114,7 +114,7 @@ def receive_offsets_for_leader_epoch(
         return FollowResult([], request)
     log, asked, found = follower.log, request.leader_epoch, response.leader_epoch
     end = min(response.end_offset, log.log_end_offset)
-    if rules.truncation == "epoch_kip101":
+    if rules.replication.truncation == "epoch_kip101":
         return FollowResult(truncate(follower, end))
     own = log.epochs.end_offset_for(found, log.log_end_offset)
     events = truncate(follower, min(own.end_offset, end))

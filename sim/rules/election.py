@@ -1,28 +1,28 @@
-"""The rules of elections and of what a replica remembers of them, each value with its source."""
+"""The rules of elections, and of what a replica remembers of them."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal
+
 from sim.rules.spec import RuleSpec, Value
 
-ELECTION_RULES: tuple[RuleSpec, ...] = (
-    RuleSpec(
-        "response_fencing",
-        "whether answers of an older epoch, or to a request that is not the latest, are ignored",
-        (
-            Value(
-                name=True,
-                means="yes",
-                source="KafkaRaftClient.maybeHandleCommonResponse; RequestManager",
-                example="raft/raft_20_late_answer_is_ignored.yaml",
-            ),
-            Value(
-                name=False,
-                means="no: whatever arrives is acted on",
-                source="this project: what the checks of KafkaRaftClient protect from",
-                example="raft/raft_19_late_answer_is_acted_on.yaml",
-            ),
-        ),
-    ),
+
+@dataclass(frozen=True, slots=True)
+class ElectionRules:
+    """Who may lead, and what a replica remembers of epochs and votes."""
+
+    eligible_leaders: Literal["isr", "elr"] = "isr"
+    unclean_election: bool = False
+    epoch_storage: Literal["disk", "memory"] = "disk"
+    vote_storage: Literal["disk", "memory", "none"] = "disk"
+    leader_restart: Literal["resigned", "resumes"] = "resigned"
+    pre_vote: bool = False
+    check_quorum: bool = True
+    successors: Literal["named", "by_offset"] = "named"
+
+
+ELECTION_TABLE: tuple[RuleSpec, ...] = (
     RuleSpec(
         "eligible_leaders",
         "isr: among whom a controller may choose a leader cleanly",
@@ -173,41 +173,5 @@ ELECTION_RULES: tuple[RuleSpec, ...] = (
             ),
         ),
     ),
-    RuleSpec(
-        "high_watermark_update",
-        "what a follower does when its leader's high watermark is below its own",
-        (
-            Value(
-                "max",
-                "it keeps its own",
-                "FollowerState.updateHighWatermark",
-                "raft/raft_29_high_watermark_never_falls.yaml",
-            ),
-            Value(
-                "assign",
-                "it takes its leader's",
-                "this project: what the check in FollowerState protects from",
-                "raft/raft_28_high_watermark_taken_as_it_is.yaml",
-            ),
-        ),
-    ),
-    RuleSpec(
-        "high_watermark_cut",
-        "what becomes of a high watermark above a log that was truncated or lost its tail",
-        (
-            Value(
-                "clamped",
-                "it falls to the log end",
-                "UnifiedLog.truncateTo",
-                "raft/raft_31_high_watermark_falls_with_the_log.yaml",
-            ),
-            Value(
-                "kept",
-                "it stays",
-                "this project: what UnifiedLog.truncateTo avoids",
-                "raft/raft_30_high_watermark_above_the_log.yaml",
-            ),
-        ),
-    ),
 )
-"""In no particular order: `Rules` has the order."""
+"""What each of them decides, in their order; each value with its source and an example."""

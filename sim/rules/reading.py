@@ -1,10 +1,24 @@
-"""The rules of readers: what they are told, what they keep, what they do at a new leader."""
+"""The rules of readers: what they are given, what they keep, what they do at a new leader."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal
+
 from sim.rules.spec import RuleSpec, Value
 
-READING_RULES: tuple[RuleSpec, ...] = (
+
+@dataclass(frozen=True, slots=True)
+class ReadingRules:
+    """What consumers are given, what they keep, and what they do at a new leader."""
+
+    consumer_order: Literal["offset", "strategy"] = "offset"
+    horizon_header: Literal["hidden", "visible"] = "hidden"
+    consumer_validation: Literal["none", "epoch"] = "none"
+    aborted_list: Literal["index", "history"] = "index"
+
+
+READING_TABLE: tuple[RuleSpec, ...] = (
     RuleSpec(
         "consumer_order",
         "which of the records of a key that it was given a consumer keeps",
@@ -20,6 +34,24 @@ READING_RULES: tuple[RuleSpec, ...] = (
                 "the one that wins by the strategy",
                 "KIP-280, Recommendations: consumers should be aware of the strategy",
                 "kip280/kip280_70_consumer_applies_the_strategy.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
+        "horizon_header",
+        "with record_horizon: whether consumers are given the header that holds the horizon",
+        (
+            Value(
+                "hidden",
+                "it is taken off",
+                "KIP-534, Rejected Alternatives: a header that consumers should not see",
+                "kip534/kip534_17_horizon_in_the_record.yaml",
+            ),
+            Value(
+                "visible",
+                "it is a header like any other",
+                "KIP-534, Rejected Alternatives: what a header does if nobody takes it off",
+                "kip534/kip534_18_readers_see_the_header.yaml",
             ),
         ),
     ),
@@ -60,4 +92,4 @@ READING_RULES: tuple[RuleSpec, ...] = (
         ),
     ),
 )
-"""In no particular order: `Rules` has the order."""
+"""What each of them decides, in their order; each value with its source and an example."""

@@ -1,114 +1,68 @@
 """Rules: every disputed behaviour of the protocol and of the cleaner as a named switch.
 
-A hidden choice makes a testbed report bugs that are not there, or miss those that are. What each
-value means, and who says so, stands in the modules beside this one: `cleaning_rules` and so on.
+A hidden choice makes a testbed report bugs that are not there, or miss those that are. Each group
+of rules has a module beside this one: a class with the values as types, and a table that says what
+each value means and who says so. Files and the command line know rules by their names alone,
+without the group.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 from sim.errors import BadInput, did_you_mean
-from sim.rules.cleaning import CLEANING_RULES
-from sim.rules.copying import COPYING_RULES
-from sim.rules.deletes import DELETE_RULES
-from sim.rules.durability import DURABILITY_RULES
-from sim.rules.election import ELECTION_RULES
-from sim.rules.protocol import PROTOCOL_RULES
-from sim.rules.reading import READING_RULES
-from sim.rules.snapshots import SNAPSHOT_RULES
+from sim.rules.cleaner import CLEANER_TABLE, CleanerRules
+from sim.rules.election import ELECTION_TABLE, ElectionRules
+from sim.rules.reading import READING_TABLE, ReadingRules
+from sim.rules.replication import REPLICATION_TABLE, ReplicationRules
+from sim.rules.snapshots import SNAPSHOTS_TABLE, SnapshotRules
 from sim.rules.spec import RuleSpec, RuleValue, shown
-from sim.rules.upgrade import UPGRADE_RULES
+from sim.rules.storage import STORAGE_TABLE, StorageRules
+from sim.rules.topic import TOPIC_TABLE, TopicRules
+from sim.rules.upgrade import UPGRADE_TABLE, UpgradeRules
 
 __all__ = ["RULES", "RuleSpec", "RuleValue", "Rules", "check_value", "listed", "shown"]
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """One value for every rule; the defaults are those of a Raft log with Kafka's cleaner.
+    """One value for every rule; the defaults are those of a Raft log with Kafka's cleaner."""
 
-    What ends in `_ms` is in ms; `min_isr` counts replicas, the leader included.
-    `strategy_header` names the header that the `header` strategy reads.
-    """
+    cleaner: CleanerRules = field(default_factory=CleanerRules)
+    replication: ReplicationRules = field(default_factory=ReplicationRules)
+    election: ElectionRules = field(default_factory=ElectionRules)
+    storage: StorageRules = field(default_factory=StorageRules)
+    snapshots: SnapshotRules = field(default_factory=SnapshotRules)
+    reading: ReadingRules = field(default_factory=ReadingRules)
+    topic: TopicRules = field(default_factory=TopicRules)
+    upgrade: UpgradeRules = field(default_factory=UpgradeRules)
 
-    strategy: str = "offset"
-    strategy_header: str = "version"
-    header_form: str = "last_long"
-    ties: str = "latest"
-    fix: str = "none"
-    map_range: str = "full"
-    cleaner_bound: str = "hw"
-    tombstone_removal: str = "horizon"
-    horizon_stamp: str = "on_sight"
-    horizon_rebase: str = "deltas_rewritten"
-    horizon_header: str = "hidden"
-    marker_removal: str = "as_tombstones"
-    marker_lookup: str = "never"
-    marker_watermark: str = "shared"
-    lost_disk_report: str = "kept"
-    empty_segments: str = "joined"
-    cleanup: str = "compact_and_snapshot"
-    tombstone_mark: str = "null_value"
-    late_versions: str = "accepted"
-    consumer_order: str = "offset"
-    delete_retention_ms: int = 86_400_000
-    commit: str = "majority"
-    min_isr: int = 1
-    isr_join: str = "epoch_start"
-    epoch_commit_rule: str = "strict"
-    truncation: str = "epoch_diverging"
-    follower_position: str = "read_end"
-    leo_source: str = "stored"
-    offset_assignment: str = "leader_assigned"
-    leader_change_record: bool = False
-    roll: str = "on_append"
-    lag_metric: str = "every_scan"
-    lag_guard: str = "none"
-    flush: str = "acknowledged"
-    segment_swap: str = "swap_files"
-    cleaner_checkpoint: str = "after_work"
-    epoch_recovery: str = "from_batches"
-    fencing: bool = True
-    rollout: str = "brokers_first"
-    flag_rollout: str = "clients_before_format"
-    snapshot_install: str = "atomic"
-    install_recovery: str = "log_kept"
-    download_when_elected: str = "dropped"
-    snapshot_offer: str = "below_start"
-    snapshot_placement: str = "beside"
-    prefix_gate: str = "local"
-    start_offset_lag_ms: int = 604_800_000
-    state_machine: str = "keyed"
-    response_fencing: bool = True
-    eligible_leaders: str = "isr"
-    unclean_election: bool = False
-    epoch_storage: str = "disk"
-    vote_storage: str = "disk"
-    leader_restart: str = "resigned"
-    pre_vote: bool = False
-    check_quorum: bool = True
-    successors: str = "named"
-    high_watermark_update: str = "max"
-    high_watermark_cut: str = "clamped"
-    consumer_validation: str = "none"
-    aborted_list: str = "index"
-    epoch_cache: str = "rebuilt"
-    held_snapshot: str = "fetched"
-    epoch_cut: str = "dropped"
-
-    def with_values(self, values: Mapping[str, object], *, where: str = "rules") -> Rules:
-        """These rules with some values changed.
+    @classmethod
+    def of(cls, **values: RuleValue) -> Rules:
+        """The defaults, but for the rules that are given by name.
 
         Raises:
             BadInput: A rule or a value does not exist; the message lists what is allowed.
         """
-        checked = {name: check_value(name, value, where=where) for name, value in values.items()}
-        return replace(self, **checked)  # type: ignore[arg-type]
+        return cls().with_values(values)
+
+    def with_values(self, values: Mapping[str, object], *, where: str = "rules") -> Rules:
+        """These rules with some values changed, given by name.
+
+        Raises:
+            BadInput: A rule or a value does not exist; the message lists what is allowed.
+        """
+        by_group: dict[str, dict[str, RuleValue]] = {}
+        for name, value in values.items():
+            checked = check_value(name, value, where=where)
+            by_group.setdefault(GROUP_OF[name], {})[name] = checked
+        changed = {group: replace(getattr(self, group), **by_group[group]) for group in by_group}
+        return replace(self, **changed)
 
     def as_dict(self) -> dict[str, RuleValue]:
-        """All rules with their values, in order of declaration."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        """All rules with their values by name, group by group in order of declaration."""
+        return {name: getattr(getattr(self, group), name) for name, group in GROUP_OF.items()}
 
     def differing_from(self, other: Rules) -> dict[str, RuleValue]:
         """The rules whose value here is not the one in `other`."""
@@ -116,21 +70,31 @@ class Rules:
         return {name: value for name, value in self.as_dict().items() if theirs[name] != value}
 
 
-_DECLARED = (
-    *CLEANING_RULES,
-    *DURABILITY_RULES,
-    *DELETE_RULES,
-    *PROTOCOL_RULES,
-    *ELECTION_RULES,
-    *SNAPSHOT_RULES,
-    *READING_RULES,
-    *COPYING_RULES,
-    *UPGRADE_RULES,
-)
-
-RULES: dict[str, RuleSpec] = {
-    field.name: spec for field in fields(Rules) for spec in _DECLARED if spec.name == field.name
+GROUP_OF: dict[str, str] = {
+    rule.name: group.name
+    for group in fields(Rules)
+    for rule in fields(getattr(Rules(), group.name))
 }
+"""The group of every rule by its name, in the order of `Rules`; no two rules have one name."""
+
+DEFAULTS: dict[str, RuleValue] = Rules().as_dict()
+"""The default of every rule."""
+
+_SPECS: dict[str, RuleSpec] = {
+    spec.name: spec
+    for spec in (
+        *CLEANER_TABLE,
+        *REPLICATION_TABLE,
+        *ELECTION_TABLE,
+        *STORAGE_TABLE,
+        *SNAPSHOTS_TABLE,
+        *READING_TABLE,
+        *TOPIC_TABLE,
+        *UPGRADE_TABLE,
+    )
+}
+
+RULES: dict[str, RuleSpec] = {name: _SPECS[name] for name in GROUP_OF}
 """Every rule by name, in the order of `Rules`."""
 
 
@@ -145,7 +109,7 @@ def check_value(name: str, value: object, *, where: str = "rules") -> RuleValue:
         raise BadInput(
             f"{where}: unknown rule {name!r}{did_you_mean(name, RULES)}; allowed: {listed(RULES)}"
         )
-    default = getattr(Rules(), name)
+    default = DEFAULTS[name]
     parsed = _parse(value, type(default))
     if parsed is None or (spec.values and parsed not in spec.values):
         allowed = listed(spec.values) or _kind(default, spec.minimum)

@@ -1,10 +1,29 @@
-"""The rules of snapshots, each value with its source."""
+"""The rules of snapshots: when they are taken over, sent, and replace the log."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal
+
 from sim.rules.spec import RuleSpec, Value
 
-SNAPSHOT_RULES: tuple[RuleSpec, ...] = (
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRules:
+    """What snapshots hold, who is sent one, and when it replaces a log."""
+
+    snapshot_install: Literal["atomic", "at_first_chunk", "whatever_arrives"] = "atomic"
+    install_recovery: Literal["log_kept", "finished"] = "log_kept"
+    download_when_elected: Literal["dropped", "kept"] = "dropped"
+    snapshot_offer: Literal["below_start", "by_epoch"] = "below_start"
+    snapshot_placement: Literal["beside", "in_log"] = "beside"
+    held_snapshot: Literal["fetched", "ignored"] = "fetched"
+    prefix_gate: Literal["local", "all_live", "all_live_or_timeout"] = "local"
+    start_offset_lag_ms: int = 604_800_000
+    state_machine: Literal["keyed", "deltas"] = "keyed"
+
+
+SNAPSHOTS_TABLE: tuple[RuleSpec, ...] = (
     RuleSpec(
         "snapshot_install",
         "when a follower gives up its log for a snapshot that it fetches",
@@ -102,6 +121,24 @@ SNAPSHOT_RULES: tuple[RuleSpec, ...] = (
         ),
     ),
     RuleSpec(
+        "held_snapshot",
+        "what a follower does that is offered a snapshot it has, above the end of its log",
+        (
+            Value(
+                "fetched",
+                "it fetches and installs it",
+                "camunda PR 4451",
+                "bootstrap/boot_04_held_snapshot_replaces_the_log.yaml",
+            ),
+            Value(
+                "ignored",
+                "it goes on asking for records",
+                "camunda before PR 4451; KafkaMetadataLog.createNewSnapshotUnchecked",
+                "bootstrap/boot_03_held_snapshot_is_ignored.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
         "prefix_gate",
         "when a replica may delete what a snapshot covers",
         (
@@ -150,4 +187,4 @@ SNAPSHOT_RULES: tuple[RuleSpec, ...] = (
         ),
     ),
 )
-"""In no particular order: `Rules` has the order."""
+"""What each of them decides, in their order; each value with its source and an example."""

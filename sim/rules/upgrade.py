@@ -1,10 +1,32 @@
-"""The rules of random upgrades: in which order a cluster follows; each value with its source."""
+"""The rules of random upgrades: in which order the parts of a cluster follow."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal
+
 from sim.rules.spec import RuleSpec, Value
 
-UPGRADE_RULES: tuple[RuleSpec, ...] = (
+
+@dataclass(frozen=True, slots=True)
+class UpgradeRules:
+    """In which order the parts of a cluster follow in a random upgrade."""
+
+    rollout: Literal["brokers_first", "producers_first", "strategy_first", "rolled_back"] = (
+        "brokers_first"
+    )
+    flag_rollout: Literal[
+        "clients_before_format",
+        "producers_last",
+        "consumers_last",
+        "format_before_protocol",
+        "protocol_before_software",
+        "producers_first",
+        "taken_back",
+    ] = "clients_before_format"
+
+
+UPGRADE_TABLE: tuple[RuleSpec, ...] = (
     RuleSpec(
         "rollout",
         "in a random upgrade to a strategy: in which order brokers, producers and topic follow",
@@ -85,4 +107,4 @@ UPGRADE_RULES: tuple[RuleSpec, ...] = (
         ),
     ),
 )
-"""In no particular order: `Rules` has the order."""
+"""What each of them decides, in their order; each value with its source and an example."""

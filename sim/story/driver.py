@@ -259,7 +259,7 @@ class StoryDriver:
 
     def _compact(self, step: Step) -> None:
         replica = self.replicas[step["replica"]]
-        if not replica.up or self.rules.cleanup == "snapshot":
+        if not replica.up or self.rules.cleaner.cleanup == "snapshot":
             return
         bound = min(stable_offset(replica, rules=self.rules), step.get("upto", 1 << 62))
         self._emit(
@@ -288,9 +288,9 @@ class StoryDriver:
 
     def _snapshot(self, step: Step) -> None:
         replica = self.replicas[step["replica"]]
-        if replica.up and self.rules.cleanup != "compact":
+        if replica.up and self.rules.cleaner.cleanup != "compact":
             end = step["end"]
-            in_log = self.rules.snapshot_placement == "in_log"
+            in_log = self.rules.snapshots.snapshot_placement == "in_log"
             uid = self._new_uid(f"SN{end}") if in_log else 0
             self._emit(
                 snapshots.take_snapshot(replica, end, rules=self.rules, now_ms=self.now_ms, uid=uid)
@@ -298,7 +298,7 @@ class StoryDriver:
 
     def _delete_prefix(self, step: Step) -> None:
         replica = self.replicas[step["replica"]]
-        if replica.up and self.rules.cleanup != "compact":
+        if replica.up and self.rules.cleaner.cleanup != "compact":
             to = step["to"]
             live_ends = [r.log.log_end_offset for r in self.replicas.values() if r.up]
             if snapshots.may_delete_prefix(

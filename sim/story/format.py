@@ -18,7 +18,7 @@ from sim.story.steps import Step, step_from
 
 STORY_FORMAT = "replog-story/1"
 
-STORY_DEFAULTS = Rules(
+STORY_DEFAULTS = Rules.of(
     commit="isr",
     follower_position="request",
     marker_removal="horizon",

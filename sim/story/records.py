@@ -32,7 +32,7 @@ def batch_of(step: Step, offset: int, *, epoch: int, uid: int, now_ms: int, rule
             producer_id=step["pid"],
             uid=uid,
         )
-    value, flagged = _value_and_flag(step, rules.tombstone_mark)
+    value, flagged = _value_and_flag(step, rules.cleaner.tombstone_mark)
     record = Record(
         offset,
         step["key"],
@@ -54,10 +54,10 @@ def _headers(step: Step, rules: Rules) -> tuple[tuple[str, bytes], ...]:
     """`hdr` in the form that the rules read, then `hdr_bytes` as they are."""
     values: list[bytes] = []
     if step.get("hdr") is not None:
-        values.append(ENCODERS[rules.header_form](step["hdr"]))
+        values.append(ENCODERS[rules.cleaner.header_form](step["hdr"]))
     if "hdr_bytes" in step.fields:
         values.append(step["hdr_bytes"])
-    return tuple((rules.strategy_header, value) for value in values)
+    return tuple((rules.topic.strategy_header, value) for value in values)
 
 
 def _value_and_flag(step: Step, mark: str) -> tuple[str | None, bool | None]:

@@ -118,7 +118,7 @@ def view_of(replica: Replica, rules: Rules, labels: Mapping[int, str]) -> Replic
         if not batch.records:
             entries.append(("-", batch.last_offset))
     state = state_below(replica, log.high_watermark, rules=rules)
-    by_value = rules.state_machine == "deltas"
+    by_value = rules.snapshots.state_machine == "deltas"
     shown = {
         key: (state[key].value or "") if by_value else labels[state[key].uid]
         for key in sorted(state)

@@ -99,7 +99,7 @@ def compare(
         id="catchup",
         seed=seed,
         duration_ms=restarts_ms + 10 * DOWN_MS,
-        rules=Rules(commit="majority", leader_change_record=True, snapshot_offer="by_epoch"),
+        rules=Rules.of(commit="majority", leader_change_record=True, snapshot_offer="by_epoch"),
         topic=Topic(
             segment_bytes=4_096,
             segment_ms=500,

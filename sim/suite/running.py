@@ -81,7 +81,7 @@ def _run_story(path: Path, rules: Mapping[str, str], *, watch: bool) -> CaseResu
         is_story=True,
         wall_ms=_since(started),
         events=run.events,
-        tombstone_mark=story.rules.tombstone_mark,
+        tombstone_mark=story.rules.cleaner.tombstone_mark,
         idle_steps=tuple((step.number, step.line) for step in idle_steps(story)) if watch else (),
     )
 
@@ -120,7 +120,7 @@ def _run_timed(
         wall_ms=_since(started),
         events=tuple(events),
         settled=run.outside is not None and OUTSIDE in scenario.expect.reached,
-        tombstone_mark=scenario.rules.tombstone_mark,
+        tombstone_mark=scenario.rules.cleaner.tombstone_mark,
     )
 
 

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from sim.errors import BadInput
 from sim.plugins import load_plugins
 from sim.rules import rules_from
-from sim.rules.rules import Rules, RuleValue, shown
+from sim.rules.rules import DEFAULTS, Rules, RuleValue, shown
 from sim.scenario.file.load import load_model
 from sim.scenario.generate.mix import Mix
 
@@ -99,7 +99,7 @@ class Plan(BaseModel):
         """An upgrade to KIP-87 leads to the flag: by null values alone its deletes are values."""
         mix, base = info.data.get("generate"), rules_from(info.data.get("rules", {}))
         for index, values in enumerate(rule_sets if mix and mix.flag_upgrade else ()):
-            mark = rules_from(values, base=base).tombstone_mark
+            mark = rules_from(values, base=base).cleaner.tombstone_mark
             if mark not in FLAG_MARKS:
                 raise ValueError(
                     f"entry {index} (from 0): generate.flag_upgrade, but tombstone_mark is {mark};"
@@ -207,7 +207,7 @@ def _rule_sets(plan: Plan) -> tuple[RuleSet, ...]:
 def _value(plan: Plan, given: Mapping[str, RuleValue], rules: Rules, name: str) -> RuleValue:
     if name == PRESET:
         return given.get(PRESET, plan.rules.get(PRESET, ""))
-    return cast(RuleValue, getattr(rules, name))
+    return rules.as_dict()[name]
 
 
 def _label(values: Mapping[str, RuleValue], index: int) -> str:
@@ -220,4 +220,4 @@ def _label(values: Mapping[str, RuleValue], index: int) -> str:
 
 def swept_type(name: str) -> type:
     """The Python type of a swept rule's column: str, int or bool."""
-    return str if name == PRESET else type(getattr(Rules(), name))
+    return str if name == PRESET else type(DEFAULTS[name])

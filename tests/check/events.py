@@ -17,7 +17,7 @@ from sim.trace import (
     ReplicaAdded,
 )
 
-RULES = Rules(commit="isr", delete_retention_ms=100)
+RULES = Rules.of(commit="isr", delete_retention_ms=100)
 
 
 def violations_of(name: str, events: Iterable[Event], *, rules: Rules = RULES) -> list[str]:

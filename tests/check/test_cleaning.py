@@ -1,7 +1,5 @@
 """What a cleaning pass may take: hand-made passes of a cleaner with a mistake, and near misses."""
 
-from dataclasses import replace
-
 from sim.trace import Event, ReplicaWiped, Truncated
 from tests.check.events import (
     RULES,
@@ -119,7 +117,9 @@ def test_a_tombstone_may_go_only_when_no_other_replica_needs_it() -> None:
     assert violations_of("tombstone-safety", has_it) == []
     assert (
         violations_of(
-            "tombstone-safety", [*base, removal], rules=replace(RULES, lag_guard="reset_local")
+            "tombstone-safety",
+            [*base, removal],
+            rules=RULES.with_values({"lag_guard": "reset_local"}),
         )
         == []
     )

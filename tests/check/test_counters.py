@@ -119,7 +119,7 @@ def test_what_happened_is_counted_event_by_event(scenario: Scenario) -> None:
 def test_what_is_left_is_counted_on_all_disks_at_the_end(scenario: Scenario) -> None:
     run, events = with_events(scenario)
 
-    is_tombstone = TOMBSTONE_MARKS[scenario.rules.tombstone_mark]
+    is_tombstone = TOMBSTONE_MARKS[scenario.rules.cleaner.tombstone_mark]
     slots = [slot for disk in disks_after(events).values() for slot in disk.values()]
     records = [slot for slot in slots if slot is not None]
     expected = {
@@ -172,7 +172,7 @@ def test_a_consumer_that_applies_the_strategy_is_not_misled_by_a_retained_loser(
 
 def test_a_key_won_by_an_earlier_record_is_counted_until_the_strategy_is_the_offset() -> None:
     by_header = without_the_last_write("empty_batch")
-    by_offset = run_scenario(LOST_TAIL.with_rules(Rules(commit="isr", strategy="offset")))
+    by_offset = run_scenario(LOST_TAIL.with_rules(Rules.of(commit="isr", strategy="offset")))
 
     assert by_header.counters["keys_won_earlier"] == 1
     assert by_offset.counters["keys_won_earlier"] == 0

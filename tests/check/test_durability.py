@@ -21,8 +21,8 @@ from sim.trace import (
 from tests.check.events import batch, checked
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
-ISR = Rules(commit="isr")
-MAJORITY = Rules(commit="majority")
+ISR = Rules.of(commit="isr")
+MAJORITY = Rules.of(commit="majority")
 THREE = ("a", "b", "c")
 
 

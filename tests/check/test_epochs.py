@@ -80,14 +80,16 @@ def crash_with_old_files(cluster_: Cluster, random: Random) -> None:
 @pytest.mark.parametrize(
     "rules",
     [
-        Rules(commit="isr", fix="empty_batch"),
-        Rules(commit="isr"),
-        Rules(commit="isr", epoch_cache="copied"),
-        Rules(commit="isr", epoch_cache="copied", fix="gap_fetch"),
-        Rules(commit="isr", epoch_recovery="as_stored"),
-        Rules(commit="isr", epoch_recovery="as_stored", epoch_cache="copied"),
+        Rules.of(commit="isr", fix="empty_batch"),
+        Rules.of(commit="isr"),
+        Rules.of(commit="isr", epoch_cache="copied"),
+        Rules.of(commit="isr", epoch_cache="copied", fix="gap_fetch"),
+        Rules.of(commit="isr", epoch_recovery="as_stored"),
+        Rules.of(commit="isr", epoch_recovery="as_stored", epoch_cache="copied"),
     ],
-    ids=lambda rules: f"{rules.epoch_cache}-{rules.epoch_recovery}-{rules.fix}",
+    ids=lambda rules: (
+        f"{rules.replication.epoch_cache}-{rules.storage.epoch_recovery}-{rules.cleaner.fix}"
+    ),
 )
 def test_answers_about_ended_epochs_are_those_of_the_replicas(rules: Rules, seed: int) -> None:
     random = Random(seed)
@@ -142,7 +144,9 @@ def test_epochs_that_a_leader_hands_on_are_known_to_the_invariant(
     folder = Path(__file__).resolve().parents[2] / "scenarios/epochs"
     story = load_story(folder / "epochcache_07_the_leader_hands_its_epochs_on.yaml")
     expect = replace(story.expect, checked=("epoch-cache-consistency",))
-    run = run_story(replace(story, rules=replace(story.rules, epoch_cache=rule), expect=expect))
+    run = run_story(
+        replace(story, rules=story.rules.with_values({"epoch_cache": rule}), expect=expect)
+    )
 
     assert ("epoch-cache-consistency" in run.violated) is violated
 

@@ -62,13 +62,13 @@ def test_above_an_open_transaction_nothing_is_judged() -> None:
 def test_a_rule_that_promises_nothing_is_not_judged(
     removal: str, cleaners: tuple[str, ...], found: int
 ) -> None:
-    rules = Rules(commit="isr", tombstone_removal=removal)
+    rules = Rules.of(commit="isr", tombstone_removal=removal)
 
     assert len(violations_of(NAME, [*BASE, rounds(*cleaners)], rules=rules)) == found
 
 
 def test_coordination_waits_for_a_replica_that_is_down() -> None:
-    rules = Rules(commit="isr", tombstone_removal="coordinated")
+    rules = Rules.of(commit="isr", tombstone_removal="coordinated")
     events = [*BASE, ReplicaCrashed("r2", 3, 3), rounds("r1", "r2")]
 
     assert violations_of(NAME, events, rules=rules) == []

@@ -38,7 +38,7 @@ KRAFT = rules_from({"preset": "kraft"})
 
 
 def reached_by(events: Iterable[Event]) -> set[str]:
-    checker = Checker(Rules(commit="isr"), [])
+    checker = Checker(Rules.of(commit="isr"), [])
     reached = Reached(checker.ledger)
     checker.listen(reached.handlers)
     for number, event in enumerate(events, start=1):

@@ -40,7 +40,7 @@ def understood(values: tuple[Record, ...], deletes: tuple[Record, ...]) -> list[
 def test_consumer_takes_deletes_by_what_marks_a_tombstone(
     mark: str, values: tuple[Record, ...], deletes: tuple[Record, ...], sentences: list[str]
 ) -> None:
-    rules = Rules(commit="isr", tombstone_mark=mark)
+    rules = Rules.of(commit="isr", tombstone_mark=mark)
     events = understood(values, deletes)
 
     assert violations_of("consumer-takes-deletes", events, rules=rules) == sentences

@@ -84,7 +84,7 @@ def test_a_follower_below_the_log_start_is_offered_a_snapshot() -> None:
 def test_a_snapshot_of_deltas_holds_what_they_come_to() -> None:
     one, two = batch(0, "a", "+1"), batch(1, "a", "+2")
     base: list[Event] = [*cluster("r1"), *appended("r1", one, two), committed("r1", 2)]
-    deltas = Rules(commit="isr", state_machine="deltas")
+    deltas = Rules.of(commit="isr", state_machine="deltas")
     name = "snapshot-consistency"
 
     for value, count in (("3", 0), ("2", 1)):

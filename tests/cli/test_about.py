@@ -11,7 +11,7 @@ import pytest
 from sim import __version__
 from sim.check.reached import REACHED
 from sim.check.registry import INVARIANTS
-from sim.rules import PRESETS, RULES, Rules
+from sim.rules import DEFAULTS, PRESETS, RULES
 from tests.cli.conftest import Replog
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -107,7 +107,7 @@ def test_rules_are_listed_with_each_value_its_meaning_its_source_and_an_example(
     assert [row["rule"] for row in rows] == list(RULES)
     for row, spec in zip(rows, RULES.values(), strict=True):
         assert row["kind"] in {"text", "number", "yes or no"}
-        assert row["default"] == str(getattr(Rules(), spec.name)).lower()
+        assert row["default"] == str(DEFAULTS[spec.name]).lower()
         assert bool(row["source"]) == (row["values"] == [])
         assert [value["value"] for value in row["values"]] == [str(v).lower() for v in spec.values]
         for value in row["values"]:

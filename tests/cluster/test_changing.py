@@ -18,7 +18,7 @@ LATE = Workload(
 )
 ROLLS = tuple(Fault(1_000, FaultKind.ROLL, name) for name in ("r1", "r2", "r3"))
 QUIET = Scenario(
-    id="changing", duration_ms=4_000, rules=Rules(commit="isr"), workload=LATE, faults=ROLLS
+    id="changing", duration_ms=4_000, rules=Rules.of(commit="isr"), workload=LATE, faults=ROLLS
 )
 
 

@@ -43,7 +43,7 @@ def test_a_replica_cleans_by_what_its_own_software_takes_for_a_tombstone(
 ) -> None:
     """Unflagged nulls are data to the cluster's rules; an old cleaner takes them for deletes."""
     unflagged = tuple(send._replace(flag=False) for send in DELETES)
-    rules = Rules(commit="isr", tombstone_mark="flag", tombstone_removal="immediate")
+    rules = Rules.of(commit="isr", tombstone_mark="flag", tombstone_removal="immediate")
     replicas = (ReplicaSpec("r1"), ReplicaSpec("r2", tombstone_mark=mark))
     story = tell(scenario(replicas=replicas, rules=rules, workload=Workload(sends=unflagged)))
     removers = {
@@ -69,7 +69,7 @@ def test_the_cleaner_never_passes_the_high_watermark() -> None:
 
 
 def test_an_unbounded_cleaner_does() -> None:
-    rules = Rules(commit="isr", cleaner_bound="leo", min_isr=3)
+    rules = Rules.of(commit="isr", cleaner_bound="leo", min_isr=3)
     away = fault(FaultKind.CRASH, 400, "r3", 3_500)
     workload = Workload(sends=sends(producers=8), idempotent=False)
     story = tell(scenario(away, rules=rules, workload=workload))
@@ -91,7 +91,7 @@ def test_an_unbounded_cleaner_does() -> None:
 def test_a_removal_rule_lets_tombstones_go_or_stay(
     removal: str, retention_ms: int, removed: bool
 ) -> None:
-    rules = Rules(commit="isr", tombstone_removal=removal, delete_retention_ms=retention_ms)
+    rules = Rules.of(commit="isr", tombstone_removal=removal, delete_retention_ms=retention_ms)
     story = tell(scenario(rules=rules, workload=Workload(sends=DELETES)))
     reasons = {r.reason for _, e in story.of(Cleaned) for r in e.removals}
 
@@ -99,7 +99,7 @@ def test_a_removal_rule_lets_tombstones_go_or_stay(
 
 
 def test_tombstones_wait_for_the_replica_that_is_away() -> None:
-    rules = Rules(commit="isr", tombstone_removal="leo_gated", delete_retention_ms=100)
+    rules = Rules.of(commit="isr", tombstone_removal="leo_gated", delete_retention_ms=100)
     away = fault(FaultKind.CRASH, 300, "r3", 3_000)
     story = tell(scenario(away, rules=rules, workload=Workload(sends=DELETES)))
     early = [
@@ -114,7 +114,7 @@ def test_tombstones_wait_for_the_replica_that_is_away() -> None:
 
 
 def test_the_leader_hands_out_the_bound_that_all_have_compacted() -> None:
-    rules = Rules(commit="isr", tombstone_removal="coordinated", delete_retention_ms=100)
+    rules = Rules.of(commit="isr", tombstone_removal="coordinated", delete_retention_ms=100)
     timers = Timers(coordination_interval_ms=150, fetch_wait_ms=200)
     story = tell(scenario(rules=rules, timers=timers, workload=Workload(sends=DELETES)))
     moved = story.of(RemovalBoundMoved)
@@ -139,7 +139,7 @@ def test_a_young_record_is_not_cleaned() -> None:
 
 
 def test_snapshots_end_at_or_below_the_high_watermark_of_their_replica() -> None:
-    rules = Rules(leader_change_record=True)
+    rules = Rules.of(leader_change_record=True)
     timers = Timers(snapshot_interval_ms=300, fetch_wait_ms=200)
     story = tell(scenario(rules=rules, timers=timers))
     taken = story.of(SnapshotTaken)
@@ -149,7 +149,7 @@ def test_snapshots_end_at_or_below_the_high_watermark_of_their_replica() -> None
 
 
 def test_last_rounds_roll_and_clean_every_log_with_the_retention_in_between() -> None:
-    rules = Rules(commit="isr", delete_retention_ms=300)
+    rules = Rules.of(commit="isr", delete_retention_ms=300)
     deleted = (*sends(5), Send(500, 1, "k0", None, 500))
     plain = scenario(rules=rules, workload=Workload(sends=deleted), duration_ms=1_500)
     story = tell(replace(plain, last_rounds=2))

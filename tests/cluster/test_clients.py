@@ -75,7 +75,7 @@ def test_records_of_a_producer_without_idempotence_overtake_each_other() -> None
 
 
 def test_a_version_becomes_the_header_that_the_rules_name() -> None:
-    rules = Rules(commit="isr", strategy="header", strategy_header="v")
+    rules = Rules.of(commit="isr", strategy="header", strategy_header="v")
     workload = Workload(sends=(Send(100, 1, "k", "x", 100, version=7),))
     event = tell(scenario(rules=rules, workload=workload)).of(Appended)[0][1]
 
@@ -142,7 +142,7 @@ def test_a_consumer_can_read_from_one_replica() -> None:
 
 def test_a_consumer_never_reads_at_or_above_the_high_watermark() -> None:
     stuck = [fault(FaultKind.CRASH, 500, name, 3_000) for name in ("r2", "r3")]
-    rules = Rules(commit="majority", leader_change_record=True)
+    rules = Rules.of(commit="majority", leader_change_record=True)
     story = tell(scenario(*stuck, rules=rules))
     ends = [e.end for at, e in story.of(Consumed) if at < 3_400]
 

@@ -10,7 +10,7 @@ from sim.replication.messages import RemovalBounds, RemovalReport
 from sim.rules.rules import Rules
 from sim.scenario.model import Scenario
 
-RULES = Rules(commit="isr", tombstone_removal="coordinated")
+RULES = Rules.of(commit="isr", tombstone_removal="coordinated")
 
 
 def cluster(rules: Rules = RULES) -> tuple[World, list[Node]]:

@@ -149,7 +149,7 @@ def test_no_way_to_elect_breaks_one_of_raft_s_five_properties(mix: str) -> None:
             run = run_scenario(generate(seed, BUILT_IN_MIXES[mix]).with_rules(rules))
             assert not RAFT & set(run.violated), (seed, rules)
             assert run.verdict != "inconclusive", (seed, rules)
-            elections[rules.pre_vote] += run.counters["elections"]
+            elections[rules.election.pre_vote] += run.counters["elections"]
 
     assert elections[True] < elections[False]
 

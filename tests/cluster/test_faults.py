@@ -114,7 +114,7 @@ def test_an_added_replica_copies_the_log_and_joins_the_in_sync_set() -> None:
 
 
 def test_an_added_replica_observes_a_quorum() -> None:
-    rules = Rules(leader_change_record=True)
+    rules = Rules.of(leader_change_record=True)
     story = tell(scenario(fault(FaultKind.ADD_REPLICA, 900, "r4"), rules=rules))
 
     assert log_ends(story)["r4"] == 41

@@ -17,7 +17,7 @@ def told(*consumers: Consumer, mark: Literal["null_value", "flag"] | None = None
     """A value, a delete that says why, an unflagged null, and these consumers."""
     return tell(
         scenario(
-            rules=Rules(commit="isr", tombstone_mark="flag"),
+            rules=Rules.of(commit="isr", tombstone_mark="flag"),
             replicas=(ReplicaSpec("r1"), ReplicaSpec("r2", tombstone_mark=mark)),
             workload=Workload(sends=SENDS),
             consumers=consumers,

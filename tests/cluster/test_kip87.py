@@ -19,7 +19,7 @@ from tests.cluster.worlds import Story, scenario, tell
 
 DELETE = Send(500, 1, "A", "deleted by the owner", 500, flag=True)
 SENDS = (Send(100, 1, "A", "a", 100), Send(200, 1, "B", "b", 200), DELETE)
-AT_ONCE = Rules(commit="isr", tombstone_mark="magic", tombstone_removal="immediate")
+AT_ONCE = Rules.of(commit="isr", tombstone_mark="magic", tombstone_removal="immediate")
 PINNED = Versions(NEW, OLD, OLD)
 
 

@@ -16,7 +16,7 @@ from sim.trace import (
 )
 from tests.cluster.worlds import fault, log_ends, scenario, sends, tell
 
-MAJORITY = Rules(leader_change_record=True)
+MAJORITY = Rules.of(leader_change_record=True)
 
 
 def test_a_lagging_follower_leaves_the_in_sync_set_and_rejoins() -> None:

@@ -46,7 +46,7 @@ def test_an_in_sync_follower_learns_the_high_watermark_with_its_next_answer() ->
 
 def test_a_voter_learns_the_high_watermark_at_once() -> None:
     one_write = Workload(sends=sends(1, start_ms=1_050))
-    rules = Rules(leader_change_record=True)
+    rules = Rules.of(leader_change_record=True)
     story = tell(scenario(workload=one_write, rules=rules, network=Network((2, 2))))
     moved = [(at, e) for at, e in story.of(HighWatermarkMoved) if e.high_watermark == 2]
     committed_ms = next(at for at, e in moved if e.leading)
@@ -64,7 +64,7 @@ def test_lost_messages_are_sent_again_until_everybody_has_everything() -> None:
 
 def test_a_follower_below_the_log_start_installs_a_snapshot_and_goes_on_from_there() -> None:
     away = fault(FaultKind.CRASH, 300, "r3", 2_500)
-    rules = Rules(leader_change_record=True)
+    rules = Rules.of(leader_change_record=True)
     workload = Workload(sends=sends(80, every_ms=40, keys=70))
     timers = Timers(snapshot_interval_ms=400, fetch_wait_ms=200)
     story = tell(

@@ -19,7 +19,7 @@ from sim.trace import (
 )
 from tests.cluster.worlds import Story, fault, log_ends, scenario, sends, tell
 
-MAJORITY = Rules(commit="majority", leader_change_record=True, cleanup="snapshot")
+MAJORITY = Rules.of(commit="majority", leader_change_record=True, cleanup="snapshot")
 
 
 def run(*faults: Any, rules: Rules = MAJORITY, timers: Timers | None = None, **given: Any) -> Story:
@@ -54,7 +54,7 @@ def test_a_snapshot_is_taken_once_so_many_bytes_are_committed_since_the_last() -
 
 def test_nothing_is_taken_that_nobody_asked_for() -> None:
     assert run().of(SnapshotTaken) == []
-    rules = Rules(commit="majority", cleanup="compact")
+    rules = Rules.of(commit="majority", cleanup="compact")
     assert run(rules=rules, record_bytes=100, interval_ms=100).of(SnapshotTaken) == []
 
 
@@ -123,7 +123,7 @@ def test_a_leader_that_has_not_loaded_its_state_takes_no_writes() -> None:
         fault(FaultKind.CRASH, 800, "r1", 100),
         fault(FaultKind.MIGRATE, 1_000, "r1"),
     )
-    rules = Rules(commit="isr", fix="empty_batch", map_range="dirty")
+    rules = Rules.of(commit="isr", fix="empty_batch", map_range="dirty")
 
     def writes_of_r1(us: int) -> list[int]:
         timers = Timers(replica_lag_max_ms=400, fetch_wait_ms=200, load_us_per_record=us)

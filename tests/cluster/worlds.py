@@ -89,7 +89,7 @@ def scenario(
         id="test",
         seed=more.pop("seed", 7),
         duration_ms=duration_ms,
-        rules=rules or Rules(commit="isr", fix="empty_batch", map_range="dirty"),
+        rules=rules or Rules.of(commit="isr", fix="empty_batch", map_range="dirty"),
         replicas=replicas,
         topic=more.pop("topic", Topic(segment_bytes=600, segment_ms=500)),
         network=more.pop("network", Network((1, 5))),

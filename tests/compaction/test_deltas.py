@@ -15,7 +15,7 @@ from sim.scenario.generate.streams import stream
 from sim.scenario.generate.workload import WorkloadShape, draw_workload
 
 NULL = TOMBSTONE_MARKS["null_value"]
-DELTAS = Rules(commit="isr", state_machine="deltas")
+DELTAS = Rules.of(commit="isr", state_machine="deltas")
 
 
 def state_after(*writes: tuple[str, str | None]) -> dict[str, str | None]:

@@ -49,8 +49,8 @@ def test_compaction_is_by_offset_unless_something_else_is_asked_for() -> None:
     newer_by_header_and_time = record(0, "k", version=9, timestamp_ms=9)
     records = newer_by_header_and_time, record(1, "k", version=1, timestamp_ms=1)
 
-    assert Rules().strategy == "offset"
-    assert left(*records, strategy=Rules().strategy) == [1]
+    assert Rules().cleaner.strategy == "offset"
+    assert left(*records, strategy=Rules().cleaner.strategy) == [1]
 
 
 def test_the_three_strategies_disagree_about_one_log() -> None:
@@ -210,7 +210,7 @@ def test_the_brokers_strategy_is_the_default_of_its_topics(tmp_path: Path) -> No
     """Public Interfaces, `log.cleaner.compaction.strategy` and `….header`."""
     rules = rules_in(tmp_path, BROKER)
 
-    assert (rules.strategy, rules.strategy_header) == ("header", "sequence")
+    assert (rules.cleaner.strategy, rules.topic.strategy_header) == ("header", "sequence")
 
 
 def test_a_topic_overrides_the_brokers_strategy_and_header_each_for_itself(tmp_path: Path) -> None:
@@ -218,8 +218,8 @@ def test_a_topic_overrides_the_brokers_strategy_and_header_each_for_itself(tmp_p
     by_time = rules_in(tmp_path, BROKER + "topic: {compaction.strategy: timestamp}\n")
     other = rules_in(tmp_path, BROKER + "topic: {compaction.strategy.header: lsn}\n")
 
-    assert by_time.strategy == "timestamp"
-    assert (other.strategy, other.strategy_header) == ("header", "lsn")
+    assert by_time.cleaner.strategy == "timestamp"
+    assert (other.cleaner.strategy, other.topic.strategy_header) == ("header", "lsn")
 
 
 @pytest.mark.parametrize(
@@ -241,12 +241,15 @@ def test_an_unknown_strategy_is_refused_and_the_known_ones_are_named(
 @pytest.mark.parametrize("text", ["", "topic: {}\n", "topic: {compaction.strategy: null}\n"])
 def test_without_a_strategy_anywhere_it_is_the_offset(tmp_path: Path, text: str) -> None:
     """Public Interfaces, compaction strategies, offset: also when the setting is not there."""
-    assert rules_in(tmp_path, text).strategy == "offset"
+    assert rules_in(tmp_path, text).cleaner.strategy == "offset"
 
 
 def test_a_topic_setting_of_null_leaves_the_brokers(tmp_path: Path) -> None:
     """Public Interfaces: the topic's setting stands for the broker's, where there is one."""
-    assert rules_in(tmp_path, BROKER + "topic: {compaction.strategy: null}\n").strategy == "header"
+    assert (
+        rules_in(tmp_path, BROKER + "topic: {compaction.strategy: null}\n").cleaner.strategy
+        == "header"
+    )
 
 
 @pytest.mark.parametrize(
@@ -277,7 +280,7 @@ def test_the_name_of_the_header_may_come_from_elsewhere_or_not_be_needed(
     tmp_path: Path, text: str
 ) -> None:
     """Public Interfaces, `compaction.strategy.header`: for the header strategy alone."""
-    assert rules_in(tmp_path, text).strategy in ("header", "offset")
+    assert rules_in(tmp_path, text).cleaner.strategy in ("header", "offset")
 
 
 # What is easily taken for a version.

@@ -113,7 +113,7 @@ def test_both_map_dirty_records_only_and_keep_a_late_version_for_good(preset: st
     """A clean winner and a late loser both stay, in this round and in any later one."""
     rules = Rules().with_values(PRESETS[preset].values)
     log = [segment(batch(record(0, "k", timestamp_ms=5)), batch(record(1, "k", timestamp_ms=3)))]
-    assert rules.map_range == "dirty"
+    assert rules.cleaner.map_range == "dirty"
 
     for first_dirty in (1, 1, 2):
         found = passes(

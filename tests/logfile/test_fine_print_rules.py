@@ -41,7 +41,7 @@ def test_without_a_preset_it_is_kafka_4_0() -> None:
 def test_a_rule_beside_the_preset_overrides_it() -> None:
     rules = rules_of({"preset": "kip-280", "fix": "leo_retention", "map_range": "dirty"})
 
-    assert (rules.rules.fix, rules.rules.map_range) == ("leo_retention", "dirty")
+    assert (rules.rules.cleaner.fix, rules.rules.cleaner.map_range) == ("leo_retention", "dirty")
     assert set(ALLOWED) == set(rules.as_dict())
 
 

@@ -7,7 +7,7 @@ from sim.replication.messages import Answer, FetchResponse
 from sim.rules import Rules
 from sim.trace import Event
 
-RULES = Rules(commit="isr")
+RULES = Rules.of(commit="isr")
 
 
 def batch(offset: int, key: str = "k", *, epoch: int = 1) -> Batch:

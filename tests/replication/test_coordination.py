@@ -19,7 +19,7 @@ from sim.rules import Rules
 from sim.trace import RemovalBoundMoved
 from tests.replication.replicas import RULES, batch, leading
 
-COORDINATED = Rules(tombstone_removal="coordinated")
+COORDINATED = Rules.of(tombstone_removal="coordinated")
 
 
 def cluster(*names: str) -> list[Replica]:

@@ -1,7 +1,5 @@
 """What comes along with a copy: pieces of a size, epochs, a snapshot that is there already."""
 
-from dataclasses import replace
-
 import pytest
 
 from sim.log.epochs import EpochEntry
@@ -15,7 +13,7 @@ from sim.rules import Rules
 from sim.trace import EpochCacheChanged
 from tests.replication.replicas import RULES, ask, bases, batch, elect, fetch, leading
 
-COPIED = replace(RULES, epoch_cache="copied")
+COPIED = RULES.with_values({"epoch_cache": "copied"})
 SIZE = batch(0).size_bytes
 
 
@@ -127,7 +125,7 @@ def test_a_snapshot_one_has_is_fetched_again_when_the_log_ends_below_it() -> Non
 
 def test_or_it_is_ignored_and_offered_for_ever() -> None:
     source, fetcher = behind_its_snapshot()
-    rules = replace(RULES, held_snapshot="ignored")
+    rules = RULES.with_values({"held_snapshot": "ignored"})
 
     for _ in range(3):
         response, _ = answer_fetch(source, fetch_request(fetcher), rules=rules)

@@ -15,7 +15,7 @@ from sim.trace import SnapshotChunkFetched, SnapshotFetchDropped, SnapshotInstal
 from tests.replication.replicas import RULES, batch, elect, fetch
 
 ID = SnapshotId(3, 2)
-BY_EPOCH = Rules(commit="isr", snapshot_offer="by_epoch")
+BY_EPOCH = Rules.of(commit="isr", snapshot_offer="by_epoch")
 
 
 def source(*, epoch: int = 2, delete: bool = True) -> Replica:
@@ -123,7 +123,7 @@ def test_epochs_are_compared_before_anything_else_of_the_leader() -> None:
     replica = source()
     assert error(replica, epoch=1) is SnapshotError.FENCED_LEADER_EPOCH
     assert error(replica, epoch=3) is SnapshotError.UNKNOWN_LEADER_EPOCH
-    unfenced = Rules(commit="isr", fencing=False)
+    unfenced = Rules.of(commit="isr", fencing=False)
     assert error(replica, epoch=3, rules=unfenced) is None
 
     replica.leadership = None
@@ -241,7 +241,7 @@ def test_a_log_of_a_later_epoch_that_ends_with_the_snapshot_is_replaced() -> Non
 
 def test_a_snapshot_in_the_log_is_as_large_as_its_file() -> None:
     replica = source(delete=False)
-    in_log = Rules(commit="isr", snapshot_placement="in_log")
+    in_log = Rules.of(commit="isr", snapshot_placement="in_log")
     replica.snapshots.clear()
     snapshots.take_snapshot(replica, 3, rules=in_log, uid=9)
 

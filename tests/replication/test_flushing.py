@@ -20,7 +20,7 @@ def log_of(count: int, **config: int) -> Log:
     [("acknowledged", 0, 0), ("on_append", 2, 2), ("before_fetch", 2, 0), ("interval", 0, 0)],
 )
 def test_who_flushes_an_append_at_once(flush: str, after_append: int, after_copy: int) -> None:
-    rules = Rules(flush=flush)
+    rules = Rules.of(flush=flush)
     led, copied = log_of(2), log_of(2)
     flush_after_append(led, rules=rules)
     flush_after_copy(copied, rules=rules)
@@ -37,10 +37,10 @@ def test_what_the_rule_takes_for_flushed(flush: str, acknowledged: int, committe
     log = log_of(5)
     log.flushed_end = 1
     log.acknowledged_end = 3
-    assert durable_end(log, rules=Rules(flush=flush)) == acknowledged
+    assert durable_end(log, rules=Rules.of(flush=flush)) == acknowledged
 
     log.acknowledged_end, log.high_watermark = 0, 4
-    assert durable_end(log, rules=Rules(flush=flush)) == committed
+    assert durable_end(log, rules=Rules.of(flush=flush)) == committed
 
 
 def test_flush_messages_flushes_when_so_many_offsets_are_not() -> None:
@@ -73,4 +73,4 @@ def test_a_log_that_begins_anew_has_nothing_to_lose() -> None:
     log = log_of(2)
     log.reset_to(9)
 
-    assert durable_end(log, rules=Rules(flush="interval")) == 9
+    assert durable_end(log, rules=Rules.of(flush="interval")) == 9

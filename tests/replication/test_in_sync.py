@@ -7,8 +7,8 @@ from sim.replication.leader import expand_isr, record_position
 from sim.rules import Rules
 from tests.replication.replicas import batch, leading
 
-CLASSIC = Rules(commit="isr", min_isr=2)
-ELIGIBLE = Rules(commit="isr", min_isr=2, eligible_leaders="elr")
+CLASSIC = Rules.of(commit="isr", min_isr=2)
+ELIGIBLE = Rules.of(commit="isr", min_isr=2, eligible_leaders="elr")
 ALL = Candidates(("r1", "r2", "r3"))
 
 

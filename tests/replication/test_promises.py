@@ -29,7 +29,7 @@ def replica(name: str, *epochs: int) -> Replica:
 def test_a_vote_binds_as_long_as_it_is_remembered(
     storage: str, *, kept: bool, after_restart: bool
 ) -> None:
-    rules = Rules(vote_storage=storage)
+    rules = Rules.of(vote_storage=storage)
     voter = Replica("r3")
     votes_for(voter, 4, "r1")
 
@@ -59,7 +59,7 @@ def test_an_epoch_in_memory_is_that_of_the_log_after_a_restart(storage: str, epo
     made = replica("r1", 1)
     made.sees(7)
     crash(made)
-    [event] = come_back(made, rules=Rules(epoch_storage=storage))
+    [event] = come_back(made, rules=Rules.of(epoch_storage=storage))
 
     assert made.epoch == epoch
     assert event._asdict()["epoch"] == epoch
@@ -69,7 +69,7 @@ def test_an_epoch_in_memory_is_that_of_the_log_after_a_restart(storage: str, epo
 def test_a_restarted_leader_has_resigned_unless_it_resumes(rule: str, *, leads: bool) -> None:
     made = leading(records=1)
     crash(made)
-    come_back(made, rules=Rules(leader_restart=rule))
+    come_back(made, rules=Rules.of(leader_restart=rule))
 
     assert (made.leadership is not None) is leads
 
@@ -78,7 +78,7 @@ def test_a_restarted_leader_has_resigned_unless_it_resumes(rule: str, *, leads: 
 def test_a_late_diverging_answer_cuts_only_without_response_fencing(
     *, fenced: bool, end: int
 ) -> None:
-    rules = Rules(response_fencing=fenced)
+    rules = Rules.of(response_fencing=fenced)
     made = replica("r2", 1, 3)
     late = FetchResponse(Answer.DIVERGING, "r1", 2, 1, diverging=EpochEnd(1, 1))
     events = receive_fetch(made, late, rules=rules, now_ms=0)
@@ -92,7 +92,7 @@ def test_late_records_are_refused_by_the_log_in_any_case(*, fenced: bool) -> Non
     made = replica("r2", 1, 1)
     late = FetchResponse(Answer.RECORDS, "r1", 1, 1, (batch(1),))
 
-    assert receive_fetch(made, late, rules=Rules(response_fencing=fenced), now_ms=0) == []
+    assert receive_fetch(made, late, rules=Rules.of(response_fencing=fenced), now_ms=0) == []
 
 
 @pytest.mark.parametrize(("rule", "high_watermark"), [("max", 2), ("assign", 1)])
@@ -102,7 +102,7 @@ def test_a_lower_high_watermark_of_the_leader_counts_only_when_assigned(
     made = replica("r2", 1, 1)
     made.log.high_watermark = 2
     answer = FetchResponse(Answer.RECORDS, "r1", 1, 2, high_watermark=1)
-    events = receive_fetch(made, answer, rules=Rules(high_watermark_update=rule), now_ms=0)
+    events = receive_fetch(made, answer, rules=Rules.of(high_watermark_update=rule), now_ms=0)
 
     assert made.log.high_watermark == high_watermark
     moved = HighWatermarkMoved("r2", 1, leading=False)

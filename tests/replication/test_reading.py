@@ -1,7 +1,6 @@
 """A consumer's fetches by the client's algorithm, compared with the fold of the log."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -17,8 +16,8 @@ from sim.replication.reading_goal import ReadingGoal
 from sim.rules import Rules
 from tests.replication.replicas import leading
 
-RULES = Rules(commit="isr", delete_retention_ms=10)
-CHECKING = replace(RULES, consumer_validation="epoch")
+RULES = Rules.of(commit="isr", delete_retention_ms=10)
+CHECKING = RULES.with_values({"consumer_validation": "epoch"})
 PRODUCERS = (-1, 7, 8)
 
 STEPS = st.lists(
@@ -144,7 +143,7 @@ def test_a_list_of_history_hides_the_transaction_after_a_marker_that_is_gone() -
     for _ in range(3):
         steps += [("clean", -1, "a", 40), ("wait", -1, "a", 40)]
     replica = played(steps)
-    history = replace(RULES, aborted_list="history")
+    history = RULES.with_values({"aborted_list": "history"})
 
     assert [r.key for r in read(replica, committed=True, most=None)] == ["b"]
     assert read(replica, committed=True, most=None, rules=history) == []

@@ -13,7 +13,7 @@ from sim.rules import Rules
 from sim.trace import EpochCacheChanged, ReplicaRestarted, SnapshotInstalled
 from tests.replication.replicas import batch
 
-FINISHED = Rules(install_recovery="finished")
+FINISHED = Rules.of(install_recovery="finished")
 
 
 def follower(end: int, *, epoch: int = 1) -> Replica:
@@ -93,7 +93,7 @@ def test_epochs_that_the_file_lost_come_from_the_batches(known: int) -> None:
 
 @pytest.mark.parametrize("known", [0, 1, 2])
 def test_a_file_that_is_believed_stays_behind(known: int) -> None:
-    rules = Rules(epoch_recovery="as_stored")
+    rules = Rules.of(epoch_recovery="as_stored")
     made = two_epochs()
     crash_with_files(made, rules=rules, old=OldFiles(epochs=known))
     recover(made, rules=rules)
@@ -107,7 +107,7 @@ def test_a_file_that_is_believed_stays_behind(known: int) -> None:
 def test_an_epoch_whose_records_are_lost_goes_unless_the_file_is_believed(
     rule: str, left: list[tuple[int, int]]
 ) -> None:
-    rules = Rules(epoch_recovery=rule)
+    rules = Rules.of(epoch_recovery=rule)
     made = two_epochs()
     crash_with_files(made, rules=rules, lost_batches=1)
     recover(made, rules=rules)
@@ -132,7 +132,7 @@ def test_an_epoch_whose_records_are_lost_goes_unless_the_file_is_believed(
 def test_a_restart_tells_its_epochs_where_they_are_not_those_of_what_is_left(
     rule: str, known: int | None, lost: int, told: list[tuple[tuple[int, int], ...]]
 ) -> None:
-    rules = Rules(epoch_recovery=rule)
+    rules = Rules.of(epoch_recovery=rule)
     made = two_epochs()
     crash_with_files(made, rules=rules, lost_batches=lost, old=OldFiles(epochs=known))
     events = recover(made, rules=rules)
@@ -153,7 +153,7 @@ def test_epochs_of_which_no_batch_is_left_do_not_come_back() -> None:
 
 @pytest.mark.parametrize(("rule", "left"), [("from_batches", [1]), ("as_stored", [1])])
 def test_a_second_crash_before_a_restart_finds_the_same_file(rule: str, left: list[int]) -> None:
-    rules = Rules(epoch_recovery=rule)
+    rules = Rules.of(epoch_recovery=rule)
     made = two_epochs()
     crash_with_files(made, rules=rules, old=OldFiles(epochs=1))
     crash_with_files(made, rules=rules, lost_batches=1)

@@ -93,7 +93,7 @@ def test_the_prefix_waits_for_live_replicas_as_the_gate_says(
     gate: str, ends: tuple[int, ...], now_ms: int, allowed: bool
 ) -> None:
     """The last record below 4 is of 300 ms."""
-    rules = Rules(prefix_gate=gate, start_offset_lag_ms=100)
+    rules = Rules.of(prefix_gate=gate, start_offset_lag_ms=100)
 
     assert may_delete_prefix(replica(), 4, live_ends=ends, rules=rules, now_ms=now_ms) is allowed
 
@@ -101,7 +101,7 @@ def test_the_prefix_waits_for_live_replicas_as_the_gate_says(
 def test_without_a_snapshot_there_is_no_end_to_the_wait() -> None:
     found = replica()
     found.snapshots.clear()
-    rules = Rules(prefix_gate="all_live_or_timeout", start_offset_lag_ms=0)
+    rules = Rules.of(prefix_gate="all_live_or_timeout", start_offset_lag_ms=0)
 
     assert not may_delete_prefix(found, 4, live_ends=(0,), rules=rules, now_ms=10**9)
 

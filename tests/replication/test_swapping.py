@@ -135,7 +135,7 @@ def offsets(log: Log) -> list[int]:
 def test_the_events_of_an_interrupted_pass_account_for_every_record_that_is_gone(
     keys: list[int], per_segment: int, during: str, swap: str, checkpoint: str
 ) -> None:
-    rules = Rules(segment_swap=swap, cleaner_checkpoint=checkpoint)
+    rules = Rules.of(segment_swap=swap, cleaner_checkpoint=checkpoint)
     cleaned, crashed = (replica_of(keys, per_segment=per_segment) for _ in range(2))
     before = offsets(crashed.log)
     end = crashed.log.log_end_offset

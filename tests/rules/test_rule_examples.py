@@ -80,7 +80,7 @@ def test_the_example_of_a_value_goes_by_it_and_ends_otherwise_with_another(
     if kind == PLAN_FORMAT:
         assert {rule: value.name} in load_plan(FOLDER / value.example).rule_sets
     else:
-        assert getattr(rules_of(value.example), rule) == value.name
+        assert rules_of(value.example).as_dict()[rule] == value.name
     if rule in LABELS:
         assert any(step.op == "push" for step in content.steps) == (value.name != "leader_assigned")
         return

@@ -1,26 +1,58 @@
 """Rules and presets: defaults, values, and what is said about unknown ones."""
 
 from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import pytest
+from mypy import api
 
 from sim.compaction import FIXES, STRATEGIES, TOMBSTONE_MARKS, TOMBSTONE_REMOVALS
 from sim.compaction.strategies import HEADER_FORMS
 from sim.errors import BadInput
 from sim.rules import Rules, rules_from
 from sim.rules.presets import PRESETS
-from sim.rules.rules import RULES
+from sim.rules.rules import DEFAULTS, RULES
 from sim.rules.spec import meaning_of, source_of
 
 
 def test_every_rule_is_described_once_with_its_default_first() -> None:
-    assert list(RULES) == [field.name for field in fields(Rules)]
+    assert list(RULES) == list(Rules().as_dict())
     for name, spec in RULES.items():
         assert spec.name == name
         assert spec.decides
         assert bool(spec.source) != bool(spec.values)
         if spec.values:
-            assert spec.values[0] == getattr(Rules(), name)
+            assert spec.values[0] == DEFAULTS[name]
+
+
+def test_the_values_of_a_table_are_those_of_the_types() -> None:
+    open_ended = {"strategy", "fix", "tombstone_removal", "strategy_header"}
+    for group in fields(Rules):
+        kinds = get_type_hints(type(getattr(Rules(), group.name)))
+        for name, kind in kinds.items():
+            if get_origin(kind) is Literal:
+                assert RULES[name].values == get_args(kind), name
+            else:
+                assert (kind is str) == (name in open_ended), name
+
+
+def test_a_misspelt_value_of_a_rule_is_a_type_error(tmp_path: Path) -> None:
+    lines = (
+        "from sim.rules import Rules",
+        "rules = Rules()",
+        'print(rules.replication.commit == "majority")',
+        'print(rules.replication.commit == "majorty")',
+        'print("dsk" != rules.election.vote_storage)',
+        "print(rules.replication.comit)",
+    )
+    snippet = tmp_path / "snippet.py"
+    snippet.write_text("\n".join(lines) + "\n")
+
+    found = api.run(["--strict", "--no-error-summary", "--follow-imports=silent", str(snippet)])[0]
+
+    where = [line.split(":", 2)[1] for line in found.splitlines() if ": error:" in line]
+    assert where == ["4", "5", "6"]
 
 
 def test_every_value_says_once_what_it_means_and_who_says_so() -> None:
@@ -83,7 +115,7 @@ def test_a_preset_is_a_bundle_of_known_values_with_a_source(name: str) -> None:
 def test_a_value_beside_a_preset_has_the_last_word() -> None:
     rules = rules_from({"preset": "kafka-4.0", "fix": "none"})
 
-    assert (rules.fix, rules.commit) == ("none", "isr")
+    assert (rules.cleaner.fix, rules.replication.commit) == ("none", "isr")
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,10 @@ def problem_of(tmp_path: Path, change: str, *, more: str = "") -> str:
 
 def promised(*changes: Change, strategy: str = "offset") -> tuple[str, list[str]]:
     """The strategy that is promised in the end, and those that may have cleaned before."""
-    rules, earlier = promise_of(Scenario(id="s", rules=Rules(strategy=strategy), changes=changes))
-    return rules.strategy, [one.strategy for one in earlier]
+    rules, earlier = promise_of(
+        Scenario(id="s", rules=Rules.of(strategy=strategy), changes=changes)
+    )
+    return rules.cleaner.strategy, [one.cleaner.strategy for one in earlier]
 
 
 def test_changes_are_made_in_the_order_of_their_times(tmp_path: Path) -> None:
@@ -120,7 +122,7 @@ def test_after_a_rollback_the_promise_is_the_old_one_again() -> None:
 
 def test_a_tombstone_may_go_after_the_shortest_retention_there_was() -> None:
     longer = Change(5, "all", (("delete_retention_ms", 900),))
-    rules = Rules(delete_retention_ms=100)
+    rules = Rules.of(delete_retention_ms=100)
 
     assert promise_of(Scenario(id="s", rules=rules, changes=(longer,))).rules == rules
 
@@ -128,7 +130,7 @@ def test_a_tombstone_may_go_after_the_shortest_retention_there_was() -> None:
 def upgraded(rollout: str, *faults: Fault) -> list[tuple[int, str]]:
     """(ms, who) of the changes of one upgrade, after those at its start."""
     plan = Rollout((1_000, 2_000, 3_000), (10, 20, 30), (40, 50), (1, 2, 3), 3_500)
-    rules = Rules(strategy="header", rollout=rollout)
+    rules = Rules.of(strategy="header", rollout=rollout)
     found = changes_of(Scenario(id="s", rules=rules, rollout=plan, faults=faults))
     assert found[:2] == (
         Change(0, "all", (("strategy", "offset"),)),
@@ -173,11 +175,11 @@ def test_an_upgrade_is_drawn_with_the_environment_and_ends_with_the_run() -> Non
 
     for case in cases:
         for rollout in RULES["rollout"].values:
-            rules = Rules(strategy="header", rollout=str(rollout))
+            rules = Rules.of(strategy="header", rollout=str(rollout))
             found = changes_of(case.with_rules(rules))
             assert all(0 <= one.at_ms < case.duration_ms for one in found)
             promised_in_the_end = "offset" if rollout == "rolled_back" else "header"
-            assert promise_of(case.with_rules(rules)).rules.strategy == promised_in_the_end
+            assert promise_of(case.with_rules(rules)).rules.cleaner.strategy == promised_in_the_end
     assert len({environment_digest(case) for case in cases}) == len(cases)
     assert all(generate(seed, Mix()).rollout is None for seed in range(20))
     assert generate(3, mix).faults == generate(3, Mix()).faults

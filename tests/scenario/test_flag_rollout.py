@@ -44,7 +44,7 @@ CALM = (0, 4)
 
 def under(order: str, *faults: Fault) -> tuple[Change, ...]:
     """The changes of the small upgrade in this order."""
-    return changes_of(replace(SCENARIO, rules=Rules(flag_rollout=order), faults=faults))
+    return changes_of(replace(SCENARIO, rules=Rules.of(flag_rollout=order), faults=faults))
 
 
 def phases(order: str) -> list[tuple[int, str]]:
@@ -112,7 +112,7 @@ def test_a_replica_that_joins_is_upgraded_with_the_first() -> None:
 @pytest.mark.parametrize("order", ORDERS)
 def test_every_broker_would_start_after_every_change(order: str) -> None:
     for seed in range(30):
-        case = generate(seed, MIX).with_rules(Rules(flag_rollout=order))
+        case = generate(seed, MIX).with_rules(Rules.of(flag_rollout=order))
         now = {replica.name: replica.versions for replica in case.replicas}
         assert set(now.values()) == {ALL_OLD}
         for change in changes_of(case):
@@ -175,7 +175,7 @@ def test_the_timetable_belongs_to_the_environment_and_the_order_does_not() -> No
     later = replace(case.flag_rollout, taken_back_ms=case.flag_rollout.taken_back_ms + 1)
 
     assert environment_digest(case) != environment_digest(replace(case, flag_rollout=later))
-    assert len({environment_digest(case.with_rules(Rules(flag_rollout=o))) for o in ORDERS}) == 1
+    assert len({environment_digest(case.with_rules(Rules.of(flag_rollout=o))) for o in ORDERS}) == 1
 
 
 def shown(order: str) -> set[str]:

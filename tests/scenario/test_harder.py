@@ -15,8 +15,8 @@ SNAPSHOTS = Mix(mix="kraft", replicas=(3, 5), faults=(2, 12), outage_ms=(100, 6_
 INTERRUPTED = SNAPSHOTS.model_copy(update={"install_crashes": 0.5})
 HIT = [generate(seed, INTERRUPTED) for seed in (7, 24)]
 KRAFT = rules_from({"preset": "kraft"})
-BY_THE_OS = Rules(commit="isr", fix="empty_batch", flush="interval")
-ALWAYS = Rules(commit="isr", fix="empty_batch", flush="on_append")
+BY_THE_OS = Rules.of(commit="isr", fix="empty_batch", flush="interval")
+ALWAYS = Rules.of(commit="isr", fix="empty_batch", flush="on_append")
 
 
 def test_without_them_the_environment_is_what_it_was_and_with_them_only_crashes_differ() -> None:

@@ -102,8 +102,8 @@ topic: {delete.retention.ms: 8, max.compaction.lag.ms: null}
 """
     )
 
-    assert scenario.rules.strategy == "timestamp"
-    assert scenario.rules.delete_retention_ms == 8
+    assert scenario.rules.cleaner.strategy == "timestamp"
+    assert scenario.rules.topic.delete_retention_ms == 8
     assert scenario.topic.min_cleanable_dirty_ratio == 0.9
     assert scenario.topic.max_compaction_lag_ms is None
     assert [replica.cleaner_backoff_ms for replica in scenario.replicas] == [40, 40, 40]
@@ -113,7 +113,7 @@ def test_the_same_setting_twice_must_have_the_same_value(load: Load) -> None:
     same = "rules: {strategy: header}\ntopic:\n  compaction.strategy: header\n"
     other = "rules: {strategy: header}\ntopic:\n  compaction.strategy: offset\n"
 
-    assert load(same).rules.strategy == "header"
+    assert load(same).rules.cleaner.strategy == "header"
     assert complaints(load, other) == [
         "x.yaml:4: topic.compaction.strategy: offset here, but rules.strategy is header"
     ]

@@ -30,14 +30,14 @@ def test_a_policy_of_snapshots_brings_kafkas_defaults(tmp_path: Path) -> None:
     found = load(tmp_path, "topic: {cleanup.policy: snapshot}")
 
     assert found.snapshots == SnapshotSettings(8 * MIB, 20 * MIB, 3_600_000, 100 * MIB, 7 * DAY_MS)
-    assert found.rules.cleanup == "snapshot"
+    assert found.rules.cleaner.cleanup == "snapshot"
 
 
 @pytest.mark.parametrize("policy", ['"compact,snapshot"', '"snapshot,compact"'])
 def test_cleaners_and_snapshots_may_go_together(tmp_path: Path, policy: str) -> None:
     found = load(tmp_path, f"rules: {{preset: kraft}}\ntopic: {{cleanup.policy: {policy}}}")
 
-    assert found.rules.cleanup == "compact_and_snapshot"
+    assert found.rules.cleaner.cleanup == "compact_and_snapshot"
 
 
 def test_every_setting_has_kafkas_name(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ broker:
     found = load(tmp_path, text)
 
     assert found.snapshots == SnapshotSettings(1, 2, 3, 4, 5)
-    assert found.rules.start_offset_lag_ms == 6
+    assert found.rules.snapshots.start_offset_lag_ms == 6
 
 
 def test_an_interval_of_0_is_never_and_a_bound_of_minus_1_is_none(tmp_path: Path) -> None:

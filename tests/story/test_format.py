@@ -44,17 +44,35 @@ def test_rules_start_from_the_defaults_of_stories(tmp_path: Path) -> None:
 
     rules = load_story(path).rules
 
-    assert (rules.commit, rules.min_isr, rules.follower_position) == ("isr", 1, "request")
-    assert (rules.delete_retention_ms, rules.tombstone_mark) == (100, "explicit")
-    assert (rules.truncation, rules.leo_source, rules.strategy) == (
+    assert (rules.replication.commit, rules.topic.min_isr, rules.replication.follower_position) == (
+        "isr",
+        1,
+        "request",
+    )
+    assert (rules.topic.delete_retention_ms, rules.cleaner.tombstone_mark) == (100, "explicit")
+    assert (rules.replication.truncation, rules.storage.leo_source, rules.cleaner.strategy) == (
         "epoch_diverging",
         "stored",
         "offset",
     )
-    assert (rules.map_range, rules.fix, rules.cleaner_bound) == ("full", "none", "hw")
-    assert (rules.tombstone_removal, rules.epoch_commit_rule) == ("horizon", "strict")
-    assert (rules.isr_join, rules.fencing, rules.lag_guard) == ("epoch_start", True, "none")
-    assert (rules.offset_assignment, rules.leader_change_record) == ("leader_assigned", False)
+    assert (rules.cleaner.map_range, rules.cleaner.fix, rules.cleaner.cleaner_bound) == (
+        "full",
+        "none",
+        "hw",
+    )
+    assert (rules.cleaner.tombstone_removal, rules.replication.epoch_commit_rule) == (
+        "horizon",
+        "strict",
+    )
+    assert (rules.replication.isr_join, rules.replication.fencing, rules.replication.lag_guard) == (
+        "epoch_start",
+        True,
+        "none",
+    )
+    assert (rules.replication.offset_assignment, rules.replication.leader_change_record) == (
+        "leader_assigned",
+        False,
+    )
 
 
 def test_names_may_be_numbers_and_notes_are_allowed_everywhere(tmp_path: Path) -> None:

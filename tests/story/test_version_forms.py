@@ -61,4 +61,4 @@ def test_bytes_are_pairs_of_hexadecimal_digits(given: str) -> None:
 
 
 def test_rules_default_to_the_form_of_the_kip() -> None:
-    assert Rules().header_form == "last_long"
+    assert Rules().cleaner.header_form == "last_long"

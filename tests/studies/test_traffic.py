@@ -66,7 +66,7 @@ def cluster(sends: tuple[Send, ...], followers: int) -> Scenario:
     return Scenario(
         id="traffic",
         duration_ms=4_000,
-        rules=Rules(commit="majority"),
+        rules=Rules.of(commit="majority"),
         topic=Topic(segment_bytes=10**6, segment_ms=None),
         replicas=tuple(ReplicaSpec(name, cleaner_backoff_ms=None) for name in names),
         network=Network((1, 2)),

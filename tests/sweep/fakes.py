@@ -48,10 +48,10 @@ def quick(sweep: Sweep, case_id: int) -> RunCase:
     seed = sweep.case_seed(case_id)
 
     def run(rules: Rules) -> Run:
-        rng = random.Random(f"{seed}/{rules.fix}")
-        chance = {"none": 0.5, "leo_retention": 0.2, "empty_batch": 0.0}[rules.fix]
+        rng = random.Random(f"{seed}/{rules.cleaner.fix}")
+        chance = {"none": 0.5, "leo_retention": 0.2, "empty_batch": 0.0}[rules.cleaner.fix]
         if rng.random() < 0.1:
-            raise ArithmeticError(f"the {rules.fix} run failed\nat seed {seed % 3}")
+            raise ArithmeticError(f"the {rules.cleaner.fix} run failed\nat seed {seed % 3}")
         unclear = rng.random() < 0.1
         found = violations(rng) if rng.random() < chance else ()
         return Run(

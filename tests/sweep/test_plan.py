@@ -68,12 +68,12 @@ def test_every_rule_that_some_rule_set_names_is_a_column_of_all() -> None:
 def test_a_rule_set_lies_over_the_common_rules() -> None:
     sweep = number_runs(plan(rules={"preset": "kafka-4.0", "strategy": "header"}))
 
-    assert [rule_set.rules.fix for rule_set in sweep.rule_sets] == [
+    assert [rule_set.rules.cleaner.fix for rule_set in sweep.rule_sets] == [
         "none",
         "leo_retention",
         "empty_batch",
     ]
-    assert {rule_set.rules.strategy for rule_set in sweep.rule_sets} == {"header"}
+    assert {rule_set.rules.cleaner.strategy for rule_set in sweep.rule_sets} == {"header"}
     assert [rule_set.label for rule_set in sweep.rule_sets] == [
         "none",
         "leo_retention",
@@ -88,7 +88,7 @@ def test_presets_can_be_swept() -> None:
         {"preset": "kafka-2.8"},
         {"preset": "kraft"},
     ]
-    assert sweep.rule_sets[1].rules.commit == "majority"
+    assert sweep.rule_sets[1].rules.replication.commit == "majority"
 
 
 def test_two_rule_sets_that_mean_the_same_are_refused() -> None:

@@ -35,7 +35,7 @@ def test_the_scenario_of_a_case_is_drawn_once_for_all_rule_sets() -> None:
 def test_an_exception_in_a_run_is_a_row_with_its_traceback() -> None:
     def open_case(_sweep: Sweep, _case_id: int) -> RunCase:
         def run(rules: Rules) -> Run:
-            raise KeyError(rules.fix)
+            raise KeyError(rules.cleaner.fix)
 
         return run
 

@@ -59,13 +59,13 @@ class CommittedReplicated(Invariant):
         ledger = self.ledger
         what = f"{what} {ledger.disks[leader].hw}"
         below = len(ledger.committed)
-        members = ledger.isr if ledger.rules.commit == "isr" else ledger.voters
+        members = ledger.isr if ledger.rules.replication.commit == "isr" else ledger.voters
         missing: list[tuple[str, int]] = []
         for name in members:
             offset = ledger.first_missing(ledger.disks[name], below, twice_counts=False)
             if offset is not None:
                 missing.append((name, offset))
-        if ledger.rules.commit == "isr":
+        if ledger.rules.replication.commit == "isr":
             for name, offset in missing:
                 self._report_missing(name, offset, what, "in-sync replica")
         elif len(missing) > len(members) - (len(members) // 2 + 1):

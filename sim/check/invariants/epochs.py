@@ -67,7 +67,9 @@ class EpochCacheConsistency(Invariant):
         super().__init__(ledger, report)
         self._shadows: dict[str, _Shadow] = {}
         rules = ledger.rules
-        self._cuts_unwritten = rules.epoch_cut == "dropped" and rules.truncation != "none"
+        self._cuts_unwritten = (
+            rules.replication.epoch_cut == "dropped" and rules.replication.truncation != "none"
+        )
 
     def answer(self, replica: str, epoch: int) -> EpochEnd:
         """Where `replica` says that `epoch` ends, as far as events tell."""

@@ -47,7 +47,7 @@ class ConsumerTombstoneVisibility(Invariant):
         seen = self._reads.get((event.consumer, key), {})
         if tombstone in seen or any(ledger.written[u].record.offset > offset for u in seen):
             return
-        retention = ledger.rules.delete_retention_ms
+        retention = ledger.rules.topic.delete_retention_ms
         for uid, at in seen.items():
             if ledger.beats(tombstone, uid) and event.now_ms <= at + retention:
                 self.violated(
@@ -166,7 +166,7 @@ class ConsumerEndsCurrent(Invariant):
         ledger = self.ledger
         table = self._tables.setdefault(event.consumer, {})
         self._positions[event.consumer] = event.end
-        by_strategy = ledger.rules.consumer_order == "strategy"
+        by_strategy = ledger.rules.reading.consumer_order == "strategy"
         for record in event.records:
             if record.key is not None:
                 known = table.get(record.key) if by_strategy else None

@@ -100,7 +100,7 @@ class SnapshotConsistency(Invariant):
             kept = ledger.disks[event.replica].snapshots.get((event.end_offset, event.epoch))
             if ledger.committed_twice or kept is None:
                 continue
-            if ledger.rules.state_machine == "deltas":
+            if ledger.rules.snapshots.state_machine == "deltas":
                 self._compare_deltas(event)
                 continue
             expected = fold_below(ledger, event.end_offset)

@@ -67,7 +67,7 @@ class MaterializedStateEquivalence(Invariant):
         ledger = self.ledger
         if ledger.committed_twice:
             return
-        if ledger.rules.state_machine == "deltas":
+        if ledger.rules.snapshots.state_machine == "deltas":
             self._compare_deltas()
             return
         expected = reference_state(ledger)

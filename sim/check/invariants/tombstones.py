@@ -20,7 +20,7 @@ class TombstoneSafety(Invariant):
 
     def on_cleaned(self, event: Cleaned) -> None:
         """Look at every other disk that ends at or below a removed winning tombstone."""
-        if self.ledger.rules.lag_guard != "none":
+        if self.ledger.rules.replication.lag_guard != "none":
             return
         for removal in event.removals:
             if removal.reason == "tombstone" and removal.key is not None:
@@ -113,7 +113,7 @@ class TombstoneEventuallyRemoved(Invariant):
     def on_rounds_ended(self, event: RoundsEnded) -> None:
         """Look for a tombstone on every disk that was cleaned."""
         ledger = self.ledger
-        removal = ledger.rules.tombstone_removal
+        removal = ledger.rules.cleaner.tombstone_removal
         everybody = all(disk.up and name in event.cleaners for name, disk in ledger.disks.items())
         if removal == "never" or (removal == "coordinated" and not everybody):
             return

@@ -8,7 +8,7 @@ from pathlib import Path
 from sim.errors import BadInput, did_you_mean
 from sim.replication.recovering import NONE_OLD, OldFiles
 from sim.rules import PRESETS, Rules
-from sim.rules.rules import check_value
+from sim.rules.rules import DEFAULTS, check_value
 from sim.scenario.file.build_changes import build_changes
 from sim.scenario.file.build_versions import check_versions, versions_of
 from sim.scenario.file.build_workload import build_workload
@@ -123,13 +123,13 @@ def _rules(file: ScenarioFile, replicas: int, report: Report) -> Rules:
     for place, text in nameless_header(file.rules, file.topic, file.broker):
         report(place, text)
     rules = Rules().with_values({name: values[name] for name in values if name in _RULE_NAMES})
-    if rules.commit == "isr" and rules.min_isr > replicas:
+    if rules.replication.commit == "isr" and rules.topic.min_isr > replicas:
         place = ("rules", "min_isr") if "min_isr" in given else ("topic", "min.insync.replicas")
-        report(place, f"{rules.min_isr} replicas must be in sync, but there are {replicas}")
+        report(place, f"{rules.topic.min_isr} replicas must be in sync, but there are {replicas}")
     return rules
 
 
-_RULE_NAMES = frozenset(Rules().as_dict())
+_RULE_NAMES = frozenset(DEFAULTS)
 
 
 def _snapshots(file: ScenarioFile, report: Report) -> SnapshotSettings:

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sim.rules import PRESETS, RULES, Rules
+from sim.rules import DEFAULTS, PRESETS, RULES
 from sim.scenario.file.format import ScenarioFile
 
 SCHEMA_FILE = Path("scenarios/schema.json")
@@ -44,7 +44,7 @@ def _preset() -> dict[str, Any]:
 
 
 def _rule(name: str) -> dict[str, Any]:
-    spec, default = RULES[name], getattr(Rules(), name)
+    spec, default = RULES[name], DEFAULTS[name]
     found: dict[str, Any] = {
         "description": f"{spec.decides} ({spec.source})" if spec.source else spec.decides,
         "default": default,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from sim.log.versions import VERSION_SETTINGS, Versions
@@ -53,4 +53,4 @@ def changed(
     given = {name: settings.pop(name) for name in VERSION_SETTINGS if name in settings}
     if given and versions is not None:
         versions = versions.with_settings(given)
-    return replace(rules, **settings), versions  # type: ignore[arg-type]
+    return rules.with_values(settings), versions

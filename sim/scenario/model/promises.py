@@ -9,7 +9,6 @@ that the older strategy allowed and the newest does not excuse is what migration
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from sim.rules.rules import Rules
@@ -48,6 +47,6 @@ def promise_of(scenario: Scenario) -> Promise:
         if change.replica is not None:
             newest, _ = changed(newest, None, change)
             seen.append(newest)
-    shortest = min(rules.delete_retention_ms for rules in seen)
+    shortest = min(rules.topic.delete_retention_ms for rules in seen)
     earlier = tuple(dict.fromkeys(rules for rules in seen if rules != newest))
-    return Promise(replace(newest, delete_retention_ms=shortest), earlier)
+    return Promise(newest.with_values({"delete_retention_ms": shortest}), earlier)

@@ -47,7 +47,7 @@ def strategy_upgrade(scenario: Scenario, plan: Rollout) -> list[Change]:
     A replica that joins has the settings of the first one, and is upgraded together with it.
     """
     rules = scenario.rules
-    begins = dict(zip(_STRATEGY_ORDERS[rules.rollout], plan.phases_ms, strict=True))
+    begins = dict(zip(_STRATEGY_ORDERS[rules.upgrade.rollout], plan.phases_ms, strict=True))
     found = [
         Change(0, EVERY_REPLICA, (("strategy", "offset"),)),
         Change(0, producer=0, versions=False),
@@ -57,8 +57,8 @@ def strategy_upgrade(scenario: Scenario, plan: Rollout) -> list[Change]:
         names = (replica.name, *joining) if index == 0 else (replica.name,)
         software_ms = begins["brokers"] + plan.brokers_ms[index]
         at_ms = max(software_ms, begins["topic"] + plan.topic_ms[index])
-        found += [Change(at_ms, name, (("strategy", rules.strategy),)) for name in names]
-        if rules.rollout == "rolled_back":
+        found += [Change(at_ms, name, (("strategy", rules.cleaner.strategy),)) for name in names]
+        if rules.upgrade.rollout == "rolled_back":
             at_ms = plan.rollback_ms + plan.topic_ms[index]
             found += [Change(at_ms, name, (("strategy", "offset"),)) for name in names]
     for index, delay_ms in enumerate(plan.producers_ms):
@@ -71,7 +71,7 @@ def flag_upgrade(scenario: Scenario, plan: FlagRollout) -> list[Change]:
 
     A replica that joins has the settings of the first one, and is upgraded together with it.
     """
-    order = scenario.rules.flag_rollout
+    order = scenario.rules.upgrade.flag_rollout
     begins = dict(zip(_FLAG_ORDERS[order], plan.phases_ms, strict=True))
     joining = [fault.target for fault in scenario.faults if fault.kind is FaultKind.ADD_REPLICA]
     found: list[Change] = []

@@ -1,10 +1,36 @@
-"""The rules of replication: offsets, elections, truncation, commit, and upgrades."""
+"""The rules of replication: offsets, commit, truncation, and what a copy of a log brings along."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal
+
 from sim.rules.spec import RuleSpec, Value
 
-PROTOCOL_RULES = (
+
+@dataclass(frozen=True, slots=True)
+class ReplicationRules:
+    """How followers copy a leader's log, and what makes a record committed."""
+
+    commit: Literal["majority", "isr"] = "majority"
+    isr_join: Literal["epoch_start", "hw_only"] = "epoch_start"
+    epoch_commit_rule: Literal["strict", "off_by_one", "none"] = "strict"
+    truncation: Literal[
+        "epoch_diverging", "epoch_kip279", "epoch_kip101", "high_watermark", "none"
+    ] = "epoch_diverging"
+    follower_position: Literal["read_end", "request"] = "read_end"
+    offset_assignment: Literal["leader_assigned", "follower_assigned"] = "leader_assigned"
+    leader_change_record: bool = False
+    lag_guard: Literal["none", "reset_local", "reset_propagated"] = "none"
+    fencing: bool = True
+    response_fencing: bool = True
+    high_watermark_update: Literal["max", "assign"] = "max"
+    high_watermark_cut: Literal["clamped", "kept"] = "clamped"
+    epoch_cache: Literal["rebuilt", "copied"] = "rebuilt"
+    epoch_cut: Literal["dropped", "kept"] = "dropped"
+
+
+REPLICATION_TABLE: tuple[RuleSpec, ...] = (
     RuleSpec(
         "commit",
         "what makes the high watermark",
@@ -22,12 +48,6 @@ PROTOCOL_RULES = (
                 "bounds/bound_01_uncommitted_evicts_committed.yaml",
             ),
         ),
-    ),
-    RuleSpec(
-        "min_isr",
-        "isr: smallest in-sync set with which the high watermark moves",
-        source="min.insync.replicas, KIP-966",
-        minimum=1,
     ),
     RuleSpec(
         "isr_join",
@@ -126,24 +146,6 @@ PROTOCOL_RULES = (
         ),
     ),
     RuleSpec(
-        "leo_source",
-        "where a replica knows its log end offset from after cleaning and after a restart",
-        (
-            Value(
-                "stored",
-                "it is kept beside the records",
-                "LocalLog.nextOffsetMetadata",
-                "kip280/kip280_50_cleaning_leaves_the_log_end.yaml",
-            ),
-            Value(
-                "last_record",
-                "it is the offset after the last record that is left",
-                "etcd issue 17780",
-                "kip280/kip280_49_cleaning_moves_the_log_end.yaml",
-            ),
-        ),
-    ),
-    RuleSpec(
         "offset_assignment",
         "who gives offsets; a story's step `push` shows the second, a timed run refuses it",
         (
@@ -180,6 +182,30 @@ PROTOCOL_RULES = (
         ),
     ),
     RuleSpec(
+        "lag_guard",
+        "whether a follower that is below a removed tombstone is rebuilt",
+        (
+            Value(
+                "none",
+                "it goes on from where it is",
+                "Kafka: no part of the cleaner looks at followers; KIP-630, Motivation",
+                "kip630/kip630_01_tombstone_removed_too_early.yaml",
+            ),
+            Value(
+                "reset_local",
+                "by a leader that has removed the tombstone itself",
+                "Redpanda PR 26562; Copycat #127",
+                "kip630/kip630_06_rebuilt_when_below_a_removed_tombstone.yaml",
+            ),
+            Value(
+                "reset_propagated",
+                "by any leader: the end of what was removed is told to followers",
+                "Redpanda PR 26790; KIP-630, Rejected Alternatives",
+                "kip630/kip630_08_rebuild_handed_on.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
         "fencing",
         "whether requests and answers of older epochs are refused",
         (
@@ -197,5 +223,95 @@ PROTOCOL_RULES = (
             ),
         ),
     ),
+    RuleSpec(
+        "response_fencing",
+        "whether answers of an older epoch, or to a request that is not the latest, are ignored",
+        (
+            Value(
+                name=True,
+                means="yes",
+                source="KafkaRaftClient.maybeHandleCommonResponse; RequestManager",
+                example="raft/raft_20_late_answer_is_ignored.yaml",
+            ),
+            Value(
+                name=False,
+                means="no: whatever arrives is acted on",
+                source="this project: what the checks of KafkaRaftClient protect from",
+                example="raft/raft_19_late_answer_is_acted_on.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
+        "high_watermark_update",
+        "what a follower does when its leader's high watermark is below its own",
+        (
+            Value(
+                "max",
+                "it keeps its own",
+                "FollowerState.updateHighWatermark",
+                "raft/raft_29_high_watermark_never_falls.yaml",
+            ),
+            Value(
+                "assign",
+                "it takes its leader's",
+                "this project: what the check in FollowerState protects from",
+                "raft/raft_28_high_watermark_taken_as_it_is.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
+        "high_watermark_cut",
+        "what becomes of a high watermark above a log that was truncated or lost its tail",
+        (
+            Value(
+                "clamped",
+                "it falls to the log end",
+                "UnifiedLog.truncateTo",
+                "raft/raft_31_high_watermark_falls_with_the_log.yaml",
+            ),
+            Value(
+                "kept",
+                "it stays",
+                "this project: what UnifiedLog.truncateTo avoids",
+                "raft/raft_30_high_watermark_above_the_log.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
+        "epoch_cache",
+        "from what a copy learns the leader epochs of its log",
+        (
+            Value(
+                "rebuilt",
+                "from the batches that survive",
+                "UnifiedLog.appendAsFollower; LeaderEpochFileCache.assign",
+                "epochs/epochcache_01_a_cleaned_epoch_is_unknown.yaml",
+            ),
+            Value(
+                "copied",
+                "from the leader, which hands its epochs on with the records",
+                "KIP-405, leader-epoch-checkpoint",
+                "epochs/epochcache_07_the_leader_hands_its_epochs_on.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
+        "epoch_cut",
+        "what a cut that takes no record does with an epoch that starts there, and owns none",
+        (
+            Value(
+                "dropped",
+                "it is forgotten",
+                "UnifiedLog.truncateTo, which always cuts the epoch cache",
+                "epochs/epochcache_09_an_empty_epoch_is_dropped.yaml",
+            ),
+            Value(
+                "kept",
+                "it stays, and the leader is asked for it again",
+                "KAFKA-20961, KAFKA-15608 for epochs without records",
+                "epochs/epochcache_08_an_empty_epoch_is_kept.yaml",
+            ),
+        ),
+    ),
 )
-"""In no particular order: `Rules` has the order."""
+"""What each of them decides, in their order; each value with its source and an example."""

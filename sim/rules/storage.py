@@ -1,10 +1,43 @@
-"""The rules of durability: what is on disk when, and what a restart makes of it."""
+"""The rules of storage: what is on disk when, and what a restart makes of it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal
+
 from sim.rules.spec import RuleSpec, Value
 
-DURABILITY_RULES = (
+
+@dataclass(frozen=True, slots=True)
+class StorageRules:
+    """What is on disk when, and what a restart makes of it."""
+
+    leo_source: Literal["stored", "last_record"] = "stored"
+    flush: Literal["acknowledged", "on_append", "before_fetch", "interval"] = "acknowledged"
+    segment_swap: Literal["swap_files", "new_first", "old_first"] = "swap_files"
+    cleaner_checkpoint: Literal["after_work", "before_work", "both"] = "after_work"
+    epoch_recovery: Literal["from_batches", "as_stored"] = "from_batches"
+
+
+STORAGE_TABLE: tuple[RuleSpec, ...] = (
+    RuleSpec(
+        "leo_source",
+        "where a replica knows its log end offset from after cleaning and after a restart",
+        (
+            Value(
+                "stored",
+                "it is kept beside the records",
+                "LocalLog.nextOffsetMetadata",
+                "kip280/kip280_50_cleaning_leaves_the_log_end.yaml",
+            ),
+            Value(
+                "last_record",
+                "it is the offset after the last record that is left",
+                "etcd issue 17780",
+                "kip280/kip280_49_cleaning_moves_the_log_end.yaml",
+            ),
+        ),
+    ),
     RuleSpec(
         "flush",
         "what of a log is on disk, so survives a loss of power",
@@ -60,24 +93,6 @@ DURABILITY_RULES = (
         ),
     ),
     RuleSpec(
-        "epoch_recovery",
-        "what a restart makes of a file of leader epochs that is behind or ahead of the log",
-        (
-            Value(
-                "from_batches",
-                "newer epochs come from the batches; those at or above the log end go",
-                "LogSegment.recover; LogLoader.load",
-                "durability/files_02_epochs_come_from_the_batches.yaml",
-            ),
-            Value(
-                "as_stored",
-                "nothing: the file is believed",
-                "this project: what LogLoader.load protects from; KAFKA-16541",
-                "durability/files_01_file_of_epochs_is_behind.yaml",
-            ),
-        ),
-    ),
-    RuleSpec(
         "cleaner_checkpoint",
         "when it is written down up to where a log is cleaned, if a crash comes in between",
         (
@@ -101,5 +116,23 @@ DURABILITY_RULES = (
             ),
         ),
     ),
+    RuleSpec(
+        "epoch_recovery",
+        "what a restart makes of a file of leader epochs that is behind or ahead of the log",
+        (
+            Value(
+                "from_batches",
+                "newer epochs come from the batches; those at or above the log end go",
+                "LogSegment.recover; LogLoader.load",
+                "durability/files_02_epochs_come_from_the_batches.yaml",
+            ),
+            Value(
+                "as_stored",
+                "nothing: the file is believed",
+                "this project: what LogLoader.load protects from; KAFKA-16541",
+                "durability/files_01_file_of_epochs_is_behind.yaml",
+            ),
+        ),
+    ),
 )
-"""In no particular order: `Rules` has the order."""
+"""What each of them decides, in their order; each value with its source and an example."""
