@@ -17,10 +17,10 @@ import msgspec
 
 from sim.check import Checker, Violation
 from sim.check.checker import safety_invariants
-from sim.check.counters import Tally
+from sim.check.counters import RunCounters
+from sim.check.coverage import SITUATIONS, Coverage
 from sim.check.durability import OUTSIDE
-from sim.check.reached import REACHED, Reached
-from sim.check.waiting import Waiting
+from sim.check.removal_delays import RemovalDelays
 from sim.cluster.cluster import simulate
 from sim.rules import Rules
 from sim.scenario.environment import environment_digest
@@ -31,7 +31,7 @@ from sim.trace import Event
 DIGEST_BYTES = 16
 SHOWN = 5
 """Most violations in a notebook's table."""
-LEFT_THE_CONTRACT = f"{OUTSIDE}: {REACHED[OUTSIDE]}"
+LEFT_THE_CONTRACT = f"{OUTSIDE}: {SITUATIONS[OUTSIDE]}"
 """The reason of every run that left the durability contract, so that reports can count them."""
 _FLUSH_AT = 2048
 
@@ -53,7 +53,8 @@ class Run:
         counters: See `sim.check.counters.COUNTERS`.
         reached: Situations that occurred.
         digest: Of every event with its time; 32 hex digits.
-        weather: Of workload, faults, network and clocks; equal for all rule sets of a case.
+        environment: Digest of workload, faults, network and clocks; equal for all rule sets of a
+            case. Published as `weather`, in JSON and in the rows of a sweep.
     """
 
     id: str
@@ -65,7 +66,7 @@ class Run:
     counters: dict[str, int]
     reached: tuple[str, ...]
     digest: str
-    weather: str
+    environment: str
     outside: str | None = None
 
     @property
@@ -124,10 +125,10 @@ def run_scenario(
     checker = Checker(
         rules, [*names, *extra], zombies_count=False, earlier=earlier, within_contract=True
     )
-    recorder = _Recorder(checker, trace, weather_ms=scenario.duration_ms)
+    recorder = _Recorder(checker, trace, faults_end_ms=scenario.duration_ms)
     outcome = simulate(scenario, recorder.take)
     digest = recorder.digest()
-    outside = checker.ledger.outside
+    outside = checker.contract.outside
     reason = outcome.inconclusive if outside is None else LEFT_THE_CONTRACT
     if checker.violations and outside is None:
         verdict = "violated"
@@ -140,19 +141,19 @@ def run_scenario(
         verdict=verdict,
         reason=reason,
         violations=tuple(checker.violations),
-        counters=recorder.tally.counters(
-            checker.ledger,
+        counters=recorder.counters.values(
+            checker.queries,
             {
                 "simulator_events": outcome.simulator_events,
                 "messages": outcome.messages_sent,
                 "messages_lost": outcome.messages_lost,
                 "not_enough_replicas": outcome.counts.not_enough_replicas,
-                **recorder.waiting.counters(),
+                **recorder.removal_delays.counters(),
             },
         ),
-        reached=recorder.reached.names,
+        reached=recorder.coverage.names,
         digest=digest,
-        weather=environment_digest(scenario),
+        environment=environment_digest(scenario),
         outside=outside,
     )
 
@@ -161,20 +162,20 @@ class _Recorder:
     """Takes every event once: to the checks, the counters, the claims, the digest, the trace."""
 
     def __init__(
-        self, checker: Checker, trace: list[tuple[int, Event]] | None, *, weather_ms: int
+        self, checker: Checker, trace: list[tuple[int, Event]] | None, *, faults_end_ms: int
     ) -> None:
         self.checker = checker
-        self.tally = Tally()
-        self.reached = Reached(checker.ledger)
-        self.waiting = Waiting(checker.ledger, until_ms=weather_ms)
-        checker.listen(self.reached.handlers)
-        checker.listen(self.waiting.handlers)
+        self.counters = RunCounters()
+        self.coverage = Coverage(checker.history, checker.contract)
+        self.removal_delays = RemovalDelays(checker.history, until_ms=faults_end_ms)
+        checker.listen(self.coverage.handlers)
+        checker.listen(self.removal_delays.handlers)
         self._trace = trace
         self._pending: list[tuple[int, str, Event]] = []
         self._hash = hashlib.blake2b(digest_size=DIGEST_BYTES)
 
     def take(self, at_ms: int, event: Event) -> None:
-        self.waiting.now_ms = at_ms
+        self.removal_delays.now_ms = at_ms
         self.checker.on(at_ms, event)
         pending = self._pending
         pending.append((at_ms, event.__class__.__name__, event))
@@ -183,7 +184,7 @@ class _Recorder:
 
     def _flush(self) -> None:
         self._hash.update(msgspec.msgpack.encode(self._pending))
-        self.tally.count(event for _, _, event in self._pending)
+        self.counters.count(event for _, _, event in self._pending)
         if self._trace is not None:
             self._trace.extend((at, event) for at, _, event in self._pending)
         self._pending.clear()
@@ -224,5 +225,5 @@ def as_document(run: Run) -> dict[str, Any]:
         "counters": run.counters,
         "reached": list(run.reached),
         "digest": run.digest,
-        "weather": run.weather,
+        "weather": run.environment,
     }

@@ -56,7 +56,7 @@ def made(**changes: object) -> Run:
         "counters": {},
         "reached": (),
         "digest": "",
-        "weather": "",
+        "environment": "",
     }
     return Run(**fields | changes)  # type: ignore[arg-type]
 
@@ -88,18 +88,18 @@ def test_another_hash_seed_in_another_process_gives_the_same_digests() -> None:
     assert len(set(here)) == 6
 
 
-def test_all_rule_sets_of_a_case_meet_the_same_weather_and_fare_differently() -> None:
+def test_all_rule_sets_of_a_case_meet_the_same_environment_and_fare_differently() -> None:
     for seed in range(50):
         case = generate(seed, QUIET)
         runs = [run_scenario(case.with_rules(rules)) for rules in RULE_SETS]
-        assert len({run.weather for run in runs}) == 1
+        assert len({run.environment for run in runs}) == 1
         assert len({run.digest for run in runs}) > 1
 
 
-def test_no_two_cases_have_the_same_weather() -> None:
-    weathers = {run_scenario(generate(seed, QUIET)).weather for seed in range(50)}
+def test_no_two_cases_have_the_same_environment() -> None:
+    environments = {run_scenario(generate(seed, QUIET)).environment for seed in range(50)}
 
-    assert len(weathers) == 50
+    assert len(environments) == 50
 
 
 def test_the_digest_depends_on_every_event() -> None:

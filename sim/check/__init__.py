@@ -1,4 +1,4 @@
-"""Invariants: what must hold, judged from events alone against a cluster-wide ledger."""
+"""Invariants: what must hold, judged from events alone against the history of the cluster."""
 
 from sim.check.checker import Checker
 from sim.check.registry import INVARIANTS, Kind, Violation

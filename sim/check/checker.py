@@ -1,22 +1,28 @@
-"""The checker: feeds every event to the ledger, then to the invariants that listen to it."""
+"""The checker: hands every event to the history, then to the invariants that listen to it."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
 
-from sim.check.ledger import Ledger
-from sim.check.registry import INVARIANTS, Handler, Kind, Violation, discover
+from sim.check.durability import DurabilityContract
+from sim.check.history import ClusterHistory
+from sim.check.queries import HistoryQueries
+from sim.check.registry import INVARIANTS, Handler, Kind, Violation, discover, method_for
 from sim.rules import Rules
 from sim.trace import Event
+
+
+def _unlabelled(_: int) -> str | None:
+    return None
 
 
 class Checker:
     """Judges a run as it happens.
 
     Attributes:
-        ledger: The oracle.
+        history: What happened so far.
+        queries: Questions about it.
+        contract: Whether the run stays within the durability contract.
         violations: Found so far, in order of detection.
     """
 
@@ -25,25 +31,28 @@ class Checker:
         rules: Rules,
         names: Iterable[str],
         *,
-        label: Callable[[int], str | None] = lambda _: None,
+        label: Callable[[int], str | None] = _unlabelled,
         zombies_count: bool = True,
         earlier: Iterable[Rules] = (),
         within_contract: bool = False,
     ) -> None:
         """A checker for the named invariants.
 
-        `label` names records by uid in sentences; for `zombies_count` and `earlier` see Ledger.
-        `within_contract` stops judging where the run leaves the durability contract.
+        `label` names records by uid in sentences; for `zombies_count` and `earlier` see
+        ClusterHistory. `within_contract` stops judging where the run leaves the durability
+        contract.
         """
         discover()
         self._within_contract = within_contract
         self.violations: list[Violation] = []
         self._seen: set[tuple[str, str | None, int | None, str | None]] = set()
         self._at = 0
-        self.ledger = Ledger(rules, label=label, zombies_count=zombies_count, earlier=earlier)
+        self.history = ClusterHistory(rules, zombies_count=zombies_count, earlier=earlier)
+        self.queries = HistoryQueries(self.history, label=label)
+        self.contract = DurabilityContract(self.queries)
         wanted = set(names)
         self._invariants = [
-            cls(self.ledger, self._record) for name, cls in INVARIANTS.items() if name in wanted
+            cls(self.queries, self._record) for name, cls in INVARIANTS.items() if name in wanted
         ]
         self._listeners: list[Mapping[type, Handler]] = []
         self._handlers: dict[type, tuple[Handler, ...]] = {}
@@ -64,30 +73,25 @@ class Checker:
             handler(event)
 
     def _handlers_of(self, kind: type) -> tuple[Handler, ...]:
-        """The ledger's handler first, then the invariants', then those of the listeners."""
-        method = _method_for(kind)
+        """The contract's handler, the history's, the invariants', then those of the listeners."""
+        method = method_for(kind)
         found = [
-            self.ledger.handlers.get(kind),
+            self.contract.handlers.get(kind),
+            self.history.handlers.get(kind),
             *[getattr(invariant, method, None) for invariant in self._invariants],
             *[handlers.get(kind) for handlers in self._listeners],
         ]
-        return tuple(handler for handler in found if handler is not None)
+        return tuple([handler for handler in found if handler is not None])
 
     def _record(
         self, name: str, replica: str | None, offset: int | None, key: str | None, sentence: str
     ) -> None:
-        if self._within_contract and self.ledger.outside is not None:
+        if self._within_contract and self.contract.outside is not None:
             return
         identity = (name, replica, offset, key)
         if identity not in self._seen:
             self._seen.add(identity)
             self.violations.append(Violation(name, self._at, replica, offset, key, sentence))
-
-
-@cache
-def _method_for(kind: type) -> str:
-    """`on_leader_elected` for `LeaderElected`."""
-    return "on_" + re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
 
 
 def story_invariants(*, liveness: bool) -> list[str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sim.check.ledger import EMPTY, Disk, Ledger
+from sim.check.history import ClusterHistory
+from sim.check.queries import HistoryQueries
+from sim.check.replica_view import EMPTY, ReplicaView
 from sim.compaction import FIXES
 from sim.log.record import BATCH_HEADER_BYTES, size_of
 from sim.trace import (
@@ -79,7 +81,7 @@ gap_fetch), log_ends_persisted: ends of a pass that were written down beside the
 persisted_leo): a number each;
 bytes_replicated: batches copied and snapshot chunks; bytes_down_converted: of stored batches that
 were rewritten for consumers and followers of an older format, without zero copy (KIP-87);
-bytes_retained, records_retained, empty_batches, tombstones_left: on all disks at the end, in the
+bytes_retained, records_retained, empty_batches, tombstones_left: in all logs at the end, in the
 model's bytes (one batch header for each record or empty batch);
 tombstone_wait_ms, marker_wait_ms: the longest that cleaners passed over one that was due,
 tombstones_waiting, markers_waiting: due, and left by the last pass before the faults end;
@@ -123,8 +125,8 @@ _LOOKED_INTO = frozenset(
 )
 
 
-class Tally:
-    """Counts events as they come; the rest is read off the ledger at the end."""
+class RunCounters:
+    """Counts events as they come; the rest is read off the history at the end."""
 
     def __init__(self) -> None:
         """All zero."""
@@ -189,14 +191,14 @@ class Tally:
                 self._bytes_rebuilt += size
         self._ends[event.replica] = event.log_end_offset
 
-    def counters(self, ledger: Ledger, world: Mapping[str, int]) -> dict[str, int]:
-        """All counters, given how the run ended; `world` has those that no event tells."""
-        kinds = self._kinds
-        persists = FIXES[ledger.rules.cleaner.fix].persists_log_end
-        values = {
-            **world,
+    def values(self, queries: HistoryQueries, cluster: Mapping[str, int]) -> dict[str, int]:
+        """All counters, given how the run ended; `cluster` has those that no event tells."""
+        kinds, history = self._kinds, queries.history
+        persists = FIXES[history.rules.cleaner.fix].persists_log_end
+        found = {
+            **cluster,
             "records": self._records,
-            "committed": len(ledger.committed),
+            "committed": len(history.committed),
             "events": sum(kinds.values()),
             "elections": kinds.get(LeaderElected, 0),
             "isr_changes": kinds.get(IsrChanged, 0),
@@ -217,21 +219,21 @@ class Tally:
             "bytes_appended": self._bytes_appended,
             "bytes_replicated": self._bytes_replicated,
             "bytes_down_converted": self._bytes_converted,
-            "keys": len(ledger.winners),
-            "keys_won_earlier": keys_won_earlier(ledger),
-            "stale_reads_last": stale_keys(ledger),
+            "keys": len(history.winners),
+            "keys_won_earlier": keys_won_earlier(queries),
+            "stale_reads_last": stale_keys(queries),
         }
-        for disk in ledger.disks.values():
-            for name, value in retained(ledger, disk).items():
-                values[name] = values.get(name, 0) + value
-        return {name: values.get(name, 0) for name in COUNTERS}
+        for view in history.replicas.values():
+            for name, value in retained(history, view).items():
+                found[name] = found.get(name, 0) + value
+        return {name: found.get(name, 0) for name in COUNTERS}
 
 
-def retained(ledger: Ledger, disk: Disk) -> dict[str, int]:
-    """What a disk still holds."""
+def retained(history: ClusterHistory, view: ReplicaView) -> dict[str, int]:
+    """What a log still holds."""
     size = records = empty = tombstones = 0
-    written = ledger.written
-    for slot in disk.slots:
+    written = history.written
+    for slot in view.slots:
         if slot > 0:
             known = written[slot]
             record = known.record
@@ -249,48 +251,43 @@ def retained(ledger: Ledger, disk: Disk) -> dict[str, int]:
     }
 
 
-def keys_won_earlier(ledger: Ledger) -> int:
+def keys_won_earlier(queries: HistoryQueries) -> int:
     """Keys whose winner would be another record under the offset strategy."""
+    history = queries.history
     count = 0
-    for key, winner in ledger.winners.items():
-        uids = ledger.uids_of_key[key]
+    for key, winner in history.winners.items():
+        uids = history.uids_of_key[key]
         if uids[-1] != winner:
-            offset = ledger.written[winner].record.offset
+            offset = history.written[winner].record.offset
             count += any(
-                ledger.written[uid].record.offset > offset and _committed(ledger, uid)
+                history.written[uid].record.offset > offset and queries.is_committed(uid)
                 for uid in uids
             )
     return count
 
 
-def _committed(ledger: Ledger, uid: int) -> bool:
-    offset = ledger.written[uid].record.offset
-    known = ledger.written[uid]
-    decided = not known.transactional or ledger.status.get(uid) is True
-    return offset < len(ledger.committed) and ledger.committed[offset] == uid and decided
-
-
-def stale_keys(ledger: Ledger) -> int:
+def stale_keys(queries: HistoryQueries) -> int:
     """Keys for which a reader of the leader's log does not end on the winner.
 
     Only committed data counts. A reader that takes the last record it sees of each key, as every
     consumer of an offset-compacted topic does, ends with a wrong value for these; one that applies
     the strategy (`consumer_order`) does only where the winner is gone.
     """
-    if ledger.leader is None:
+    history = queries.history
+    if history.leader is None:
         return 0
-    disk = ledger.disks[ledger.leader]
+    view = history.replicas[history.leader]
     last: dict[str, int] = {}
-    by_strategy = ledger.rules.reading.consumer_order == "strategy"
-    for slot in disk.slots[: disk.hw]:
+    by_strategy = history.rules.reading.consumer_order == "strategy"
+    for slot in view.slots[: view.high_watermark]:
         if slot > 0:
-            key = ledger.written[slot].record.key
-            if key is not None and slot not in ledger.aborted:
+            key = history.written[slot].record.key
+            if key is not None and slot not in history.aborted:
                 known = last.get(key) if by_strategy else None
-                if known is None or ledger.beats(slot, known):
+                if known is None or queries.beats(slot, known):
                     last[key] = slot
     return sum(
         1
         for key, uid in last.items()
-        if (winner := ledger.winners.get(key)) is not None and ledger.beats(winner, uid)
+        if (winner := history.winners.get(key)) is not None and queries.beats(winner, uid)
     )

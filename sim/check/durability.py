@@ -20,30 +20,55 @@ violation. From the loss on nothing is promised, so a run is not judged by what 
 
 from __future__ import annotations
 
-from sim.check.book import Book, Disk
+from collections.abc import Callable
+
+from sim.check.queries import HistoryQueries
+from sim.check.replica_view import ReplicaView
+from sim.trace import ReplicaCrashed
 
 OUTSIDE = "outside-durability"
 """Name of the situation, and the beginning of the reason why such a run has no verdict."""
 
 
-def broken_contract(book: Book, crashed: Disk, log_end_offset: int) -> str | None:
-    """What a crash takes that nobody has to bring back, as a sentence; None = nothing such.
+class DurabilityContract:
+    """Watches whether a run stays within the contract.
 
-    `crashed` still is as before the crash; its log ends at `log_end_offset` (exclusive) after it.
+    Attributes:
+        outside: How the run left it, as a sentence; None = it did not.
+        handlers: Class of event -> what looks at it, before the history has taken it.
     """
-    isr = book.rules.replication.commit == "isr"
-    members = [book.disks[name] for name in (book.isr if isr else book.voters)]
-    others = [disk for disk in members if disk is not crashed and (disk.up or not isr)]
-    needed = 1 if isr else len(members) // 2 + 1
-    for offset in range(log_end_offset, min(crashed.leo, len(book.committed))):
-        if offset < crashed.start or not book.has_committed(crashed, offset):
-            continue
-        keepers = sum(1 for d in others if offset < d.start or book.has_committed(d, offset))
-        if keepers < needed:
-            record = book.describe(book.committed[offset])
-            who = "in-sync replicas that are up" if isr else "voters"
-            return (
-                f"{crashed.name} lost committed offset {offset} ({record}) with its unflushed "
-                f"tail; {keepers} {who} still have it, the contract needs {needed}."
-            )
-    return None
+
+    def __init__(self, queries: HistoryQueries) -> None:
+        """Nothing is lost."""
+        self._queries = queries
+        self.outside: str | None = None
+        self.handlers: dict[type, Callable[..., None]] = {ReplicaCrashed: self._crashed}
+
+    def _crashed(self, event: ReplicaCrashed) -> None:
+        if self.outside is None:
+            crashed = self._queries.history.replicas[event.replica]
+            if event.log_end_offset < crashed.log_end_offset:
+                self.outside = self._broken_by(crashed, event.log_end_offset)
+
+    def _broken_by(self, crashed: ReplicaView, log_end_offset: int) -> str | None:
+        """What a crash takes that nobody has to bring back, as a sentence; None = nothing such.
+
+        `crashed` is as before the crash; its log ends at `log_end_offset` (exclusive) after it.
+        """
+        history, has = self._queries.history, self._queries.has_committed
+        isr = history.rules.replication.commit == "isr"
+        members = [history.replicas[name] for name in (history.isr if isr else history.voters)]
+        others = [view for view in members if view is not crashed and (view.up or not isr)]
+        needed = 1 if isr else len(members) // 2 + 1
+        for offset in range(log_end_offset, min(crashed.log_end_offset, len(history.committed))):
+            if offset < crashed.log_start_offset or not has(crashed, offset):
+                continue
+            keepers = sum(1 for v in others if offset < v.log_start_offset or has(v, offset))
+            if keepers < needed:
+                record = self._queries.describe(history.committed[offset])
+                who = "in-sync replicas that are up" if isr else "voters"
+                return (
+                    f"{crashed.name} lost committed offset {offset} ({record}) with its unflushed "
+                    f"tail; {keepers} {who} still have it, the contract needs {needed}."
+                )
+        return None

@@ -1,4 +1,4 @@
-"""The registry of invariants: one class each, found by scanning the modules of this package.
+"""The registry of invariants: every class of `sim.check.invariants` that is an `Invariant`.
 
 An invariant subscribes to an event by having a method named after it: `on_appended` for
 `Appended`. It reports with `self.violated(...)`; it never raises and never touches a replica.
@@ -7,13 +7,15 @@ An invariant subscribes to an event by having a method named after it: `on_appen
 from __future__ import annotations
 
 import pkgutil
+import re
 from collections.abc import Callable
 from enum import StrEnum
 from functools import cache
 from importlib import import_module
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, get_args
 
-from sim.check.ledger import Ledger
+from sim.check.queries import HistoryQueries
+from sim.trace import Event
 
 
 class Violation(NamedTuple):
@@ -63,13 +65,11 @@ class Kind(StrEnum):
     """Worth knowing, no violation of the protocol's promises by itself; judged when asked for."""
 
 
-class Reporter(Protocol):
-    """Takes a violation; knows the time and drops what was reported already."""
+Report = Callable[[str, str | None, int | None, str | None, str], None]
+"""Takes a violation: name, replica, offset, key, sentence. It knows the time and drops repeats."""
 
-    def __call__(
-        self, name: str, replica: str | None, offset: int | None, key: str | None, sentence: str
-    ) -> None:
-        """Record a violation."""
+Handler = Callable[[Any], None]
+"""What takes an event of one class, such as a bound `on_...` method."""
 
 
 class Invariant:
@@ -83,16 +83,21 @@ class Invariant:
         fairness: What has to hold for a violation to count; empty = nothing.
     """
 
-    name: ClassVar[str]
+    name: ClassVar[str] = ""
     kind: ClassVar[Kind] = Kind.SAFETY
-    source: ClassVar[str]
+    source: ClassVar[str] = ""
     in_stories: ClassVar[bool] = True
     fairness: ClassVar[str] = ""
 
-    def __init__(self, ledger: Ledger, report: Reporter) -> None:
-        """Watch the events that `ledger` has applied."""
-        self.ledger = ledger
+    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+        """Watch the events that `queries.history` has taken in."""
+        self.queries = queries
+        self.history = queries.history
         self._report = report
+
+    def describe(self, uid: int) -> str:
+        """A record in words, for sentences."""
+        return self.queries.describe(uid)
 
     def violated(
         self, replica: str | None, offset: int | None, key: str | None, sentence: str
@@ -102,30 +107,57 @@ class Invariant:
 
 
 INVARIANTS: dict[str, type[Invariant]] = {}
-"""Every invariant by name."""
-
-_I = TypeVar("_I", bound=type[Invariant])
-
-
-def invariant(cls: _I) -> _I:
-    """Register an invariant.
-
-    Raises:
-        ValueError: The name is taken.
-    """
-    if cls.name in INVARIANTS:
-        raise ValueError(f"invariant {cls.name!r} is registered twice")
-    INVARIANTS[cls.name] = cls
-    return cls
+"""Every invariant by name, in alphabetical order, once `discover` was called."""
 
 
 @cache
 def discover() -> None:
-    """Import every module of this package, so that each registers its invariants."""
+    """Find every invariant in the modules of `sim.check.invariants`.
+
+    Raises:
+        ValueError: A name is missing or taken, or a method `on_...` is not named after an event.
+    """
     package = import_module("sim.check.invariants")
-    for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
-        import_module(f"sim.check.invariants.{module.name}")
+    modules = [
+        import_module(f"{package.__name__}.{found.name}")
+        for found in pkgutil.iter_modules(package.__path__)
+    ]
+    for cls in sorted((c for m in modules for c in _defined_in(m)), key=lambda cls: cls.name):
+        register(cls)
 
 
-Handler = Callable[[Any], None]
-"""What takes an event of one class, such as a bound `on_...` method."""
+def _defined_in(module: Any) -> list[type[Invariant]]:
+    return [
+        each
+        for each in vars(module).values()
+        if isinstance(each, type)
+        and issubclass(each, Invariant)
+        and each.__module__ == module.__name__
+    ]
+
+
+def register(cls: type[Invariant]) -> None:
+    """Add an invariant.
+
+    Raises:
+        ValueError: Its name is missing or taken, or a method `on_...` is not named after an event.
+    """
+    if not cls.name:
+        raise ValueError(f"invariant {cls.__name__} has no name")
+    if cls.name in INVARIANTS:
+        raise ValueError(f"invariant {cls.name!r} is registered twice")
+    known = _methods()
+    for method in dir(cls):
+        if method.startswith("on_") and method not in known:
+            raise ValueError(f"{cls.__name__}.{method}: there is no such event")
+    INVARIANTS[cls.name] = cls
+
+
+def method_for(kind: type) -> str:
+    """How invariants subscribe to a class of events: `on_leader_elected` for `LeaderElected`."""
+    return "on_" + re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
+
+
+@cache
+def _methods() -> frozenset[str]:
+    return frozenset(method_for(kind) for kind in get_args(Event))

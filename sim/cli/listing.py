@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.check.checker import known_invariants
-from sim.check.reached import REACHED
+from sim.check.coverage import SITUATIONS
 from sim.check.registry import INVARIANTS
 from sim.compaction.extending import REGISTERED
 from sim.errors import BadInput
@@ -85,7 +85,7 @@ def invariants() -> Rows:
 
 def reached() -> Rows:
     """Every situation that a scenario may expect to be reached, or not."""
-    return [{"situation": name, "means": meaning} for name, meaning in REACHED.items()]
+    return [{"situation": name, "means": meaning} for name, meaning in SITUATIONS.items()]
 
 
 TABLES: dict[str, Callable[[], Rows]] = {

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any
 
-from sim.check.reached import REACHED
+from sim.check.coverage import SITUATIONS
 from sim.report import stats, wording
 from sim.report.comparison import Comparison
 from sim.report.rates import Rate
@@ -43,7 +43,7 @@ def report_content(folder: SweepFolder, comparison: Comparison) -> dict[str, Any
             for one in _seen(folder, "invariant")
         ],
         "first_invariants": _seen(folder, "first_invariant"),
-        "reached": _seen(folder, "reached", REACHED),
+        "reached": _seen(folder, "reached", SITUATIONS),
         "inconclusive": _seen(folder, "reason"),
         "errors": _seen(folder, "error"),
         "shortest": _shortest(folder),

@@ -17,7 +17,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
-from sim.check.ledger import EMPTY, Ledger
+from sim.check.history import ClusterHistory
+from sim.check.queries import HistoryQueries
+from sim.check.replica_view import EMPTY
 from sim.errors import BadInput
 from sim.story import StoryRun
 from sim.trace import LeaderElected
@@ -60,56 +62,61 @@ def draw_story(run: StoryRun, captions: Mapping[int, str]) -> str:
     for step in captions:
         if not 1 <= step <= last:
             raise BadInput(f"step {step}: the story has steps 1 to {last}")
-    panels, ledger = _panels(run, captions)
+    panels, queries = _panels(run, captions)
     lanes, width = len(panels[0].logs), max(len(s) for p in panels for s in p.logs.values())
-    colours = _colours(ledger)
+    colours = _colours(queries.history)
     with mpl.rc_context(_STYLE):
         height = _LANE_INCHES * lanes + 1.0
         figure = Figure(figsize=(_PANEL_INCHES * len(panels), height), facecolor="white")
         axes = figure.subplots(1, len(panels), squeeze=False)[0]
         for number, (axis, panel) in enumerate(zip(axes, panels, strict=True), start=1):
-            _draw(axis, panel, number, width, ledger, colours)
+            _draw(axis, panel, number, width, queries, colours)
         figure.subplots_adjust(left=0.035, right=0.995, top=0.70, bottom=0.02, wspace=0.12)
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": "replog"})
     return buffer.getvalue()
 
 
-def _panels(run: StoryRun, captions: Mapping[int, str]) -> tuple[list[Panel], Ledger]:
-    ledger = Ledger(run.story.rules, label=run.labels.get)
+def _panels(run: StoryRun, captions: Mapping[int, str]) -> tuple[list[Panel], HistoryQueries]:
+    history = ClusterHistory(run.story.rules)
     leader: str | None = None
     panels = []
     position = 0
     for step in sorted(captions):
         while position < len(run.events) and run.events[position][0] <= step:
             event = run.events[position][1]
-            ledger.apply(event)
+            history.apply(event)
             if isinstance(event, LeaderElected):
                 leader = event.replica
             position += 1
         panels.append(
             Panel(
                 captions[step],
-                {name: tuple(disk.slots) for name, disk in ledger.disks.items()},
-                {name: disk.hw for name, disk in ledger.disks.items()},
-                {name: disk.up for name, disk in ledger.disks.items()},
+                {name: tuple(view.slots) for name, view in history.replicas.items()},
+                {name: view.high_watermark for name, view in history.replicas.items()},
+                {name: view.up for name, view in history.replicas.items()},
                 leader,
             )
         )
-    return panels, ledger
+    return panels, HistoryQueries(history, label=run.labels.get)
 
 
-def _colours(ledger: Ledger) -> dict[int, str]:
-    keys = list(ledger.uids_of_key)
+def _colours(history: ClusterHistory) -> dict[int, str]:
+    keys = list(history.uids_of_key)
     return {
         uid: _COLOURS[keys.index(key) % len(_COLOURS)]
-        for key, uids in ledger.uids_of_key.items()
+        for key, uids in history.uids_of_key.items()
         for uid in uids
     }
 
 
 def _draw(
-    axis: Axes, panel: Panel, number: int, width: int, ledger: Ledger, colours: Mapping[int, str]
+    axis: Axes,
+    panel: Panel,
+    number: int,
+    width: int,
+    queries: HistoryQueries,
+    colours: Mapping[int, str],
 ) -> None:
     lanes = len(panel.logs)
     axis.set_xlim(-1.35, width + 0.15)
@@ -137,15 +144,21 @@ def _draw(
             linespacing=0.9,
         )
         for offset, slot in enumerate(slots):
-            _draw_slot(axis, offset, lane, slot, ledger, colours)
+            _draw_slot(axis, offset, lane, slot, queries, colours)
         mark = panel.high_watermarks[name]
         axis.plot([mark, mark], [lane + 0.06, lane + 0.94], color="#000000", linewidth=1.6)
 
 
 def _draw_slot(
-    axis: Axes, offset: int, lane: int, slot: int, ledger: Ledger, colours: Mapping[int, str]
+    axis: Axes,
+    offset: int,
+    lane: int,
+    slot: int,
+    queries: HistoryQueries,
+    colours: Mapping[int, str],
 ) -> None:
-    committed = ledger.committed[offset] if offset < len(ledger.committed) else slot
+    history = queries.history
+    committed = history.committed[offset] if offset < len(history.committed) else slot
     reused = slot > 0 and committed not in (slot, 0)
     face = "#ffffff" if slot == 0 else "#dddddd" if slot == EMPTY else colours.get(slot, "#dddddd")
     axis.add_patch(
@@ -160,7 +173,7 @@ def _draw_slot(
             linewidth=1.0,
         )
     )
-    text = "" if slot == 0 else "–" if slot == EMPTY else ledger.describe(slot).split("@")[0]
+    text = "" if slot == 0 else "–" if slot == EMPTY else queries.describe(slot).split("@")[0]
     axis.text(
         offset + 0.5,
         lane + 0.52,

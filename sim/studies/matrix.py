@@ -12,9 +12,10 @@ from itertools import product
 from pathlib import Path
 
 from sim.check.checker import known_invariants, story_invariants
-from sim.check.counters import Tally
-from sim.check.ledger import Ledger
-from sim.check.reached import REACHED
+from sim.check.counters import RunCounters
+from sim.check.coverage import SITUATIONS
+from sim.check.history import ClusterHistory
+from sim.check.queries import HistoryQueries
 from sim.errors import BadInput, did_you_mean
 from sim.rules import RULES, Rules, rules_from
 from sim.rules.rules import RuleValue, check_value, listed, shown
@@ -236,7 +237,7 @@ def _load(
     if format_of(path) == STORY_FORMAT:
         case = load_story(path)
     else:
-        case = load_scenario(path, known_invariants=known_invariants(), known_reached=REACHED)
+        case = load_scenario(path, known_invariants=known_invariants(), known_reached=SITUATIONS)
     return replace(
         case, rules=rules_from(rules, base=case.rules, where="--rule").with_values(values)
     )
@@ -276,11 +277,11 @@ def _run_story(story: Story) -> MatrixCell:
 
 
 def _counted(run: StoryRun) -> dict[str, int]:
-    ledger, tally = Ledger(run.story.rules), Tally()
+    history, counters = ClusterHistory(run.story.rules), RunCounters()
     for _, event in run.events:
-        ledger.apply(event)
-    tally.count(event for _, event in run.events)
-    return tally.counters(ledger, {})
+        history.apply(event)
+    counters.count(event for _, event in run.events)
+    return counters.values(HistoryQueries(history), {})
 
 
 def _simulate(scenario: Scenario) -> MatrixCell:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from sim.check.checker import known_invariants
+from sim.check.coverage import SITUATIONS
 from sim.check.durability import OUTSIDE
-from sim.check.reached import REACHED
 from sim.errors import BadInput
 from sim.logfile import LOG_FORMAT
 from sim.rules import rules_from
@@ -102,7 +102,7 @@ def _run_timed(
 
     started = time.perf_counter()
     scenario = load_scenario(
-        path, seed=seed, known_invariants=known_invariants(), known_reached=REACHED
+        path, seed=seed, known_invariants=known_invariants(), known_reached=SITUATIONS
     )
     if rules:
         scenario = scenario.with_rules(rules_from(rules, base=scenario.rules, where="--rule"))

@@ -88,7 +88,7 @@ def run_row(
         **run.counters,
         "reached": " ".join(sorted(run.reached)),
         "digest": run.digest,
-        "weather": run.weather,
+        "weather": run.environment,
         NESTED: [
             {
                 "position": position,

@@ -29,7 +29,7 @@ def violations_of(name: str, events: Iterable[Event], *, rules: Rules = RULES) -
 
 
 def checked(events: Iterable[Event], *, rules: Rules = RULES) -> Checker:
-    """A checker without invariants that has taken `events`: its ledger is what counts."""
+    """A checker without invariants that has taken `events`: its history is what counts."""
     checker = Checker(rules, [])
     for number, event in enumerate(events, start=1):
         checker.on(number, event)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sim.check.counters import COUNTERS, Tally
-from sim.check.ledger import Ledger
+from sim.check.counters import COUNTERS, RunCounters
+from sim.check.history import ClusterHistory
+from sim.check.queries import HistoryQueries
 from sim.compaction import TOMBSTONE_MARKS
 from sim.log import Record
 from sim.rules import Rules, rules_from
@@ -198,9 +199,9 @@ def test_messages_that_a_partition_swallows_are_counted() -> None:
 @pytest.mark.parametrize("gone", [ReplicaWiped("r1", "disk"), ReplicaRemoved("r1")])
 def test_stubs_go_with_the_disk_of_who_leaves(gone: Event) -> None:
     def kept(*events: Event) -> int:
-        tally = Tally()
-        tally.count(events)
-        return tally.counters(Ledger(KAFKA), {})["stubs_kept"]
+        counters = RunCounters()
+        counters.count(events)
+        return counters.values(HistoryQueries(ClusterHistory(KAFKA)), {})["stubs_kept"]
 
     cleaned = Cleaned("r1", 0, 9, (), (), (), (), None, 9, 9, (90, 90), stubs=2)
     other = cleaned._replace(replica="r2", stubs=3)

@@ -32,8 +32,8 @@ def outside_by_step(name: str) -> tuple[int | None, str | None]:
     checker = Checker(story.rules, [])
     for step, event in run_story(story).events:
         checker.on(step, event)
-        if checker.ledger.outside is not None:
-            return step, checker.ledger.outside
+        if checker.contract.outside is not None:
+            return step, checker.contract.outside
     return None, None
 
 
@@ -83,7 +83,7 @@ LOST_BY_A = ReplicaCrashed("a", 0, 0)
 
 
 def is_outside(events: list[Event], rules: Rules) -> bool:
-    return checked(events, rules=rules).ledger.outside is not None
+    return checked(events, rules=rules).contract.outside is not None
 
 
 def test_in_sync_means_in_the_set_up_and_with_the_record() -> None:

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from sim.check.invariants.epochs import EpochCacheConsistency
+from sim.check.invariants.epoch_cache_consistency import EpochCacheConsistency
 from sim.log.epochs import EpochEntry
 from sim.replication.recovering import OldFiles, crash_with_files, recover
 from sim.rules import Rules
@@ -30,7 +30,7 @@ from tests.machine import NAMES, Cluster
 def watched(rules: Rules) -> tuple[Cluster, EpochCacheConsistency]:
     """A cluster with one record, and the invariant that has heard of it all."""
     made = Cluster(rules, ())
-    watch = EpochCacheConsistency(made.checker.ledger, lambda *_: None)
+    watch = EpochCacheConsistency(made.checker.queries, lambda *_: None)
     made.checker.listen(
         {
             Appended: watch.on_appended,
@@ -119,7 +119,7 @@ def test_below_an_installed_snapshot_there_is_nothing_to_compare() -> None:
         *follows,
     ]
 
-    assert checked(events).ledger.disks["r2"].hw == 3
+    assert checked(events).history.replicas["r2"].high_watermark == 3
     assert violations_of("epoch-cache-consistency", events) == []
 
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from sim import __version__
-from sim.check.reached import REACHED
+from sim.check.coverage import SITUATIONS
 from sim.check.registry import INVARIANTS
 from sim.rules import DEFAULTS, PRESETS, RULES
 from tests.cli.conftest import Replog
@@ -58,7 +58,7 @@ def test_the_version(replog: Replog) -> None:
     [
         ("presets", PRESETS, ["preset", "models", "sets", "source"]),
         ("invariants", INVARIANTS, ["invariant", "kind", "says", "source"]),
-        ("reached", REACHED, ["situation", "means"]),
+        ("reached", SITUATIONS, ["situation", "means"]),
     ],
 )
 def test_a_list_has_a_row_for_each_thing_in_the_code(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.check.reached import REACHED
+from sim.check.coverage import SITUATIONS
 from sim.errors import BadInput
 from sim.report import write_report
 from sim.report.stats import clopper_pearson
@@ -202,10 +202,10 @@ def test_the_json_has_every_number_of_the_page(out: Path) -> None:
 def test_situations_that_never_occurred_are_named(out: Path) -> None:
     reached = json.loads((out / "report.json").read_text())["reached"]
 
-    assert {one["name"] for one in reached} == set(REACHED)
+    assert {one["name"] for one in reached} == set(SITUATIONS)
     assert [one["name"] for one in reached if any(one["runs"])] == ["tail-removed"]
     text = (out / "report.html").read_text()
-    assert f"{len(REACHED) - 1} of {len(REACHED)} situations" in text
+    assert f"{len(SITUATIONS) - 1} of {len(SITUATIONS)} situations" in text
 
 
 def test_cases_with_other_weather_raise_the_alarm(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def quick(sweep: Sweep, case_id: int) -> RunCase:
             | {"events": FAR + case_id if case_id < 100 else case_id},
             reached=tuple(name for name in ("b-claim", "a-claim") if rng.random() < 0.5),
             digest=digest(seed, rules),
-            weather=digest(seed),
+            environment=digest(seed),
         )
 
     return run

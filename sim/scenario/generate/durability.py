@@ -1,7 +1,7 @@
 """Random faults made harder: crashes that take what was not flushed, or come at a bad moment.
 
 Drawn after the faults themselves, from streams of their own, so that a mix without them has the
-weather it always had.
+environment it always had.
 """
 
 from __future__ import annotations

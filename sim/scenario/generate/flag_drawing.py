@@ -1,4 +1,4 @@
-"""Random upgrades to KIP-87: laid over a random scenario, whose weather stays as it is."""
+"""Random upgrades to KIP-87: laid over a random scenario, whose environment stays as it is."""
 
 from __future__ import annotations
 

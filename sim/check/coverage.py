@@ -1,0 +1,190 @@
+"""Situations a suite has to reach: where they never occur, a green result proves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sim.check.durability import OUTSIDE, DurabilityContract
+from sim.check.history import ClusterHistory
+from sim.log import Batch, Control
+from sim.trace import (
+    Appended,
+    AppendRefused,
+    Cleaned,
+    ConfigChanged,
+    Converted,
+    Copied,
+    Event,
+    FaultInjected,
+    IsrChanged,
+    LeaderElected,
+    LogStartedAfresh,
+    LogStartMoved,
+    PositionRecorded,
+    ReplicaWiped,
+    SnapshotFetchDropped,
+    SnapshotInstalled,
+    Truncated,
+)
+
+SITUATIONS: dict[str, str] = {
+    "record-removed": "a cleaning pass removed a record",
+    "earlier-record-won": "a record was superseded by one at a lower offset",
+    "tail-removed": "the last batch below the log end was removed",
+    "tail-emptied": "the last batch below the log end was kept without records",
+    "tail-missing-at-fetch": "a leader recorded a position above what it sent",
+    "tombstone-removed": "a tombstone was removed past its horizon",
+    "tombstone-removed-while-follower-lagged": "a tombstone was removed that a replica had not got",
+    "marker-removed": "a transaction marker was removed",
+    "aborted-data-removed": "data of an aborted transaction was removed",
+    "transaction-aborted": "an ABORT marker was appended",
+    "leader-migrated": "another replica than the last leader was elected",
+    "migrated-after-tail-removed": "leadership moved while a leader's last batch was gone",
+    "isr-shrunk": "a replica left the in-sync set",
+    "isr-expanded": "a replica joined the in-sync set",
+    "follower-truncated": "a follower cut a conflicting tail",
+    "replica-rebuilt": "a replica lost its log and started over",
+    "snapshot-installed": "a follower replaced its log by a snapshot",
+    "snapshot-fetch-dropped": "a follower gave up a snapshot that it was fetching",
+    "partial-round": "a cleaning pass ended below its bound, since the offset map was full",
+    "batch-oversized": "a delete horizon made a batch larger than max.message.bytes",
+    "old-segments-deleted": "a replica deleted segments by retention.ms or retention.bytes",
+    "follower-started-afresh": "a follower was below the leader's log start and began anew there",
+    "unversioned-write-lost": "a record without version lost to an earlier one with a version",
+    "append-refused": "a leader refused what a producer sent",
+    "delete-value-dropped": "a replica stored a delete without the value it was sent with",
+    "settings-changed": "new settings reached a broker or a producer during the run",
+    OUTSIDE: "a crash took a committed record from the last replica that had to keep it",
+    "fault-injected": "the world did something to the cluster",
+}
+"""Every situation by name, with what it means."""
+
+
+_ALONE: dict[type, str] = {
+    Truncated: "follower-truncated",
+    ReplicaWiped: "replica-rebuilt",
+    SnapshotInstalled: "snapshot-installed",
+    SnapshotFetchDropped: "snapshot-fetch-dropped",
+    FaultInjected: "fault-injected",
+    AppendRefused: "append-refused",
+    ConfigChanged: "settings-changed",
+    LogStartMoved: "old-segments-deleted",
+    LogStartedAfresh: "follower-started-afresh",
+}
+"""Events that are a situation whatever is in them."""
+
+
+class Coverage:
+    """Listens to a run and notes which situations occurred.
+
+    Attributes:
+        handlers: Class of event -> what looks at it, after the history has taken it in.
+    """
+
+    def __init__(self, history: ClusterHistory, contract: DurabilityContract) -> None:
+        """Nothing reached yet."""
+        self._history = history
+        self._contract = contract
+        self._names: set[str] = set()
+        self._isr: tuple[str, ...] = ()
+        self._leader: str | None = None
+        self._tails: dict[str, Batch] = {}
+        self._tail_gone: set[str] = set()
+        self.handlers: dict[type, Callable[..., None]] = {
+            **dict.fromkeys(_ALONE, self._reached),
+            Appended: self._appended,
+            Copied: self._copied,
+            Cleaned: self._cleaned,
+            LeaderElected: self._elected,
+            IsrChanged: self._isr_changed,
+            PositionRecorded: self._position,
+            Converted: self._converted,
+        }
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The situations that occurred, in the order of `SITUATIONS`."""
+        names = self._names | ({OUTSIDE} if self._contract.outside is not None else set())
+        return tuple([name for name in SITUATIONS if name in names])
+
+    def _reached(self, event: Event) -> None:
+        self._names.add(_ALONE[event.__class__])
+
+    def _appended(self, event: Appended) -> None:
+        self._tails[event.replica] = event.batch
+        self._tail_gone.discard(event.replica)
+        if event.batch.control is Control.ABORT:
+            self._names.add("transaction-aborted")
+
+    def _copied(self, event: Copied) -> None:
+        self._tails[event.replica] = event.batches[-1]
+        self._tail_gone.discard(event.replica)
+
+    def _cleaned(self, event: Cleaned) -> None:
+        names = self._names
+        if event.partial:
+            names.add("partial-round")
+        if event.oversized:
+            names.add("batch-oversized")
+        for removal in event.removals:
+            names.add("record-removed")
+            if removal.winner_offset is not None and removal.winner_offset < removal.offset:
+                names.add("earlier-record-won")
+                if self._is_bare(removal.uid):
+                    names.add("unversioned-write-lost")
+            if removal.reason == "tombstone":
+                names.add("tombstone-removed")
+                if any(
+                    view.log_end_offset <= removal.offset
+                    for view in self._history.replicas.values()
+                ):
+                    names.add("tombstone-removed-while-follower-lagged")
+            elif removal.reason == "marker":
+                names.add("marker-removed")
+            elif removal.reason == "aborted":
+                names.add("aborted-data-removed")
+        if event.removals or event.dropped:
+            self._clean_tail(event)
+
+    def _is_bare(self, uid: int) -> bool:
+        """It lost to an earlier record, but has no version under a strategy that asks for one."""
+        rules, record = self._history.rules, self._history.written[uid].record
+        return rules.cleaner.strategy == "header" and all(
+            name != rules.topic.strategy_header for name, _ in record.headers
+        )
+
+    def _clean_tail(self, event: Cleaned) -> None:
+        """A batch says where it ends as long as a record of it is left, or it is kept empty."""
+        tail = self._tails.get(event.replica)
+        if tail is None or tail.last_offset != event.log_end_offset - 1:
+            return
+        gone = {removal.offset for removal in event.removals if removal.offset >= tail.base_offset}
+        left = tuple(record for record in tail.records if record.offset not in gone)
+        if tail.last_offset in event.emptied:
+            self._names.add("tail-emptied")
+        elif tail.last_offset in event.dropped or (tail.records and not left):
+            self._names.add("tail-removed")
+            self._tail_gone.add(event.replica)
+        self._tails[event.replica] = tail._replace(records=left)
+
+    def _converted(self, event: Converted) -> None:
+        if event.values_lost and event.reader in self._history.replicas:
+            self._names.add("delete-value-dropped")
+
+    def _elected(self, event: LeaderElected) -> None:
+        if self._leader not in (None, event.replica):
+            self._names.add("leader-migrated")
+            if self._leader in self._tail_gone:
+                self._names.add("migrated-after-tail-removed")
+        self._leader, self._isr = event.replica, event.isr
+
+    def _isr_changed(self, event: IsrChanged) -> None:
+        if set(self._isr) - set(event.isr):
+            self._names.add("isr-shrunk")
+        if set(event.isr) - set(self._isr):
+            self._names.add("isr-expanded")
+        self._isr = event.isr
+
+    def _position(self, event: PositionRecorded) -> None:
+        if event.position > self._history.replicas[event.follower].log_end_offset:
+            self._names.add("tail-missing-at-fetch")

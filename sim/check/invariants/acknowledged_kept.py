@@ -1,0 +1,44 @@
+"""What `acks: 1` risks: a batch that was acknowledged and then lost with its leader."""
+
+from __future__ import annotations
+
+from sim.check.queries import HistoryQueries
+from sim.check.registry import Invariant, Kind, Report
+from sim.trace import AcknowledgedEarly, Quiesced
+
+
+class AcknowledgedKept(Invariant):
+    """What a producer was told to be written, before it was committed, is committed in the end.
+
+    With `acks: 1` nobody promises that; with `acks: all` there is nothing to judge.
+    """
+
+    name = "acknowledged-kept"
+    kind = Kind.FINDING
+    source = "producer configuration acks; KIP-966, Motivation"
+    in_stories = False
+
+    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+        """Nothing was acknowledged yet."""
+        super().__init__(queries, report)
+        self._promised: dict[int, str] = {}
+
+    def on_acknowledged_early(self, event: AcknowledgedEarly) -> None:
+        """A promise."""
+        for record in event.batch.records:
+            self._promised[record.uid] = event.replica
+
+    def on_quiesced(self, event: Quiesced) -> None:
+        """Compare with what was committed."""
+        del event
+        history = self.history
+        for uid, leader in self._promised.items():
+            record = history.written[uid].record
+            committed = record.offset < len(history.committed)
+            if not committed or history.committed[record.offset] != uid:
+                self.violated(
+                    leader,
+                    record.offset,
+                    record.key,
+                    f"{leader} acknowledged {self.describe(uid)}, which was never committed.",
+                )

@@ -1,0 +1,39 @@
+"""A committed record is lost when the leader lacks it without a reason."""
+
+from __future__ import annotations
+
+from sim.check.registry import Invariant, Kind
+from sim.trace import Quiesced
+
+
+class CommittedNeverLost(Invariant):
+    """Each committed record is on the leader, or its absence there is justified."""
+
+    name = "committed-never-lost"
+    kind = Kind.AT_REST
+    source = "KIP-101; CommittedIsDurable (etcd raft)"
+
+    def on_quiesced(self, event: Quiesced) -> None:
+        """Compare the leader's log with the committed history."""
+        if event.replica is None:
+            return
+        history = self.history
+        view = history.replicas[event.replica]
+        candidates = [o for o in sorted(view.unexplained_offsets) if o < len(history.committed)]
+        candidates += range(max(view.log_end_offset, view.log_start_offset), len(history.committed))
+        for offset in candidates:
+            uid = history.committed[offset]
+            if (
+                offset < view.log_start_offset
+                or offset in history.committed_twice
+                or view.uid_at(offset) == uid
+            ):
+                continue
+            if not self.queries.may_be_absent_now(uid):
+                self.violated(
+                    event.replica,
+                    offset,
+                    history.written[uid].record.key,
+                    f"committed {self.describe(uid)} is not on the leader {event.replica} and "
+                    "nothing committed supersedes it.",
+                )

@@ -1,0 +1,31 @@
+"""How far a cleaner may go: it neither removes nor believes what is not committed."""
+
+from __future__ import annotations
+
+from sim.check.registry import Invariant
+from sim.trace import Cleaned
+
+
+class CompactionBound(Invariant):
+    """Neither the removed record nor the one that beat it is at or above the high watermark."""
+
+    name = "compaction-bound"
+    source = "KAFKA-13194; LogCleanerManager.cleanableOffsets"
+
+    def on_cleaned(self, event: Cleaned) -> None:
+        """Look at each removal and its winner."""
+        hw = event.high_watermark
+        if event.upper_bound <= hw:
+            return
+        for removal in event.removals:
+            cause = removal.winner_offset
+            highest = removal.offset if cause is None else max(removal.offset, cause)
+            if highest >= hw:
+                because = "" if cause is None else f", beaten by the record at {cause}"
+                self.violated(
+                    event.replica,
+                    removal.offset,
+                    removal.key,
+                    f"{event.replica} removed {self.describe(removal.uid)}{because}, with "
+                    f"its high watermark at {hw}.",
+                )

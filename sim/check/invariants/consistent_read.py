@@ -1,0 +1,34 @@
+"""Readers of one offset are given one record, whichever replica they read."""
+
+from __future__ import annotations
+
+from sim.check.queries import HistoryQueries
+from sim.check.registry import Invariant, Report
+from sim.trace import Consumed
+
+
+class ConsistentRead(Invariant):
+    """Two consumers that were given a record at the same offset were given the same record."""
+
+    name = "consistent-read"
+    source = "ConsistentRead (KIP-966 specification)"
+    in_stories = False
+
+    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+        """Nothing read yet."""
+        super().__init__(queries, report)
+        self._read: dict[int, tuple[int, str]] = {}
+
+    def on_consumed(self, event: Consumed) -> None:
+        """Compare with what was read first at each offset."""
+        read = self._read
+        for record in event.records:
+            first, reader = read.setdefault(record.offset, (record.uid, event.consumer))
+            if first != record.uid:
+                self.violated(
+                    event.replica,
+                    record.offset,
+                    record.key,
+                    f"{reader} read {self.describe(first)} and {event.consumer} read "
+                    f"{self.describe(record.uid)} at offset {record.offset}.",
+                )

@@ -1,0 +1,59 @@
+"""What a consumer keeps of each key after it has read everything."""
+
+from __future__ import annotations
+
+from sim.check.queries import HistoryQueries
+from sim.check.registry import Invariant, Kind, Report
+from sim.trace import Consumed, Quiesced
+
+
+class ConsumerEndsCurrent(Invariant):
+    """A consumer that has read everything keeps, of no key, a record that the winner beats.
+
+    What it keeps of what it was given is up to `consumer_order`. Records that were aborted, are
+    undecided or were never committed are not judged.
+    """
+
+    name = "consumer-ends-current"
+    kind = Kind.FINDING
+    source = "KIP-280, Recommendations: consumers should be aware of the strategy"
+
+    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+        """Nothing read yet."""
+        super().__init__(queries, report)
+        self._tables: dict[str, dict[str, int]] = {}
+        self._positions: dict[str, int] = {}
+
+    def on_consumed(self, event: Consumed) -> None:
+        """Enter what was given into the consumer's table."""
+        history = self.history
+        table = self._tables.setdefault(event.consumer, {})
+        self._positions[event.consumer] = event.end
+        by_strategy = history.rules.reading.consumer_order == "strategy"
+        for record in event.records:
+            if record.key is not None:
+                known = table.get(record.key) if by_strategy else None
+                if known is None or self.queries.beats(record.uid, known):
+                    table[record.key] = record.uid
+
+    def on_quiesced(self, event: Quiesced) -> None:
+        """Compare the tables of those that have read everything with the committed history."""
+        del event
+        history = self.history
+        for consumer, table in self._tables.items():
+            if self._positions[consumer] < len(history.committed):
+                continue
+            for key, uid in table.items():
+                winner = history.winners.get(key)
+                if (
+                    winner is not None
+                    and self.queries.is_committed(uid)
+                    and self.queries.beats(winner, uid)
+                ):
+                    self.violated(
+                        None,
+                        history.written[uid].record.offset,
+                        key,
+                        f"{consumer} has read everything and keeps {self.describe(uid)} for "
+                        f"{key}; the committed history has {self.describe(winner)}.",
+                    )

@@ -1,0 +1,60 @@
+"""Readers are given every record that still counts."""
+
+from __future__ import annotations
+
+from sim.check.queries import HistoryQueries
+from sim.check.registry import Invariant, Report
+from sim.check.replica_view import ReplicaView
+from sim.trace import Consumed
+
+
+class ConsumerNoSkip(Invariant):
+    """A consumer's position never passes a live committed record it has not been given."""
+
+    name = "consumer-no-skip"
+    source = "KIP-280"
+
+    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+        """Nothing given yet."""
+        super().__init__(queries, report)
+        self._given: dict[str, set[int]] = {}
+
+    def on_consumed(self, event: Consumed) -> None:
+        """Judge the offsets passed just now, and those that were committed twice."""
+        history = self.history
+        given = self._given.setdefault(event.consumer, set())
+        given.update([record.uid for record in event.records])
+        view = history.replicas[event.replica]
+        end = min(event.end, view.high_watermark, len(history.committed))
+        for offset in range(max(event.start, view.log_start_offset), end):
+            uid = history.committed[offset]
+            if uid not in given and offset not in history.committed_twice:
+                self._judge(event, view, uid, offset)
+        for offset in sorted(history.committed_twice):
+            uid = view.uid_at(offset)
+            if view.log_start_offset <= offset < end and uid > 0 and uid not in given:
+                self._judge(event, view, uid, offset)
+
+    def _judge(self, event: Consumed, view: ReplicaView, uid: int, offset: int) -> None:
+        history = self.history
+        known = history.written.get(uid)
+        if known is None or known.record.key is None or not self.queries.is_value(uid):
+            return
+        if known.transactional and history.status.get(uid) is not True:
+            return
+        key = known.record.key
+        winner = history.winners.get(key)
+        if winner is not None and winner != uid and self.queries.beats(winner, uid):
+            return
+        if history.lost_under_earlier_rules(uid):
+            return
+        for other in history.uids_of_key[key]:
+            if self.queries.beats(other, uid) and self.queries.holds(view, other):
+                return
+        self.violated(
+            event.replica,
+            offset,
+            key,
+            f"{event.consumer} is at position {event.end} on {event.replica} and was never given "
+            f"the live {self.describe(uid)}.",
+        )

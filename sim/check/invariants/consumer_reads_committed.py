@@ -1,0 +1,39 @@
+"""What `isolation.level=read_committed` promises."""
+
+from __future__ import annotations
+
+from sim.check.registry import Invariant
+from sim.trace import Consumed
+
+_NOT_COMMITTED = {False: "aborted", None: "undecided"}
+
+
+class ConsumerReadsCommitted(Invariant):
+    """A read_committed consumer is given no record of an aborted or undecided transaction.
+
+    Judged by the committed history, whatever the replica's own markers say.
+    """
+
+    name = "consumer-reads-committed"
+    source = "KIP-98, isolation.level; CompletedFetch.nextFetchedRecord"
+    in_stories = False
+
+    def on_consumed(self, event: Consumed) -> None:
+        """Look up the fate of each transactional record."""
+        if not event.committed:
+            return
+        history = self.history
+        committed = history.committed
+        for record in event.records:
+            uid, offset = record.uid, record.offset
+            if offset >= len(committed) or committed[offset] != uid:
+                continue
+            fate = history.status.get(uid)
+            if history.written[uid].transactional and fate is not True:
+                self.violated(
+                    event.replica,
+                    offset,
+                    record.key,
+                    f"{event.consumer} reads committed and was given {self.describe(uid)} by "
+                    f"{event.replica}, which is {_NOT_COMMITTED[fate]} in the committed history.",
+                )

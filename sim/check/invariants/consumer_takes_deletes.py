@@ -1,0 +1,31 @@
+"""What consumers take for a delete while marks of two kinds are about (KIP-87)."""
+
+from __future__ import annotations
+
+from sim.check.registry import Invariant
+from sim.trace import Understood
+
+
+class ConsumerTakesDeletes(Invariant):
+    """A consumer takes tombstones for deletes, and nothing else.
+
+    Judged for consumers of a declared version: an old one knows null values alone, and so does an
+    application on a new one that was not changed.
+    """
+
+    name = "consumer-takes-deletes"
+    source = "KIP-87, Migration Plan and its vote thread"
+    in_stories = False
+
+    def on_understood(self, event: Understood) -> None:
+        """Compare with what marks a tombstone under the rules of the run."""
+        for records, as_delete in ((event.values, False), (event.deletes, True)):
+            for record in records:
+                if self.history.written[record.uid].tombstone != as_delete:
+                    what = "a delete" if as_delete else f"data: {record.key}={record.value}"
+                    self.violated(
+                        event.replica,
+                        record.offset,
+                        record.key,
+                        f"{event.consumer} took the {self.describe(record.uid)} for {what}.",
+                    )

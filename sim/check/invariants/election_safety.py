@@ -1,0 +1,30 @@
+"""One leader per epoch."""
+
+from __future__ import annotations
+
+from sim.check.queries import HistoryQueries
+from sim.check.registry import Invariant, Report
+from sim.trace import LeaderElected
+
+
+class ElectionSafety(Invariant):
+    """At most one replica ever leads an epoch."""
+
+    name = "election-safety"
+    source = "Raft 5.2; KIP-595"
+
+    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+        """Nobody has led yet."""
+        super().__init__(queries, report)
+        self._leaders: dict[int, str] = {}
+
+    def on_leader_elected(self, event: LeaderElected) -> None:
+        """Compare with who led the epoch before."""
+        first = self._leaders.setdefault(event.epoch, event.replica)
+        if first != event.replica:
+            self.violated(
+                event.replica,
+                event.epoch_start_offset,
+                None,
+                f"{event.replica} was elected in epoch {event.epoch}, which {first} led already.",
+            )

@@ -1,0 +1,188 @@
+"""Epoch caches: what replicas answer when they are asked where an epoch ends."""
+
+from __future__ import annotations
+
+from sim.check.queries import HistoryQueries
+from sim.check.registry import Invariant, Kind, Report
+from sim.log.epochs import EpochEnd, EpochEntry, LeaderEpochCache
+from sim.trace import (
+    Appended,
+    Copied,
+    EpochCacheChanged,
+    GapLearned,
+    HighWatermarkMoved,
+    LeaderElected,
+    LogEmptied,
+    LogStartedAfresh,
+    Pushed,
+    ReplicaCrashed,
+    ReplicaRemoved,
+    ReplicaRestarted,
+    ReplicaWiped,
+    SnapshotInstalled,
+    Truncated,
+)
+
+
+class _KnownEpochs:
+    """What the events say about one replica's epoch cache, and where its log ends."""
+
+    def __init__(self, end: int = 0) -> None:
+        self.cache = LeaderEpochCache()
+        self.end = end
+        self.installed: EpochEntry | None = None
+        """What a snapshot left: it has no record above, and stays all the same."""
+
+    def answer(self, epoch: int) -> EpochEnd:
+        return self.cache.end_offset_for(epoch, self.end)
+
+    def drop_unwritten(self) -> None:
+        """Forget the epoch that starts at the log end, as a cut there does that takes no record."""
+        entries = self.cache.entries
+        if entries and entries[-1] != self.installed:
+            self.cache.truncate_from(self.end)
+
+    def cut(self, end: int) -> None:
+        if end < self.end:
+            self.end = end
+            self.cache.truncate_from(end)
+
+
+class EpochCacheConsistency(Invariant):
+    """Of an epoch up to the older of their newest two replicas say alike which it is and its end.
+
+    As far as both ends are at or below both high watermarks and above both log starts. The newest
+    epoch ends at the log end, which moves, but not below a high watermark: a log whose end counts
+    here is committed whole. Where it does not hold a follower may be told to cut what is committed.
+    """
+
+    name = "epoch-cache-consistency"
+    kind = Kind.FINDING
+    source = "KIP-101, KIP-279; LeaderEpochFileCache.endOffsetFor"
+    in_stories = False
+
+    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+        """Nobody knows an epoch yet."""
+        super().__init__(queries, report)
+        self._known: dict[str, _KnownEpochs] = {}
+        rules = queries.history.rules
+        self._cuts_unwritten = (
+            rules.replication.epoch_cut == "dropped" and rules.replication.truncation != "none"
+        )
+
+    def answer(self, replica: str, epoch: int) -> EpochEnd:
+        """Where `replica` says that `epoch` ends, as far as events tell."""
+        return self._of(replica).answer(epoch)
+
+    def _of(self, replica: str) -> _KnownEpochs:
+        return self._known.setdefault(replica, _KnownEpochs())
+
+    def on_leader_elected(self, event: LeaderElected) -> None:
+        """A new epoch ends the one before."""
+        known = self._of(event.replica)
+        known.cache.assign(event.epoch, event.epoch_start_offset)
+        known.end = event.epoch_start_offset
+        self._judge(event.replica)
+
+    def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
+        """More epochs may have ended below it; of one who does not know the newest, any."""
+        cache = self._of(event.replica).cache
+        latest = cache.latest
+        crossed = (
+            cache.entries and cache.entries[-1].start_offset > self.history.previous_high_watermark
+        )
+        if crossed or any(other.cache.latest != latest for other in self._known.values()):
+            self._judge(event.replica)
+
+    def on_appended(self, event: Appended) -> None:
+        """A batch brings its epoch."""
+        self._append(event.replica, [(event.batch.epoch, event.batch.base_offset)])
+        self._of(event.replica).end = event.batch.last_offset + 1
+
+    def on_copied(self, event: Copied) -> None:
+        """So do copied ones. An epoch that it led without a record is gone before it copies."""
+        if self._cuts_unwritten:
+            self._of(event.replica).drop_unwritten()
+        self._append(event.replica, [(batch.epoch, batch.base_offset) for batch in event.batches])
+        self._of(event.replica).end = event.log_end_offset
+
+    def on_pushed(self, event: Pushed) -> None:
+        """And pushed ones."""
+        self._append(event.replica, [(event.batch.epoch, event.batch.base_offset)])
+        self._of(event.replica).end = event.batch.last_offset + 1
+
+    def on_gap_learned(self, event: GapLearned) -> None:
+        """The leader tells the epochs that start in the gap."""
+        entries = self._of(event.leader).cache.entries
+        told = [e for e in entries if event.fetch_offset <= e.start_offset <= event.log_end_offset]
+        self._append(event.replica, told)
+        self._of(event.replica).end = event.log_end_offset
+
+    def on_epoch_cache_changed(self, event: EpochCacheChanged) -> None:
+        """What else it knows, or does not know any more."""
+        self._of(event.replica).cache.entries = list(event.epochs)
+        self._judge(event.replica)
+
+    def _append(self, replica: str, entries: list[tuple[int, int]] | list[EpochEntry]) -> None:
+        cache = self._of(replica).cache
+        for epoch, start_offset in entries:
+            cache.assign(epoch, start_offset)
+
+    def on_truncated(self, event: Truncated) -> None:
+        """Epochs go with what they wrote."""
+        self._of(event.replica).cut(event.target)
+
+    def on_replica_crashed(self, event: ReplicaCrashed) -> None:
+        """As with a truncation, if a tail was lost."""
+        self._of(event.replica).cut(event.log_end_offset)
+
+    def on_replica_restarted(self, event: ReplicaRestarted) -> None:
+        """A log end that comes from the last record may be lower (`leo_source: last_record`)."""
+        self._of(event.replica).end = event.log_end_offset
+
+    def on_replica_wiped(self, event: ReplicaWiped) -> None:
+        """A new disk knows nothing."""
+        self._known[event.replica] = _KnownEpochs()
+
+    def on_log_emptied(self, event: LogEmptied) -> None:
+        """Nor does a log that makes room for a snapshot."""
+        self._known[event.replica] = _KnownEpochs()
+
+    def on_replica_removed(self, event: ReplicaRemoved) -> None:
+        """Nobody asks who has left for good."""
+        self._known.pop(event.replica, None)
+
+    def on_log_started_afresh(self, event: LogStartedAfresh) -> None:
+        """Nor does a log that starts anew."""
+        self._known[event.replica] = _KnownEpochs(event.log_start_offset)
+
+    def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
+        """A snapshot brings the epoch of its last record."""
+        known = self._known[event.replica] = _KnownEpochs(event.end_offset)
+        known.cache.assign(event.epoch, event.end_offset)
+        known.installed = known.cache.entries[-1]
+
+    def _judge(self, replica: str) -> None:
+        """Compare one replica with each other one, epoch by epoch."""
+        replicas = self.history.replicas
+        mine, view = self._of(replica), replicas[replica]
+        for name, theirs in self._known.items():
+            if name == replica:
+                continue
+            newest = min(mine.cache.latest, theirs.cache.latest)
+            epochs = {entry.epoch for entry in (*mine.cache.entries, *theirs.cache.entries)}
+            marks = (view.high_watermark, replicas[name].high_watermark)
+            committed = min(*marks, mine.end, theirs.end)
+            start = max(view.log_start_offset, replicas[name].log_start_offset)
+            for epoch in sorted(epochs):
+                one, other = mine.answer(epoch), theirs.answer(epoch)
+                ends = (one.end_offset, other.end_offset)
+                if epoch > newest or one == other or max(ends) > committed or min(ends) <= start:
+                    continue
+                self.violated(
+                    replica,
+                    one.end_offset,
+                    None,
+                    f"Asked for epoch {epoch}, {replica} answers {tuple(one)} and {name} "
+                    f"{tuple(other)}; both are committed up to {committed}.",
+                )

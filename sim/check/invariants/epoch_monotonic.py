@@ -1,0 +1,72 @@
+"""Epochs rise along a log, and in the life of a replica."""
+
+from __future__ import annotations
+
+from sim.check.queries import HistoryQueries
+from sim.check.registry import Invariant, Report
+from sim.log import Batch
+from sim.trace import (
+    Appended,
+    Copied,
+    ReplicaCrashed,
+    ReplicaRestarted,
+    ReplicaWiped,
+)
+
+
+class EpochMonotonic(Invariant):
+    """Along a log epochs never fall with the offset; a replica never goes back to an older one."""
+
+    name = "epoch-monotonic"
+    source = "MonotonicEpoch (RaftEventSimulationTest)"
+    in_stories = False
+
+    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+        """Nobody has gone down yet."""
+        super().__init__(queries, report)
+        self._epochs: dict[str, int] = {}
+
+    def on_replica_crashed(self, event: ReplicaCrashed) -> None:
+        """What it should remember."""
+        self._epochs[event.replica] = event.epoch
+
+    def on_replica_wiped(self, event: ReplicaWiped) -> None:
+        """A new disk remembers nothing."""
+        self._epochs.pop(event.replica, None)
+
+    def on_replica_restarted(self, event: ReplicaRestarted) -> None:
+        """Compare with the epoch in which it went down."""
+        before = self._epochs.get(event.replica, 0)
+        if event.epoch < before:
+            self.violated(
+                event.replica,
+                event.log_end_offset,
+                None,
+                f"{event.replica} came back in epoch {event.epoch}, having been in {before}.",
+            )
+
+    def on_appended(self, event: Appended) -> None:
+        """After a leader's append."""
+        self._judge(event.replica, (event.batch,))
+
+    def on_copied(self, event: Copied) -> None:
+        """After a follower's copy."""
+        self._judge(event.replica, event.batches)
+
+    def _judge(self, replica: str, batches: tuple[Batch, ...]) -> None:
+        """Compare each batch with the one before it, the first with what the log held."""
+        history = self.history
+        base = batches[0].base_offset
+        held = history.replicas[replica].lineage[base - 1] if base > 0 else 0
+        known = history.written.get(held)
+        epoch = -1 if known is None else known.epoch
+        for batch in batches:
+            if batch.epoch < epoch:
+                self.violated(
+                    replica,
+                    batch.base_offset,
+                    None,
+                    f"{replica} holds epoch {batch.epoch} at offset {batch.base_offset} after "
+                    f"epoch {epoch}.",
+                )
+            epoch = batch.epoch

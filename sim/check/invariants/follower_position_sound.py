@@ -1,0 +1,25 @@
+"""What a leader believes a follower has, it has."""
+
+from __future__ import annotations
+
+from sim.check.registry import Invariant
+from sim.trace import PositionRecorded
+
+
+class FollowerPositionSound(Invariant):
+    """The position a leader records for a follower is at most the follower's log end offset."""
+
+    name = "follower-position-sound"
+    source = "KIP-280; LocalLog.read with Partition.fetchRecords"
+
+    def on_position_recorded(self, event: PositionRecorded) -> None:
+        """Compare the belief with the follower's log."""
+        leo = self.history.replicas[event.follower].log_end_offset
+        if event.position > leo:
+            self.violated(
+                event.follower,
+                leo,
+                None,
+                f"{event.replica} believes that {event.follower} has everything below "
+                f"{event.position}, but its log end offset is {leo}.",
+            )

@@ -1,0 +1,30 @@
+"""What the metric of KIP-354 says about logs that are overdue."""
+
+from __future__ import annotations
+
+from sim.check.registry import Invariant, Kind
+from sim.trace import CleanerLooked
+
+
+class LagMetric(Invariant):
+    """`max-compaction-delay-secs` says how long the most overdue log is overdue, in whole seconds.
+
+    Kafka refreshes it only when a look led to a pass, so it may go on telling an old figure.
+    """
+
+    name = "lag-metric"
+    kind = Kind.FINDING
+    source = "KIP-354, Public Interfaces; PreCleanStats.updateMaxCompactionDelay"
+    in_stories = False
+
+    def on_cleaner_looked(self, event: CleanerLooked) -> None:
+        """Compare the metric with the delay of this very look."""
+        overdue_secs = event.delay_ms // 1000
+        if event.metric_secs != overdue_secs:
+            self.violated(
+                event.replica,
+                None,
+                None,
+                f"{event.replica} tells a compaction delay of {event.metric_secs} s, but its log "
+                f"is overdue by {overdue_secs} s.",
+            )

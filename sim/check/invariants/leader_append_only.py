@@ -1,0 +1,25 @@
+"""Leaders append, and change nothing."""
+
+from __future__ import annotations
+
+from sim.check.registry import Invariant
+from sim.trace import Truncated
+
+
+class LeaderAppendOnly(Invariant):
+    """A leader never truncates or replaces its log while it leads."""
+
+    name = "leader-append-only"
+    source = "Raft 5.3"
+    in_stories = False
+
+    def on_truncated(self, event: Truncated) -> None:
+        """A leader that cuts its own log."""
+        if event.leading:
+            self.violated(
+                event.replica,
+                event.target,
+                None,
+                f"{event.replica} truncated from {event.log_end_offset} to {event.target} while "
+                "it was leading.",
+            )

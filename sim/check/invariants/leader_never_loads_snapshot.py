@@ -1,0 +1,25 @@
+"""Leaders do not install snapshots."""
+
+from __future__ import annotations
+
+from sim.check.registry import Invariant
+from sim.trace import SnapshotInstalled
+
+
+class LeaderNeverLoadsSnapshot(Invariant):
+    """An active leader's state machine is never replaced by a snapshot."""
+
+    name = "leader-never-loads-snapshot"
+    source = "LeaderNeverLoadSnapshot (RaftEventSimulationTest)"
+    in_stories = False
+
+    def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
+        """A leader that installs one."""
+        if event.leading:
+            self.violated(
+                event.replica,
+                event.end_offset,
+                None,
+                f"{event.replica} installed snapshot ({event.end_offset}, {event.epoch}) while it "
+                "was leading.",
+            )

@@ -1,0 +1,32 @@
+"""Where a log ends survives cleaning and restarts."""
+
+from __future__ import annotations
+
+from sim.check.registry import Invariant
+from sim.trace import Cleaned, ReplicaRestarted
+
+
+class LeoPreservation(Invariant):
+    """Cleaning and a restart leave the log end offset where it was."""
+
+    name = "leo-preservation"
+    source = "KIP-280; etcd #17780"
+    in_stories = False
+
+    def on_cleaned(self, event: Cleaned) -> None:
+        """Compare with the log end before the pass."""
+        self._judge(event.replica, event.log_end_offset, "a cleaning pass")
+
+    def on_replica_restarted(self, event: ReplicaRestarted) -> None:
+        """Compare with the log end that the crash left."""
+        self._judge(event.replica, event.log_end_offset, "a restart")
+
+    def _judge(self, replica: str, leo: int, what: str) -> None:
+        before = self.history.replicas[replica].log_end_offset_before
+        if leo != before:
+            self.violated(
+                replica,
+                leo,
+                None,
+                f"{what} moved the log end offset of {replica} from {before} to {leo}.",
+            )

@@ -1,0 +1,90 @@
+"""Materialised state: what a log folds to, compared with the committed history."""
+
+from __future__ import annotations
+
+from sim.check.folding import delta_state, winners_of
+from sim.check.registry import Invariant, Kind
+from sim.check.replica_view import ReplicaView
+from sim.log import Record
+from sim.trace import Quiesced
+
+
+def base_records(view: ReplicaView) -> tuple[Record, ...]:
+    """The records of the snapshot that a log continues."""
+    start = view.log_start_offset
+    found = [records for (end, _), records in view.snapshots.items() if end == start]
+    return found[-1] if found and start > 0 else ()
+
+
+class MaterializedStateEquivalence(Invariant):
+    """A live replica that has the full high watermark folds to what the committed history does.
+
+    Not judged once an offset was committed twice: which of the two counts is undefined then.
+    """
+
+    name = "materialized-state-equivalence"
+    kind = Kind.AT_REST
+    source = "KIP-280, KIP-630; ConsistentCommittedData (RaftEventSimulationTest)"
+
+    def on_quiesced(self, event: Quiesced) -> None:
+        """Fold the log of every live replica."""
+        history = self.history
+        if history.committed_twice:
+            return
+        if history.rules.snapshots.state_machine == "deltas":
+            self._compare_deltas()
+            return
+        written = history.written
+        expected = {key: uid for key, uid in history.winners.items() if not written[uid].tombstone}
+        for view in history.replicas.values():
+            if view.up and view.high_watermark >= len(history.committed):
+                held = view.slots[view.log_start_offset : view.high_watermark]
+                self._compare(view, winners_of(history, held, base_records(view)), expected)
+
+    def _compare_deltas(self) -> None:
+        history = self.history
+        expected = delta_state(history, history.committed)
+        for view in history.replicas.values():
+            if not view.up or view.high_watermark < len(history.committed):
+                continue
+            held = view.slots[view.log_start_offset : view.high_watermark]
+            state = delta_state(history, held, base_records(view))
+            if state != expected:
+                key = next(k for k in sorted(state | expected) if state.get(k) != expected.get(k))
+                self.violated(
+                    view.name,
+                    None,
+                    key,
+                    f"{view.name} has {key}={state.get(key)}, the committed history has "
+                    f"{key}={expected.get(key)}.",
+                )
+
+    def _compare(self, view: ReplicaView, state: dict[str, int], expected: dict[str, int]) -> None:
+        if state == expected:
+            return
+        differing = [
+            key
+            for key in sorted(state | expected)
+            if state.get(key) != expected.get(key) and not self._expired(key)
+        ]
+        if not differing:
+            return
+        key = differing[0]
+        have, want = state.get(key), expected.get(key)
+        held = "nothing" if have is None else self.describe(have)
+        wanted = "nothing" if want is None else self.describe(want)
+        more = f"; {len(differing) - 1} more keys differ" if len(differing) > 1 else ""
+        self.violated(
+            view.name,
+            None,
+            key,
+            f"{view.name} folds to {held} for {key}, the committed history to {wanted}{more}.",
+        )
+
+    def _expired(self, key: str) -> bool:
+        """The winner of a key was deleted by the topic's retention, which promises nothing."""
+        history = self.history
+        winner = history.winners.get(key)
+        if winner is None or history.expired_below == 0:
+            return False
+        return history.written[winner].record.offset < history.expired_below

@@ -1,0 +1,32 @@
+"""A committed offset is taken for good (KIP-280)."""
+
+from __future__ import annotations
+
+from sim.check.registry import Invariant
+from sim.trace import Appended
+
+
+class NoOffsetReuse(Invariant):
+    """An offset that was committed is never assigned again."""
+
+    name = "no-offset-reuse"
+    source = "KIP-280; KAFKA-17076"
+
+    def on_appended(self, event: Appended) -> None:
+        """Compare with the committed history."""
+        history = self.history
+        committed = history.committed
+        if event.batch.base_offset >= len(committed):
+            return
+        if not history.zombies_count and event.batch.epoch < history.newest_epoch:
+            return
+        for record in event.batch.records:
+            offset = record.offset
+            if offset < len(committed) and committed[offset] != record.uid:
+                self.violated(
+                    event.replica,
+                    offset,
+                    record.key,
+                    f"{event.replica} gave offset {offset} to {self.describe(record.uid)}, but "
+                    f"it was committed as {self.describe(committed[offset])}.",
+                )

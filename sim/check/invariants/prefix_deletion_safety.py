@@ -1,0 +1,49 @@
+"""The head of a log goes when a snapshot covers it (KIP-630)."""
+
+from __future__ import annotations
+
+from sim.check.registry import Invariant
+from sim.check.replica_view import ReplicaView
+from sim.trace import PrefixDeleted, SnapshotOffered
+
+
+def _covered(view: ReplicaView, start: int) -> bool:
+    return any(end >= start for end, _ in view.snapshots)
+
+
+class PrefixDeletionSafety(Invariant):
+    """A prefix goes only below a covering snapshot and the high watermark; laggards get one."""
+
+    name = "prefix-deletion-safety"
+    source = "KIP-630; KafkaMetadataLog.deleteBeforeSnapshot"
+
+    def on_prefix_deleted(self, event: PrefixDeleted) -> None:
+        """Judge the new log start."""
+        view = self.history.replicas[event.replica]
+        start = event.log_start_offset
+        if start > event.high_watermark:
+            self.violated(
+                event.replica,
+                start,
+                None,
+                f"{event.replica} deleted below {start}, above its high watermark "
+                f"{event.high_watermark}.",
+            )
+        if not _covered(view, start):
+            self.violated(
+                event.replica,
+                start,
+                None,
+                f"{event.replica} deleted below {start} without a snapshot that covers it.",
+            )
+
+    def on_snapshot_offered(self, event: SnapshotOffered) -> None:
+        """A follower below the log start has to be offered one."""
+        if event.end_offset < 0:
+            self.violated(
+                event.replica,
+                event.fetch_offset,
+                None,
+                f"{event.follower} fetched at {event.fetch_offset}, below the log start of "
+                f"{event.replica}, which has no snapshot to offer.",
+            )

@@ -1,0 +1,41 @@
+"""Readers that want to read to the end get there."""
+
+from __future__ import annotations
+
+from sim.check.registry import Invariant, Kind
+from sim.trace import ReadingEnded
+
+
+class ReaderReachesEnd(Invariant):
+    """A reader that wants to read up to the end it was told comes to an end.
+
+    It stops by its position, by the offset of its last record plus one, or by the number of records
+    it was given; where cleaning took the last record, or any, that may never come true.
+    """
+
+    name = "reader-reaches-end"
+    kind = Kind.LIVENESS
+    in_stories = False
+    source = "KAFKA-14302; Redpanda issues 7024, 8698; segmentio/kafka-go issue 423; brod issue 263"
+    fairness = "the replica it reads is up, it polls until nothing more comes"
+
+    def on_reading_ended(self, event: ReadingEnded) -> None:
+        """Compare where the reader is with what it waits for."""
+        start, end, position = event.start, event.end, event.position
+        missing: int | None
+        if event.until == "position":
+            waits, missing, what = position < end, end, f"its position {position} to be {end}"
+        elif event.until == "last_offset":
+            waits, missing = event.last_offset + 1 < end, end - 1
+            what = f"the record at offset {missing}"
+        else:
+            waits, missing = event.given < end - start, None
+            what = f"{end - start} records, and got {event.given}"
+        if start < end and waits:
+            self.violated(
+                event.replica,
+                missing,
+                None,
+                f"{event.consumer} waits for {what}; {event.replica} holds nothing more from its "
+                f"position {position} up to the end {end}.",
+            )

@@ -1,0 +1,32 @@
+"""At rest the logs of followers agree with the leader's."""
+
+from __future__ import annotations
+
+from sim.check.registry import Invariant, Kind
+from sim.trace import Quiesced
+
+
+class ReplicaConvergence(Invariant):
+    """At rest no live replica holds another record than the leader at the same offset."""
+
+    name = "replica-convergence"
+    kind = Kind.AT_REST
+    source = "KIP-279"
+
+    def on_quiesced(self, event: Quiesced) -> None:
+        """Compare live replicas with the leader."""
+        if event.replica is None:
+            return
+        history = self.history
+        leader = history.replicas[event.replica]
+        for offset in history.disagreeing_offsets:
+            for view in history.replicas.values():
+                mine, theirs = view.uid_at(offset), leader.uid_at(offset)
+                if view.up and mine > 0 and theirs > 0 and mine != theirs:
+                    self.violated(
+                        view.name,
+                        offset,
+                        None,
+                        f"offset {offset} is {self.describe(mine)} on {view.name} and "
+                        f"{self.describe(theirs)} on the leader {leader.name}.",
+                    )

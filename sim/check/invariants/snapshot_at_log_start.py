@@ -1,0 +1,25 @@
+"""A log that lost its head continues a snapshot."""
+
+from __future__ import annotations
+
+from sim.check.registry import Invariant
+from sim.trace import PrefixDeleted
+
+
+class SnapshotAtLogStart(Invariant):
+    """A log that starts above 0 has a snapshot that ends exactly there."""
+
+    name = "snapshot-at-log-start"
+    source = "SnapshotAtLogStart (RaftEventSimulationTest)"
+
+    def on_prefix_deleted(self, event: PrefixDeleted) -> None:
+        """Look for the snapshot."""
+        view = self.history.replicas[event.replica]
+        start = event.log_start_offset
+        if start > 0 and all(end != start for end, _ in view.snapshots):
+            self.violated(
+                event.replica,
+                start,
+                None,
+                f"{event.replica} starts its log at {start} without a snapshot that ends there.",
+            )

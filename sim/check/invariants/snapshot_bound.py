@@ -1,0 +1,25 @@
+"""Snapshots hold committed records alone."""
+
+from __future__ import annotations
+
+from sim.check.registry import Invariant
+from sim.trace import SnapshotTaken
+
+
+class SnapshotBound(Invariant):
+    """A snapshot ends at or below the high watermark of the replica that takes it."""
+
+    name = "snapshot-bound"
+    source = "KIP-630; KafkaMetadataLog.createNewSnapshot"
+
+    def on_snapshot_taken(self, event: SnapshotTaken) -> None:
+        """Compare end and high watermark."""
+        hw = self.history.replicas[event.replica].high_watermark
+        if event.end_offset > hw:
+            self.violated(
+                event.replica,
+                event.end_offset,
+                None,
+                f"{event.replica} took snapshot ({event.end_offset}, {event.epoch}) above its "
+                f"high watermark {hw}.",
+            )

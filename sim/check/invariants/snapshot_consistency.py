@@ -1,0 +1,86 @@
+"""Snapshots hold what the committed history folds to."""
+
+from __future__ import annotations
+
+from sim.check.folding import delta_state, winners_of
+from sim.check.queries import HistoryQueries
+from sim.check.registry import Invariant, Report
+from sim.log import Record
+from sim.trace import HighWatermarkMoved, SnapshotTaken
+
+
+def _contents(records: tuple[Record, ...]) -> dict[str, int]:
+    return {record.key: record.uid for record in records if record.key is not None}
+
+
+class SnapshotConsistency(Invariant):
+    """Snapshots of one id are equal, and equal the fold of the committed history below their end.
+
+    The fold is compared as soon as the history reaches the end of the snapshot.
+    """
+
+    name = "snapshot-consistency"
+    source = "KIP-630"
+
+    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+        """No snapshots yet."""
+        super().__init__(queries, report)
+        self._waiting: list[SnapshotTaken] = []
+
+    def on_snapshot_taken(self, event: SnapshotTaken) -> None:
+        """Compare with the others of the same id and, if it is known already, with the fold."""
+        identity = (event.end_offset, event.epoch)
+        for view in self.history.replicas.values():
+            other = view.snapshots.get(identity)
+            if other is not None and _contents(other) != _contents(event.records):
+                self.violated(
+                    event.replica,
+                    event.end_offset,
+                    None,
+                    f"snapshot {identity} of {event.replica} differs from that of {view.name}.",
+                )
+        self._waiting.append(event)
+        self._judge()
+
+    def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
+        """The history grew: some snapshot may be judged now."""
+        if self._waiting:
+            self._judge()
+
+    def _judge(self) -> None:
+        history = self.history
+        known = len(history.committed)
+        for event in [event for event in self._waiting if event.end_offset <= known]:
+            self._waiting.remove(event)
+            kept = history.replicas[event.replica].snapshots.get((event.end_offset, event.epoch))
+            if history.committed_twice or kept is None:
+                continue
+            if history.rules.snapshots.state_machine == "deltas":
+                self._compare_deltas(event)
+                continue
+            expected = winners_of(history, history.committed[: event.end_offset])
+            found = _contents(event.records)
+            if found != expected:
+                key = next(k for k in sorted(found | expected) if found.get(k) != expected.get(k))
+                self.violated(
+                    event.replica,
+                    event.end_offset,
+                    key,
+                    f"snapshot ({event.end_offset}, {event.epoch}) of {event.replica} has "
+                    f"{self.describe(found.get(key, 0))} for {key}; the committed history has "
+                    f"{self.describe(expected.get(key, 0))}.",
+                )
+
+    def _compare_deltas(self, event: SnapshotTaken) -> None:
+        history = self.history
+        expected = delta_state(history, history.committed[: event.end_offset])
+        found = {record.key or "": record.value or "" for record in event.records}
+        if found != expected:
+            key = next(k for k in sorted(found | expected) if found.get(k) != expected.get(k))
+            self.violated(
+                event.replica,
+                event.end_offset,
+                key,
+                f"snapshot ({event.end_offset}, {event.epoch}) of {event.replica} has {key}="
+                f"{found.get(key)}; the committed history has {expected.get(key)}.",
+            )

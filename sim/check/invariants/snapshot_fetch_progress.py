@@ -1,0 +1,106 @@
+"""Fetching a snapshot comes to an end."""
+
+from __future__ import annotations
+
+from sim.check.queries import HistoryQueries
+from sim.check.registry import Invariant, Kind, Report
+from sim.replication.messages import SnapshotError
+from sim.trace import (
+    Copied,
+    FaultInjected,
+    LeaderElected,
+    Quiesced,
+    ReplicaCrashed,
+    ReplicaRemoved,
+    SnapshotChunkFetched,
+    SnapshotFetchDropped,
+    SnapshotInstalled,
+)
+
+PATIENCE = 3
+
+
+"""So many downloads in a row may not be lost to deletions at the leader."""
+
+
+class SnapshotFetchProgress(Invariant):
+    """A follower that stays connected to one leader gets its snapshot some day.
+
+    Judged when the cluster is at rest: nobody is still fetching. And on the way: no follower loses
+    three downloads in a row because the leader deleted what it was reading, while there is one
+    leader, nothing happens to the follower and no record reaches it.
+    """
+
+    name = "snapshot-fetch-progress"
+    kind = Kind.LIVENESS
+    fairness = "one leader stays, and the follower and its link are left in peace"
+    source = "KIP-630"
+    in_stories = False
+
+    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+        """Nobody is fetching."""
+        super().__init__(queries, report)
+        self._fetching: dict[str, tuple[int, str]] = {}
+        self._lost: dict[str, int] = {}
+
+    def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
+        """A fetch is going on."""
+        size, unit = (event.size_bytes, "bytes") if event.in_bytes else (event.entries, "entries")
+        self._fetching[event.replica] = (event.end_offset, f"{event.position + size} {unit}")
+
+    def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
+        """It is finished."""
+        self._fetching.pop(event.replica, None)
+        self._lost.pop(event.replica, None)
+
+    def on_snapshot_fetch_dropped(self, event: SnapshotFetchDropped) -> None:
+        """It was given up; that it was deleted under the reader must not go on for ever."""
+        replica = event.replica
+        begun = self._fetching.pop(replica, None) is not None
+        if event.reason != SnapshotError.SNAPSHOT_NOT_FOUND:
+            self._lost.pop(replica, None)
+            return
+        self._lost[replica] = lost = self._lost.get(replica, 0) + begun
+        if begun and lost == PATIENCE:
+            self.violated(
+                replica,
+                None,
+                None,
+                f"{replica} lost {lost} snapshots in a row while it fetched them, the last one "
+                f"({event.end_offset}, {event.epoch}): the leader deletes them faster than it "
+                "reads.",
+            )
+
+    def on_copied(self, event: Copied) -> None:
+        """It got on without a snapshot."""
+        self._lost.pop(event.replica, None)
+
+    def on_leader_elected(self, _: LeaderElected) -> None:
+        """Another leader: everybody starts over."""
+        self._lost.clear()
+
+    def on_fault_injected(self, event: FaultInjected) -> None:
+        """It was not left in peace."""
+        self._lost.pop(event.replica, None)
+
+    def on_replica_crashed(self, event: ReplicaCrashed) -> None:
+        """It was not left in peace; a part does not survive that."""
+        self._lost.pop(event.replica, None)
+        self._fetching.pop(event.replica, None)
+
+    def on_replica_removed(self, event: ReplicaRemoved) -> None:
+        """It need not finish any more."""
+        self._lost.pop(event.replica, None)
+        self._fetching.pop(event.replica, None)
+
+    def on_quiesced(self, event: Quiesced) -> None:
+        """Nobody may be left."""
+        if event.synced:
+            for replica, (end, received) in self._fetching.items():
+                self.violated(
+                    replica,
+                    end,
+                    None,
+                    f"{replica} has {received} of the snapshot that ends at {end} and does not "
+                    "get on.",
+                )

@@ -1,0 +1,49 @@
+"""A snapshot is installed whole or not at all."""
+
+from __future__ import annotations
+
+from sim.check.queries import HistoryQueries
+from sim.check.registry import Invariant, Report
+from sim.trace import LogEmptied, SnapshotChunkFetched, SnapshotInstalled
+
+
+class SnapshotInstallAtomic(Invariant):
+    """At every instant a replica has either its old log, or the whole snapshot and nothing else."""
+
+    name = "snapshot-install-atomic"
+    source = "KIP-630; KafkaMetadataLog.truncateToLatestSnapshot, FileRawSnapshotWriter.freeze"
+    in_stories = False
+
+    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+        """Nobody is fetching."""
+        super().__init__(queries, report)
+        self._sources: dict[str, str] = {}
+
+    def on_log_emptied(self, event: LogEmptied) -> None:
+        """Nothing may go before what replaces it is there."""
+        if event.log_end_offset > 0:
+            self.violated(
+                event.replica,
+                event.log_end_offset,
+                None,
+                f"{event.replica} emptied its log, which ended at {event.log_end_offset} (high "
+                f"watermark {event.high_watermark}), before snapshot ({event.end_offset}, "
+                f"{event.epoch}) was there; a crash now leaves it with neither.",
+            )
+
+    def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
+        """Remember whose snapshot it is."""
+        self._sources[event.replica] = event.leader
+
+    def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
+        """What is installed has to be all of what the leader has under that id, if it still has."""
+        source = self.history.replicas.get(self._sources.pop(event.replica, ""))
+        whole = None if source is None else source.snapshots.get((event.end_offset, event.epoch))
+        if whole is not None and whole != event.records:
+            self.violated(
+                event.replica,
+                event.end_offset,
+                None,
+                f"{event.replica} installed {len(event.records)} records as snapshot "
+                f"({event.end_offset}, {event.epoch}), which has {len(whole)}.",
+            )

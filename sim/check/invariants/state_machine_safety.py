@@ -1,0 +1,28 @@
+"""What is committed at an offset is committed for ever."""
+
+from __future__ import annotations
+
+from sim.check.registry import Invariant
+from sim.trace import HighWatermarkMoved
+
+
+class StateMachineSafety(Invariant):
+    """No offset is ever committed with two different records."""
+
+    name = "state-machine-safety"
+    source = "Raft 5.4.3"
+
+    def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
+        """Look at what this advance committed again."""
+        if not event.leading:
+            return
+        history = self.history
+        for offset, uid in history.recommitted:
+            first = self.describe(history.committed[offset])
+            self.violated(
+                event.replica,
+                offset,
+                None,
+                f"offset {offset} was committed as {first} and again as {self.describe(uid)} "
+                f"when {event.replica} moved its high watermark to {event.high_watermark}.",
+            )

@@ -1,0 +1,75 @@
+"""Snapshots are sent to those who need them, each byte once (KIP-630)."""
+
+from __future__ import annotations
+
+from sim.check.queries import HistoryQueries
+from sim.check.registry import Invariant, Report
+from sim.log import Control
+from sim.trace import (
+    Copied,
+    LeaderElected,
+    ReplicaCrashed,
+    ReplicaWiped,
+    SnapshotChunkFetched,
+    SnapshotFetchDropped,
+    SnapshotInstalled,
+)
+
+
+class TrafficAccounting(Invariant):
+    """Replicas are sent what they lack: each byte of a snapshot once, and to who asked for it."""
+
+    name = "traffic-accounting"
+    source = "KIP-630, Amount of Data Replicated; Rejected Alternatives"
+    in_stories = False
+
+    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+        """Nobody is fetching."""
+        super().__init__(queries, report)
+        self._received: dict[str, int] = {}
+
+    def on_copied(self, event: Copied) -> None:
+        """A snapshot within the log goes to those who have all that it stands for."""
+        for batch in event.batches:
+            if batch.control is Control.SNAPSHOT:
+                self.violated(
+                    event.replica,
+                    batch.base_offset,
+                    None,
+                    f"{event.replica} was sent a snapshot of {batch.size_bytes} bytes in the log "
+                    f"at offset {batch.base_offset}; it has every record below.",
+                )
+
+    def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
+        """The next chunk begins where the last one ended."""
+        expected = self._received.get(event.replica, 0)
+        if event.position != expected:
+            self.violated(
+                event.replica,
+                event.end_offset,
+                None,
+                f"{event.replica} was sent snapshot ({event.end_offset}, {event.epoch}) from "
+                f"{event.position} on, having it up to {expected}.",
+            )
+        size = event.size_bytes if event.in_bytes else event.entries
+        self._received[event.replica] = event.position + size
+
+    def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
+        """The next one starts at 0."""
+        self._received.pop(event.replica, None)
+
+    def on_snapshot_fetch_dropped(self, event: SnapshotFetchDropped) -> None:
+        """So does another attempt."""
+        self._received.pop(event.replica, None)
+
+    def on_replica_crashed(self, event: ReplicaCrashed) -> None:
+        """A part does not survive that."""
+        self._received.pop(event.replica, None)
+
+    def on_replica_wiped(self, event: ReplicaWiped) -> None:
+        """Nor a new disk."""
+        self._received.pop(event.replica, None)
+
+    def on_leader_elected(self, event: LeaderElected) -> None:
+        """Nor that its owner is elected."""
+        self._received.pop(event.replica, None)

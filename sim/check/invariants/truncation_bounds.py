@@ -1,0 +1,42 @@
+"""How far down a truncation may go."""
+
+from __future__ import annotations
+
+from sim.check.registry import Invariant
+from sim.trace import Truncated
+
+
+class NoTruncationBelowHw(Invariant):
+    """A replica never truncates below its own high watermark."""
+
+    name = "no-truncation-below-hw"
+    source = "KIP-595; KafkaMetadataLog.truncateTo"
+
+    def on_truncated(self, event: Truncated) -> None:
+        """Compare target and high watermark."""
+        if event.target < event.high_watermark:
+            self.violated(
+                event.replica,
+                event.target,
+                None,
+                f"{event.replica} truncated from {event.log_end_offset} to {event.target}, below "
+                f"its high watermark {event.high_watermark}.",
+            )
+
+
+class TruncationBelowLogStart(Invariant):
+    """A replica never truncates below its log start offset."""
+
+    name = "truncation-below-log-start"
+    source = "KIP-595; UnifiedLog.truncateTo"
+
+    def on_truncated(self, event: Truncated) -> None:
+        """Compare target and log start."""
+        if event.target < event.log_start_offset:
+            self.violated(
+                event.replica,
+                event.target,
+                None,
+                f"{event.replica} truncated to {event.target}, below its log start offset "
+                f"{event.log_start_offset}.",
+            )

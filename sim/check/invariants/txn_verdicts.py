@@ -1,0 +1,97 @@
+"""Transactions: by its own log every replica gives the verdict of the committed history."""
+
+from __future__ import annotations
+
+from sim.check.history import ClusterHistory
+from sim.check.registry import Invariant, Kind
+from sim.check.replica_view import ReplicaView
+from sim.log import Control
+from sim.trace import Quiesced
+
+_WORDS = {True: "committed", False: "aborted", None: "open"}
+
+
+def own_verdicts(
+    history: ClusterHistory, view: ReplicaView, *, with_empty: bool
+) -> dict[int, bool | None]:
+    """Uid of transactional data of a log -> verdict of that log's own markers; None = open.
+
+    `with_empty` also counts batches that are left without records: they keep a transaction open.
+    """
+    written = history.written
+    verdicts: dict[int, bool | None] = {}
+    pending: dict[int, list[int]] = {}
+    for offset in range(view.log_start_offset, view.log_end_offset):
+        slot = view.slots[offset]
+        uid = slot if slot > 0 else (view.lineage[offset] if slot < 0 and with_empty else 0)
+        known = written.get(uid)
+        if known is None or not known.transactional:
+            continue
+        if known.control is None:
+            verdicts[uid] = None
+            pending.setdefault(known.producer_id, []).append(uid)
+        elif slot > 0:
+            for data in pending.pop(known.producer_id, ()):
+                verdicts[data] = known.control is Control.COMMIT
+    return verdicts
+
+
+class TxnIsolation(Invariant):
+    """Each transactional record has, by its replica's own log, the verdict of committed history."""
+
+    name = "txn-isolation"
+    kind = Kind.AT_REST
+    source = "KIP-98; Redpanda blog 2026-06-25"
+
+    def on_quiesced(self, event: Quiesced) -> None:
+        """Compare each log's verdicts with those of the committed history."""
+        history = self.history
+        if not history.status and not history.undecided:
+            return
+        for view in history.replicas.values():
+            for uid, verdict in own_verdicts(history, view, with_empty=False).items():
+                offset = history.written[uid].record.offset
+                if offset >= len(history.committed) or history.committed[offset] != uid:
+                    continue
+                reference = history.status.get(uid)
+                if verdict is not reference:
+                    self.violated(
+                        view.name,
+                        offset,
+                        history.written[uid].record.key,
+                        f"{self.describe(uid)} is {_WORDS[verdict]} on {view.name} but "
+                        f"{_WORDS[reference]} in the committed history.",
+                    )
+
+
+class LsoProgress(Invariant):
+    """No replica has an open transaction that is decided in the committed history.
+
+    Where it has, its last stable offset stays for ever: nothing above is cleaned, or read with
+    read_committed. Fair: faults are over and followers have fetched to the end. A transaction that
+    nobody ended is no violation.
+    """
+
+    name = "lso-progress"
+    kind = Kind.AT_REST
+    fairness = "faults are over and followers have fetched to the end"
+    source = "Redpanda blog 2026-06-25, variant 4"
+
+    def on_quiesced(self, event: Quiesced) -> None:
+        """Look for open transactions whose marker was committed."""
+        history = self.history
+        if not history.status:
+            return
+        for view in history.replicas.values():
+            for uid, verdict in own_verdicts(history, view, with_empty=True).items():
+                if verdict is None and history.status.get(uid) is not None:
+                    offset = history.written[uid].record.offset
+                    self.violated(
+                        view.name,
+                        offset,
+                        None,
+                        f"{view.name} holds the transaction of {self.describe(uid)} open, which "
+                        f"the committed history has {_WORDS[history.status[uid]]}; its last stable "
+                        f"offset stays at {offset} or below.",
+                    )
+                    break

@@ -1,0 +1,121 @@
+"""What invariants ask about the facts of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from sim.check.history import ClusterHistory
+from sim.check.replica_view import EMPTY, HOLE, ReplicaView
+
+
+def _unlabelled(_: int) -> str | None:
+    return None
+
+
+class HistoryQueries:
+    """Questions about a cluster's history; asking changes nothing.
+
+    Attributes:
+        history: The facts.
+    """
+
+    def __init__(
+        self, history: ClusterHistory, *, label: Callable[[int], str | None] = _unlabelled
+    ) -> None:
+        """Questions about `history`; `label` names uids in sentences."""
+        self.history = history
+        self._label = label
+
+    def describe(self, uid: int) -> str:
+        """A record in words: label or key=value, with its offset."""
+        known = self.history.written.get(uid)
+        if known is None:
+            return "nothing"
+        record = known.record
+        label = self._label(uid)
+        if label is not None:
+            return f"{label}@{record.offset}"
+        if known.control is not None:
+            return (
+                f"{known.control} marker of producer {known.producer_id} (offset {record.offset})"
+            )
+        if known.tombstone:
+            return f"tombstone of {record.key} (offset {record.offset})"
+        return f"{record.key}={record.value} (offset {record.offset})"
+
+    def beats(self, uid: int, other: int) -> bool:
+        """Whether `uid` wins over `other` of the same key under the topic's strategy."""
+        written = self.history.written
+        return written[uid].version > written[other].version
+
+    def holds(self, view: ReplicaView, uid: int) -> bool:
+        """Whether a log has the record `uid` at the offset it was given."""
+        return view.uid_at(self.history.written[uid].record.offset) == uid
+
+    def is_value(self, uid: int) -> bool:
+        """Keyed data that is neither a tombstone nor aborted."""
+        known = self.history.written[uid]
+        return (
+            known.control is None
+            and known.record.key is not None
+            and not known.tombstone
+            and uid not in self.history.aborted
+        )
+
+    def is_committed(self, uid: int) -> bool:
+        """A record of committed history whose transaction, if it has one, is committed, too."""
+        history = self.history
+        known = history.written[uid]
+        offset = known.record.offset
+        decided = not known.transactional or history.status.get(uid) is True
+        return offset < len(history.committed) and history.committed[offset] == uid and decided
+
+    def may_be_absent_now(self, uid: int) -> bool:
+        """Committed facts explain its absence, or the leader now holds a record that beats it."""
+        history = self.history
+        if history.may_be_absent(uid):
+            return True
+        if history.leader is None:
+            return False
+        leader = history.replicas[history.leader]
+        key = history.written[uid].record.key
+        return any(
+            other != uid and self.beats(other, uid) and self.holds(leader, other)
+            for other in history.uids_of_key.get(key or "", ())
+        )
+
+    def has_committed(self, view: ReplicaView, offset: int) -> bool:
+        """Whether a log has a committed offset: the uid, an empty batch or a justified hole."""
+        if offset >= len(view.slots):
+            return False
+        slot, uid = view.slots[offset], self.history.committed[offset]
+        if slot in (uid, EMPTY):
+            return True
+        return slot == HOLE and self.may_be_absent_now(uid)
+
+    def first_missing(self, view: ReplicaView, below: int, *, twice_counts: bool) -> int | None:
+        """The lowest committed offset in [log start, below) that a log lacks; None = all there.
+
+        `twice_counts` false leaves out offsets that were committed twice.
+        """
+        history = self.history
+        below = min(below, len(history.committed))
+        if len(view.slots) >= below and not view.unexplained_offsets:
+            return None
+        twice, start = history.committed_twice, view.log_start_offset
+        for offset in sorted(view.unexplained_offsets):
+            judged = twice_counts or offset not in twice
+            if judged and start <= offset < below and not self.has_committed(view, offset):
+                return offset
+        for offset in range(max(len(view.slots), start), below):
+            if twice_counts or offset not in twice:
+                return offset
+        return None
+
+    def pairs_differing(self, offset: int) -> Iterator[tuple[ReplicaView, ReplicaView]]:
+        """Pairs of replicas with different records at `offset`, in order of creation."""
+        holders = [view for view in self.history.replicas.values() if view.uid_at(offset) > 0]
+        for index, view in enumerate(holders):
+            for other in holders[index + 1 :]:
+                if view.slots[offset] != other.slots[offset]:
+                    yield view, other

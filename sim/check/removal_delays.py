@@ -1,0 +1,93 @@
+"""What waits to be removed: how long cleaners pass over tombstones and markers that are due."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from sim.check.history import ClusterHistory
+from sim.check.replica_view import ReplicaView
+from sim.log import Control
+from sim.trace import Cleaned, ReplicaRemoved
+
+
+class _Due(NamedTuple):
+    """Something that a pass at or after `at_ms` finds due; `uid` says whether it is still it."""
+
+    uid: int
+    at_ms: int
+    is_marker: bool
+
+
+class RemovalDelays:
+    """Listens to the passes of a run while there are faults, not to those that end it.
+
+    A tombstone is due `delete_retention_ms` after the first pass that met it in a log, a marker so
+    long after the pass that found nothing left of its transaction (Delete horizons, KIP-534). A
+    pass that leaves it where it is passes it over: that is the price of a rule that waits for other
+    replicas.
+
+    Attributes:
+        now_ms: The time of the event to come.
+        handlers: Class of event -> what looks at it, after the history has taken it in.
+    """
+
+    def __init__(self, history: ClusterHistory, *, until_ms: int) -> None:
+        """Nothing is due; passes at or after `until_ms` are not looked at."""
+        self._history = history
+        self._until_ms = until_ms
+        self._retention_ms = history.rules.topic.delete_retention_ms
+        self._due: dict[str, dict[int, _Due]] = {}
+        self._met: dict[str, int] = {}
+        self._longest_ms = {False: 0, True: 0}
+        self._left: dict[str, tuple[int, int]] = {}
+        self.now_ms = 0
+        self.handlers: dict[type, Callable[..., None]] = {
+            Cleaned: self._cleaned,
+            ReplicaRemoved: self._removed,
+        }
+
+    def counters(self) -> dict[str, int]:
+        """The longest wait of a tombstone and a marker, in ms, and how many waited at the end."""
+        left = self._left.values()
+        return {
+            "tombstone_wait_ms": self._longest_ms[False],
+            "marker_wait_ms": self._longest_ms[True],
+            "tombstones_waiting": sum(tombstones for tombstones, _ in left),
+            "markers_waiting": sum(markers for _, markers in left),
+        }
+
+    def _removed(self, event: ReplicaRemoved) -> None:
+        """What it had left is gone with it."""
+        self._left.pop(event.replica, None)
+
+    def _cleaned(self, event: Cleaned) -> None:
+        if self.now_ms >= self._until_ms:
+            return
+        name, now_ms = event.replica, self.now_ms
+        view = self._history.replicas[name]
+        before = self._due.get(name, {})
+        due = {offset: one for offset, one in before.items() if view.uid_at(offset) == one.uid}
+        passed_over = [one for one in due.values() if one.at_ms <= now_ms]
+        for one in passed_over:
+            self._longest_ms[one.is_marker] = max(
+                self._longest_ms[one.is_marker], now_ms - one.at_ms
+            )
+        markers = sum(one.is_marker for one in passed_over)
+        self._left[name] = (len(passed_over) - markers, markers)
+        self._meet(event, view, due)
+        self._due[name] = due
+
+    def _meet(self, event: Cleaned, view: ReplicaView, due: dict[int, _Due]) -> None:
+        """Note what this pass met for the first time and left."""
+        written, at_ms = self._history.written, self.now_ms + self._retention_ms
+        start = min(self._met.get(view.name, 0), event.first_dirty_offset)
+        for offset in range(start, min(event.upper_bound, view.log_end_offset)):
+            uid = view.slots[offset]
+            if uid > 0 and offset not in due and written[uid].tombstone:
+                due[offset] = _Due(uid, at_ms, is_marker=False)
+        self._met[view.name] = event.upper_bound
+        for offset, _ in event.horizons:
+            uid = view.uid_at(offset)
+            if uid > 0 and written[uid].control in (Control.COMMIT, Control.ABORT):
+                due.setdefault(offset, _Due(uid, at_ms, is_marker=True))

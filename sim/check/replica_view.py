@@ -1,0 +1,81 @@
+"""What events say that one replica holds, offset by offset."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sim.log import Record
+
+HOLE: Final = 0
+"""No record and no batch at this offset."""
+
+EMPTY: Final = -1
+"""A batch without records at this offset: its offsets and epoch are kept."""
+
+
+class ReplicaView:
+    """The log of one replica as events tell it.
+
+    Attributes:
+        name: The replica.
+        up: False while it is down; what it holds still counts.
+        log_start_offset: First offset of the log (inclusive).
+        high_watermark: As far as it knows what is committed (exclusive).
+        first_dirty_offset: Everything below was cleaned (exclusive).
+        slots: Index = offset; the uid there, EMPTY or HOLE. Its length is the log end offset.
+        lineage: Index = offset; the uid last written there in this log's history, kept when
+            cleaning removes the record and inherited with a copied gap; 0 = unknown.
+        unexplained_offsets: Where the slot is not the committed record and no committed fact
+            explains its absence for good; they are judged when somebody asks.
+        log_end_offset_before: The log end offset before the latest cleaning pass or crash.
+        snapshots: (end offset, epoch) -> its records.
+        horizons: Base offset of a batch -> delete horizon in ms.
+    """
+
+    __slots__ = (
+        "first_dirty_offset",
+        "high_watermark",
+        "horizons",
+        "lineage",
+        "log_end_offset_before",
+        "log_start_offset",
+        "name",
+        "slots",
+        "snapshots",
+        "unexplained_offsets",
+        "up",
+    )
+
+    def __init__(self, name: str, *, starts_at: int = 0) -> None:
+        """An empty log that starts, and ends, at an offset; all below it is committed."""
+        self.name = name
+        self.up = True
+        self.log_start_offset = starts_at
+        self.high_watermark = starts_at
+        self.first_dirty_offset = starts_at
+        self.slots: list[int] = [HOLE] * starts_at
+        self.lineage: list[int] = [0] * starts_at
+        self.unexplained_offsets: set[int] = set()
+        self.log_end_offset_before = 0
+        self.snapshots: dict[tuple[int, int], tuple[Record, ...]] = {}
+        self.horizons: dict[int, int] = {}
+
+    @property
+    def log_end_offset(self) -> int:
+        """Where the next record will be written (exclusive end of the log)."""
+        return len(self.slots)
+
+    def uid_at(self, offset: int) -> int:
+        """The uid at `offset`, EMPTY or HOLE."""
+        return self.slots[offset] if offset < len(self.slots) else HOLE
+
+    def truncate_to(self, end: int) -> None:
+        """Forget everything at or above `end`."""
+        del self.slots[end:]
+        del self.lineage[end:]
+        if self.unexplained_offsets:
+            self.unexplained_offsets = {each for each in self.unexplained_offsets if each < end}
+        if self.horizons:
+            self.horizons = {base: at for base, at in self.horizons.items() if base < end}
+        self.high_watermark = min(self.high_watermark, end)
+        self.first_dirty_offset = min(self.first_dirty_offset, end)
