@@ -182,17 +182,29 @@ class Log:
 
     def read(self, offset: int, *, max_batches: int | None = None) -> list[Batch]:
         """Batches from the first one that ends at or above `offset`, at most `max_batches`."""
-        segments = self.segments
         if offset >= self.log_end_offset:
             return []
-        index = max(bisect_right(segments, offset, key=_base_offset) - 1, 0)
-        batches = segments[index].batches
-        found = batches[bisect_left(batches, offset, key=_last_offset) :]
-        for segment in segments[index + 1 :]:
-            if max_batches is not None and len(found) >= max_batches:
-                break
-            found = found + segment.batches
+        segments = self.segments
+        active = segments[-1]
+        if offset >= active.base_offset or len(segments) == 1:
+            batches = active.batches
+            found = batches[bisect_left(batches, offset, key=_last_offset) :]
+        else:
+            index = max(bisect_right(segments, offset, key=_base_offset) - 1, 0)
+            batches = segments[index].batches
+            found = batches[bisect_left(batches, offset, key=_last_offset) :]
+            for segment in segments[index + 1 :]:
+                if max_batches is not None and len(found) >= max_batches:
+                    break
+                found += segment.batches
         return found if max_batches is None else found[:max_batches]
+
+    def read_below(self, offset: int, end: int, *, max_batches: int | None = None) -> list[Batch]:
+        """Those of `read` that end below `end` (exclusive); one that straddles it stays out."""
+        found = self.read(offset, max_batches=max_batches)
+        while found and found[-1].last_offset >= end:
+            found.pop()
+        return found
 
     def truncate_to(self, offset: int) -> int:
         """Remove everything at or above `offset`; the log end offset becomes `offset`.

@@ -14,8 +14,13 @@ from typing import NamedTuple
 from sim.compaction.tombstones import without_record_horizon
 from sim.compaction.transactions import aborted_in
 from sim.log import AbortedTransaction, Batch, Control, Log, Record
+from sim.log.formats import MAGIC_FLAG
+from sim.log.versions import Versions
+from sim.replication.converting import as_served, speaks
+from sim.replication.messages import ConsumerFetchRequest, ConsumerFetchResponse, ErrorCode
 from sim.replication.replica import Replica
 from sim.rules.rules import Rules
+from sim.trace import Event
 
 ISOLATIONS = ("read_uncommitted", "read_committed")
 """Kafka's `isolation.level`, its default first."""
@@ -28,12 +33,20 @@ class Position:
     Attributes:
         offset: The offset it reads next (inclusive).
         epoch: Leader epoch of the last batch it passed; -1 = none yet.
-        source: Name and epoch of the replica it has checked its position with.
+        source: Name and leader epoch of the replica it has read last, which its position is good
+            for; None = it has read none yet.
     """
 
     offset: int = 0
     epoch: int = -1
     source: tuple[str, int] | None = None
+
+
+class ConsumerFetchAnswer(NamedTuple):
+    """A replica's answer to a consumer, and what happened for it."""
+
+    response: ConsumerFetchResponse
+    events: tuple[Event, ...]
 
 
 class Fetched(NamedTuple):
@@ -112,29 +125,151 @@ def handed_on(
     rules: Rules,
 ) -> list[Batch]:
     """The data batches of a read of [start, end) that reach the application."""
-    log = replica.log
     if committed and any(batch.transactional for batch in batches):
-        return undo_aborted(batches, aborted_transactions(log, start, end, rules=rules))
+        return undo_aborted(batches, aborted_transactions(replica.log, start, end, rules=rules))
     return [batch for batch in batches if batch.control is None]
 
 
-def check_position(position: Position, replica: Replica, *, rules: Rules) -> bool:
-    """At another leader: go back to where the consumer's last epoch ended; True when that is back.
+def consumer_request(
+    position: Position,
+    client_id: str,
+    *,
+    read_committed: bool,
+    rules: Rules,
+    max_batches: int | None = None,
+    version: int | None = None,
+    leader_only: bool = True,
+    max_wait_ms: int = 0,
+    correlation_id: int = 0,
+) -> ConsumerFetchRequest:
+    """The next fetch of a consumer; for the arguments see `ConsumerFetchRequest`.
 
-    Without `consumer_validation: epoch` the position is carried over as it is.
+    With `consumer_validation: epoch` it has its position checked at a replica, or in an epoch, that
+    is new to it.
     """
-    source = (replica.name, replica.epoch)
-    if rules.reading.consumer_validation == "none" or position.source == source:
-        return False
-    first, position.source = position.source is None, source
-    if first or position.epoch < 0:
-        return False
-    log = replica.log
-    answer = log.epochs.end_offset_for(position.epoch, log.log_end_offset)
-    if answer.end_offset >= position.offset:
-        return False
-    position.offset, position.epoch = answer.end_offset, answer.epoch
-    return True
+    checks = rules.reading.consumer_validation == "epoch"
+    return ConsumerFetchRequest(
+        client_id,
+        position.offset,
+        read_committed,
+        max_batches,
+        max_wait_ms,
+        version,
+        leader_only,
+        position.epoch if checks and position.source is not None else -1,
+        position.source,
+        correlation_id,
+    )
+
+
+def answer_consumer_fetch(
+    replica: Replica,
+    request: ConsumerFetchRequest,
+    *,
+    rules: Rules,
+    versions: Versions | None = None,
+) -> ConsumerFetchAnswer:
+    """Read for a consumer what its isolation level allows, from its position on.
+
+    A position below the log start moves up to it (`auto.offset.reset: earliest`), one above the log
+    end moves back to it, and one in a new leader's log moves back to where the consumer's last
+    epoch ended there.
+
+    Args:
+        replica: Who is asked.
+        request: What it is asked for.
+        rules: Say what is listed as aborted, and what marks a delete.
+        versions: The broker's; None = the scenario is not about them.
+    """
+    log, number = replica.log, request.correlation_id
+    error = ErrorCode.NONE
+    if request.leader_only and replica.leadership is None:
+        error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    elif not speaks(versions, request.version):
+        error = ErrorCode.UNSUPPORTED_VERSION
+    if error is not ErrorCode.NONE:
+        refused = ConsumerFetchResponse(error, replica.name, replica.epoch, correlation_id=number)
+        return ConsumerFetchAnswer(refused, ())
+    wanted, diverging_epoch = _checked_offset(replica, request)
+    start = min(max(wanted, log.log_start_offset), log.log_end_offset)
+    readable = readable_end(log, committed=request.read_committed)
+    batches: Sequence[Batch] = ()
+    if start < readable:
+        batches = log.read_below(start, readable, max_batches=request.max_batches)
+    end = batches[-1].last_offset + 1 if batches else start
+    aborted: Sequence[AbortedTransaction] = ()
+    if request.read_committed and any(batch.transactional for batch in batches):
+        aborted = aborted_transactions(log, start, end, rules=rules)
+    events: tuple[Event, ...] = ()
+    if request.version is not None and batches:
+        understood = MAGIC_FLAG if rules.cleaner.tombstone_mark != "null_value" else 1
+        batches, events = as_served(
+            replica.name,
+            batches,
+            understood=understood,
+            reader=request.client_id,
+            version=request.version,
+        )
+    response = ConsumerFetchResponse(
+        error,
+        replica.name,
+        replica.epoch,
+        start,
+        diverging_epoch,
+        tuple(batches),
+        end,
+        tuple(aborted),
+        readable,
+        log.log_start_offset,
+        number,
+    )
+    return ConsumerFetchAnswer(response, events)
+
+
+def _checked_offset(replica: Replica, request: ConsumerFetchRequest) -> tuple[int, int]:
+    """Where to read, and the epoch at whose end that is if the position had to go back; else -1.
+
+    Source: KIP-320, SubscriptionState.maybeCompleteValidation.
+    """
+    if request.last_epoch >= 0 and request.checked_with != (replica.name, replica.epoch):
+        log = replica.log
+        found = log.epochs.end_offset_for(request.last_epoch, log.log_end_offset)
+        if found.end_offset < request.offset:
+            return found.end_offset, found.epoch
+    return request.offset, -1
+
+
+def check_position(position: Position, replica: Replica, *, rules: Rules) -> None:
+    """Have a position checked by a replica that a consumer is about to read, without a fetch."""
+    request = consumer_request(position, "", read_committed=False, rules=rules)
+    offset, epoch = _checked_offset(replica, request)
+    position.source = (replica.name, replica.epoch)
+    if epoch >= 0:
+        position.offset, position.epoch = offset, epoch
+
+
+def receive_consumer_fetch(
+    position: Position, response: ConsumerFetchResponse, *, committed: bool
+) -> Fetched:
+    """Go on behind what came, and hand on what the application is given of it.
+
+    A fetch that brings no batch leaves the position where the replica began to read.
+    """
+    start, batches = response.start, response.batches
+    if response.error is not ErrorCode.NONE:
+        return Fetched(position.offset, position.offset, ())
+    position.source = (response.replica, response.epoch)
+    position.offset = start
+    if response.diverging_epoch >= 0:
+        position.epoch = response.diverging_epoch
+    if not batches:
+        return Fetched(start, start, ())
+    position.offset, position.epoch = response.end, batches[-1].epoch
+    if committed and any(batch.transactional for batch in batches):
+        given = undo_aborted(batches, response.aborted)
+    else:
+        given = [batch for batch in batches if batch.control is None]
+    return Fetched(start, response.end, tuple(given))
 
 
 def fetch(
@@ -145,10 +280,7 @@ def fetch(
     rules: Rules,
     max_batches: int | None = None,
 ) -> Fetched:
-    """One fetch of a consumer, which moves its position.
-
-    A position below the log start moves up to it (`auto.offset.reset: earliest`), one above the log
-    end moves back to it. A read that finds no batch leaves the position where it is.
+    """A fetch of any replica, leader or not, and its answer at once; it moves the position.
 
     Args:
         position: Where the consumer is.
@@ -157,20 +289,13 @@ def fetch(
         rules: Say what is listed as aborted, and whether a new leader is asked first.
         max_batches: Most batches to take; None = all.
     """
-    check_position(position, replica, rules=rules)
-    log = replica.log
-    start = min(max(position.offset, log.log_start_offset), log.log_end_offset)
-    position.offset = start
-    end = readable_end(log, committed=committed)
-    if start >= end:
-        return Fetched(start, start, ())
-    batches: list[Batch] = []
-    for batch in log.read(start, max_batches=max_batches):
-        if batch.last_offset >= end:
-            break
-        batches.append(batch)
-    if not batches:
-        return Fetched(start, start, ())
-    position.offset, position.epoch = batches[-1].last_offset + 1, batches[-1].epoch
-    given = handed_on(replica, batches, start, end, committed=committed, rules=rules)
-    return Fetched(start, position.offset, tuple(given))
+    request = consumer_request(
+        position,
+        "",
+        read_committed=committed,
+        rules=rules,
+        max_batches=max_batches,
+        leader_only=False,
+    )
+    answer = answer_consumer_fetch(replica, request, rules=rules)
+    return receive_consumer_fetch(position, answer.response, committed=committed)

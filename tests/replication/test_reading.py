@@ -9,11 +9,23 @@ from hypothesis import strategies as st
 from sim.compaction.fold import data_below
 from sim.log import AbortedTransaction, Batch, Control, Record, control_batch, data_batch
 from sim.log.epochs import EpochEntry
+from sim.log.versions import NEW, OLD, Versions
 from sim.replication import Replica
 from sim.replication.cleaning import clean_replica
-from sim.replication.reading import Position, fetch, readable_end, undo_aborted
+from sim.replication.leader import append
+from sim.replication.messages import ConsumerFetchResponse, ErrorCode
+from sim.replication.reading import (
+    Position,
+    answer_consumer_fetch,
+    consumer_request,
+    fetch,
+    readable_end,
+    receive_consumer_fetch,
+    undo_aborted,
+)
 from sim.replication.reading_goal import ReadingGoal
 from sim.rules import Rules
+from sim.trace import Converted
 from tests.replication.replicas import leading
 
 RULES = Rules.of(commit="isr", delete_retention_ms=10)
@@ -220,3 +232,48 @@ def test_three_ways_to_tell_the_end(
 @pytest.mark.parametrize("until", ["position", "last_offset", "count"])
 def test_a_reader_that_begins_at_the_end_is_there(until: str) -> None:
     assert ReadingGoal(until, 4, 4).reached(4)
+
+
+def asked(
+    replica: Replica, position: Position, *, versions: Versions | None = None, **more: object
+) -> ConsumerFetchResponse:
+    """The answer to the next fetch of a read_uncommitted consumer."""
+    request = consumer_request(position, "c", read_committed=False, rules=CHECKING)
+    request = request._replace(**more)  # type: ignore[arg-type]
+    return answer_consumer_fetch(replica, request, rules=CHECKING, versions=versions).response
+
+
+def test_only_a_leader_answers_a_consumer_that_asks_for_one() -> None:
+    follower = Replica("r2")
+    follower.log.append(data(0, -1, "a"), now_ms=0)
+    follower.log.high_watermark = 1
+
+    assert asked(follower, Position()).error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert len(asked(follower, Position(), leader_only=False).batches) == 1
+
+
+def test_a_consumer_stays_where_it_is_when_its_request_is_refused() -> None:
+    position = Position(3, 1, ("r1", 1))
+    response = asked(Replica("r2"), position, correlation_id=5)
+    fetched = receive_consumer_fetch(position, response, committed=False)
+
+    assert (response.correlation_id, fetched) == (5, (3, 3, ()))
+    assert position == Position(3, 1, ("r1", 1))
+
+
+def test_a_broker_serves_no_consumer_of_a_version_that_it_does_not_know() -> None:
+    response = asked(leading(records=1), Position(), version=3, versions=Versions(OLD))
+
+    assert (response.error, response.batches) == (ErrorCode.UNSUPPORTED_VERSION, ())
+
+
+def test_an_old_consumer_is_given_deletes_without_their_values_and_the_broker_says_so() -> None:
+    leader = leading(rules=CHECKING)
+    flagged = Record(0, "a", "v", 0, flagged=True, uid=1)
+    append(leader, data_batch((flagged,), epoch=1), rules=CHECKING, now_ms=0)
+    rules = CHECKING.with_values({"tombstone_mark": "flag"})
+    request = consumer_request(Position(), "c", read_committed=False, rules=rules, version=2)
+    response, events = answer_consumer_fetch(leader, request, rules=rules, versions=Versions(NEW))
+
+    assert [r.value for batch in response.batches for r in batch.records] == [None]
+    assert events == (Converted("r1", "c", leader.log.size_bytes, (0,)),)

@@ -20,6 +20,10 @@ class ConsumerFetchRequest(NamedTuple):
             ms (`fetch.max.wait.ms`); 0 = it answers at once.
         version: Version of the request (KIP-87); None = the scenario is not about versions.
         leader_only: True = only a leader may answer; False = any replica may (KIP-392).
+        last_epoch: Leader epoch of the last batch it passed; -1 = none yet, or it does not check
+            its position at another leader. Kafka's consumers ask with OffsetsForLeaderEpoch
+            (KIP-320); here it goes with the fetch.
+        checked_with: Name and leader epoch of the replica it has checked its position with.
         correlation_id: The consumer's number of this request; the response repeats it.
     """
 
@@ -30,6 +34,8 @@ class ConsumerFetchRequest(NamedTuple):
     max_wait_ms: int = 0
     version: int | None = None
     leader_only: bool = True
+    last_epoch: int = -1
+    checked_with: tuple[str, int] | None = None
     correlation_id: int = 0
 
 
@@ -39,8 +45,11 @@ class ConsumerFetchResponse(NamedTuple):
     Attributes:
         error: Why there is nothing; `NONE` = here it is.
         replica: Who answers.
+        epoch: Highest leader epoch it has seen.
         start: Offset from which it read (inclusive): the request's, moved into the log where that
-            was outside of it (`auto.offset.reset`).
+            was outside of it (`auto.offset.reset`), or back to where the logs part.
+        diverging_epoch: The epoch at whose end `start` is, if it was moved back to where the
+            consumer's last epoch ends in this log; -1 = it was not.
         batches: What there is between `start` and the end that the isolation level allows, control
             batches and aborted data included.
         end: Position after the last batch, whatever is left of that (exclusive).
@@ -53,7 +62,9 @@ class ConsumerFetchResponse(NamedTuple):
 
     error: ErrorCode
     replica: str
+    epoch: int
     start: int = 0
+    diverging_epoch: int = -1
     batches: tuple[Batch, ...] = ()
     end: int = 0
     aborted: tuple[AbortedTransaction, ...] = ()
