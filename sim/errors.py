@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 
 class BadInput(Exception):
@@ -16,5 +15,7 @@ class BadInput(Exception):
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:
     """` (did you mean 'x'?)` when one of `known` is close to what was given, else nothing."""
+    from difflib import get_close_matches  # only a mistake needs it
+
     close = get_close_matches(str(given), list(known), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""

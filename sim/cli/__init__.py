@@ -2,56 +2,58 @@
 
 Results go to stdout, progress and problems to stderr. Exit status: 0 every expectation met,
 1 one failed, 2 bad usage or input, 3 inconclusive, 130 interrupted. One module per group of
-commands; each imports what it needs when it is called, so that `replog run` loads neither Spark nor
-pandas nor matplotlib.
+commands: only that of the command in question is imported, and it imports what it needs when it
+runs, so that `replog run` loads neither Spark nor pandas nor matplotlib.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
-from typing import Annotated
-
-import typer
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 
 from sim import __version__
-from sim.cli import about, logs, matrices, metadata, scenarios, sweeps, traces
+from sim.cli.arguments import Command, Parser
 from sim.cli.output import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_INTERRUPTED, complain
-from sim.errors import BadInput
+from sim.errors import BadInput, did_you_mean
 
-app = typer.Typer(
-    name="replog",
-    help="A simulated testbed for compacted, replicated logs.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-for _module in (scenarios, matrices, logs, metadata, sweeps, traces, about):
-    _module.add_to(app)
-
-
-@app.callback(invoke_without_command=True)
-def _top(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
-) -> None:
-    if version:
-        print(f"replog {__version__}")
-        raise typer.Exit
-    from sim.plugins import load_installed
-
-    load_installed()
+ABOUT = "A simulated testbed for compacted, replicated logs."
+GROUPS = {"trace": "Workloads out of real changes."}
+"""First words of commands that have two, and what these commands are about."""
+MODULES = {
+    "run": "scenarios",
+    "suite": "scenarios",
+    "draw": "scenarios",
+    "matrix": "matrices",
+    "clean": "logs",
+    "eligible": "logs",
+    "traffic": "metadata",
+    "catchup": "metadata",
+    "sweep": "sweeps",
+    "replay": "sweeps",
+    "report": "sweeps",
+    "list": "about",
+    "capacity": "about",
+    "doctor": "about",
+    "trace git": "traces",
+    "trace replay": "traces",
+}
+"""Commands in order of the help, and which module of `sim.cli` has each in its `COMMANDS`."""
 
 
 def main() -> None:
     """Run the command line; every expected problem is one line and an exit status."""
     try:
-        status = app(prog_name="replog", standalone_mode=False)
+        status = _run(sys.argv[1:])
         sys.stdout.flush()
     except BadInput as error:
         complain(str(error))
         status = EXIT_BAD_INPUT
     except KeyboardInterrupt:
+        complain("interrupted")
         status = EXIT_INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -61,22 +63,80 @@ def main() -> None:
             raise
         complain(f"{error.filename or 'output'}: {error.strerror}")
         status = EXIT_BAD_INPUT
-    except Exception as error:
-        if not hasattr(error, "format_message"):
-            raise
-        status = _misused(error)
-    if status == EXIT_INTERRUPTED:
-        complain("interrupted")
-    sys.exit(status or 0)
+    sys.exit(status)
 
 
-def _misused(error: Exception) -> int:
-    """What Typer says about wrong arguments, as one line; a command without any gets its help."""
-    message: str = error.format_message()  # type: ignore[attr-defined]
-    context = getattr(error, "ctx", None)
-    if "\n" in message or context is None:
-        print(message, file=sys.stderr)
-    else:
-        path = context.command_path
-        complain(f"{message.rstrip('.')}; see {path} --help")
-    return EXIT_BAD_INPUT
+def _run(words: Sequence[str]) -> int:
+    """Run the command that the first words name; print the help when they name none."""
+    if words[:1] == ["--version"]:
+        print(f"replog {__version__}")
+        return 0
+    name = words[0] if words else ""
+    if name in GROUPS and len(words) > 1:
+        name = f"{name} {words[1]}"
+    group, _, last = name.rpartition(" ")
+    if last == "--help" or not name or name in GROUPS:
+        asked = last == "--help"
+        print(_help(group if asked else name), file=sys.stdout if asked else sys.stderr)
+        return 0 if asked else EXIT_BAD_INPUT
+    if name not in MODULES:
+        program = f"replog {group}".rstrip()
+        what = "option" if last.startswith("-") else "command"
+        hint = did_you_mean(last, [one.rpartition(" ")[2] for one in _names(group)])
+        raise BadInput(f"no such {what}: {last}{hint}; see {program} --help")
+    from sim.plugins import load_installed
+
+    load_installed()
+    command = _command(name)
+    parser = Parser(name, command.run.__doc__ or "")
+    command.declare(parser)
+    return command.run(**parser.values_of(words[1 + name.count(" ") :]))
+
+
+def _command(name: str) -> Command:
+    commands: dict[str, Command] = import_module(f"sim.cli.{MODULES[name]}").COMMANDS
+    return commands[name]
+
+
+def _names(group: str) -> list[str]:
+    """Of the commands whose first word is `group`; without one, also the first words of groups."""
+    if group:
+        return [name for name in MODULES if name.startswith(f"{group} ")]
+    return list(dict.fromkeys(name.partition(" ")[0] for name in MODULES))
+
+
+def _help(group: str) -> str:
+    """The commands of a group, or all, each with its summary."""
+    program = f"replog {group}".rstrip()
+    rows = {
+        name.rpartition(" ")[2]: GROUPS[name] if name in GROUPS else _command(name).summary
+        for name in _names(group)
+    }
+    options = {"--help": "Show this message and exit."}
+    if not group:
+        options["--version"] = "Print the version."
+    return "\n".join(
+        (
+            f"Usage: {program} COMMAND ...",
+            "",
+            GROUPS.get(group, ABOUT),
+            "",
+            "Commands:",
+            *_columns(rows),
+            "",
+            "Options:",
+            *_columns(options),
+            "",
+            f"What a command takes: {program} COMMAND --help",
+        )
+    )
+
+
+def _columns(rows: Mapping[str, str]) -> Iterator[str]:
+    """Names, and to their right what they mean, folded to the width of the terminal."""
+    indent = max(map(len, rows)) + 4
+    for name, text in rows.items():
+        room = max(shutil.get_terminal_size().columns, indent + 20)
+        yield from textwrap.wrap(
+            f"  {name:<{indent - 2}}{text}", room, subsequent_indent=" " * indent
+        )

@@ -3,39 +3,37 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from sim.cli import output
-from sim.cli.output import EXIT_FAILED, AsJson, PluginOption, print_json, print_table
+from sim.cli.arguments import Command, Number, Parser, take_json, take_plugins
+from sim.cli.output import EXIT_FAILED, print_json, print_table
 from sim.errors import BadInput
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add these commands to the program."""
-    app.command("list")(list_)
-    app.command()(capacity)
-    app.command()(doctor)
+def _list_takes(parser: Parser) -> None:
+    parser.add_argument(
+        "what", metavar="TABLE", help="rules, presets, invariants, reached or scenarios."
+    )
+    parser.add_argument(
+        "--in",
+        dest="folder",
+        type=Path,
+        default=Path("scenarios"),
+        metavar="DIR",
+        help="Where to look for scenarios.",
+    )
+    take_plugins(parser)
+    take_json(parser)
 
 
-def list_(
-    what: Annotated[
-        str,
-        typer.Argument(metavar="TABLE", help="rules, presets, invariants, reached or scenarios."),
-    ],
-    folder: Annotated[
-        Path, typer.Option("--in", metavar="DIR", help="Where to look for scenarios.")
-    ] = Path("scenarios"),
-    plugin: PluginOption = None,
-    as_json: AsJson = False,
-) -> None:
+def list_(what: str, *, folder: Path, as_json: bool) -> int:
     """List what there is, from the code, each with its source."""
     from sim.cli import listing
 
     if what == "rules":
         _list_rules(listing.rules(), as_json)
-        return
+        return 0
     if what == "scenarios":
         rows = listing.scenarios(folder)
     elif what in listing.TABLES:
@@ -47,6 +45,7 @@ def list_(
         print_json(rows)
     else:
         print_table(rows, texts=True)
+    return 0
 
 
 def _list_rules(rows: list[dict[str, Any]], as_json: bool) -> None:
@@ -58,22 +57,30 @@ def _list_rules(rows: list[dict[str, Any]], as_json: bool) -> None:
         print("\n".join(rule_lines(rows, output.width())))
 
 
-def capacity(
-    buffer_bytes: Annotated[
-        int,
-        typer.Option("--buffer", metavar="BYTES", min=1, help="log.cleaner.dedupe.buffer.size."),
-    ] = 128 * 1024 * 1024,
-    load_factor: Annotated[
-        float,
-        typer.Option(metavar="F", min=0, max=1, help="log.cleaner.io.buffer.load.factor."),
-    ] = 0.9,
-    keys: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Distinct dirty keys to be cleaned."),
-    ] = None,
-    plugin: PluginOption = None,
-    as_json: AsJson = False,
-) -> None:
+def _capacity_takes(parser: Parser) -> None:
+    parser.add_argument(
+        "--buffer",
+        dest="buffer_bytes",
+        type=Number(1),
+        default=128 * 1024 * 1024,
+        metavar="BYTES",
+        help="log.cleaner.dedupe.buffer.size.",
+    )
+    parser.add_argument(
+        "--load-factor",
+        type=Number(0, 1, whole=False),
+        default=0.9,
+        metavar="F",
+        help="log.cleaner.io.buffer.load.factor.",
+    )
+    parser.add_argument(
+        "--keys", type=Number(1), metavar="N", help="Distinct dirty keys to be cleaned."
+    )
+    take_plugins(parser)
+    take_json(parser)
+
+
+def capacity(*, buffer_bytes: int, load_factor: float, keys: int | None, as_json: bool) -> int:
     """Say how many keys the offset map of one cleaner holds, and how many rounds N keys take.
 
     A strategy that compares versions keeps one beside each offset: 8 more bytes a key (KIP-280).
@@ -98,9 +105,15 @@ def capacity(
         print_json([{name.replace(" ", "_"): cell for name, cell in row.items()} for row in rows])
     else:
         print_table(rows)
+    return 0
 
 
-def doctor(plugin: PluginOption = None, as_json: AsJson = False) -> None:
+def _doctor_takes(parser: Parser) -> None:
+    take_plugins(parser)
+    take_json(parser)
+
+
+def doctor(*, as_json: bool) -> int:
     """Say what this machine can run, and what is missing for the rest."""
     from sim.cli.listing import capabilities
 
@@ -112,4 +125,11 @@ def doctor(plugin: PluginOption = None, as_json: AsJson = False) -> None:
     else:
         for name, ready, detail in found:
             print(f"{'ok     ' if ready else 'missing'} {name}: {detail}")
-    raise typer.Exit(0 if all(ready for _, ready, _ in found) else EXIT_FAILED)
+    return 0 if all(ready for _, ready, _ in found) else EXIT_FAILED
+
+
+COMMANDS = {
+    "list": Command(list_, _list_takes),
+    "capacity": Command(capacity, _capacity_takes),
+    "doctor": Command(doctor, _doctor_takes),
+}

@@ -4,53 +4,49 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from sim.cli.output import (
-    AsJson,
-    PluginOption,
-    RuleOption,
+from sim.cli.arguments import (
+    Command,
+    Parser,
     plugin_arguments,
-    print_json,
-    print_table,
     rule_values,
+    take_json,
+    take_plugins,
+    take_rules,
 )
+from sim.cli.output import EXIT_FAILED, print_json, print_table
 
 if TYPE_CHECKING:
     from sim.logfile.eligible import Judgement
     from sim.logfile.explain import Explanation
     from sim.logfile.file import LogFile
 
-LogPath = Annotated[Path, typer.Argument(help="A log file, replog-log/1, JSON.")]
-Check = Annotated[
-    bool, typer.Option("--check", help="Compare with the file's `expect`; exit 1 if it differs.")
-]
-Explain = Annotated[
-    str | None,
-    typer.Option(
+
+def _take_file_and_check(parser: Parser) -> None:
+    parser.add_argument("logfile", type=Path, help="A log file, replog-log/1, JSON.")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="Compare with the file's `expect`; exit 1 if it differs.",
+    )
+
+
+def _clean_takes(parser: Parser) -> None:
+    _take_file_and_check(parser)
+    take_rules(parser)
+    take_plugins(parser)
+    parser.add_argument(
         "--explain",
         metavar="KEY",
         help="Why is this key's tombstone, or value, still here, or already gone?",
-    ),
-]
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add these commands to the program."""
-    app.command()(clean)
-    app.command()(eligible)
+    )
+    take_json(parser)
 
 
 def clean(
-    logfile: LogPath,
-    rule: RuleOption = None,
-    plugin: PluginOption = None,
-    explain: Explain = None,
-    check: Check = False,
-    as_json: AsJson = False,
-) -> None:
+    logfile: Path, *, rule: list[str] | None, explain: str | None, check: bool, as_json: bool
+) -> int:
     """Do the steps of a log file; show what the cleaner keeps, removes, and why."""
     from sim.logfile.answer import answer_to
     from sim.logfile.file import load_log_file
@@ -72,12 +68,16 @@ def clean(
             print(one.sentence)
     else:
         _show_steps(loaded, answer)
-    _end(differences, check, as_json, _command("clean", logfile, rule))
+    return _end(differences, check, as_json, _command("clean", logfile, rule))
 
 
-def eligible(
-    logfile: LogPath, plugin: PluginOption = None, check: Check = False, as_json: AsJson = False
-) -> None:
+def _eligible_takes(parser: Parser) -> None:
+    _take_file_and_check(parser)
+    take_plugins(parser)
+    take_json(parser)
+
+
+def eligible(logfile: Path, *, check: bool, as_json: bool) -> int:
     """Say which of the logs in a log file the cleaner would choose, and why."""
     from sim.logfile.eligible import eligible_answer, judge, load_eligible_file
 
@@ -87,7 +87,7 @@ def eligible(
         print_json(eligible_answer(judgement) | ({"differences": differences} if check else {}))
     else:
         _show_judgement(judgement)
-    _end(differences, check, as_json, _command("eligible", logfile, None))
+    return _end(differences, check, as_json, _command("eligible", logfile, None))
 
 
 def _explained(loaded: LogFile, file: Path, key: str | None) -> list[Explanation] | None:
@@ -113,14 +113,14 @@ def _command(name: str, file: Path, rule: list[str] | None) -> str:
     return f"replog {name} {shlex.join([str(file), *options])} --check"
 
 
-def _end(differences: list[str], check: bool, as_json: bool, command: str) -> None:
+def _end(differences: list[str], check: bool, as_json: bool, command: str) -> int:
     if check and not as_json:
         for line in differences:
             print(f"not as expected: {line}")
         print("expectation NOT met" if differences else "expectation met")
         if differences:
             print(f"reproduce: {command}")
-    raise typer.Exit(1 if differences else 0)
+    return EXIT_FAILED if differences else 0
 
 
 def _show_steps(file: LogFile, answer: dict[str, Any]) -> None:
@@ -167,3 +167,9 @@ def _show_judgement(judgement: Judgement) -> None:
     print(f"selected: {judgement.selected or 'none'}")
     if judgement.selected is not None:
         print(f"max-compaction-delay-secs: {judgement.delay_secs}")
+
+
+COMMANDS = {
+    "clean": Command(clean, _clean_takes),
+    "eligible": Command(eligible, _eligible_takes),
+}

@@ -4,56 +4,72 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from sim.cli.output import (
-    AsJson,
-    PluginOption,
-    RuleOption,
+from sim.cli.arguments import (
+    Command,
+    Parser,
     plugin_arguments,
-    print_json,
-    print_table,
     rule_values,
+    take_json,
+    take_output,
+    take_plugins,
+    take_rules,
 )
+from sim.cli.output import print_json, print_table
 from sim.errors import BadInput
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add this command to the program."""
-    app.command()(matrix)
+def _matrix_takes(parser: Parser) -> None:
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        type=Path,
+        metavar="paths...",
+        help="Stories, timed scenarios, folders of them.",
+    )
+    parser.add_argument(
+        "--vary",
+        required=True,
+        metavar="RULE[=V,…]",
+        help="The rule in question, and its values.",
+    )
+    parser.add_argument(
+        "--under",
+        action="append",
+        metavar="RULE[=V,…][+RULE…]",
+        help="Another rule, or several joined by +: try every combination of values beside it; "
+        "may be given more than once.",
+    )
+    take_rules(parser)
+    parser.add_argument(
+        "--skip",
+        action="append",
+        metavar="PATTERN",
+        help="Leave out files so named; may be given repeatedly.",
+    )
+    parser.add_argument(
+        "--sweep",
+        action="append",
+        type=Path,
+        metavar="DIR",
+        help="With -o: add what a finished sweep says of the rule.",
+    )
+    take_output(parser, "Write a page of Markdown there.")
+    take_plugins(parser)
+    take_json(parser)
 
 
 def matrix(
-    paths: Annotated[list[Path], typer.Argument(help="Stories, timed scenarios, folders of them.")],
-    vary: Annotated[
-        str, typer.Option(metavar="RULE[=V,…]", help="The rule in question, and its values.")
-    ],
-    under: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="RULE[=V,…][+RULE…]",
-            help="Another rule, or several joined by +: try every combination of values beside "
-            "it; may be given more than once.",
-        ),
-    ] = None,
-    rule: RuleOption = None,
-    skip: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PATTERN", help="Leave out files so named; may be given repeatedly."),
-    ] = None,
-    sweep: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="DIR", help="With -o: add what a finished sweep says of the rule."),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="OUT", help="Write a page of Markdown there."),
-    ] = None,
-    plugin: PluginOption = None,
-    as_json: AsJson = False,
-) -> None:
+    paths: list[Path],
+    *,
+    vary: str,
+    under: list[str] | None,
+    rule: list[str] | None,
+    skip: list[str] | None,
+    sweep: list[Path] | None,
+    output: Path | None,
+    as_json: bool,
+) -> int:
     """Run scenarios under every value of one rule: what holds, under which rules, at what price."""
     from sim.files.atomic import check_writable, replacing
     from sim.studies import matrix_page as page
@@ -79,7 +95,7 @@ def matrix(
             file.write("\n".join([text, *sections]).encode())
     if as_json:
         print_json(page.as_document(made))
-        return
+        return 0
     if under:
         print_table(page.conditions_table(made), texts=True)
         print(*page.conditions_list(made), "", sep="\n")
@@ -91,6 +107,7 @@ def matrix(
     print(f"{made.varied.rule} makes a difference in {differing} of {len(made.lines)} scenarios")
     if output is not None:
         print(output)
+    return 0
 
 
 def _sections(folders: list[Path], rule: str) -> list[str]:
@@ -108,3 +125,6 @@ def _command(paths: list[Path], vary: str, output: Path, **repeated: object) -> 
         values: list[object] = given if isinstance(given, list) else []
         words += [word for value in values for word in (f"--{name}", str(value))]
     return f"replog matrix {shlex.join([*words, *plugin_arguments(), '-o', str(output)])}"
+
+
+COMMANDS = {"matrix": Command(matrix, _matrix_takes)}

@@ -3,39 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
 
-import typer
-
-from sim.cli.output import AsJson, print_json, print_table
+from sim.cli.arguments import Command, Number, Parser, take_json
+from sim.cli.output import print_json, print_table
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add these commands to the program."""
-    app.command()(traffic)
-    app.command()(catchup)
+def _traffic_takes(parser: Parser) -> None:
+    def number(option: str, default: int | None, about: str) -> None:
+        parser.add_argument(option, type=Number(1), default=default, metavar="N", help=about)
+
+    number("--brokers", 10, "Brokers that share the partitions.")
+    number("--partitions", 1_000_000, "Partitions of the whole cluster.")
+    number("--replication", 1, "Replicas of a partition; the KIP's example has 1.")
+    number("--receivers", None, "Who is sent the records; default: every broker.")
+    parser.add_argument(
+        "--batch",
+        dest="batch_records",
+        type=Number(1),
+        default=1,
+        metavar="N",
+        help="Records in a batch.",
+    )
+    take_json(parser)
 
 
 def traffic(
-    brokers: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Brokers that share the partitions.")
-    ] = 10,
-    partitions: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Partitions of the whole cluster.")
-    ] = 1_000_000,
-    replication: Annotated[
-        int,
-        typer.Option(metavar="N", min=1, help="Replicas of a partition; the KIP's example has 1."),
-    ] = 1,
-    receivers: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Who is sent the records; default: every broker."),
-    ] = None,
-    batch_records: Annotated[
-        int, typer.Option("--batch", metavar="N", min=1, help="Records in a batch.")
-    ] = 1,
-    as_json: AsJson = False,
-) -> None:
+    *,
+    brokers: int,
+    partitions: int,
+    replication: int,
+    receivers: int | None,
+    batch_records: int,
+    as_json: bool,
+) -> int:
     """Say how many bytes the failure of one broker sends (KIP-630, Amount of Data Replicated).
 
     Once with a record for each partition, which can be compacted by key, and once with an event
@@ -53,7 +53,7 @@ def traffic(
     )
     if as_json:
         print_json([asdict(one) for one in found])
-        return
+        return 0
     print_table(
         [
             {
@@ -67,23 +67,34 @@ def traffic(
             for one in found
         ]
     )
+    return 0
+
+
+def _catchup_takes(parser: Parser) -> None:
+    def number(option: str, name: str, values: Number, default: int, unit: str, about: str) -> None:
+        parser.add_argument(
+            option, dest=name, type=values, default=default, metavar=unit, help=about
+        )
+
+    number("--keys", "keys", Number(1), 50, "N", "Keys that are written.")
+    number("--updates", "updates", Number(1), 1_000, "N", "Records written.")
+    number("--fetch-bytes", "fetch_bytes", Number(1), 4_096, "BYTES", "Most bytes of an answer.")
+    number("--latency", "latency_ms", Number(1, 100), 5, "MS", "Of one message.")
+    number("--load-us", "load_us", Number(1), 100, "US", "Microseconds to load one record.")
+    number("--seed", "seed", Number(0), 0, "N", "Of the keys written.")
+    take_json(parser)
 
 
 def catchup(
-    keys: Annotated[int, typer.Option(metavar="N", min=1, help="Keys that are written.")] = 50,
-    updates: Annotated[int, typer.Option(metavar="N", min=1, help="Records written.")] = 1_000,
-    fetch_bytes: Annotated[
-        int, typer.Option(metavar="BYTES", min=1, help="Most bytes of an answer.")
-    ] = 4_096,
-    latency_ms: Annotated[
-        int, typer.Option("--latency", metavar="MS", min=1, max=100, help="Of one message.")
-    ] = 5,
-    load_us: Annotated[
-        int, typer.Option(metavar="US", min=1, help="Microseconds to load one record.")
-    ] = 100,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of the keys written.")] = 0,
-    as_json: AsJson = False,
-) -> None:
+    *,
+    keys: int,
+    updates: int,
+    fetch_bytes: int,
+    latency_ms: int,
+    load_us: int,
+    seed: int,
+    as_json: bool,
+) -> int:
     """Measure what a new replica costs with a full log, a compacted log, and snapshots.
 
     The same writes, three simulated clusters: what the replica is sent, how long it takes to catch
@@ -101,7 +112,7 @@ def catchup(
     )
     if as_json:
         print_json([asdict(one) for one in found])
-        return
+        return 0
     print_table(
         [
             {
@@ -116,8 +127,15 @@ def catchup(
             for one in found
         ]
     )
+    return 0
 
 
 def _bytes(count: int) -> str:
     mebibytes = count / 2**20
     return f"{count:,} B" + (f" = {mebibytes:,.2f} MiB" if mebibytes >= 0.01 else "")
+
+
+COMMANDS = {
+    "traffic": Command(traffic, _traffic_takes),
+    "catchup": Command(catchup, _catchup_takes),
+}

@@ -1,17 +1,12 @@
-"""How commands print: lines, tables, JSON; exit statuses; values of `--rule`."""
+"""How commands print: lines, tables, JSON; exit statuses."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any
-
-import typer
-
-from sim.errors import BadInput
+from typing import Any
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
@@ -24,36 +19,6 @@ TABLE_WIDTH = 120
 NAME_WIDTH = 40
 """So do names that would leave no room for the other columns."""
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-RuleOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--rule",
-        metavar="NAME=VALUE",
-        help="Replace a rule, or preset=NAME; may be given more than once.",
-    ),
-]
-
-
-def _load_plugins(modules: list[str] | None) -> list[str] | None:
-    from sim.plugins import load_plugins
-
-    load_plugins(modules or ())
-    return modules
-
-
-PluginOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--plugin",
-        metavar="MODULE",
-        is_eager=True,
-        callback=_load_plugins,
-        help="Import this module, which registers strategies, fixes or tombstone removal rules; "
-        "may be given more than once.",
-    ),
-]
-"""Loads the modules before anything else is looked at; a command need not do anything with it."""
 Cells = Sequence[Mapping[str, object]]
 
 
@@ -65,31 +30,9 @@ def complain(text: str) -> None:
 
 def print_json(value: object) -> None:
     """One document."""
+    import json
+
     print(json.dumps(value, indent=1, ensure_ascii=False))
-
-
-def rule_values(given: list[str] | None) -> dict[str, str]:
-    """The values of `--rule`.
-
-    Raises:
-        BadInput: One is not `name=value`, or a rule is given two values.
-    """
-    values: dict[str, str] = {}
-    for text in given or []:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise BadInput(f"--rule {text}: expected name=value")
-        if values.get(name, value) != value:
-            raise BadInput(f"--rule {text}: the same rule was given as {values[name]}")
-        values[name] = value
-    return values
-
-
-def plugin_arguments() -> list[str]:
-    """What a command that reproduces a run needs for the plugins that were named in this one."""
-    from sim.plugins import as_options
-
-    return as_options()
 
 
 def width() -> int:

@@ -4,68 +4,62 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from sim.cli.output import (
-    AsJson,
-    PluginOption,
-    RuleOption,
+from sim.cli.arguments import (
+    SEED_MAX,
+    Command,
+    Number,
+    Parser,
     plugin_arguments,
-    print_counters,
-    print_explanation,
-    print_json,
-    print_violations,
     rule_values,
+    take_explain,
+    take_json,
+    take_output,
+    take_plugins,
+    take_rules,
+    take_trace,
 )
+from sim.cli.output import print_counters, print_explanation, print_json, print_violations
 from sim.errors import BadInput
 
 if TYPE_CHECKING:
-    from sim.suite import CaseResult
-
-Explain = Annotated[
-    bool,
-    typer.Option(
-        "--explain",
-        help="Tell what led to the first violation, event by event; of a story also which steps "
-        "did nothing.",
-    ),
-]
-TraceOut = Annotated[
-    Path | None,
-    typer.Option("--trace", metavar="OUT", help="Write every event to this file, as NDJSON."),
-]
+    from sim.suite.result import CaseResult
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add these commands to the program."""
-    app.command()(run)
-    app.command()(suite)
-    app.command()(draw)
+def _run_takes(parser: Parser) -> None:
+    parser.add_argument("file", type=Path, help="A story or a timed scenario, YAML or JSON.")
+    parser.add_argument(
+        "--seed", type=Number(0, SEED_MAX), metavar="N", help="Replace the scenario's seed."
+    )
+    take_rules(parser)
+    take_plugins(parser)
+    take_explain(parser)
+    take_json(parser)
+    take_trace(parser)
 
 
 def run(
-    file: Annotated[Path, typer.Argument(help="A story or a timed scenario, YAML or JSON.")],
-    seed: Annotated[
-        int | None, typer.Option(min=0, max=2**63 - 1, help="Replace the scenario's seed.")
-    ] = None,
-    rule: RuleOption = None,
-    plugin: PluginOption = None,
-    explain: Explain = False,
-    as_json: AsJson = False,
-    trace: TraceOut = None,
-) -> None:
+    file: Path,
+    *,
+    seed: int | None,
+    rule: list[str] | None,
+    explain: bool,
+    as_json: bool,
+    trace: Path | None,
+) -> int:
     """Run one scenario or story and compare it with what it expects."""
-    from sim.files.atomic import check_writable
-    from sim.rows import write_trace
-    from sim.suite import run_file
+    from sim.suite.running import run_file
 
     if trace is not None:
+        from sim.files.atomic import check_writable
+
         check_writable(trace, what=f"--trace {trace}")
     keep = explain or trace is not None
     result = run_file(file, seed=seed, rules=rule_values(rule), keep_events=keep)
     if trace is not None:
+        from sim.rows import write_trace
+
         write_trace(trace, result.events, tombstone_mark=result.tombstone_mark)
     explanation = _explanation(result) if explain else None
     if as_json:
@@ -80,7 +74,7 @@ def run(
         arguments += plugin_arguments()
         arguments += [] if seed is None else [f"--seed={seed}"]
         _show(result, explanation, f"replog run {shlex.join(arguments)}")
-    raise typer.Exit(result.exit_code)
+    return result.exit_code
 
 
 def _explanation(result: CaseResult) -> list[str]:
@@ -124,14 +118,16 @@ def _replica_line(name: str, view: dict[str, Any]) -> str:
     )
 
 
-def suite(
-    folder: Annotated[Path, typer.Argument(help="Folder with scenario files.")],
-    junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write JUnit XML to this file.")
-    ] = None,
-    plugin: PluginOption = None,
-    as_json: AsJson = False,
-) -> None:
+def _suite_takes(parser: Parser) -> None:
+    parser.add_argument("folder", type=Path, help="Folder with scenario files.")
+    parser.add_argument(
+        "--junit", type=Path, metavar="FILE", help="Also write JUnit XML to this file."
+    )
+    take_plugins(parser)
+    take_json(parser)
+
+
+def suite(folder: Path, *, junit: Path | None, as_json: bool) -> int:
     """Run every scenario file below a folder.
 
     A file that cannot be read, or a run that ends in an exception, is one more failure; the others
@@ -155,7 +151,7 @@ def suite(
         print_json([{"path": str(result.path), **result.as_json()} for result in results])
     else:
         print(f"{len(results) - len(failed)} as expected, {len(failed)} not")
-    raise typer.Exit(exit_code(results))
+    return exit_code(results)
 
 
 def _show_row(result: CaseResult) -> None:
@@ -167,19 +163,19 @@ def _show_row(result: CaseResult) -> None:
         print(f"       reproduce: {result.command}")
 
 
-def draw(
-    story: Annotated[Path, typer.Argument(help="A story file.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="OUT", help="The SVG file to write.")
-    ],
-    step: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NUMBER=CAPTION", help="A moment to show; more than once. Default: the end."
-        ),
-    ] = None,
-    plugin: PluginOption = None,
-) -> None:
+def _draw_takes(parser: Parser) -> None:
+    parser.add_argument("story", type=Path, help="A story file.")
+    take_output(parser, "The SVG file to write.", required=True)
+    parser.add_argument(
+        "--step",
+        action="append",
+        metavar="NUMBER=CAPTION",
+        help="A moment to show; more than once. Default: the end.",
+    )
+    take_plugins(parser)
+
+
+def draw(story: Path, *, output: Path, step: list[str] | None) -> int:
     """Draw what the replicas' logs look like at chosen steps of a story."""
     from sim.files.atomic import check_writable, replacing
     from sim.report.picture import draw_story
@@ -202,3 +198,11 @@ def draw(
     with replacing(output) as file:
         file.write(picture.encode())
     print(output)
+    return 0
+
+
+COMMANDS = {
+    "run": Command(run, _run_takes),
+    "suite": Command(suite, _suite_takes),
+    "draw": Command(draw, _draw_takes),
+}

@@ -5,53 +5,70 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from sim.cli.arguments import (
+    Command,
+    Number,
+    Parser,
+    plugin_arguments,
+    take_explain,
+    take_json,
+    take_plugins,
+    take_trace,
+)
 from sim.cli.output import (
     EXIT_FAILED,
-    AsJson,
-    PluginOption,
     complain,
-    plugin_arguments,
     print_counters,
     print_explanation,
     print_json,
     print_table,
     print_violations,
 )
-from sim.cli.scenarios import Explain, TraceOut
 
 if TYPE_CHECKING:
     from sim.run import Run
 
-SweepFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A sweep's folder.")]
 
-
-def add_to(app: typer.Typer) -> None:
-    """Add these commands to the program."""
-    app.command()(sweep)
-    app.command()(replay)
-    app.command()(report)
+def _sweep_takes(parser: Parser) -> None:
+    parser.add_argument("plan", type=Path, help="A sweep plan, YAML.")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="Folder for the tables; new or, to resume, old.",
+    )
+    parser.add_argument(
+        "--count", type=Number(), metavar="N", help="Random cases (default: the plan's)."
+    )
+    parser.add_argument("--seed", type=Number(), metavar="N", help="Seed (default: the plan's).")
+    parser.add_argument("--engine", default="spark", metavar="NAME", help="spark or process.")
+    parser.add_argument("--master", metavar="URL", help="Spark master URL.")
+    parser.add_argument(
+        "--partitions",
+        type=Number(),
+        metavar="N",
+        help="Blocks per wave (default: about two seconds each).",
+    )
+    parser.add_argument("--resume", action="store_true", help="Go on with what is there.")
+    take_plugins(parser)
+    take_json(parser)
 
 
 def sweep(
-    plan: Annotated[Path, typer.Argument(help="A sweep plan, YAML.")],
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder for the tables; new or, to resume, old.")
-    ],
-    count: Annotated[int | None, typer.Option(help="Random cases (default: the plan's).")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed (default: the plan's).")] = None,
-    engine: Annotated[str, typer.Option(help="spark or process.")] = "spark",
-    master: Annotated[str | None, typer.Option(help="Spark master URL.")] = None,
-    partitions: Annotated[
-        int | None, typer.Option(help="Blocks per wave (default: about two seconds each).")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with what is there.")] = False,
-    plugin: PluginOption = None,
-    as_json: AsJson = False,
-) -> None:
+    plan: Path,
+    *,
+    out: Path,
+    count: int | None,
+    seed: int | None,
+    engine: str,
+    master: str | None,
+    partitions: int | None,
+    resume: bool,
+    as_json: bool,
+) -> int:
     """Run a plan's random scenarios under each of its rule sets, in parallel."""
     from rich.console import Console
 
@@ -89,7 +106,7 @@ def sweep(
         )
     if errors:
         complain(f"{errors} runs ended in an exception; see the column 'error' of {out}/runs")
-    raise typer.Exit(EXIT_FAILED if errors else 0)
+    return EXIT_FAILED if errors else 0
 
 
 def _show_verdicts(verdicts: Mapping[str, Mapping[str, int]]) -> None:
@@ -102,14 +119,22 @@ def _show_verdicts(verdicts: Mapping[str, Mapping[str, int]]) -> None:
     )
 
 
-def replay(
-    folder: SweepFolder,
-    run_id: Annotated[int, typer.Argument(help="The run's number in the table.")],
-    explain: Explain = False,
-    trace: TraceOut = None,
-    plugin: PluginOption = None,
-    as_json: AsJson = False,
-) -> None:
+def _replay_takes(parser: Parser) -> None:
+    _take_folder(parser)
+    parser.add_argument(
+        "run_id", type=Number(), metavar="RUN_ID", help="The run's number in the table."
+    )
+    take_explain(parser)
+    take_trace(parser)
+    take_plugins(parser)
+    take_json(parser)
+
+
+def _take_folder(parser: Parser) -> None:
+    parser.add_argument("folder", type=Path, metavar="DIR", help="A sweep's folder.")
+
+
+def replay(folder: Path, run_id: int, *, explain: bool, trace: Path | None, as_json: bool) -> int:
     """Run one row of a sweep again, in full, and compare its digest with the row's."""
     from sim.check.explain import explain as explanation_of
     from sim.files.atomic import check_writable
@@ -135,7 +160,7 @@ def replay(
         if not same:
             words = [str(folder), str(run_id), *plugin_arguments()]
             print(f"reproduce: replog replay {shlex.join(words)}")
-    raise typer.Exit(0 if same else EXIT_FAILED)
+    return 0 if same else EXIT_FAILED
 
 
 def _show_replay(run_id: int, made: Run, reasons: list[str], *, same: bool) -> None:
@@ -157,15 +182,29 @@ def _show_replay(run_id: int, made: Run, reasons: list[str], *, same: bool) -> N
     print(f"{verdict}; digest {'reproduced' if same else 'DIFFERS from the row'}")
 
 
-def report(folder: SweepFolder, plugin: PluginOption = None, as_json: AsJson = False) -> None:
+def _report_takes(parser: Parser) -> None:
+    _take_folder(parser)
+    take_plugins(parser)
+    take_json(parser)
+
+
+def report(folder: Path, *, as_json: bool) -> int:
     """Write report.html, report.md and report.json, and print the comparison table."""
     from sim.report import comparison_table, headline, write_report
 
     page = write_report(folder)
     if as_json:
         print((folder / "report.json").read_text(encoding="utf-8").rstrip())
-        return
+        return 0
     print_table(comparison_table(folder))
     for sentence in headline(folder):
         print(sentence)
     print(f"report: {page}")
+    return 0
+
+
+COMMANDS = {
+    "sweep": Command(sweep, _sweep_takes),
+    "replay": Command(replay, _replay_takes),
+    "report": Command(report, _report_takes),
+}

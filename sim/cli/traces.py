@@ -4,34 +4,31 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
 
-import typer
+from sim.cli.arguments import (
+    Command,
+    Number,
+    Parser,
+    rule_values,
+    take_json,
+    take_output,
+    take_plugins,
+    take_rules,
+)
+from sim.cli.output import print_json, print_table
 
-from sim.cli.output import AsJson, PluginOption, RuleOption, print_json, print_table, rule_values
 
-trace = typer.Typer(help="Workloads out of real changes.", no_args_is_help=True)
+def _git_takes(parser: Parser) -> None:
+    parser.add_argument("repository", type=Path, help="A git repository.")
+    take_output(
+        parser, "The Parquet file to write; without it, NAME-changelog.parquet in this folder."
+    )
+    parser.add_argument(
+        "--limit", type=Number(), metavar="N", help="Only so many changes, oldest first."
+    )
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add these commands to the program."""
-    app.add_typer(trace, name="trace")
-
-
-@trace.command("git")
-def trace_git(
-    repository: Annotated[Path, typer.Argument(help="A git repository.")],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="OUT",
-            help="The Parquet file to write; without it, NAME-changelog.parquet in this folder.",
-        ),
-    ] = None,
-    limit: Annotated[int | None, typer.Option(help="Only so many changes, oldest first.")] = None,
-) -> None:
+def trace_git(repository: Path, *, output: Path | None, limit: int | None) -> int:
     """Turn a repository's history into a changelog: one row per changed path per commit."""
     from sim.changelog import write_git_changelog
 
@@ -41,18 +38,20 @@ def trace_git(
         f"{made.path}: {made.changes:,} changes, {made.deletions:,} of them deletions, "
         f"in {made.commits:,} commits"
     )
+    return 0
 
 
-@trace.command("replay")
-def trace_replay(
-    file: Annotated[Path, typer.Argument(help="A trace, Parquet or CSV.")],
-    rule: RuleOption = None,
-    plugin: PluginOption = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Only so many changes, first ones first.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
+def _replay_takes(parser: Parser) -> None:
+    parser.add_argument("file", type=Path, help="A trace, Parquet or CSV.")
+    take_rules(parser)
+    take_plugins(parser)
+    parser.add_argument(
+        "--limit", type=Number(1), metavar="N", help="Only so many changes, first ones first."
+    )
+    take_json(parser)
+
+
+def trace_replay(file: Path, *, rule: list[str] | None, limit: int | None, as_json: bool) -> int:
     """Replay a trace through three replicas, once per strategy, and compare what is kept."""
     from dataclasses import asdict
 
@@ -69,7 +68,7 @@ def trace_replay(
         print(f"{replayed.strategy}: {replayed.seconds:.1f} s", file=sys.stderr)
     if as_json:
         print_json([asdict(row) for row in rows])
-        return
+        return 0
     print_table(
         [
             {
@@ -85,3 +84,10 @@ def trace_replay(
             for row in rows
         ]
     )
+    return 0
+
+
+COMMANDS = {
+    "trace git": Command(trace_git, _git_takes),
+    "trace replay": Command(trace_replay, _replay_takes),
+}

@@ -259,7 +259,7 @@ def test_the_command_explains_itself(replog: Replog, command: str) -> None:
     answer = replog(command, "--help")
 
     assert (answer.status, answer.err) == (0, "")
-    assert answer.out.startswith(f"Usage: replog {command} [OPTIONS] {{logfile}}")
+    assert answer.out.startswith(f"Usage: replog {command} [OPTIONS] logfile")
 
 
 def test_it_loads_nothing_of_what_only_sweeps_and_reports_need(case: Path) -> None:

@@ -1,0 +1,237 @@
+"""Command lines: what a command takes, read with argparse, and what is wrong in one line.
+
+Nothing is imported here that a command might not need: reading the arguments is part of the start
+of `replog run`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+from sim.errors import BadInput, did_you_mean
+
+SEED_MAX = 2**63 - 1
+_MISSING = "the following arguments are required: "
+"""How argparse begins to say so."""
+
+
+class Command(NamedTuple):
+    """One command of the program.
+
+    Attributes:
+        run: Does it and returns the exit status. It takes each argument by its name; its docstring
+            is the help.
+        declare: Adds what it takes to its parser.
+    """
+
+    run: Callable[..., int]
+    declare: Callable[[Parser], None]
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of its help, in one line."""
+        return " ".join(inspect.cleandoc(self.run.__doc__ or "").split("\n\n")[0].split())
+
+
+class Parser(argparse.ArgumentParser):
+    """The arguments of one command; what is wrong with them is a BadInput that names its help."""
+
+    def __init__(self, command: str, about: str) -> None:
+        super().__init__(
+            prog=f"replog {command}",
+            description=inspect.cleandoc(about),
+            formatter_class=_HelpFormatter,
+            allow_abbrev=False,
+            add_help=False,
+        )
+        self._positionals.title = "Arguments"
+        self._optionals.title = "Options"
+
+    def error(self, message: str) -> NoReturn:
+        """Raises BadInput with the message and the command that shows the help."""
+        missing = message.removeprefix(_MISSING)
+        if missing != message:
+            message = f"missing {'option' if missing.startswith('-') else 'argument'} {missing}"
+        else:
+            message = message.removeprefix("argument ")
+        raise BadInput(f"{message}; see {self.prog} --help")
+
+    def values_of(self, words: Sequence[str]) -> dict[str, Any]:
+        """The value of every argument by its name; options may stand before, between and after.
+
+        Prints the help and raises SystemExit when `words` ask for it.
+
+        Raises:
+            BadInput: An argument is missing, unknown or wrong.
+        """
+        self.add_argument("--help", action="help", help="Show this message and exit.")
+        given, unknown = self.parse_known_intermixed_args(words)
+        for word in unknown:
+            if word.startswith("-"):
+                known = [name for one in self._actions for name in one.option_strings]
+                self.error(f"no such option: {word}{did_you_mean(word, known)}")
+            self.error(f"unexpected argument: {word}")
+        return vars(given)
+
+
+class _HelpFormatter(argparse.HelpFormatter):
+    """Keeps the paragraphs of a description; says what is required, a default, a bound."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30)
+
+    def add_usage(
+        self,
+        usage: str | None,
+        actions: Iterable[argparse.Action],
+        groups: Any,
+        prefix: str | None = None,
+    ) -> None:
+        names = [str(one.metavar or one.dest) for one in actions if not one.option_strings]
+        usage = " ".join((self._prog, "[OPTIONS]", *names))
+        super().add_usage(usage, actions, groups, prefix or "Usage: ")
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        paragraphs = (" ".join(part.split()) for part in text.split("\n\n"))
+        return "\n\n".join(
+            textwrap.fill(part, width, initial_indent=indent, subsequent_indent=indent)
+            for part in paragraphs
+        )
+
+    def _get_help_string(self, action: argparse.Action) -> str:
+        notes = []
+        if action.option_strings and action.required:
+            notes.append("required")
+        default = action.default
+        if default is not None and default is not False and default is not argparse.SUPPRESS:
+            notes.append("default: %(default)s")
+        if isinstance(action.type, Number):
+            notes.append(action.type.bounds)
+        noted = "; ".join(filter(None, notes))
+        return f"{action.help}  [{noted}]" if noted else f"{action.help}"
+
+
+class Number:
+    """Reads a number, a whole one unless `whole` is false, within inclusive bounds."""
+
+    def __init__(
+        self, at_least: int | None = None, at_most: int | None = None, *, whole: bool = True
+    ) -> None:
+        self._at_least = at_least
+        self._at_most = at_most
+        self._kind: type[int] | type[float] = int if whole else float
+
+    @property
+    def bounds(self) -> str:
+        """Such as `1 to 100`; empty when there are none."""
+        if self._at_most is None:
+            return "" if self._at_least is None else f"from {self._at_least}"
+        return f"{self._at_least} to {self._at_most}"
+
+    def __call__(self, text: str) -> int | float:
+        """The number in `text`; raises ArgumentTypeError when it is none, or out of bounds."""
+        try:
+            number = self._kind(text)
+        except ValueError:
+            kind = "whole number" if self._kind is int else "number"
+            raise argparse.ArgumentTypeError(f"{text}: expected a {kind}") from None
+        if self._at_least is not None and not number >= self._at_least:
+            raise argparse.ArgumentTypeError(
+                f"{text}: expected a number greater than or equal to {self._at_least}"
+            )
+        if self._at_most is not None and number > self._at_most:
+            raise argparse.ArgumentTypeError(
+                f"{text}: expected a number less than or equal to {self._at_most}"
+            )
+        return number
+
+
+def take_json(parser: Parser) -> None:
+    """`--json`, as `as_json`."""
+    parser.add_argument(
+        "--json", dest="as_json", action="store_true", help="Print one JSON document."
+    )
+
+
+class _LoadPlugin(argparse.Action):
+    """Imports a plugin at once, before other arguments are looked at."""
+
+    def __call__(self, *arguments: Any) -> None:
+        from sim.plugins import load_plugins
+
+        load_plugins([arguments[2]])
+
+
+def take_plugins(parser: Parser) -> None:
+    """`--plugin`, which a command need not know of: the module is imported when it is read."""
+    parser.add_argument(
+        "--plugin",
+        action=_LoadPlugin,
+        default=argparse.SUPPRESS,
+        metavar="MODULE",
+        help="Import this module, which registers strategies, fixes or tombstone removal rules; "
+        "may be given more than once.",
+    )
+
+
+def take_rules(parser: Parser) -> None:
+    """`--rule`, a list of texts."""
+    parser.add_argument(
+        "--rule",
+        action="append",
+        metavar="NAME=VALUE",
+        help="Replace a rule, or preset=NAME; may be given more than once.",
+    )
+
+
+def take_explain(parser: Parser) -> None:
+    """`--explain`, a flag."""
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="Tell what led to the first violation, event by event; of a story also which steps "
+        "did nothing.",
+    )
+
+
+def take_trace(parser: Parser) -> None:
+    """`--trace`, the path of a file to write."""
+    parser.add_argument(
+        "--trace", type=Path, metavar="OUT", help="Write every event to this file, as NDJSON."
+    )
+
+
+def take_output(parser: Parser, help_text: str, *, required: bool = False) -> None:
+    """`--output` or `-o`, the path of a file to write."""
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="OUT", required=required, help=help_text
+    )
+
+
+def rule_values(given: list[str] | None) -> dict[str, str]:
+    """The values of `--rule`.
+
+    Raises:
+        BadInput: One is not `name=value`, or a rule is given two values.
+    """
+    values: dict[str, str] = {}
+    for text in given or []:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise BadInput(f"--rule {text}: expected name=value")
+        if values.get(name, value) != value:
+            raise BadInput(f"--rule {text}: the same rule was given as {values[name]}")
+        values[name] = value
+    return values
+
+
+def plugin_arguments() -> list[str]:
+    """What a command that reproduces a run needs for the plugins that were named in this one."""
+    from sim.plugins import as_options
+
+    return as_options()
