@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import entry_points
+from itertools import chain
 from pathlib import Path
 
 from sim.compaction.extending import (
@@ -41,6 +41,9 @@ __all__ = [
 
 GROUP = "replog.plugins"
 """The group of entry points; each names a module (`name = "package.module"`)."""
+
+_PACKAGE_INFOS = ("*.dist-info", "*.egg-info", "EGG-INFO")
+"""Where an installed package says what it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +83,26 @@ def load_installed() -> None:
     Raises:
         BadInput: As `load_plugins`.
     """
+    if not any(map(_names_plugins, sys.path)):
+        return
+    from importlib.metadata import entry_points
+
     for point in sorted(entry_points(group=GROUP)):
         if point.module not in (*_NAMED, *_INSTALLED):
             _load(point.module, folder=None)
             _INSTALLED.append(point.module)
+
+
+def _names_plugins(folder: str) -> bool:
+    """Whether a package installed in a folder of `sys.path` may name plugins.
+
+    Nearly always none does, and to hear that from `importlib.metadata` takes as long as a run. What
+    is no folder, such as an archive, is left to that module.
+    """
+    if Path(folder).is_file():
+        return True
+    found = (Path(folder).glob(f"{info}/entry_points.txt") for info in _PACKAGE_INFOS)
+    return any(GROUP.encode() in file.read_bytes() for file in chain.from_iterable(found))
 
 
 def named() -> tuple[str, ...]:
