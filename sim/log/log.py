@@ -123,40 +123,38 @@ class Log:
             ValueError: The batch starts below the log end offset
                 (UnexpectedAppendOffsetException in UnifiedLog.append).
         """
-        if batch.base_offset < self.log_end_offset:
+        base, last = batch.base_offset, batch.last_offset
+        if base < self.log_end_offset:
             raise ValueError(
-                f"batch at offset {batch.base_offset} is below the log end offset "
-                f"{self.log_end_offset}"
+                f"batch at offset {base} is below the log end offset {self.log_end_offset}"
             )
-        if self._must_roll(batch, now_ms):
-            self.roll(batch.base_offset, now_ms=now_ms)
         active = self.segments[-1]
+        if self._must_roll(active, batch, now_ms):
+            self.roll(base, now_ms=now_ms)
+            active = self.segments[-1]
         active.append(batch, now_ms=now_ms)
         if batch.producer_id >= 0:
             aborted = self.producers.note(batch)
             if aborted is not None:
                 active.aborted.append(aborted)
                 self.aborted_ever.append(aborted)
-        self.epochs.assign(batch.epoch, batch.base_offset)
-        self.log_end_offset = end = batch.last_offset + 1
+        self.epochs.assign(batch.epoch, base)
+        self.log_end_offset = last + 1
         limit = self.config.flush_messages
-        if limit is not None and end - self.flushed_end >= limit:
-            self.flushed_end = end
+        if limit is not None and last + 1 - self.flushed_end >= limit:
+            self.flushed_end = last + 1
 
-    def _must_roll(self, batch: Batch, now_ms: int) -> bool:
-        segment, config = self.segments[-1], self.config
+    def _must_roll(self, segment: Segment, batch: Batch, now_ms: int) -> bool:
         if batch.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
             return True
         if not segment.batches:
             return False
-        if (
-            config.segment_bytes is not None
-            and segment.size_bytes + batch.size_bytes > config.segment_bytes
-        ):
+        limit_bytes, limit_ms = self.config.segment_bytes, self.config.segment_ms
+        if limit_bytes is not None and segment.size_bytes + batch.size_bytes > limit_bytes:
             return True
-        if config.segment_ms is None:
+        if limit_ms is None:
             return False
-        return segment.waited_ms(batch.timestamp_ms, now_ms=now_ms) > config.segment_ms
+        return segment.waited_ms(batch.timestamp_ms, now_ms=now_ms) > limit_ms
 
     def roll_if_waited(self, *, now_ms: int) -> bool:
         """Close the active segment when its first record is older than `segment_ms`; True if so.

@@ -81,10 +81,9 @@ class Producer:
     numbered: bool = False
 
     def sees(self, epoch: int) -> None:
-        """A new epoch starts without batches (ProducerStateEntry.maybeUpdateProducerEpoch)."""
-        if epoch != self.epoch:
-            self.epoch = epoch
-            self.batches.clear()
+        """Another epoch starts without batches (ProducerStateEntry.maybeUpdateProducerEpoch)."""
+        self.epoch = epoch
+        self.batches.clear()
 
 
 class ProducerStates:
@@ -122,7 +121,8 @@ class ProducerStates:
         if producer is None:
             producer = Producer(batch.producer_epoch, batch.timestamp_ms)
             self.producers[producer_id] = producer
-        producer.sees(batch.producer_epoch)
+        if producer.epoch != batch.producer_epoch:
+            producer.sees(batch.producer_epoch)
         producer.last_timestamp_ms = batch.timestamp_ms
         if control is not None:
             producer.numbered = True
@@ -132,8 +132,9 @@ class ProducerStates:
         first = batch.base_sequence
         if first >= 0:
             producer.numbered = True
-            last = advance_sequence(first, batch.last_offset - batch.base_offset)
-            producer.batches.append(SentBatch(first, last, batch.base_offset, batch.last_offset))
+            base, end = batch.base_offset, batch.last_offset
+            last = (first + end - base) % (MAX_SEQUENCE + 1)
+            producer.batches.append(SentBatch(first, last, base, end))
         return None
 
     def _end(

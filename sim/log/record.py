@@ -118,10 +118,6 @@ def varint_bytes(number: int) -> int:
     return (zigzag.bit_length() + 6) // 7 or 1
 
 
-def _text_bytes(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode())
-
-
 def size_of(
     records: Iterable[Record], *, base_offset: int = 0, base_timestamp_ms: int | None = None
 ) -> int:
@@ -135,16 +131,37 @@ def size_of(
     for offset, key, value, timestamp_ms, headers, _, _ in records:
         if base_ms is None:
             base_ms = timestamp_ms
-        body = 2 + varint_bytes(timestamp_ms - base_ms) + varint_bytes(offset - base_offset)
-        if len(headers) >= 64:
-            body += varint_bytes(len(headers)) - 1
-        for text in (key, value):
-            length = 0 if text is None else _text_bytes(text)
-            body += length + (1 if length < 64 else varint_bytes(length))
-        for name, content in headers:
-            length = _text_bytes(name)
-            body += varint_bytes(length) + length + varint_bytes(len(content)) + len(content)
-        total += body + (1 if body < 64 else varint_bytes(body))
+        # Attributes, the two deltas, and the lengths of key, value and headers: a byte each as long
+        # as they are small.
+        body = 6
+        delta = timestamp_ms - base_ms
+        if not -64 <= delta < 64:
+            body += varint_bytes(delta) - 1
+        delta = offset - base_offset
+        if not -64 <= delta < 64:
+            body += varint_bytes(delta) - 1
+        if key is not None:
+            length = len(key) if key.isascii() else len(key.encode())
+            body += length if length < 64 else length + varint_bytes(length) - 1
+        if value is not None:
+            length = len(value) if value.isascii() else len(value.encode())
+            body += length if length < 64 else length + varint_bytes(length) - 1
+        if headers:
+            body += _header_bytes(headers)
+        total += body + 1 if body < 64 else body + varint_bytes(body)
+    return total
+
+
+def _header_bytes(headers: tuple[tuple[str, bytes], ...]) -> int:
+    """Size of headers in bytes, without the byte that their number takes as long as it is small."""
+    total = 0 if len(headers) < 64 else varint_bytes(len(headers)) - 1
+    for name, content in headers:
+        length = len(name) if name.isascii() else len(name.encode())
+        size = len(content)
+        total += length + size
+        total += (1 if length < 64 else varint_bytes(length)) + (
+            1 if size < 64 else varint_bytes(size)
+        )
     return total
 
 
@@ -163,7 +180,7 @@ def data_batch(
         records[-1].offset,
         epoch,
         records,
-        max(record.timestamp_ms for record in records),
+        max([record.timestamp_ms for record in records]),
         size_of(records, base_offset=records[0].offset),
         producer_id,
         producer_epoch,

@@ -48,13 +48,14 @@ class Segment:
 
     def append(self, batch: Batch, *, now_ms: int) -> None:
         """Add a batch at the end."""
+        timestamp_ms = batch.timestamp_ms
+        if not self.batches:
+            self.first_timestamp_ms = timestamp_ms
         self.batches.append(batch)
         self.size_bytes += batch.size_bytes
         self.last_modified_ms = now_ms
-        timestamp_ms = batch.timestamp_ms
-        if len(self.batches) == 1:
-            self.first_timestamp_ms = timestamp_ms
-        self.largest_timestamp_ms = max(self.largest_timestamp_ms, timestamp_ms)
+        if timestamp_ms > self.largest_timestamp_ms:
+            self.largest_timestamp_ms = timestamp_ms
         if batch.transactional:
             self.transactional = True
 

@@ -35,12 +35,13 @@ def fetch_request(
     It acknowledges what is below that offset. For the arguments see `FetchRequest`.
     """
     log = follower.log
-    log.acknowledged_end = log.log_end_offset
+    end, entries = log.log_end_offset, log.epochs.entries
+    log.acknowledged_end = end
     return FetchRequest(
         follower.name,
         follower.epoch,
-        log.log_end_offset,
-        follower.last_fetched_epoch,
+        end,
+        entries[-1].epoch if entries else follower.last_fetched_epoch,
         max_batches,
         max_bytes,
         log.high_watermark,
@@ -59,7 +60,8 @@ def receive_fetch(
     follower's present log end. Without `response_fencing` only records at another offset are: the
     log refuses them.
     """
-    if response.answer in (Answer.NOT_LEADER, Answer.STALE_LEADER):
+    answer = response.answer
+    if answer is Answer.NOT_LEADER or answer is Answer.STALE_LEADER:
         return []
     fenced = rules.replication.response_fencing
     if rules.replication.fencing:
@@ -67,19 +69,19 @@ def receive_fetch(
             return []
         follower.sees(response.epoch)
     if response.fetch_offset != follower.log.log_end_offset and (
-        fenced or response.answer is Answer.RECORDS
+        fenced or answer is Answer.RECORDS
     ):
         return []
-    if response.answer is Answer.RECORDS:
+    if answer is Answer.RECORDS:
         return _copy(follower, response, rules=rules, now_ms=now_ms)
-    if response.answer is Answer.DIVERGING and response.diverging is not None:
+    if answer is Answer.DIVERGING and response.diverging is not None:
         epoch, end = response.diverging
         log = follower.log
         own = log.epochs.end_offset_for(epoch, log.log_end_offset)
         return truncate(follower, min(own.end_offset, end, log.log_end_offset))
-    if response.answer is Answer.REBUILD:
+    if answer is Answer.REBUILD:
         return _rebuild(follower)
-    if response.answer is Answer.OUT_OF_RANGE:
+    if answer is Answer.OUT_OF_RANGE:
         return start_afresh(follower, response.log_start_offset)
     return _start_download(follower, response, rules=rules)
 
@@ -87,43 +89,42 @@ def receive_fetch(
 def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: int) -> list[Event]:
     """Append verbatim, then follow the leader's high watermark (FollowerState)."""
     events: list[Event] = []
-    log = follower.log
+    log, batches, replication = follower.log, response.batches, rules.replication
     tells = bool(response.epochs) or rules.storage.epoch_recovery == "as_stored"
     before = LeaderEpochCache(log.epochs.entries) if tells else None
-    if response.batches:
-        for batch in response.batches:
+    if batches:
+        for batch in batches:
             if response.epochs:
                 _learn_epochs(log, response, batch.base_offset)
             log.append(batch, now_ms=now_ms)
         flush_after_copy(log, rules=rules)
         events.append(
             Copied(
-                follower.name,
-                response.leader,
-                response.fetch_offset,
-                response.batches,
-                log.log_end_offset,
+                follower.name, response.leader, response.fetch_offset, batches, log.log_end_offset
             )
         )
-    if response.gap_end > log.log_end_offset:
+    elif response.gap_end > log.log_end_offset:
         start = log.log_end_offset
         log.advance_to(response.gap_end)
         for epoch, start_offset in response.gap_epochs:
             log.epochs.assign(epoch, start_offset)
         events.append(GapLearned(follower.name, response.leader, start, response.gap_end))
-    _learn_epochs(log, response, log.log_end_offset)
+    if response.epochs:
+        _learn_epochs(log, response, log.log_end_offset)
     if before is not None:
         events += _told_epochs(follower, before, response)
-    if rules.replication.lag_guard == "reset_propagated":
+    if replication.lag_guard == "reset_propagated":
         follower.removed_tombstone_end = max(
             follower.removed_tombstone_end, response.removed_tombstone_end
         )
-    raise_floor(follower, response.version_floor)
-    high_watermark = min(log.log_end_offset, response.high_watermark)
-    falls = (
-        rules.replication.high_watermark_update == "assign" and high_watermark < log.high_watermark
-    )
-    if high_watermark > log.high_watermark or falls:
+    if response.version_floor is not None:
+        raise_floor(follower, response.version_floor)
+    high_watermark = response.high_watermark
+    if log.log_end_offset < high_watermark:
+        high_watermark = log.log_end_offset
+    if high_watermark > log.high_watermark or (
+        high_watermark < log.high_watermark and replication.high_watermark_update == "assign"
+    ):
         log.high_watermark = high_watermark
         events.append(HighWatermarkMoved(follower.name, high_watermark, leading=False))
     return events

@@ -33,37 +33,47 @@ def append(leader: Replica, batch: Batch, *, rules: Rules, now_ms: int) -> list[
     late = late_record(leader, batch, rules=rules)
     if late is not None:
         return [AppendRefused(leader.name, late.key)]
-    leader.log.append(batch, now_ms=now_ms)
-    flush_after_append(leader.log, rules=rules)
-    return [Appended(leader.name, batch), *advance_high_watermark(leader, rules=rules)]
+    log = leader.log
+    log.append(batch, now_ms=now_ms)
+    flush_after_append(log, rules=rules)
+    events: list[Event] = [Appended(leader.name, batch)]
+    _advance(leader, rules, events)
+    return events
 
 
 def advance_high_watermark(leader: Replica, *, rules: Rules) -> list[Event]:
     """Raise the leader's high watermark as far as the commit rule allows; it never falls."""
+    events: list[Event] = []
+    _advance(leader, rules, events)
+    return events
+
+
+def _advance(leader: Replica, rules: Rules, events: list[Event]) -> None:
+    """Add the move of the high watermark to `events`, if it moves."""
     leadership = leader.leadership
     if leadership is None:
-        return []
+        return
     if rules.replication.commit == "isr":
         candidate = _isr_candidate(leader, leadership, rules.topic.min_isr)
     else:
         candidate = _majority_candidate(leader, leadership, rules.replication.epoch_commit_rule)
-    candidate = min(candidate, leader.log.log_end_offset)
-    if candidate <= leader.log.high_watermark:
-        return []
-    leader.log.high_watermark = candidate
-    return [HighWatermarkMoved(leader.name, candidate, leading=True)]
+    if candidate > leader.log.high_watermark:
+        leader.log.high_watermark = candidate
+        events.append(HighWatermarkMoved(leader.name, candidate, leading=True))
 
 
 def _isr_candidate(leader: Replica, leadership: Leadership, min_isr: int) -> int:
     """Smallest position of the in-sync set; an unknown one blocks (maybeIncrementLeaderHW)."""
     isr, positions = leadership.isr, leadership.positions
-    if leadership.in_sync < min_isr:
+    confirmed = leadership.confirmed
+    if (len(isr) if confirmed is None else confirmed) < min_isr:
         return -1
-    candidate = leader.log.log_end_offset
+    own, candidate = leader.name, leader.log.log_end_offset
     for name in isr:
-        if name != leader.name:
+        if name != own:
             position = positions.get(name, -1)
-            candidate = min(candidate, position)
+            if position < candidate:
+                candidate = position
     return candidate
 
 
@@ -75,7 +85,7 @@ def _majority_candidate(leader: Replica, leadership: Leadership, rule: str) -> i
         return -1
     if rule == "off_by_one" and candidate < start:
         return -1
-    return candidate
+    return min(candidate, leader.log.log_end_offset)
 
 
 def _majority_end(leader: Replica, leadership: Leadership, voters: Collection[str]) -> int:
@@ -116,39 +126,47 @@ def answer_fetch(
     start = log.log_start_offset
     if not snapshots and offset < start:
         return _nothing(Answer.OUT_OF_RANGE, leader, epoch, request), []
-    if snapshots and _needs_snapshot(leader, request, rules):
+    if snapshots and (start > 0 or leader.snapshots) and _needs_snapshot(leader, request, rules):
         return _offer_snapshot(leader, request, epoch)
-    known_here = request.last_epoch == log.epochs.latest and offset <= log.log_end_offset
+    replication, last_epoch = rules.replication, request.last_epoch
+    end = log.log_end_offset
     if (
-        rules.replication.truncation == "epoch_diverging"
-        and request.last_epoch >= 0
-        and not known_here
+        replication.truncation == "epoch_diverging"
+        and last_epoch >= 0
+        and (last_epoch != log.epochs.latest or offset > end)
     ):
-        end = log.epochs.end_offset_for(request.last_epoch, log.log_end_offset)
-        if end.epoch < request.last_epoch or end.end_offset < offset:
+        found = log.epochs.end_offset_for(last_epoch, end)
+        if found.epoch < last_epoch or found.end_offset < offset:
             response = _nothing(Answer.DIVERGING, leader, epoch, request)
-            return response._replace(diverging=end), []
-    if rules.replication.lag_guard != "none" and 0 < offset < leader.removed_tombstone_end:
+            return response._replace(diverging=found), []
+    if replication.lag_guard != "none" and 0 < offset < leader.removed_tombstone_end:
         return _nothing(Answer.REBUILD, leader, epoch, request), []
-    batches = log.read(offset)
-    says_gap = not batches and FIXES[rules.cleaner.fix].announces_gaps
-    reads_end = not batches and rules.replication.follower_position == "read_end" and not says_gap
-    believed = log.log_end_offset if reads_end else offset
-    events = record_position(leader, request.follower, believed, rules=rules)
+    batches, believed, says_gap = log.read(offset) if offset < end else [], offset, False
+    if not batches:
+        says_gap = FIXES[rules.cleaner.fix].announces_gaps
+        if replication.follower_position == "read_end" and not says_gap:
+            believed = end
+    elif request.max_batches is not None or request.max_bytes is not None:
+        batches = _at_most(batches, request)
+    events: list[Event] = []
+    if leadership.positions.get(request.follower) != believed:
+        events = record_position(leader, request.follower, believed, rules=rules)
     response = FetchResponse(
         Answer.RECORDS,
         leader.name,
         epoch,
         offset,
-        tuple(_at_most(batches, request)),
+        tuple(batches) if batches else (),
         log.high_watermark,
         None,
         None,
         leader.removed_tombstone_end,
         start,
-        version_floor=leader.version_floor,
-        epochs=tuple(log.epochs.entries) if rules.replication.epoch_cache == "copied" else (),
-        correlation_id=request.correlation_id,
+        0,
+        (),
+        leader.version_floor,
+        tuple(log.epochs.entries) if replication.epoch_cache == "copied" else (),
+        request.correlation_id,
     )
     return (_with_gap(response, leader) if says_gap else response), events
 
@@ -222,8 +240,9 @@ def record_position(leader: Replica, follower: str, position: int, *, rules: Rul
     if leadership is None or leadership.positions.get(follower) == position:
         return []
     leadership.positions[follower] = position
-    recorded = PositionRecorded(leader.name, follower, position)
-    return [recorded, *advance_high_watermark(leader, rules=rules)]
+    events: list[Event] = [PositionRecorded(leader.name, follower, position)]
+    _advance(leader, rules, events)
+    return events
 
 
 def set_isr(leader: Replica, isr: tuple[str, ...], *, rules: Rules) -> list[Event]:
@@ -231,8 +250,9 @@ def set_isr(leader: Replica, isr: tuple[str, ...], *, rules: Rules) -> list[Even
     if leader.leadership is None:
         return []
     leader.leadership.isr = isr
-    changed = IsrChanged(leader.name, isr, None)
-    return [changed, *advance_high_watermark(leader, rules=rules)]
+    events: list[Event] = [IsrChanged(leader.name, isr, None)]
+    _advance(leader, rules, events)
+    return events
 
 
 def may_join_isr(leader: Replica, follower: str, *, rules: Rules) -> bool:
@@ -252,5 +272,6 @@ def expand_isr(leader: Replica, follower: str, *, rules: Rules) -> list[Event]:
     if not may_join_isr(leader, follower, rules=rules):
         return []
     leadership.isr = (*leadership.isr, follower)
-    joined = IsrChanged(leader.name, leadership.isr, follower)
-    return [joined, *advance_high_watermark(leader, rules=rules)]
+    events: list[Event] = [IsrChanged(leader.name, leadership.isr, follower)]
+    _advance(leader, rules, events)
+    return events

@@ -187,7 +187,8 @@ class Replica:
 
     def sees(self, epoch: int) -> None:
         """Remember the highest epoch; a leader that sees one above its own stops leading."""
-        self.epoch = max(self.epoch, epoch)
+        if epoch > self.epoch:
+            self.epoch = epoch
         if self.leadership is not None and self.leadership.epoch < epoch:
             self.leadership = None
 
