@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from sim.files.reading import read_json
 from sim.logfile import LOG_FORMAT
-from sim.logfile.reading import read_json
-from sim.scenario.file.document import SCENARIO_FORMAT
+from sim.scenario.file import SCENARIO_FORMAT
 from sim.scenario.file.load import load_scenario
 from sim.suite import CaseResult, format_of, run_file, run_suite, scenario_files
 from tests.twins import LOG_TWINS, TWINS
@@ -35,11 +35,13 @@ def differing(one: Any, other: Any, path: str = "") -> set[str]:
 def settings(path: Path) -> dict[str, Any]:
     """All a scenario depends on, without what it says about itself."""
     said = ("id", "title", "source", "expect")
-    return {name: value for name, value in asdict(load_scenario(path)).items() if name not in said}
+    scenario = load_scenario(path)
+    values = asdict(scenario) | {"rules": scenario.rules.as_dict()}
+    return {name: value for name, value in values.items() if name not in said}
 
 
 def document_of(path: Path) -> dict[str, Any]:
-    document = read_json(path)
+    document = read_json(path).data
     assert isinstance(document, dict)
     return document
 

@@ -102,11 +102,11 @@ def scenarios(folder: Path) -> Rows:
     Raises:
         BadInput: No such folder, or no scenario in it.
     """
-    from sim.scenario.file.document import read_document
+    from sim.files.reading import read_document
 
     rows = []
     for path in scenario_files(folder):
-        top = read_document(path).root.data()
+        top = read_document(path).data
         if not isinstance(top, dict):
             raise BadInput(f"{path}: expected a mapping")
         rows.append(

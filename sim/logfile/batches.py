@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from sim.files.document import Place, shown
+from sim.files.fields import MAX_LONG, Fields, as_integer, as_list, as_text
 from sim.log import Batch, Control, Record, control_batch
 from sim.log.producers import MAX_SEQUENCE
 from sim.log.record import BATCH_HEADER_BYTES, size_of
-from sim.logfile.reading import MAX_LONG, Fields, as_integer, as_list, as_text, complain, shown
 from sim.logfile.rules import LogRules
 
 BATCH_FIELDS = (
@@ -28,14 +29,14 @@ MAGIC = 2
 """The batch format that is modelled; older ones have neither producers nor delete horizons."""
 
 
-def batch_at(value: object, path: str, rules: LogRules) -> Batch:
-    """The batch at `path` of a log file.
+def batch_at(value: object, place: Place, rules: LogRules) -> Batch:
+    """The batch at `place` of a log file.
 
     Raises:
         BadInput: A field is missing, unknown or of the wrong kind; offsets do not ascend or lie
             outside the batch; it is a marker that no transaction could have.
     """
-    fields = Fields(value, path, BATCH_FIELDS)
+    fields = Fields(value, place, BATCH_FIELDS)
     fields.require("base_offset", "last_offset", "records")
     base = fields.integer("base_offset")
     last = fields.integer("last_offset", minimum=0)
@@ -105,18 +106,18 @@ def _records(
     fields: Fields, base: int, last: int, rules: LogRules, *, control: str | None
 ) -> tuple[Record, ...]:
     found: list[Record] = []
-    for path, value in fields.items("records"):
-        record = _record(value, path, rules, control=control)
+    for place, value in fields.items("records"):
+        record = _record(value, place, rules, control=control)
         if found and record.offset <= found[-1].offset:
-            complain(f"{path}.offset", f"{record.offset} is not above {found[-1].offset}")
+            place.at("offset").fail(f"{record.offset} is not above {found[-1].offset}")
         if not base <= record.offset <= last:
-            complain(f"{path}.offset", f"{record.offset} is outside its batch, {base} to {last}")
+            place.at("offset").fail(f"{record.offset} is outside its batch, {base} to {last}")
         found.append(record)
     return tuple(found)
 
 
-def _record(value: object, path: str, rules: LogRules, *, control: str | None) -> Record:
-    fields = Fields(value, path, RECORD_FIELDS)
+def _record(value: object, place: Place, rules: LogRules, *, control: str | None) -> Record:
+    fields = Fields(value, place, RECORD_FIELDS)
     offset = fields.integer("offset")
     key, text = fields.maybe_text("key"), fields.maybe_text("value")
     marker = fields.choice("marker", MARKERS)
@@ -143,26 +144,26 @@ def _record(value: object, path: str, rules: LogRules, *, control: str | None) -
 
 def _headers(fields: Fields, rules: LogRules) -> tuple[tuple[str, bytes], ...]:
     found = []
-    for path, pair in fields.items("headers"):
-        items = as_list(pair, path)
+    for place, pair in fields.items("headers"):
+        items = as_list(pair, place)
         if len(items) != 2:
-            complain(path, f"expected [name, value], not {shown(pair)}")
-        found.append((as_text(items[0], f"{path}[0]"), _content(items[1], f"{path}[1]", rules)))
+            place.fail(f"expected [name, value], not {shown(pair)}")
+        found.append((as_text(items[0], place.at(0)), _content(items[1], place.at(1), rules)))
     return tuple(found)
 
 
-def _content(value: object, path: str, rules: LogRules) -> bytes:
+def _content(value: object, place: Place, rules: LogRules) -> bytes:
     """A number in the form the rules read, raw bytes in hexadecimal, or text as UTF-8."""
     if isinstance(value, str):
-        return as_text(value, path).encode()
+        return as_text(value, place).encode()
     if value is None:
         return b""
     if isinstance(value, dict):
-        digits = Fields(value, path, ("hex",)).maybe_text("hex")
+        digits = Fields(value, place, ("hex",)).maybe_text("hex")
         try:
             return bytes.fromhex(digits if digits is not None else "?")
         except ValueError:
-            complain(f"{path}.hex", f"expected pairs of hexadecimal digits, not {shown(digits)}")
+            place.at("hex").fail(f"expected pairs of hexadecimal digits, not {shown(digits)}")
     if type(value) is not int:
-        complain(path, f'expected a whole number, text or {{"hex": "80"}}, not {shown(value)}')
-    return rules.encode(as_integer(value, path, minimum=-MAX_LONG - 1))
+        place.fail(f'expected a whole number, text or {{"hex": "80"}}, not {shown(value)}')
+    return rules.encode(as_integer(value, place, minimum=-MAX_LONG - 1))

@@ -16,17 +16,10 @@ from sim.compaction.eligibility import (
     max_compaction_delay_secs,
     select,
 )
-from sim.errors import BadInput
-from sim.logfile.file import ABOUT, check_format
-from sim.logfile.reading import (
-    REQUIRED,
-    Fields,
-    as_object,
-    complain,
-    inside,
-    read_json,
-    shown,
-)
+from sim.files.document import Document, Place, shown
+from sim.files.fields import REQUIRED, Fields, as_object, check_format
+from sim.files.reading import read_json
+from sim.logfile.file import ABOUT, LOG_FORMAT
 from sim.logfile.why import why
 
 _TOP = ("format", *ABOUT[:3], "now_ms", "topic", "logs", *ABOUT[3:])
@@ -149,37 +142,35 @@ def load_eligible_file(path: Path) -> EligibleFile:
     """Read and check a file for `replog eligible`.
 
     Raises:
-        BadInput: `file: path: what is wrong`.
+        BadInput: `file:line: path: what is wrong`.
     """
-    document = read_json(path)
-    try:
-        return eligible_file_from(document)
-    except BadInput as error:
-        raise BadInput(f"{path}: {error}") from None
+    return eligible_file_in(read_json(path))
 
 
-def is_eligible_document(document: object) -> bool:
+def is_eligible_document(document: Document) -> bool:
     """True for a log file with `logs` to choose from, false for one with steps."""
-    return isinstance(document, dict) and "logs" in document
+    return isinstance(document.data, dict) and "logs" in document.data
 
 
-def eligible_file_from(document: object) -> EligibleFile:
-    """The same for a JSON document.
+def eligible_file_in(document: Document) -> EligibleFile:
+    """What a document describes.
 
     Raises:
-        BadInput: `path: what is wrong`.
+        BadInput: `file:line: path: what is wrong`.
     """
-    check_format(document)
-    if isinstance(document, dict) and "steps" in document:
-        complain("steps", "has steps to do, not logs to choose from; ask it with: replog clean")
-    fields = Fields(document, "", _TOP)
+    check_format(document, (LOG_FORMAT,))
+    if "steps" in document.data:
+        text = "has steps to do, not logs to choose from; ask it with: replog clean"
+        document.top.at("steps").fail(text)
+    fields = Fields(document.data, document.top, _TOP)
     fields.require("now_ms", "logs")
     config = _config(fields)
-    logs = as_object(fields.values["logs"], "logs")
+    place = fields.at("logs")
+    logs = as_object(fields.values["logs"], place)
     return EligibleFile(
         fields.integer("now_ms"),
         config,
-        {name: _log(value, inside("logs", name), config) for name, value in logs.items()},
+        {name: _log(value, place.at(name), config) for name, value in logs.items()},
     )
 
 
@@ -187,7 +178,7 @@ def _config(fields: Fields) -> EligibilityConfig:
     given = fields.values.get("topic")
     topic = Fields(
         {} if given is None else given,
-        "topic",
+        fields.at("topic"),
         (_RATIO, _MIN_LAG, _MAX_LAG, "cleanup.policy", *_ELSEWHERE),
     )
     topic.choice("cleanup.policy", _POLICIES)
@@ -205,8 +196,8 @@ def _config(fields: Fields) -> EligibilityConfig:
     )
 
 
-def _log(value: Any, path: str, config: EligibilityConfig) -> LogGiven:
-    fields = Fields(value, path, _LOG)
+def _log(value: Any, place: Place, config: EligibilityConfig) -> LogGiven:
+    fields = Fields(value, place, _LOG)
     fields.require("segments", "log_end_offset")
     segments = _segments(fields, config)
     log_end = fields.integer("log_end_offset")
@@ -239,8 +230,8 @@ def _log(value: Any, path: str, config: EligibilityConfig) -> LogGiven:
 def _segments(fields: Fields, config: EligibilityConfig) -> tuple[SegmentGiven, ...]:
     found: list[SegmentGiven] = []
     given = list(fields.items("segments"))
-    for index, (path, value) in enumerate(given):
-        one = Fields(value, path, _SEGMENT)
+    for index, (place, value) in enumerate(given):
+        one = Fields(value, place, _SEGMENT)
         one.require("base_offset", "size_bytes")
         base = one.integer("base_offset")
         if found and base <= found[-1].base_offset:

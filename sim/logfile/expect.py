@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sim.errors import BadInput, did_you_mean
+from sim.errors import did_you_mean
+from sim.files.document import Document, Place, listed, shown
+from sim.files.reading import read_json
 from sim.log import Log
 from sim.logfile.answer import step_answer
 from sim.logfile.eligible import (
     eligible_answer,
-    eligible_file_from,
+    eligible_file_in,
     is_eligible_document,
     judge,
 )
-from sim.logfile.file import log_file_from
+from sim.logfile.file import log_file_in
 from sim.logfile.play import play
-from sim.logfile.reading import complain, read_json, shown
-from sim.rules.rules import listed
 
 MUST_NOT_INCLUDE = "surviving_keys_must_not_include"
 NOTE = "note"
@@ -47,49 +47,40 @@ def checked(path: Path, *, rules: Mapping[str, object] | None = None) -> Checked
     """Answer a log file and compare; `rules` replace its own.
 
     Raises:
-        BadInput: `file: path: what is wrong`; the expectation may be what is wrong.
+        BadInput: `file:line: path: what is wrong`; the expectation may be what is wrong.
     """
     document = read_json(path)
-    try:
-        found = differences(document, rules=rules)
-    except BadInput as error:
-        text = str(error)
-        raise BadInput(text if text.startswith("--rule") else f"{path}: {text}") from None
-    assert isinstance(document, dict)  # it was read as a log file
+    found = differences(document, rules=rules)
     return Checked(
-        str(document.get("id") or path.stem),
-        str(document.get("title") or ""),
+        str(document.data.get("id") or path.stem),
+        str(document.data.get("title") or ""),
         "replog eligible" if is_eligible_document(document) else "replog clean",
         tuple(found),
     )
 
 
-def differences(document: object, *, rules: Mapping[str, object] | None = None) -> list[str]:
+def differences(document: Document, *, rules: Mapping[str, object] | None = None) -> list[str]:
     """Where the answer is not what `expect` says, a line each: `steps[0].x is 1, expected 2`.
 
     Raises:
-        BadInput: `path: what is wrong`.
+        BadInput: `file:line: path: what is wrong`.
     """
+    place = document.top.at("expect")
     if is_eligible_document(document):
-        answer: Any = eligible_answer(judge(eligible_file_from(document)))
-        expected = _expectation(document)
-        return [] if expected is None else list(_differ(answer, expected, "", "expect"))
-    file = log_file_from(document, rules=rules)
+        answer: Any = eligible_answer(judge(eligible_file_in(document)))
+        expected = document.data.get("expect")
+        return [] if expected is None else list(_differ(answer, expected, "", place))
+    file = log_file_in(document, rules=rules)
     facts = [step_answer(done, file) | _keys(done.log) for done in play(file)]
-    expected = _expectation(document)
+    expected = document.data.get("expect")
     if expected is None:
         return []
     if not isinstance(expected, list) or len(expected) != len(facts):
-        complain("expect", f"expected a list of {len(facts)} objects, one for each step")
+        place.fail(f"expected a list of {len(facts)} objects, one for each step")
     found: list[str] = []
     for number, (fact, claims) in enumerate(zip(facts, expected, strict=True)):
-        found += _differ_in_step(fact, claims, number)
+        found += _differ_in_step(fact, claims, f"steps[{number}]", place.at(number))
     return found
-
-
-def _expectation(document: object) -> Any:
-    assert isinstance(document, dict)  # it was read as a log file
-    return document.get("expect")
 
 
 def _keys(log: Log) -> dict[str, Any]:
@@ -107,41 +98,40 @@ def _keys(log: Log) -> dict[str, Any]:
     }
 
 
-def _differ_in_step(fact: dict[str, Any], claims: Any, number: int) -> Iterator[str]:
-    path = f"expect[{number}]"
+def _differ_in_step(fact: dict[str, Any], claims: Any, path: str, place: Place) -> Iterator[str]:
     if not isinstance(claims, dict):
-        complain(path, f"expected an object, not {shown(claims)}")
+        place.fail(f"expected fields, not {shown(claims)}")
     forbidden = claims.get(MUST_NOT_INCLUDE, [])
     if not isinstance(forbidden, list):
-        complain(f"{path}.{MUST_NOT_INCLUDE}", f"expected a list, not {shown(forbidden)}")
+        place.at(MUST_NOT_INCLUDE).fail(f"expected a list, not {shown(forbidden)}")
     rest = {name: claim for name, claim in claims.items() if name not in (MUST_NOT_INCLUDE, NOTE)}
-    yield from _differ(fact, rest, f"steps[{number}]", path, also=(MUST_NOT_INCLUDE, NOTE))
+    yield from _differ(fact, rest, path, place, also=(MUST_NOT_INCLUDE, NOTE))
     left = [key for key in forbidden if key in fact["surviving_keys"]]
     if left:
-        yield f"steps[{number}].surviving_keys includes {shown(left)}, expected none of these"
+        yield f"{path}.surviving_keys includes {shown(left)}, expected none of these"
 
 
 def _differ(
-    have: Any, want: Any, path: str, where: str, *, also: tuple[str, ...] = ()
+    have: Any, want: Any, path: str, place: Place, *, also: tuple[str, ...] = ()
 ) -> Iterator[str]:
     """Where `have` is not `want`; an object may have more fields, a list no more items.
 
-    `path` names the place in the answer, `where` the one in the file, for claims about what no
-    answer has.
+    `path` is the way in the answer, `place` where the claim stands in the file, for claims about
+    what no answer has.
     """
     if isinstance(want, dict) and isinstance(have, dict):
         for name, claim in want.items():
             if name not in have and not path.endswith(("removed", "last_sequences")):
                 known = [*have, *also]
                 text = f"no answer has this{did_you_mean(name, known)}; allowed: {listed(known)}"
-                complain(f"{where}.{name}", text)
-            place = f"{path}.{name}" if path else name
-            yield from _differ(have.get(name), claim, place, f"{where}.{name}")
+                place.at(name).fail(text)
+            way = f"{path}.{name}" if path else name
+            yield from _differ(have.get(name), claim, way, place.at(name))
     elif isinstance(want, list) and isinstance(have, list) and want and isinstance(want[0], dict):
         if len(have) != len(want):
             yield f"{path} has {len(have)} items, expected {len(want)}: {shown(have)}"
             return
         for index, (one, claim) in enumerate(zip(have, want, strict=True)):
-            yield from _differ(one, claim, f"{path}[{index}]", f"{where}[{index}]")
+            yield from _differ(one, claim, f"{path}[{index}]", place.at(index))
     elif have != want or isinstance(have, bool) != isinstance(want, bool):
         yield f"{path} is {shown(have)}, expected {shown(want)}"

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sim.errors import BadInput
+from sim.files.document import CommandLine, Document, Place, shown
+from sim.files.fields import Fields, check_format
+from sim.files.reading import read_json
 from sim.log import Batch
 from sim.logfile.batches import batch_at
-from sim.logfile.reading import Fields, as_object, complain, read_json, shown
-from sim.logfile.rules import LogRules, rules_of
+from sim.logfile.rules import LogRules, rules_at
 from sim.logfile.steps import Append, Step, step_at
 
 LOG_FORMAT = "replog-log/1"
@@ -50,43 +51,48 @@ def load_log_file(path: Path, *, rules: Mapping[str, object] | None = None) -> L
     """Read and check a log file; `rules` replace those of the file.
 
     Raises:
-        BadInput: `file: path: what is wrong`; the file cannot be read, or is no possible log.
+        BadInput: `file:line: path: what is wrong`; the file cannot be read, or is no possible log.
     """
-    document = read_json(path)
-    try:
-        return log_file_from(document, rules=rules)
-    except BadInput as error:
-        text = str(error)
-        raise BadInput(text if text.startswith("--rule") else f"{path}: {text}") from None
+    return log_file_in(read_json(path), rules=rules)
 
 
-def log_file_from(document: object, *, rules: Mapping[str, object] | None = None) -> LogFile:
-    """The log file in a JSON document; `rules` replace its own.
+def log_file_from(data: object) -> LogFile:
+    """The log file in data as JSON has it.
 
     Raises:
         BadInput: `path: what is wrong`.
     """
-    check_format(document)
-    if isinstance(document, dict) and "logs" in document:
-        complain("logs", "has logs to choose from, not steps; ask it with: replog eligible")
-    fields = Fields(document, "", _TOP)
+    return log_file_in(Document("", data))
+
+
+def log_file_in(document: Document, *, rules: Mapping[str, object] | None = None) -> LogFile:
+    """The log file in a document; `rules`, from the command line, replace its own.
+
+    Raises:
+        BadInput: `file:line: path: what is wrong`.
+    """
+    check_format(document, (LOG_FORMAT,))
+    if "logs" in document.data:
+        text = "has logs to choose from, not steps; ask it with: replog eligible"
+        document.top.at("logs").fail(text)
+    fields = Fields(document.data, document.top, _TOP)
     fields.require("segments", "steps")
-    works_by = rules_of(fields.values.get("rules"))
+    works_by = rules_at(fields.values.get("rules"), fields.at("rules"))
     if rules:
-        works_by = works_by.with_values(rules, where="--rule")
+        works_by = works_by.with_values(rules, CommandLine("--rule", rules).top)
     history = _History()
     segments = _segments(fields, works_by, history)
-    steps = tuple(step_at(value, path, works_by) for path, value in fields.items("steps"))
-    _check_appends(steps, history)
+    steps = tuple(_step(value, place, works_by, history) for place, value in fields.items("steps"))
     return LogFile(works_by, segments, steps)
 
 
-def check_format(document: object) -> None:
-    """Raise BadInput unless the document is an object that says it is a log file."""
-    given = as_object(document, "").get("format")
-    if given != LOG_FORMAT:
-        what = "missing" if given is None else f"unknown format {shown(given)}"
-        complain("format", f"{what}; allowed: {LOG_FORMAT}")
+def _step(value: Any, place: Place, rules: LogRules, history: _History) -> Step:
+    """A step; appended batches lie above the log's end, which cleaning and rolling do not move."""
+    step = step_at(value, place, rules)
+    if isinstance(step, Append):
+        for index, batch in enumerate(step.batches):
+            history.take(batch, place.at("batches").at(index))
+    return step
 
 
 class _History:
@@ -101,19 +107,17 @@ class _History:
         self._plain: dict[int, int] = {}
         self._open: set[int] = set()
 
-    def take(self, batch: Batch, path: str) -> None:
-        """Raise BadInput when the batch at `path` cannot follow; else it is part of the history."""
+    def take(self, batch: Batch, place: Place) -> None:
+        """Raise BadInput if the batch at `place` cannot follow; else it is part of the history."""
         if batch.base_offset < self.end:
-            complain(
-                f"{path}.base_offset",
-                f"{batch.base_offset} is below {self.end}, where what comes before it ends",
+            place.at("base_offset").fail(
+                f"{batch.base_offset} is below {self.end}, where what comes before it ends"
             )
         producer = batch.producer_id
         if batch.control is not None and producer in self._plain.keys() - self._open:
-            complain(
-                f"{path}.control",
+            place.at("control").fail(
                 f"{batch.control} without a transaction: producer {producer} writes outside "
-                f"transactions, as at offset {self._plain[producer]}",
+                f"transactions, as at offset {self._plain[producer]}"
             )
         if producer >= 0 and batch.control is None and not batch.transactional:
             self._plain.setdefault(producer, batch.base_offset)
@@ -126,45 +130,37 @@ class _History:
 
 def _segments(fields: Fields, rules: LogRules, history: _History) -> tuple[WrittenSegment, ...]:
     found: list[WrittenSegment] = []
-    for path, value in fields.items("segments"):
-        segment = _segment(value, path, rules, history)
+    for place, value in fields.items("segments"):
+        segment = _segment(value, place, rules, history)
         if found and segment.base_offset <= found[-1].base_offset:
             before = len(found) - 1
-            complain(path, f"starts at {segment.base_offset}, where segments[{before}] starts")
+            place.fail(f"starts at {segment.base_offset}, where segments[{before}] starts")
         found.append(segment)
     if not found:
         fields.fail("segments", "expected at least the active segment; it may be empty: []")
     return tuple(found)
 
 
-def _segment(value: Any, path: str, rules: LogRules, history: _History) -> WrittenSegment:
+def _segment(value: Any, place: Place, rules: LogRules, history: _History) -> WrittenSegment:
     base: int | None = None
     if isinstance(value, list):
-        items = [(f"{path}[{index}]", item) for index, item in enumerate(value)]
+        items = [(place.at(index), item) for index, item in enumerate(value)]
     elif isinstance(value, dict):
-        fields = Fields(value, path, ("base_offset", "batches"))
+        fields = Fields(value, place, ("base_offset", "batches"))
         items = list(fields.items("batches"))
         base = fields.maybe_integer("base_offset")
         if base is not None and base < history.end:
             fields.fail("base_offset", f"{base} is below {history.end}, where the one before ends")
     else:
-        complain(path, f"expected a list of batches, or an object with them, not {shown(value)}")
+        place.fail(f"expected a list of batches, or an object with them, not {shown(value)}")
     if base is not None:
         history.end = base
     start = history.end
     batches = []
-    for place, item in items:
-        batch = batch_at(item, place, rules)
-        history.take(batch, place)
+    for at, item in items:
+        batch = batch_at(item, at, rules)
+        history.take(batch, at)
         batches.append(batch)
     if base is None:
         base = batches[0].base_offset if batches else start
     return WrittenSegment(base, tuple(batches))
-
-
-def _check_appends(steps: tuple[Step, ...], history: _History) -> None:
-    """Appended batches lie above the log's end; cleaning and rolling do not move that."""
-    for step in steps:
-        if isinstance(step, Append):
-            for batch, path in zip(step.batches, step.paths, strict=True):
-                history.take(batch, path)

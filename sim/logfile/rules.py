@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sim.compaction.strategies import ENCODERS
-from sim.errors import BadInput, did_you_mean
-from sim.logfile.reading import MAX_LONG, as_object, complain, inside, shown
+from sim.files.document import CommandLine, Place, shown, unknown_field, unknown_value
+from sim.files.fields import MAX_LONG, as_object
+from sim.files.rule_values import rule_at
 from sim.rules import PRESETS, Rules
-from sim.rules.rules import DEFAULTS, check_value, listed, place_of
+from sim.rules.rules import DEFAULTS
 
 DEFAULT_PRESET = "kafka-4.0"
 
@@ -69,15 +70,17 @@ class LogRules:
             raise OverflowError
         return ENCODERS[self.rules.cleaner.header_form](version)
 
-    def with_values(self, values: Mapping[str, object], *, where: str = "rules") -> LogRules:
+    def with_values(self, values: Mapping[str, object], place: Place) -> LogRules:
         """These rules with some values replaced; a `preset` replaces what came from the old one.
+
+        `place` is where the values stand.
 
         Raises:
             BadInput: Unknown rule, preset or value; the message lists what is allowed.
         """
         preset = values.get("preset", self.preset)
         given = {**self.given, **{n: v for n, v in values.items() if n != "preset"}}
-        return rules_of({"preset": preset, **given}, where=where)
+        return rules_at({"preset": preset, **given}, place)
 
     def as_dict(self) -> dict[str, object]:
         """The preset and every rule with its value, in the order of `ALLOWED`."""
@@ -87,60 +90,49 @@ class LogRules:
         return {name: plain[name] for name in ALLOWED}
 
 
-def rules_of(values: object, *, where: str = "rules") -> LogRules:
-    """The rules in a log file; `values` is its `rules` object or None. Null means not given.
+def rules_at(values: object, place: Place) -> LogRules:
+    """The rules at `place`: the `rules` object of a log file, or None. Null means not given.
 
-    Numbers may come as text, as on a command line, only if `where` is not the file's own `rules`.
+    On a command line numbers come as text.
 
     Raises:
         BadInput: Unknown rule, preset or value; the message lists what is allowed.
     """
-    if values is None:
-        values = {}
-    values = as_object(values, where)
-    unknown = next((name for name in values if name not in ALLOWED), None)
-    if unknown is not None:
-        complain(
-            place_of(unknown, where) if where.startswith("--") else inside(where, unknown),
-            f"unknown rule{did_you_mean(unknown, ALLOWED)}; allowed: {listed(ALLOWED)}",
-        )
-    given = {name: value for name, value in values.items() if value is not None}
+    given = {} if values is None else as_object(values, place)
+    for name in given:
+        if name not in ALLOWED:
+            place.at(name).fail(unknown_field(name, ALLOWED, what="rule"))
+    given = {name: value for name, value in given.items() if value is not None}
     preset = given.pop("preset", DEFAULT_PRESET)
     if not isinstance(preset, str) or preset not in PRESETS:
-        close = did_you_mean(str(preset), PRESETS)
-        complain(
-            place_of("preset", where),
-            f"unknown preset {shown(preset)}{close}; allowed: {listed(PRESETS)}",
-        )
+        place.at("preset").fail(unknown_value(preset, PRESETS, what="preset"))
     taken: dict[str, object] = {
         name: value for name, value in PRESETS[preset].values.items() if name in OF_A_PRESET
     }
     for name, value in given.items():
         if name == "header_key":
-            taken["strategy_header"] = _checked("strategy_header", name, value, where)
+            taken["strategy_header"] = _rule("strategy_header", value, place.at(name))
         elif name != LAST_MODIFIED:
-            taken[name] = _checked(name, name, value, where)
+            taken[name] = _rule(name, value, place.at(name))
     rules = Rules().with_values(taken)
-    return LogRules(preset, rules, _last_modified(given.get(LAST_MODIFIED), where), given)
+    modified = _last_modified(given.get(LAST_MODIFIED), place.at(LAST_MODIFIED))
+    return LogRules(preset, rules, modified, given)
 
 
-def _checked(rule: str, name: str, value: object, where: str) -> object:
-    """The value of a rule, whose name in log files is `name`."""
-    default = DEFAULTS[rule]
-    if where == "rules" and type(default) is int and type(value) is not int:
-        complain(place_of(name, where), f"expected a whole number, not {shown(value)}")
-    try:
-        return check_value(rule, value, where=where)
-    except BadInput as error:
-        said, own = place_of(rule, where), place_of(name, where)
-        raise BadInput(str(error).replace(said, own, 1)) from None
+def _rule(name: str, value: object, place: Place) -> object:
+    """The value of a rule, which a log file may call otherwise."""
+    typed = isinstance(place.document, CommandLine)
+    if not typed and type(DEFAULTS[name]) is int and type(value) is not int:
+        place.fail(f"expected a whole number, not {shown(value)}")
+    return rule_at(name, value, place)
 
 
-def _last_modified(value: object, where: str) -> int | None:
-    if where != "rules" and isinstance(value, str) and value.isdecimal():
+def _last_modified(value: object, place: Place) -> int | None:
+    typed = isinstance(place.document, CommandLine)
+    if typed and isinstance(value, str) and value.isdecimal():
         value = int(value)
     if value is None:
         return None
     if type(value) is not int or not -1 <= value <= MAX_LONG:
-        complain(place_of(LAST_MODIFIED, where), f"expected a time in ms, not {shown(value)}")
+        place.fail(f"expected a time in ms, not {shown(value)}")
     return value

@@ -5,22 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from sim.errors import did_you_mean
+from sim.files.document import Place, listed, unknown_value
+from sim.files.fields import MAX_LONG, Fields, as_integer, as_object, as_text
 from sim.log import Batch
 from sim.log.producers import MAX_SEQUENCE
 from sim.logfile.batches import batch_at
-from sim.logfile.reading import (
-    MAX_LONG,
-    Fields,
-    as_integer,
-    as_object,
-    as_text,
-    complain,
-    inside,
-    shown,
-)
 from sim.logfile.rules import LogRules
-from sim.rules.rules import listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +41,9 @@ class Clean:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """New batches for the active segment; `paths` says where each one stands in the file."""
+    """New batches for the active segment, which is closed after them if `roll_after`."""
 
     batches: tuple[Batch, ...]
-    paths: tuple[str, ...]
     roll_after: bool
 
 
@@ -92,18 +81,19 @@ _CLEAN_FIELDS = (
 )
 
 
-def step_at(value: object, path: str, rules: LogRules) -> Step:
-    """The step at `path` of a log file.
+def step_at(value: object, place: Place, rules: LogRules) -> Step:
+    """The step at `place` of a log file.
 
     Raises:
         BadInput: Unknown operation; a field is missing, unknown or of the wrong kind.
     """
-    op = as_object(value, path).get("op")
+    op = as_object(value, place).get("op")
+    if op is None:
+        place.at("op").fail(f"missing; allowed: {listed(_OPS)}")
     if not isinstance(op, str) or op not in _OPS:
-        what = "missing" if op is None else f"unknown op {shown(op)}{did_you_mean(str(op), _OPS)}"
-        complain(f"{path}.op", f"{what}; allowed: {listed(_OPS)}")
+        place.at("op").fail(unknown_value(op, _OPS, what="op"))
     names, read = _OPS[op]
-    return read(Fields(value, path, ("op", *names, "note")), rules)
+    return read(Fields(value, place, ("op", *names, "note")), rules)
 
 
 def _clean(fields: Fields, rules: LogRules) -> Clean:
@@ -134,19 +124,17 @@ def _clean(fields: Fields, rules: LogRules) -> Clean:
 
 
 def _offset_map(fields: Fields) -> dict[str, int]:
-    path = fields.at("offset_map")
-    given = as_object(fields.values["offset_map"], path)
+    place = fields.at("offset_map")
+    given = as_object(fields.values["offset_map"], place)
     return {
-        as_text(key, path): as_integer(offset, inside(path, key), minimum=0)
+        as_text(key, place): as_integer(offset, place.at(key), minimum=0)
         for key, offset in given.items()
     }
 
 
 def _append(fields: Fields, rules: LogRules) -> Append:
-    items = list(fields.items("batches"))
     return Append(
-        tuple(batch_at(value, path, rules) for path, value in items),
-        tuple(path for path, _ in items),
+        tuple(batch_at(value, place, rules) for place, value in fields.items("batches")),
         fields.boolean("roll_after", default=False),
     )
 
@@ -155,9 +143,9 @@ def _produce_duplicate(fields: Fields, rules: LogRules) -> ProduceDuplicate:
     keys = list(fields.items("keys"))
     if not keys:
         fields.fail("keys", "a batch has at least one record; give a key for each")
-    for path, key in keys:
+    for place, key in keys:
         if key is not None:
-            as_text(key, path)
+            as_text(key, place)
     return ProduceDuplicate(
         fields.integer("producer_id"),
         fields.integer("producer_epoch"),

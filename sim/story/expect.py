@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sim.check.registry import INVARIANTS, discover
-from sim.errors import BadInput, did_you_mean
-from sim.story.fields import check_known, check_names, mapping, taken
-from sim.story.ops import REPLICA, FieldType
+from sim.files.document import Place, unknown_value
+from sim.files.fields import Fields, as_list, as_object
+from sim.story.ops import REPLICA, FieldType, check_names
 
 _EXPECT = ("violated", "checked", "leader", "replicas", "note")
 
@@ -71,48 +71,43 @@ _CLAIMS = {
 """What may be claimed of a replica. A line is never split here, so numbers are no texts."""
 
 
-def expect_from(raw: object, known: Sequence[str], where: str) -> StoryExpect:
-    """Check the claims; `known` are the replicas that exist at the end.
+def expect_at(raw: object, known: Sequence[str], place: Place) -> StoryExpect:
+    """The claims at `place`, checked; `known` are the replicas that exist at the end.
 
     Raises:
         BadInput: A field, an invariant or a replica does not exist, or a claim can never be met
             because it is not of the type of what it is about.
     """
-    given = mapping(raw, where)
-    check_known(given, _EXPECT, where)
+    fields = Fields(raw, place, _EXPECT)
     discover()
     names: dict[str, tuple[str, ...] | None] = {"violated": (), "checked": None}
     for part in names:
-        if part in given:
-            names[part] = _invariants(given[part], f"{where}.{part}")
+        if part in fields.values:
+            names[part] = _invariants(fields.values[part], fields.at(part))
     replicas: dict[str, dict[str, Any]] = {}
-    for name, claims in mapping(given.get("replicas", {}), f"{where}.replicas").items():
-        check_names(REPLICA, name, known, f"{where}.replicas")
-        replicas[name] = _claims(claims, f"{where}.replicas.{name}")
-    leader = given.get("leader")
+    of_replicas = fields.at("replicas")
+    for name, claims in as_object(fields.values.get("replicas", {}), of_replicas).items():
+        check_names(REPLICA, name, known, of_replicas)
+        replicas[name] = _claims(claims, of_replicas.at(name))
+    leader = fields.values.get("leader")
     if leader is not None:
         leader = str(leader)
-        check_names(REPLICA, leader, known, f"{where}.leader")
+        check_names(REPLICA, leader, known, fields.at("leader"))
     return StoryExpect(names["violated"] or (), names["checked"], leader, replicas)
 
 
-def _invariants(listed: object, where: str) -> tuple[str, ...]:
-    if not isinstance(listed, list):
-        raise BadInput(f"{where}: expected a list of invariants")
-    for name in listed:
+def _invariants(listed: object, place: Place) -> tuple[str, ...]:
+    names = as_list(listed, place)
+    for index, name in enumerate(names):
         if not isinstance(name, str) or name not in INVARIANTS:
-            hint = did_you_mean(str(name), list(INVARIANTS))
-            raise BadInput(
-                f"{where}: unknown invariant {name!r}{hint}; allowed: {', '.join(INVARIANTS)}"
-            )
-    return tuple(listed)
+            place.at(index).fail(unknown_value(name, INVARIANTS, what="invariant"))
+    return tuple(names)
 
 
-def _claims(raw: object, where: str) -> dict[str, Any]:
-    given = mapping(raw, where)
-    check_known(given, [*_CLAIMS, "note"], where)
+def _claims(raw: object, place: Place) -> dict[str, Any]:
+    fields = Fields(raw, place, [*_CLAIMS, "note"])
     return {
-        part: taken(_CLAIMS[part], claim, f"{where}.{part}")
-        for part, claim in given.items()
+        part: _CLAIMS[part].value_of(claim, fields.at(part))
+        for part, claim in fields.values.items()
         if part != "note"
     }

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sim.files.document import Place, shown
 from sim.replication.interrupting import MOMENTS
 from sim.replication.reading import ISOLATIONS
 from sim.replication.reading_goal import WAYS
@@ -14,10 +15,21 @@ from sim.replication.reading_goal import WAYS
 
 @dataclass(frozen=True, slots=True)
 class FieldType:
-    """A field type: what it is called in errors, and how a given value is taken."""
+    """A field type: what it is called in errors, and how a given value is read."""
 
     expected: str
     parse: Callable[[Any], Any]
+
+    def value_of(self, value: object, place: Place, *, typed: str | None = None) -> Any:
+        """The value at `place` as this type reads it; `typed` is how it was written in a line.
+
+        Raises:
+            BadInput: It is not of this type.
+        """
+        try:
+            return self.parse(value)
+        except (ValueError, TypeError, KeyError):
+            place.fail(f"expected {self.expected}, not {shown(typed or value)}")
 
 
 def _fail(value: Any) -> Any:
@@ -114,6 +126,16 @@ MARKER = FieldType("commit or abort", _marker)
 MOMENT = _one_of(*MOMENTS)
 ISOLATION = _one_of(*ISOLATIONS)
 WAY = _one_of(*WAYS)
+
+
+def check_names(kind: FieldType, value: Any, known: Sequence[str], place: Place) -> None:
+    """Raise BadInput if the value names a replica twice, or one that is not known."""
+    names = (value,) if kind is REPLICA else value if kind is REPLICAS else ()
+    if len(set(names)) < len(names):
+        place.fail(f"a replica is named twice in {', '.join(names)}")
+    for name in names:
+        if name not in known:
+            place.fail(f"no replica {name!r}; known here: {', '.join(known)}")
 
 
 @dataclass(frozen=True, slots=True)

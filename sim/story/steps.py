@@ -1,22 +1,32 @@
-"""A step of a story, checked: a mapping with `op`, or one line, `append 1 k=old key=K hdr=9`."""
+"""A step of a story, checked: a mapping with `op`, or one line, `append 1 k=old key=K hdr=9`.
+
+A line is cut at its spaces and has no quotes: a value with a space needs a mapping.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from sim.errors import BadInput, did_you_mean
-from sim.story.fields import check_known, check_names, mapping, taken
-from sim.story.lines import (
-    check_names_as_text,
-    line_of,
-    line_pattern,
-    parse_line,
-    pattern,
-    quotes_hint,
+from sim.files.document import Place, shown, unknown_field
+from sim.story.ops import (
+    OPS,
+    OPTIONAL_TEXT,
+    REPLICA,
+    REPLICAS,
+    SEGMENTS,
+    TEXT,
+    FieldType,
+    check_names,
 )
-from sim.story.ops import OPS, REPLICAS
+
+_NAME = re.compile(r"[A-Za-z_][\w-]*")
+_QUOTED = re.compile(r"""(?:(?<=[\s=])|^)(["'])[^"']*\s[^"']*\1(?=\s|$)""")
+"""Something in quotes that has a space in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,63 +47,73 @@ class Step:
         return self.fields.get(name, default)
 
 
-def step_from(raw: object, number: int, known: Sequence[str], where: str) -> Step:
-    """Check a step; `known` are the replicas that exist before it.
+def step_at(raw: object, number: int, known: Sequence[str], place: Place) -> Step:
+    """The step at `place`, checked; `known` are the replicas that exist before it.
 
     Raises:
         BadInput: It says something that the format does not allow.
     """
     if not isinstance(raw, str):
-        return _step(dict(mapping(raw, where)), {}, number, known, where)
+        if not isinstance(raw, dict):
+            place.fail(f"expected a line or fields, not {shown(raw)}")
+        return _step(dict(raw), {}, number, known, place)
     try:
-        step = _step(*parse_line(raw, known, where), number, known, where)
+        step = _step(*_parse_line(raw, known, place), number, known, place)
     except BadInput as error:
-        raise BadInput(f"{error}{quotes_hint(raw)}") from None
+        raise BadInput(f"{error}{_quotes_hint(raw)}") from None
     return Step(step.number, step.op, step.fields, " ".join(raw.split()))
 
 
+def _named(place: Place, op: str) -> Place:
+    """The place of a step whose op is known: `step 3 (fetch)`."""
+    return place.labelled(f"{place.label} ({op})")
+
+
 def _step(
-    given: dict[str, Any], typed: dict[str, str], number: int, known: Sequence[str], where: str
+    given: dict[str, Any], typed: dict[str, str], number: int, known: Sequence[str], place: Place
 ) -> Step:
     given.pop("note", None)
     if "op" not in given:
-        raise BadInput(f"{where}: op: missing; {_instead(given)}; allowed: {', '.join(OPS)}")
+        place.at("op").fail(f"missing; {_instead(given)}; allowed: {', '.join(OPS)}")
     op = given.pop("op")
     if not isinstance(op, str) or op not in OPS:
-        raise BadInput(f"{where}: op: unknown op {op!r}{_op_hint(op)}; allowed: {', '.join(OPS)}")
+        place.at("op").fail(f"unknown op {op!r}{_op_hint(op)}; allowed: {', '.join(OPS)}")
     spec = OPS[op]
     types = spec.fields()
-    where = f"{where} ({op})"
-    check_known(given, [*types, "note"], where)
+    place = _named(place, op)
+    for name in given:
+        if name not in types:
+            place.at(name).fail(unknown_field(name, [*types, "note"]))
     fields: dict[str, Any] = {}
     for name, value in given.items():
-        place, shown = f"{where}: {name}", typed.get(name)
+        at, as_typed = place.at(name), typed.get(name)
         if types[name] is REPLICAS and isinstance(value, str):
-            check_names_as_text(value, known, place, shown=shown or value)
-        fields[name] = taken(types[name], value, place, shown=shown)
-        check_names(types[name], fields[name], known, place)
+            _check_names_as_text(value, known, at, typed=as_typed or value)
+        fields[name] = types[name].value_of(value, at, typed=as_typed)
+        check_names(types[name], fields[name], known, at)
     for name in spec.required:
         if name not in fields:
-            raise BadInput(f"{where}: {name}: missing; required: {', '.join(spec.required)}")
-    if op == "append":
-        _check_append(fields, where)
-    if fields.get("drop_response") and fields.get("delay_response"):
-        raise BadInput(f"{where}: delay_response: a dropped response cannot be late")
-    if fields.get("crash") and fields.get("delay_response"):
-        raise BadInput(f"{where}: delay_response: the replica is down when it comes")
-    if op == "add_replica" and fields["replica"] in known:
-        raise BadInput(f"{where}: replica: {fields['replica']!r} exists already")
-    return Step(number, op, fields, line_of(op, fields))
+            place.at(name).fail(f"missing; required: {', '.join(spec.required)}")
+    _check_together(op, fields, known, place)
+    return Step(number, op, fields, _line_of(op, fields))
 
 
-def _check_append(fields: dict[str, Any], where: str) -> None:
-    if "marker" in fields:
+def _check_together(op: str, fields: dict[str, Any], known: Sequence[str], place: Place) -> None:
+    """Raise BadInput for fields that need, or exclude, each other."""
+    if op == "append" and "marker" in fields:
         if "pid" not in fields:
-            raise BadInput(f"{where}: pid: missing; a marker needs the producer it is for")
-    elif "label" not in fields:
-        raise BadInput(f"{where}: label: missing; required: leader, label, key (or marker, pid)")
-    elif "key" not in fields:
-        raise BadInput(f"{where}: key: missing; null for a record without a key")
+            place.at("pid").fail("missing; a marker needs the producer it is for")
+    elif op == "append":
+        if "label" not in fields:
+            place.at("label").fail("missing; required: leader, label, key (or marker, pid)")
+        if "key" not in fields:
+            place.at("key").fail("missing; null for a record without a key")
+    if fields.get("delay_response") and fields.get("drop_response"):
+        place.at("delay_response").fail("a dropped response cannot be late")
+    if fields.get("delay_response") and fields.get("crash"):
+        place.at("delay_response").fail("the replica is down when it comes")
+    if op == "add_replica" and fields["replica"] in known:
+        place.at("replica").fail(f"{fields['replica']!r} exists already")
 
 
 def _instead(given: Mapping[str, Any]) -> str:
@@ -106,18 +126,133 @@ def _instead(given: Mapping[str, Any]) -> str:
     if name == op:
         return (
             f"a mapping with the field {name!r} was read; "
-            f"write {pattern(op)}, or the line: {line_pattern(op)}"
+            f"write {_pattern(op)}, or the line: {_line_pattern(op)}"
         )
     value = given[name]
     line = name + ":" + (f" {value}" if isinstance(value, str | int) else "")
     return (
         f"{line!r} was read as a mapping with the field {name!r}, for its colon; "
-        f"put the line in quotes, or write {pattern(op)}"
+        f"put the line in quotes, or write {_pattern(op)}"
     )
 
 
 def _op_hint(op: object) -> str:
     words = op.split() if isinstance(op, str) else []
     if words and words[0] in OPS:
-        return f" (a line is a step without op:, or write {pattern(words[0])})"
+        return f" (a line is a step without op:, or write {_pattern(words[0])})"
     return did_you_mean(str(op), list(OPS))
+
+
+class _Line(NamedTuple):
+    """The fields of a line, `op` among them, and those whose value has spaces as it was typed."""
+
+    given: dict[str, Any]
+    typed: dict[str, str]
+
+
+def _parse_line(line: str, known: Collection[str], place: Place) -> _Line:
+    """`op`, then positional fields in order, then name=value for known names.
+
+    A word with a name that the op lacks is the value of the next field only if that takes texts, or
+    if `known` has a replica of that name.
+
+    Raises:
+        BadInput: It is empty, has too many values, or one twice, or a field that does not exist.
+    """
+    words = line.split()
+    if not words:
+        place.fail("an empty step")
+    given: dict[str, Any] = {"op": words[0]}
+    typed: dict[str, str] = {}
+    spec = OPS.get(words[0])
+    if spec is None:
+        return _Line(given, typed)
+    place = _named(place, words[0])
+    types = spec.fields()
+    order = list(types)
+    positional = iter(order)
+    for word in words[1:]:
+        name, equals, value = word.partition("=")
+        if not (equals and name in order):
+            free = next((field for field in positional if field not in given), None)
+            goes_on = free is None and bool(order) and types[order[-1]] is REPLICAS
+            kind = REPLICAS if goes_on else types[free] if free is not None else None
+            if equals and _NAME.fullmatch(name) and not _takes(kind, word, known):
+                place.at(name).fail(unknown_field(name, order))
+            if goes_on:
+                typed[order[-1]] = f"{typed.get(order[-1], given[order[-1]])} {word}"
+                given[order[-1]] = f"{given[order[-1]]},{word}"
+                continue
+            if free is None:
+                place.fail(f"too many values at {word!r}")
+            name, value = free, word
+        if name in given:
+            place.at(name).fail("given twice")
+        given[name] = value
+    return _Line(given, typed)
+
+
+def _takes(kind: FieldType | None, word: str, known: Collection[str]) -> bool:
+    """Whether a word with a `=` in it may be a value of this type."""
+    if kind is REPLICA or kind is REPLICAS:
+        return word.split(",", maxsplit=1)[0] in known
+    return kind is TEXT or kind is OPTIONAL_TEXT
+
+
+def _check_names_as_text(text: str, known: Collection[str], place: Place, *, typed: str) -> None:
+    """Raise BadInput for a list of replicas with brackets or spaces; `typed` is how it was typed.
+
+    A replica whose name has them is meant by that name.
+    """
+    for item in text.split(","):
+        if item not in known and (not item or item[0] in "[ " or item[-1] in "] "):
+            names = ",".join(re.findall(r"[^\[\],\s]+", typed)) or ",".join(known)
+            place.fail(
+                f"{typed!r} is not a list of replicas; "
+                f"as text it is {names}, without brackets or spaces"
+            )
+
+
+def _quotes_hint(line: str) -> str:
+    """What to add to a message about a line in which quotes were to hold a value together."""
+    found = _QUOTED.search(line)
+    if found is None:
+        return ""
+    op = line.split(maxsplit=1)[0]
+    instead = f"write the step as {_pattern(op)}" if op in OPS else "write the step as a mapping"
+    return f" (a line has no quotes, {found.group()} is several values: {instead})"
+
+
+def _pattern(op: str) -> str:
+    """A step of that op as a mapping, with its first fields."""
+    names = ", ".join(f"{name}: ..." for name in _first_fields(op))
+    return f"{{op: {op}, {names}}}" if names else f"{{op: {op}}}"
+
+
+def _line_pattern(op: str) -> str:
+    """A step of that op as a line, with its first fields."""
+    return " ".join([op, *(name.upper() for name in _first_fields(op))])
+
+
+def _first_fields(op: str) -> Sequence[str]:
+    """The required fields; a label and a key are, too, but for a marker."""
+    return [*OPS[op].required, *(("label", "key") if op == "append" else ())]
+
+
+def _line_of(op: str, fields: Mapping[str, Any]) -> str:
+    """A step that was given as a mapping, as a line: its first fields, then name=value."""
+    words, named = [op], False
+    for name, kind in OPS[op].fields().items():
+        named = named or name not in _first_fields(op) or name not in fields
+        if name in fields:
+            value = _written(kind, fields[name])
+            words.append(f"{name}={value}" if named else value)
+    return " ".join(words)
+
+
+def _written(kind: FieldType, value: Any) -> str:
+    if kind is REPLICAS:
+        return ",".join(value)
+    if isinstance(value, bool) or value is None or kind is SEGMENTS:
+        return json.dumps(value, separators=(",", ":"))
+    return value.hex() if isinstance(value, bytes) else str(value)

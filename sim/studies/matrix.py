@@ -20,7 +20,7 @@ from sim.errors import BadInput, did_you_mean
 from sim.rules import RULES, Rules, rules_from
 from sim.rules.rules import RuleValue, check_value, listed, shown
 from sim.run import default_invariants, run_scenario
-from sim.scenario.file.document import SCENARIO_FORMAT
+from sim.scenario.file import SCENARIO_FORMAT
 from sim.scenario.file.load import load_scenario
 from sim.scenario.model import Scenario
 from sim.story import Story, StoryRun, load_story, run_story

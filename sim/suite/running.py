@@ -16,7 +16,7 @@ from sim.check.durability import OUTSIDE
 from sim.errors import BadInput
 from sim.logfile import LOG_FORMAT
 from sim.rules import rules_from
-from sim.scenario.file.document import SCENARIO_FORMAT
+from sim.scenario.file import SCENARIO_FORMAT
 from sim.story.driver import run_story
 from sim.story.format import STORY_FORMAT, load_story
 from sim.story.idle import idle_steps

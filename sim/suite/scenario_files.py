@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sim.errors import BadInput
 from sim.logfile import LOG_FORMAT
-from sim.scenario.file.document import SCENARIO_FORMAT
+from sim.scenario.file import SCENARIO_FORMAT
 from sim.story.format import STORY_FORMAT
 
 SUFFIXES = (".yaml", ".yml", ".json")

@@ -16,10 +16,10 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from sim.errors import BadInput
+from sim.files.models import load_model
 from sim.plugins import load_plugins
 from sim.rules import rules_from
 from sim.rules.rules import DEFAULTS, Rules, RuleValue, shown
-from sim.scenario.file.load import load_model
 from sim.scenario.generate.mix import Mix
 
 PLAN_FORMAT = "replog-sweep/1"

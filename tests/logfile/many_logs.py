@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from sim.logfile.eligible import eligible_answer, eligible_file_from, judge
+from sim.files.document import Document
+from sim.logfile.eligible import eligible_answer, eligible_file_in, judge
 
 Json = dict[str, Any]
 
@@ -39,4 +40,6 @@ def document(*, now: int = NOW, topic: Json | None = None, **logs: Json) -> Json
 def asked(*, now: int = NOW, topic: Json | None = None, **logs: Json) -> Json:
     """The answer; a ratio of 0.05 makes nearly everything eligible, as in Kafka's own tests."""
     settings = {RATIO: 0.05} | (topic or {})
-    return eligible_answer(judge(eligible_file_from(document(now=now, topic=settings, **logs))))
+    return eligible_answer(
+        judge(eligible_file_in(Document("", document(now=now, topic=settings, **logs))))
+    )

@@ -3,7 +3,8 @@
 import pytest
 
 from sim.errors import BadInput
-from sim.logfile.eligible import eligible_file_from
+from sim.files.document import Document
+from sim.logfile.eligible import eligible_file_in
 from tests.logfile.many_logs import MAX_LAG, MIN_LAG, RATIO, Json, asked, document
 
 GOOD = {"segments": [{"base_offset": 0, "size_bytes": 1}, {"base_offset": 5, "size_bytes": 0}]}
@@ -16,7 +17,7 @@ GOOD = {"segments": [{"base_offset": 0, "size_bytes": 1}, {"base_offset": 5, "si
         ({"now_ms": None}, "now_ms: has to have a value"),
         ({"steps": []}, "steps: has steps to do, not logs to choose from"),
         ({"colour": 1}, "colour: unknown field; allowed: format"),
-        ({"topic": []}, "topic: expected an object, not []"),
+        ({"topic": []}, "topic: expected fields, not []"),
         ({"topic": {"min.compaction.lag": 1}}, "topic.min.compaction.lag: unknown field (did you"),
         ({"topic": {RATIO: 1.1}}, f"topic.{RATIO}: expected a number from 0 to 1, not 1.1"),
         ({"topic": {RATIO: True}}, f"topic.{RATIO}: expected a number from 0 to 1, not true"),
@@ -25,13 +26,13 @@ GOOD = {"segments": [{"base_offset": 0, "size_bytes": 1}, {"base_offset": 5, "si
         ({"topic": {MIN_LAG: -1}}, f"topic.{MIN_LAG}: -1 is below the smallest allowed, 0"),
         ({"topic": {MIN_LAG: 6, MAX_LAG: 5}}, f"topic.{MIN_LAG}: 6 is above {MAX_LAG}, 5"),
         ({"topic": {"cleanup.policy": "delete"}}, "topic.cleanup.policy: unknown value"),
-        ({"logs": []}, "logs: expected an object, not []"),
-        ({"logs": {"a": 1}}, "logs.a: expected an object, not 1"),
+        ({"logs": []}, "logs: expected fields, not []"),
+        ({"logs": {"a": 1}}, "logs.a: expected fields, not 1"),
     ],
 )
 def test_bad_input_names_the_path(changed: Json, said: str) -> None:
     with pytest.raises(BadInput) as raised:
-        eligible_file_from(document(a=GOOD | {"log_end_offset": 9}) | changed)
+        eligible_file_in(Document("", document(a=GOOD | {"log_end_offset": 9}) | changed))
 
     assert str(raised.value).startswith(said)
 
@@ -54,7 +55,7 @@ def test_bad_input_names_the_path(changed: Json, said: str) -> None:
 )
 def test_an_impossible_log_names_the_path(changed: Json, said: str) -> None:
     with pytest.raises(BadInput) as raised:
-        eligible_file_from(document(a=GOOD | {"log_end_offset": 9} | changed))
+        eligible_file_in(Document("", document(a=GOOD | {"log_end_offset": 9} | changed)))
 
     assert str(raised.value).startswith(f"logs.a.{said}")
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from sim.errors import BadInput
+from sim.files.fields import MAX_LONG
 from sim.logfile import answer
-from sim.logfile.reading import MAX_LONG
 from tests.logfile.writer import Json, Writer, last_offsets
 
 
@@ -63,14 +63,14 @@ def test_the_good_one_is_good() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        ("format", "replog-log/2", 'format: unknown format "replog-log/2"; allowed: replog-log/1'),
+        ("format", "replog-log/2", 'format: unknown format "replog-log/2" (did'),
         ("format", ..., "format: missing; allowed: replog-log/1"),
         ("segments", ..., "segments: missing"),
         ("steps", ..., "steps: missing"),
         ("segments", {}, "segments: expected a list, not {}"),
         ("segments", [], "segments: expected at least the active segment"),
         ("segment", [], "segment: unknown field (did you mean 'segments'?); allowed: format, id"),
-        ("rules", [], "rules: expected an object, not []"),
+        ("rules", [], "rules: expected fields, not []"),
         ("rules.fixx", "none", "rules.fixx: unknown rule (did you mean 'fix'?); allowed: preset, "),
         ("rules.commit", "isr", "rules.commit: unknown rule"),
         ("rules.strategy_header", "v", "rules.strategy_header: unknown rule"),
@@ -96,7 +96,7 @@ def test_the_good_one_is_good() -> None:
         ("segments.1.base_offset", 4, "segments[1].batches[0].base_offset: 3 is below 4"),
         ("segments.2.base_offset", 3, "segments[2].base_offset: 3 is below 7"),
         ("segments.1.size", 2, "segments[1].size: unknown field; allowed: base_offset, batches"),
-        ("steps.0", "roll", 'steps[0]: expected an object, not "roll"'),
+        ("steps.0", "roll", 'steps[0]: expected fields, not "roll"'),
         ("steps.0.op", ..., "steps[0].op: missing; allowed: clean, append, roll, reload, produce"),
         ("steps.0.op", "cleen", "steps[0].op: unknown op \"cleen\" (did you mean 'clean'?)"),
         ("steps.0.now_ms", ..., "steps[0].now_ms: missing"),
@@ -110,7 +110,7 @@ def test_the_good_one_is_good() -> None:
         ("steps.0.map_capacity", -1, "steps[0].map_capacity: -1 is below the smallest allowed, 0"),
         ("steps.0.map_capacity", True, "steps[0].map_capacity: expected a whole number, not true"),
         ("steps.0.offset_map", {"a": 1}, "steps[0].map_latest_offset: missing"),
-        ("steps.0.offset_map", [], "steps[0].offset_map: expected an object, not []"),
+        ("steps.0.offset_map", [], "steps[0].offset_map: expected fields, not []"),
         ("steps.0.forced_rescan", True, "steps[0].map_latest_offset: missing"),
         ("steps.0.forced_rescan", 1, "steps[0].forced_rescan: expected true or false, not 1"),
         ("steps.0.map_latest_offset", 1, "steps[0].map_latest_offset: needs offset_map or forced"),
@@ -146,9 +146,8 @@ def test_a_file_names_the_path_and_what_is_allowed(path: str, value: Any, said: 
         ("base_offset", 1, "records[0].offset: 0 is outside its batch, 1 to 2"),
         ("records.1.offset", 0, "records[1].offset: 0 is not above 0"),
         ("records.2.offset", ..., "records[2].offset: missing"),
-        ("records.2", None, "records[2]: expected an object, not null"),
+        ("records.2", None, "records[2]: expected fields, not null"),
         ("records.1.key", 7, "records[1].key: expected text, not 7"),
-        ("records.1.key", "\ud83d", 'records[1].key: "\\ud83d" is half a character'),
         ("records.1.value", ["v"], 'records[1].value: expected text, not ["v"]'),
         ("records.1.marker", "ABORT", "records[1].marker: ABORT stands outside a control batch"),
         (

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 
 from sim.conformance.random_logs import documents
 from sim.errors import BadInput
+from sim.files.document import Document
 from sim.logfile import answer
 from sim.logfile.expect import checked, differences
 from tests.logfile.many_logs import asked, document, log
@@ -23,7 +24,7 @@ def cleaned(*expected: Json) -> list[str]:
     written.data("=x", "d=")
     written.clean(bound=4)
     written.step("reload")
-    return differences(written.document(expect=list(expected)))
+    return differences(Document("", written.document(expect=list(expected))))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,7 @@ def test_all_differences_are_told() -> None:
     [
         ({}, "expect: expected a list of 2 objects, one for each step"),
         ([{}], "expect: expected a list of 2 objects, one for each step"),
-        ([{}, 7], "expect[1]: expected an object, not 7"),
+        ([{}, 7], "expect[1]: expected fields, not 7"),
         ([{"survivors": []}, {}], "expect[0].survivors: no answer has this"),
         ([{}, {"next_dirty_offset": 4}], "expect[1].next_dirty_offset: no answer has this"),
         ([{"batches": [{"horizon": 1}] * 3}, {}], "expect[0].batches[0].horizon: no answer has"),
@@ -102,7 +103,7 @@ def test_an_expectation_that_no_answer_can_meet_is_bad_input(expected: Any, said
     written.step("reload")
 
     with pytest.raises(BadInput) as raised:
-        differences(written.document(expect=expected))
+        differences(Document("", written.document(expect=expected)))
 
     assert str(raised.value).startswith(said)
 
@@ -112,11 +113,11 @@ def test_a_choice_of_logs_may_have_an_expectation_too() -> None:
     expected = {"selected": "b", "logs": {"a": {"eligible": True}, "b": {"clean_bytes": 1}}}
 
     assert asked(**logs)["selected"] == "a"
-    assert differences(document(**logs) | {"expect": expected}) == [
+    assert differences(Document("", document(**logs) | {"expect": expected})) == [
         'selected is "a", expected "b"',
         "logs.b.clean_bytes is 0, expected 1",
     ]
-    assert differences(document(**logs)) == []
+    assert differences(Document("", document(**logs))) == []
 
 
 def test_a_file_says_who_it_is_and_what_answers_it(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from sim.files.fields import MAX_LONG
 from sim.logfile import answer
-from sim.logfile.reading import MAX_LONG
 from tests.logfile.writer import (
     Json,
     Writer,

@@ -2,7 +2,8 @@
 
 import pytest
 
-from sim.logfile.rules import ALLOWED, rules_of
+from sim.files.document import Document
+from sim.logfile.rules import ALLOWED, LogRules, rules_at
 from tests.logfile.writer import (
     Writer,
     emptied,
@@ -20,6 +21,11 @@ TABLE = [
     ("kip-280-azure", "last_modified", "none", "dirty", "unchecked_varint"),
     ("kip-280", "horizon", "none", "full", "last_long"),
 ]
+
+
+def rules_of(values: object) -> LogRules:
+    """The rules that a log file with this `rules` object has."""
+    return rules_at(values, Document("", values).top)
 
 
 @pytest.mark.parametrize(("preset", "removal", "fix", "map_range", "form"), TABLE)

@@ -15,27 +15,30 @@ from tests.logfile.writer import Writer
     [
         ("", "case.json:1: is not JSON: Expecting value"),
         ("{\n\n,", "case.json:3: is not JSON: "),
-        ("[]", "case.json: expected an object, not []"),
-        ("7", "case.json: expected an object, not 7"),
+        ("[]", "case.json:1: expected fields, not []"),
+        ("7", "case.json:1: expected fields, not 7"),
         ("\udcff", "case.json: is not UTF-8 text (byte 0)"),
         ("[" * 100_000, "case.json"),
         ("9" * 5_000, "case.json: is not JSON: "),
-        ('{"format": "replog-log/1", "steps": [], "steps": []}', "case.json: steps: given twice"),
+        (
+            '{"format": "replog-log/1", "steps": [], "steps": []}',
+            "case.json:1: steps: given twice, first in line 1",
+        ),
         (
             '{"format": "replog-log/1", "segments": [], "steps": [{"op": "roll", "op": "roll"}]}',
-            "case.json: segments: expected at least",
+            "case.json:1: steps[0].op: given twice, first in line 1",
         ),
         (
             '{"format": "replog-log/1", "segments": [[]], "steps": [{"op": "roll", "op": "roll"}]}',
-            "case.json: steps[0].op: given twice",
+            "case.json:1: steps[0].op: given twice",
         ),
         (
             '{"format": "replog-log/1", "segments": [[]], "steps": [{"op": NaN}]}',
-            "case.json: steps[0].op: unknown op NaN",
+            "case.json:1: steps[0].op: unknown op NaN",
         ),
         (
             '{"format": "replog-log/1", "segments": [[]], "steps": [], "a\\nb": 1}',
-            'case.json: "a\\nb": unknown field',
+            'case.json:1: "a\\nb": unknown field',
         ),
     ],
 )
@@ -66,7 +69,7 @@ def test_the_file_is_named_with_the_path(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(BadInput) as raised:
         load_log_file(Path("case.json"))
 
-    assert str(raised.value) == "case.json: segments[1][0].records[3].offset: 7 is not above 9"
+    assert str(raised.value) == "case.json:1: segments[1][0].records[3].offset: 7 is not above 9"
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from sim.logfile.file import load_log_file
 from sim.rules import RULES, Rules
 from sim.rules.spec import Value
 from sim.run import run_scenario
-from sim.scenario.file.document import SCENARIO_FORMAT
+from sim.scenario.file import SCENARIO_FORMAT
 from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate
 from sim.scenario.model import Scenario

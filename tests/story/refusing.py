@@ -1,6 +1,7 @@
 """A small story as a document, and what is said about one that is refused."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ BASE: dict[str, Any] = {
 
 
 def refused(tmp_path: Path, document: object) -> str:
-    """What is said about a document, without the path in front."""
+    """What is said about a document, without the path and the line in front."""
     path = tmp_path / "story.json"
     path.write_text(document if isinstance(document, str) else json.dumps(document))
     with pytest.raises(BadInput) as caught:
@@ -25,7 +26,7 @@ def refused(tmp_path: Path, document: object) -> str:
     message = str(caught.value)
     assert message.startswith(str(path))
     assert "\n" not in message
-    return message.removeprefix(str(path))
+    return re.sub(r"^:\d+", "", message.removeprefix(str(path)))
 
 
 def step_refused(tmp_path: Path, step: object) -> str:

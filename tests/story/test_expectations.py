@@ -13,16 +13,19 @@ from tests.story.refusing import BASE, refused
 @pytest.mark.parametrize(
     ("expect", "said"),
     [
-        ({"violates": []}, "expect: violates: unknown field (did you mean 'violated'?)"),
-        ({"violated": "no-offset-reuse"}, "expect.violated: expected a list of invariants"),
-        ({"violated": [["x"]]}, "expect.violated: unknown invariant ['x']"),
+        ({"violates": []}, "expect.violates: unknown field (did you mean 'violated'?)"),
+        (
+            {"violated": "no-offset-reuse"},
+            'expect.violated: expected a list, not "no-offset-reuse"',
+        ),
+        ({"violated": [["x"]]}, 'expect.violated[0]: unknown invariant ["x"]'),
         (
             {"checked": ["no-ofset-reuse"]},
-            "expect.checked: unknown invariant 'no-ofset-reuse' (did",
+            'expect.checked[0]: unknown invariant "no-ofset-reuse" (did',
         ),
         ({"leader": "9"}, "expect.leader: no replica '9'"),
         ({"replicas": {"9": {}}}, "expect.replicas: no replica '9'"),
-        ({"replicas": {"1": []}}, "expect.replicas.1: expected a mapping"),
+        ({"replicas": {"1": []}}, "expect.replicas.1: expected fields"),
         ({"replicas": {"1": {"lgo": []}}}, "lgo: unknown field (did you mean 'log'?)"),
     ],
 )

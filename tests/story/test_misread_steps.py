@@ -86,7 +86,10 @@ def test_texts_and_names_may_have_any_sign(line: str, fields: dict[str, object])
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('append 1 "k = v" "my key"', "ts: 'v\"' is not an integer (a line has no quotes, "),
+        (
+            'append 1 "k = v" "my key"',
+            'ts: expected an integer, not "v\\"" (a line has no quotes, ',
+        ),
         ("append 1 label='a b' key=K", "key: given twice (a line has no quotes, 'a b' is several"),
         ('push 2 1 "a b"', "write the step as {op: push, follower: ..., leader: ..., label: ...})"),
     ],
@@ -98,15 +101,18 @@ def test_quotes_in_a_line_are_told_to_be_none(tmp_path: Path, line: str, said: s
 @pytest.mark.parametrize(
     ("claims", "said"),
     [
-        ({"log_end": 1}, "expect.replicas.1: log_end: unknown field (did you mean 'log'?)"),
-        ({"leo": "1"}, "expect.replicas.1.leo: '1' is not an integer"),
-        ({"hw": None}, "expect.replicas.1.hw: None is not an integer"),
-        ({"start": True}, "expect.replicas.1.start: True is not an integer"),
-        ({"offsets": ["0"]}, "expect.replicas.1.offsets: ['0'] is not a list of integers"),
-        ({"log": "a@0"}, "expect.replicas.1.log: 'a@0' is not a list of label@offset texts"),
-        ({"state": {"K": None}}, "expect.replicas.1.state: {'K': None} is not a mapping of keys"),
-        ({"up": "yes"}, "expect.replicas.1.up: 'yes' is not true or false"),
-        ([], "expect.replicas.1: expected a mapping"),
+        ({"log_end": 1}, "expect.replicas.1.log_end: unknown field (did you mean 'log'?)"),
+        ({"leo": "1"}, 'expect.replicas.1.leo: expected an integer, not "1"'),
+        ({"hw": None}, "expect.replicas.1.hw: expected an integer, not null"),
+        ({"start": True}, "expect.replicas.1.start: expected an integer, not true"),
+        ({"offsets": ["0"]}, 'expect.replicas.1.offsets: expected a list of integers, not ["0"]'),
+        ({"log": "a@0"}, 'expect.replicas.1.log: expected a list of label@offset texts, not "a@0"'),
+        (
+            {"state": {"K": None}},
+            'expect.replicas.1.state: expected a mapping of keys to labels, not {"K": null}',
+        ),
+        ({"up": "yes"}, 'expect.replicas.1.up: expected true or false, not "yes"'),
+        ([], "expect.replicas.1: expected fields"),
     ],
 )
 def test_a_claim_of_the_wrong_type_is_refused(tmp_path: Path, claims: object, said: str) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from sim.errors import BadInput, did_you_mean
+from sim.files.document import Location, Report
 from sim.replication.recovering import NONE_OLD, OldFiles
 from sim.rules import PRESETS, Rules
 from sim.rules.rules import DEFAULTS, check_value
 from sim.scenario.file.build_changes import build_changes
 from sim.scenario.file.build_versions import check_versions, versions_of
 from sim.scenario.file.build_workload import build_workload
-from sim.scenario.file.document import Location, Report
 from sim.scenario.file.format import FaultLine, ReplicaSettings, ScenarioFile
 from sim.scenario.file.snapshot_fields import snapshots_of
 from sim.scenario.file.topic import conflicts, nameless_header, settings_as_rules, topic_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sim.errors import BadInput, did_you_mean
+from sim.files.document import Location, Report
 from sim.log.versions import VERSION_SETTINGS
 from sim.rules.rules import RuleValue, check_value
 from sim.scenario.file.build_versions import check_changes, version_problem
-from sim.scenario.file.document import Location, Report
 from sim.scenario.file.format import ChangeLine, ScenarioFile
 from sim.scenario.model import Change, Consumer, ReplicaSpec
 from sim.scenario.model.changes import CHANGEABLE, EVERY_REPLICA

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sim.errors import did_you_mean
+from sim.files.document import Report
 from sim.log.versions import (
     MESSAGE_FORMAT,
     PROTOCOL,
@@ -16,7 +17,6 @@ from sim.log.versions import (
     VERSION_SETTINGS,
     Versions,
 )
-from sim.scenario.file.document import Report
 from sim.scenario.file.format import ReplicaSettings
 from sim.scenario.file.topic import BrokerSettings
 from sim.scenario.model import Change, ReplicaSpec

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sim.scenario.file.document import Location, Report
+from sim.files.document import Location, Report
 from sim.scenario.file.format import (
     EndLine,
     RandomWorkload,

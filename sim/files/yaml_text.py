@@ -1,15 +1,14 @@
-"""Reading a YAML (or JSON) file so that every value keeps its line.
+"""YAML read strictly, so that a file means the same to every reader, and every value has its line.
 
-Stricter than YAML 1.1, so that a file means the same to every reader: a key may occur once, and a
-plain word that YAML versions read differently (`no`, `012`, `1e3`) is an error, not a guess.
+Stricter than YAML 1.1: a key may occur once, and a plain word that YAML versions read differently
+(`no`, `012`, `1e3`) is an error, not a guess.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NoReturn
 
 import yaml
@@ -24,21 +23,16 @@ from yaml.events import (
 )
 
 from sim.errors import BadInput
+from sim.files.document import Document, Location, path_of
 
 Scalar = str | int | float | bool | None
 Data = Scalar | Mapping[str, "Data"] | Sequence["Data"]
-Location = Sequence[str | int]
-Report = Callable[[Location, str], None]
-"""Takes a place in the file and what is wrong there."""
 
 DEPTH_LIMIT = 64
 SIZE_LIMIT = 1_000_000
 """Values in one file, aliases counted as often as they are used."""
 
 _NULLS = frozenset({"", "~", "null"})
-SCENARIO_FORMAT = "replog-scenario/1"
-"""What a file of a timed scenario says it is."""
-
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,29})")
 _DECIMAL = re.compile(r"[-+]?[0-9]{1,30}\.[0-9]{1,30}")
 _SWITCH = re.compile(r"(?i:true|false|yes|no|on|off|null)")
@@ -72,102 +66,42 @@ class Node:
             return [node.data() for node in self.value]
         return self.value
 
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A file as it was read: `path` for messages, `root` with its lines."""
-
-    path: Path
-    root: Node
-
     def line_of(self, location: Location) -> int:
-        """The line of the deepest value on the way to `location` that exists; keys have lines, too.
-
-        Steps that name nothing in the file are skipped: validators add the names of alternatives.
-        """
-        node, line = self.root, self.root.line
+        """The line of what stands at `location`, which exists: of its key, if it has one."""
+        node, line = self, self.line
         for step in location:
-            found = _child(node, step)
-            if found is not None:
-                line = node.key_lines.get(str(step), found.line)
-                node = found
+            if isinstance(node.value, dict):
+                line, node = node.key_lines[str(step)], node.value[str(step)]
+            elif isinstance(node.value, list) and isinstance(step, int):
+                node = node.value[step]
+                line = node.line
         return line
 
-    def existing(self, location: Location) -> list[str | int]:
-        """The steps of `location` that name something in the file."""
-        node, steps = self.root, []
-        for step in location:
-            found = _child(node, step)
-            if found is not None:
-                steps.append(step)
-                node = found
-        return steps
 
-    def name_of(self, location: Location) -> str:
-        """`location` as people write it, `faults[2].for_ms`, without what is not in the file.
-
-        The last step is kept in any case: it may be the name of a missing field.
-        """
-        node, text = self.root, ""
-        for index, step in enumerate(location):
-            found, last = _child(node, step), index == len(location) - 1
-            if isinstance(node.value, list) and isinstance(step, int):
-                text += f"[{step}]"
-            elif found is not None or (last and isinstance(node.value, dict)):
-                text += f".{step}" if text else str(step)
-            node = found or node
-        return text
-
-    def problem(self, location: Location, text: str) -> str:
-        """One line for the user: `file:line: field: text`."""
-        name = self.name_of(location)
-        return f"{self.path}:{self.line_of(location)}: {name + ': ' if name else ''}{text}"
-
-
-def _child(node: Node, step: str | int) -> Node | None:
-    if isinstance(node.value, dict):
-        return node.value.get(str(step))
-    if isinstance(node.value, list) and isinstance(step, int) and 0 <= step < len(node.value):
-        return node.value[step]
-    return None
-
-
-def read_document(path: Path) -> Document:
-    """The one YAML document in a file; a JSON file will do.
+def parse_yaml(text: str, name: str) -> Document:
+    """The one document in `text`; `name` is for messages.
 
     Raises:
-        BadInput: The file cannot be read, is not UTF-8, is not YAML, has a key twice, an ambiguous
-            plain value, no mapping at the top, or is nested or sized beyond reason.
+        BadInput: It is not YAML, has a key twice, an ambiguous plain value, or is nested or sized
+            beyond reason.
     """
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: is not UTF-8 text (byte {error.start})") from None
-    return parse_document(text, path)
-
-
-def parse_document(text: str, path: Path) -> Document:
-    """The document in `text`; `path` is for messages. Raises like `read_document`."""
-    try:
         events = yaml.parse(text, Loader=yaml.CSafeLoader)
-        root = _Builder(path).build(events)
+        root = _Builder(name).build(events)
     except yaml.MarkedYAMLError as error:
         line = 1 if error.problem_mark is None else error.problem_mark.line + 1
-        raise BadInput(f"{path}:{line}: is not YAML: {error.problem or error.context}") from None
+        raise BadInput(f"{name}:{line}: is not YAML: {error.problem or error.context}") from None
     except yaml.YAMLError as error:
-        raise BadInput(f"{path}: is not YAML: {' '.join(str(error).split())}") from None
-    if root is None or not isinstance(root.value, dict):
-        raise BadInput(f"{path}:1: expected fields, `name: value`, at the top level")
-    return Document(path, root)
+        raise BadInput(f"{name}: is not YAML: {' '.join(str(error).split())}") from None
+    root = root or Node(None, 1)
+    return Document(name, root.data(), root.line_of)
 
 
 class _Builder:
     """Turns parser events into nodes without recursion, so that no file can exhaust the stack."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, name: str) -> None:
+        self.name = name
         self.open: list[Node] = []
         self.keys: list[str | None] = []
         self.anchors: dict[str, Node] = {}
@@ -195,7 +129,15 @@ class _Builder:
         return self.root
 
     def fail(self, line: int, text: str) -> NoReturn:
-        raise BadInput(f"{self.path}:{line}: {text}")
+        raise BadInput(f"{self.name}:{line}: {text}")
+
+    def location(self) -> list[str | int]:
+        """Where the value stands that is read at present."""
+        steps: list[str | int] = []
+        for node, key in zip(self.open, self.keys, strict=True):
+            step = len(node.value) if isinstance(node.value, list) else key
+            steps += [] if step is None else [step]
+        return steps
 
     def start(self, event: MappingStartEvent | SequenceStartEvent, line: int) -> None:
         mapping = isinstance(event, MappingStartEvent)
@@ -237,7 +179,8 @@ class _Builder:
         if key == "<<":
             self.fail(line, "merge keys (<<) are not allowed; write the fields out")
         if key in parent.key_lines:
-            self.fail(line, f"{key}: given twice, first in line {parent.key_lines[key]}")
+            path = path_of([*self.location(), key])
+            self.fail(line, f"{path}: given twice, first in line {parent.key_lines[key]}")
         parent.key_lines[key] = line
         self.keys[-1] = key
 

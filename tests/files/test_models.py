@@ -10,7 +10,7 @@ from annotated_types import Ge
 from pydantic import BaseModel, ConfigDict, Field
 
 from sim.errors import BadInput
-from sim.scenario.file.load import load_model
+from sim.files.models import load_model
 
 Write = Callable[[str], Path]
 
@@ -115,7 +115,9 @@ def test_a_value_of_several_possible_kinds_gets_one_complaint(write: Write) -> N
 def test_a_value_where_fields_belong_is_told_which_fields(write: Write) -> None:
     path = write("format: thing/1\nname: a\ninner: 3\n")
 
-    assert complaints(path, Plain) == ["x.yaml:3: inner: expected fields, not 3: size, span"]
+    assert complaints(path, Plain) == [
+        "x.yaml:3: inner: expected fields, not 3; allowed: size, span"
+    ]
 
 
 @pytest.mark.parametrize("model", [Plain, Checked])

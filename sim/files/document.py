@@ -1,0 +1,194 @@
+"""A file as it was read, and where each value stands in it: file, line, and the way to the value.
+
+Nothing here knows YAML or JSON: `sim.files.reading` chooses, `yaml_text` and `json_text` read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, NoReturn
+
+from sim.errors import BadInput, did_you_mean
+
+Location = Sequence[str | int]
+"""The way to a value: names of fields, and indexes from 0."""
+
+Report = Callable[[Location, str], None]
+"""Takes a place in the file and what is wrong there."""
+
+_SHOWN = 60
+"""Characters of a wrong value that a message repeats."""
+
+
+class Document:
+    """A file as it was read.
+
+    Attributes:
+        name: What messages call it, mostly its path; empty = they begin with the way to the value.
+        data: What is in it: mappings with text keys, lists, text, numbers, booleans and None.
+    """
+
+    __slots__ = ("_find_line", "data", "name")
+
+    def __init__(
+        self, name: str, data: Any, find_line: Callable[[Location], int] | None = None
+    ) -> None:
+        """`find_line` gives the line, from 1, of the deepest value on the way to a location."""
+        self.name = name
+        self.data = data
+        self._find_line = find_line
+
+    @property
+    def top(self) -> Place:
+        """Where the whole document stands."""
+        return Place(self)
+
+    def line_of(self, location: Location) -> int | None:
+        """The line of the deepest value on the way to `location` that exists; None = no lines.
+
+        Keys have lines, too. Steps that name nothing in the file are skipped: validators add the
+        names of alternatives.
+        """
+        return None if self._find_line is None else self._find_line(self.existing(location))
+
+    def existing(self, location: Location) -> list[str | int]:
+        """The steps of `location` that name something in the file."""
+        value, steps = self.data, []
+        for step in location:
+            if _has(value, step):
+                steps.append(step)
+                value = value[step]
+        return steps
+
+    def name_of(self, location: Location) -> str:
+        """`location` as people write it, `faults[2].for_ms`, without what is not in the file.
+
+        The last step is kept in any case: it may be the name of a missing field.
+        """
+        value, steps = self.data, []
+        for index, step in enumerate(location):
+            found, last = _has(value, step), index == len(location) - 1
+            if found or (last and isinstance(value, list if isinstance(step, int) else dict)):
+                steps.append(step)
+            value = value[step] if found else value
+        return path_of(steps)
+
+    def problem(self, location: Location, text: str, *, path: str | None = None) -> str:
+        """One line for the user: `file:line: path: text`; `path` is made of `location` if None."""
+        line = self.line_of(location)
+        where = [self.name if line is None else f"{self.name}:{line}"]
+        where.append(self.name_of(location) if path is None else path)
+        return ": ".join([*filter(None, where), text])
+
+
+class CommandLine(Document):
+    """Values that came with an option such as `--rule fix=none`, and not in a file."""
+
+    __slots__ = ()
+
+    def problem(self, location: Location, text: str, *, path: str | None = None) -> str:
+        """One line for the user: `--rule name: text`."""
+        named = " ".join(filter(None, [self.name, path or self.name_of(location)]))
+        return f"{named}: {text}"
+
+
+class Place:
+    """Where a value stands in a document: the place of what it is part of, and the step from there.
+
+    Attributes:
+        document: The document.
+        label: What messages call this place instead of the way to it, such as `step 3 (fetch)`.
+    """
+
+    __slots__ = ("_parent", "_step", "document", "label")
+
+    def __init__(
+        self,
+        document: Document,
+        parent: Place | None = None,
+        step: str | int = "",
+        label: str = "",
+    ) -> None:
+        self.document = document
+        self._parent = parent
+        self._step = step
+        self.label = label
+
+    def at(self, step: str | int, label: str = "") -> Place:
+        """The place of a field, or of an item of a list."""
+        return Place(self.document, self, step, label)
+
+    def labelled(self, label: str) -> Place:
+        """This place under a label."""
+        return Place(self.document, self._parent, self._step, label)
+
+    @property
+    def location(self) -> list[str | int]:
+        """The way here from the top."""
+        steps: list[str | int] = []
+        place = self
+        while place._parent is not None:
+            steps.append(place._step)
+            place = place._parent
+        return steps[::-1]
+
+    @property
+    def path(self) -> str:
+        """`segments[1][0].offset`; `step 3 (fetch): max` below a place with a label."""
+        steps: list[str | int] = []
+        place = self
+        while place._parent is not None and not place.label:
+            steps.append(place._step)
+            place = place._parent
+        return ": ".join(filter(None, [place.label, path_of(steps[::-1])]))
+
+    def fail(self, text: str) -> NoReturn:
+        """Raise BadInput about the value here: one line, `file:line: path: text`."""
+        raise BadInput(self.document.problem(self.location, text, path=self.path))
+
+
+def _has(value: Any, step: str | int) -> bool:
+    if isinstance(value, dict):
+        return step in value
+    return isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value)
+
+
+def path_of(location: Location) -> str:
+    """`location` as people write it: `segments[1][0].offset`."""
+    text = ""
+    for step in location:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            text += f".{field_name(step)}" if text else field_name(step)
+    return text
+
+
+def field_name(name: str) -> str:
+    """The name of a field in a path; one that would break a line is quoted."""
+    return name if name.isprintable() else json.dumps(name)
+
+
+def shown(value: object) -> str:
+    """A value as a message repeats it: as in JSON, in one line, shortened."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    if not text.isprintable():
+        text = json.dumps(value, default=str)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def listed(values: Iterable[object]) -> str:
+    """Names as a message lists them."""
+    return ", ".join(map(str, values)) or "none"
+
+
+def unknown_field(name: str, allowed: Collection[str], *, what: str = "field") -> str:
+    """What is said about a field that there is not."""
+    return f"unknown {what}{did_you_mean(name, allowed)}; allowed: {listed(allowed)}"
+
+
+def unknown_value(value: object, allowed: Collection[str], *, what: str = "value") -> str:
+    """What is said about a value that is none of those allowed."""
+    close = did_you_mean(value, allowed)
+    return f"unknown {what} {shown(value)}{close}; allowed: {listed(allowed)}"

@@ -1,0 +1,36 @@
+"""Rules in a file: a wrong one is complained about where it stands."""
+
+from __future__ import annotations
+
+from sim.errors import BadInput
+from sim.files.document import Place, unknown_field, unknown_value
+from sim.files.fields import as_object
+from sim.rules import PRESETS, RULES, Rules, rules_from
+from sim.rules.rules import RuleValue, check_value
+
+
+def rule_at(name: str, value: object, place: Place) -> RuleValue:
+    """The value at `place` if rule `name` allows it. Raises BadInput."""
+    try:
+        return check_value(name, value, where="")
+    except BadInput as error:
+        place.fail(str(error).partition(": ")[2])
+
+
+def rules_at(values: object, place: Place, *, base: Rules) -> Rules:
+    """The object of rules at `place`, which may name a `preset`, over `base`.
+
+    Raises:
+        BadInput: Unknown preset, rule or value.
+    """
+    given = as_object(values, place)
+    for name, value in given.items():
+        at = place.at(name)
+        if name == "preset":
+            if not isinstance(value, str) or value not in PRESETS:
+                at.fail(unknown_value(value, PRESETS, what="preset"))
+        elif name not in RULES:
+            at.fail(unknown_field(name, RULES, what="rule"))
+        else:
+            rule_at(name, value, at)
+    return rules_from(given, base=base)

@@ -1,0 +1,100 @@
+"""JSON is read as it stands, a field once, and every value can be found again in its line."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sim.errors import BadInput
+from sim.files.json_text import parse_json
+
+TEXT = """{
+  "a": null,
+  "b": [
+    true, {"c": -1.5,
+           "d e": "\\ud83d\\ude00 , ]}"}
+  ],
+\t"e": {}
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("location", "line"),
+    [
+        ((), 1),
+        (("a",), 2),
+        (("b",), 3),
+        (("b", 0), 4),
+        (("b", 1), 4),
+        (("b", 1, "c"), 4),
+        (("b", 1, "d e"), 5),
+        (("b", 1, "not there"), 4),
+        (("b", 7), 3),
+        (("e",), 7),
+        (("f",), 1),
+    ],
+)
+def test_a_value_knows_its_line_and_what_is_not_there_that_of_what_it_is_missing_in(
+    location: tuple[str | int, ...], line: int
+) -> None:
+    assert parse_json(TEXT, "some.json").line_of(location) == line
+
+
+def test_surrogate_pairs_and_tabs_are_json() -> None:
+    assert parse_json(TEXT, "some.json").data["b"][1]["d e"] == "\U0001f600 , ]}"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+def values_in(value: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    yield (), value
+    if isinstance(value, dict | list):
+        for step, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from (((step, *way), found) for way, found in values_in(inner))
+
+
+@given(JSON)
+def test_every_value_is_found_where_it_was_written(value: Any) -> None:
+    """With an indent every item has a line of its own: written so far it ends in that line."""
+    text = json.dumps(value, indent=1)
+    document, lines = parse_json(text, "some.json"), text.splitlines()
+
+    for location, found in values_in(value):
+        line = lines[document.line_of(location) - 1].strip()
+        name = f"{json.dumps(location[-1])}: " if location and type(location[-1]) is str else ""
+        assert line.startswith(name + json.dumps(found, indent=1).splitlines()[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "some.json:1: is not JSON: Expecting value"),
+        ('{\n"a": 1,\n}', "some.json:3: is not JSON: "),
+        ("[" * 100_000, "some.json: is nested too deeply"),
+        ("9" * 5_000, "some.json: is not JSON: "),
+        (
+            '{"a": [0,\n{"b": "\\ud83d"}]}',
+            'some.json:2: a[1].b: "\\ud83d" is half a character (a lone surrogate)',
+        ),
+        ('{"a": 1,\n"b": 2,\n"a": 3}', "some.json:3: a: given twice, first in line 1"),
+        (
+            '{"a": [\n0, {"b": {}, "c": 1,\n"c": 2}]}',
+            "some.json:3: a[1].c: given twice, first in line 2",
+        ),
+    ],
+)
+def test_what_is_not_json_is_refused_with_its_line(text: str, complaint: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        parse_json(text, "some.json")
+
+    assert str(caught.value).startswith(complaint)
+    assert "\n" not in str(caught.value)

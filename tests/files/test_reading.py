@@ -1,0 +1,53 @@
+"""Any file is read by what its name says it is, and what cannot be read is named."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sim.errors import BadInput
+from sim.files.reading import read_document, read_json
+
+
+@pytest.mark.parametrize("name", ["x.yaml", "x.json"])
+def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(b'\xef\xbb\xbf{"a": 1}\n')
+
+    assert read_document(path).data == {"a": 1}
+
+
+def test_only_json_is_json(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("a: 1\n")
+
+    assert read_document(path).data == {"a": 1}
+    with pytest.raises(BadInput, match=r"x\.yaml:1: is not JSON"):
+        read_json(path)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    binary = tmp_path / "binary.yaml"
+    binary.write_bytes(b"a: \xff\n")
+
+    with pytest.raises(BadInput, match=r"nowhere.yaml: cannot be read: No such file"):
+        read_document(tmp_path / "nowhere.yaml")
+    with pytest.raises(BadInput, match=r"cannot be read: Is a directory"):
+        read_document(tmp_path)
+    with pytest.raises(BadInput, match=r"binary.yaml: is not UTF-8 text \(byte 3\)"):
+        read_document(binary)
+
+
+def test_a_story_and_a_log_file_in_json_are_read_with_the_standard_library() -> None:
+    """Starting `replog run` and `replog clean` is fast for that."""
+    program = (
+        "import sys, sim.story, sim.logfile.eligible, sim.logfile.expect\n"
+        "heavy = {'networkx', 'numpy', 'pandas', 'pyarrow', 'pydantic', 'simpy', 'yaml'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == "[]\n"
