@@ -246,7 +246,7 @@ def test_the_kraft_mix_installs_snapshots_and_interrupts_their_transfer() -> Non
 
 
 def test_claims_come_in_the_order_of_the_table() -> None:
-    run = run_scenario(generate(0, Mix()).with_rules(HAZARD))
+    run = run_scenario(generate(7, Mix()).with_rules(HAZARD))
 
     assert len(run.reached) > 3
     assert list(run.reached) == [name for name in SITUATIONS if name in run.reached]

@@ -13,7 +13,7 @@ from sim.trace import Event, FaultInjected
 DARK = Mix(power_losses=0.5, power_failures=0.5, cleaning_crashes=0.5, flush_settings=0.5)
 SNAPSHOTS = Mix(mix="kraft", replicas=(3, 5), faults=(2, 12), outage_ms=(100, 6_000))
 INTERRUPTED = SNAPSHOTS.model_copy(update={"install_crashes": 0.5})
-HIT = [generate(seed, INTERRUPTED) for seed in (7, 24)]
+HIT = [generate(seed, INTERRUPTED) for seed in (9, 83)]
 KRAFT = rules_from({"preset": "kraft"})
 BY_THE_OS = Rules.of(commit="isr", fix="empty_batch", flush="interval")
 ALWAYS = Rules.of(commit="isr", fix="empty_batch", flush="on_append")

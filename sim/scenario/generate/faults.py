@@ -1,150 +1,133 @@
-"""Random faults: what breaks, when, for how long, and what follows."""
+"""Random faults: how many of each kind, when, to whom, for how long.
+
+Each kind is drawn for itself, from streams that its name and the seed determine: a kind that is
+new, or whose weight changes, leaves the faults of every other kind as they are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import accumulate
-from random import Random
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
+from sim.scenario.generate.crashes import crashes_during_installs, made_harder, power_failure
+from sim.scenario.generate.hunts import tail_hunt
 from sim.scenario.generate.mix import Mix
-from sim.scenario.generate.streams import between, log_between
+from sim.scenario.generate.streams import Draws, between, log_between
 from sim.scenario.model import Fault, FaultKind
 from sim.scenario.model.faults import INSTANT_FAULTS
 
-_KINDS = tuple(kind for kind in FaultKind if kind is not FaultKind.REMOVE_REPLICA)
-"""What is drawn: a random cluster loses no replica for good."""
+USUAL_WEIGHTS = 16.0
+"""Weights that add up to this give as many faults as the mix says, on average; the defaults do."""
+_LOPSIDED, _LOPSIDED_MEAN = 4.0, 1.3525
+"""In one run a kind is up to 16 times as frequent as in another, of those that have it at all.
+
+The mean of 4 ** (2u - 1) over u from 0 to 1 is (4 - 1/4) / (2 ln 4)."""
 _KEEPS_POSITION = frozenset(
     {FaultKind.MIGRATE, FaultKind.UNCLEAN_MIGRATE, FaultKind.ROLL, FaultKind.SLOW_CLEANER}
 )
 """After these nobody has anything to catch up with, so no migration is made to follow."""
-_HUNT_OUTAGES = (
-    FaultKind.CRASH,
-    FaultKind.PARTITION,
-    FaultKind.ONE_WAY_PARTITION,
-    FaultKind.SLOW_FETCHER,
-    FaultKind.WIPE,
-)
-_HUNT_MS = 1_000
-"""Shorter idle phases leave no time for a tail to be cleaned and then missed."""
-_HUNT_BEFORE_MS = (50, 1_200)
 _NEWCOMERS_MAX = 2
 _LOST_BATCHES = (1, 6)
 _AIMED = 0.5
 """Share of faults placed at an idle phase instead of anywhere: an outage begins shortly before it
 and ends in it, a roll or a migration happens in it."""
 _BEFORE_IDLE_MS = 900
-_AFTERMATH_MS = (10, 1_500)
+_RETURN_MS = (10, 1_500)
 """How long after an outage leadership comes to the replica that was away."""
 
 
 def draw_faults(
-    mix: Mix,
-    *,
-    replicas: Sequence[str],
-    idle: Sequence[tuple[int, int]],
-    rng: Random,
+    seed: int, mix: Mix, *, replicas: Sequence[str], idle: Sequence[tuple[int, int]]
 ) -> tuple[Fault, ...]:
     """Faults in order of time. `idle` are the phases without writes, (from, to) in ms."""
-    random = rng.random
-    count = between(rng, mix.faults)
-    weights = _swarm_weights(mix, rng)
-    hunts = random() < mix.tail_hunts and mix.faults[1] > 0
-    faults = _tail_hunt(mix, replicas, idle, rng) if hunts else []
-    if not weights[-1]:
-        count = 0
-    aftermath = random()
-    place = _KINDS.index(FaultKind.MIGRATE)
-    migrates = weights[place] > weights[place - 1]
-    newcomers = 0
-    for _ in range(count):
-        point = random() * weights[-1]
-        kind = next(kind for kind, end in zip(_KINDS, weights, strict=True) if point < end)
-        at_ms, duration_ms = _when(mix, kind, idle, rng)
-        if kind is FaultKind.ADD_REPLICA:
-            newcomers += 1
-            if newcomers > _NEWCOMERS_MAX:
-                continue
-            target, pick = f"r{len(replicas) + newcomers}", 0
-        else:
-            target, pick = _target(kind, replicas, rng)
-        loses = kind is FaultKind.CRASH and random() < 0.5
-        lost = between(rng, _LOST_BATCHES) if loses else 0
-        faults.append(Fault(at_ms, kind, target, duration_ms, pick, lost))
-        if migrates and kind not in _KEEPS_POSITION and target[0] == "r" and random() < aftermath:
-            back_ms = at_ms + duration_ms + log_between(rng, _AFTERMATH_MS)
-            if back_ms < mix.duration_ms:
-                faults.append(Fault(back_ms, FaultKind.MIGRATE, target))
-    faults.sort(key=_by_time)
-    return tuple(faults)
-
-
-def _tail_hunt(
-    mix: Mix, replicas: Sequence[str], idle: Sequence[tuple[int, int]], rng: Random
-) -> list[Fault]:
-    """Outage, roll, return, migration around one idle phase, each at a random time.
-
-    That is the order in which a cleaned tail can be lost (KIP-280, KAFKA-17076). Independent faults
-    rarely happen in it. Whether the tail loses, is cleaned in time and is missed stays open.
-    """
-    random, weights = rng.random, mix.weights
-    phases = [phase for phase in idle if phase[1] - phase[0] >= _HUNT_MS]
-    outages = list(accumulate([getattr(weights, kind) for kind in _HUNT_OUTAGES]))
-    if not phases or not outages[-1] or not weights.roll or not weights.migrate:
-        return []
-    start, end = phases[int(random() * len(phases))]
-    length = end - start
-    point = random() * outages[-1]
-    kind = next(kind for kind, sum_ in zip(_HUNT_OUTAGES, outages, strict=True) if point < sum_)
-    target = replicas[int(random() * len(replicas))]
-    away_ms = max(0, start - between(rng, _HUNT_BEFORE_MS))
-    roll_ms = start + int(random() * length * 0.3)
-    back_ms = start + int((0.2 + random() * 0.6) * length)
-    migrate_ms = back_ms + log_between(rng, _AFTERMATH_MS)
-    faults = [
-        Fault(away_ms, kind, target, back_ms - away_ms),
-        Fault(roll_ms, FaultKind.ROLL, "leader"),
-        Fault(migrate_ms, FaultKind.MIGRATE, target),
-    ]
-    return [fault for fault in faults if fault.at_ms < mix.duration_ms]
+    number = between(Draws(seed, "faults"), mix.faults)
+    drawn = {
+        name: _of_kind(seed, mix, FaultKind(name), number * weight, replicas, idle)
+        for name, weight in mix.weights
+        if weight > 0
+    }
+    returns = list(_migrations_back(seed, mix, drawn))
+    drawn["hunt"] = tail_hunt(seed, mix, replicas, idle)
+    for source in (FaultKind.CRASH, "hunt"):
+        drawn[source] = made_harder(seed, mix, source, drawn.get(source, []))
+    drawn["power failure"] = power_failure(seed, mix, replicas)
+    installs = crashes_during_installs(seed, mix, drawn)
+    return tuple(sorted([*chain(*drawn.values()), *returns, *installs], key=_by_time))
 
 
 def _by_time(fault: Fault) -> int:
     return fault.at_ms
 
 
-def _swarm_weights(mix: Mix, rng: Random) -> list[float]:
-    """Cumulative weights of the kinds: many are 0, the others up to 16 times higher or lower."""
-    random, given, off = rng.random, mix.weights, mix.kind_off
-    weights = []
-    for kind in _KINDS:
-        present, factor = random() >= off, 16.0 ** (2.0 * random() - 1.0)
-        weights.append(getattr(given, kind) * factor if present else 0.0)
-    return list(accumulate(weights))
+def _frequency(mix: Mix, draws: Draws) -> float:
+    """By what a kind's weight is multiplied in a run: 1 on average, 0 in a share of the runs."""
+    present, factor = draws.random() >= mix.kind_off, _LOPSIDED ** (2.0 * draws.random() - 1.0)
+    return factor / _LOPSIDED_MEAN / (1.0 - mix.kind_off) if present else 0.0
+
+
+def _of_kind(
+    seed: int,
+    mix: Mix,
+    kind: FaultKind,
+    usual: float,
+    replicas: Sequence[str],
+    idle: Sequence[tuple[int, int]],
+) -> list[Fault]:
+    """The faults of one kind in no order, `usual / USUAL_WEIGHTS` on average over all runs."""
+    draws = Draws(seed, f"faults/{kind}")
+    count = int(usual / USUAL_WEIGHTS * _frequency(mix, draws) + draws.random())
+    if kind is FaultKind.ADD_REPLICA:
+        count = min(count, _NEWCOMERS_MAX)
+    faults = []
+    for number in range(1, count + 1):
+        draws = Draws(seed, f"faults/{kind}/{number}")
+        at_ms, duration_ms = _when(mix, kind, idle, draws)
+        target, pick = _target(kind, replicas, draws)
+        if kind is FaultKind.ADD_REPLICA:
+            target, pick = f"r{len(replicas) + number}", 0
+        loses = kind is FaultKind.CRASH and draws.happens(0.5)
+        lost = between(draws, _LOST_BATCHES) if loses else 0
+        faults.append(Fault(at_ms, kind, target, duration_ms, pick, lost))
+    return faults
 
 
 def _when(
-    mix: Mix, kind: FaultKind, idle: Sequence[tuple[int, int]], rng: Random
+    mix: Mix, kind: FaultKind, idle: Sequence[tuple[int, int]], draws: Draws
 ) -> tuple[int, int]:
-    """Start and duration in ms."""
-    random = rng.random
-    moment = kind in INSTANT_FAULTS
-    if idle and random() < _AIMED:
-        start, end = idle[int(random() * len(idle))]
-        inside = start + int(random() * (end - start))
-        if moment:
-            return min(inside, mix.duration_ms - 1), 0
-        at_ms = max(0, start - int(random() * _BEFORE_IDLE_MS))
-        return at_ms, max(1, inside - at_ms)
-    at_ms = int(random() * mix.duration_ms)
-    return at_ms, 0 if moment else log_between(rng, mix.outage_ms)
+    """Start and duration in ms; five numbers are drawn, whether there are idle phases or not."""
+    aimed, place = draws.happens(_AIMED), draws.random()
+    moment, before_ms = draws.random(), draws.below(_BEFORE_IDLE_MS)
+    at_ms, duration_ms = int(moment * mix.duration_ms), log_between(draws, mix.outage_ms)
+    if idle and aimed:
+        start, end = idle[int(place * len(idle))]
+        inside = start + int(moment * (end - start))
+        begins_ms = max(0, start - before_ms)
+        at_ms = min(inside, mix.duration_ms - 1) if kind in INSTANT_FAULTS else begins_ms
+        duration_ms = max(1, inside - begins_ms)
+    return at_ms, 0 if kind in INSTANT_FAULTS else duration_ms
 
 
-def _target(kind: FaultKind, replicas: Sequence[str], rng: Random) -> tuple[str, int]:
+def _target(kind: FaultKind, replicas: Sequence[str], draws: Draws) -> tuple[str, int]:
     """A replica by name, or by its role at the time, and from which follower on to look."""
-    role = rng.random()
-    pick = int(rng.random() * len(replicas))
+    role, pick = draws.random(), draws.below(len(replicas))
     if kind is FaultKind.WIPE or role >= 0.45:
         return replicas[pick], 0
-    if role < 0.3:
-        return "leader", pick
-    return "follower", pick
+    return "leader" if role < 0.3 else "follower", pick
+
+
+def _migrations_back(seed: int, mix: Mix, drawn: Mapping[str, Sequence[Fault]]) -> Iterator[Fault]:
+    """Migrations to replicas that were away, where the run has migrations at all."""
+    migrates = _frequency(mix, Draws(seed, f"faults/{FaultKind.MIGRATE}"))
+    if not (migrates and mix.weights.migrate):
+        return
+    share = Draws(seed, "migrations back").random()
+    for kind, faults in drawn.items():
+        if kind in _KEEPS_POSITION:
+            continue
+        draws = Draws(seed, f"migrations back/{kind}")
+        for fault in faults:
+            follows, pause_ms = draws.happens(share), log_between(draws, _RETURN_MS)
+            at_ms = fault.at_ms + fault.duration_ms + pause_ms
+            by_role = fault.target in ("leader", "follower")
+            if follows and at_ms < mix.duration_ms and not by_role:
+                yield Fault(at_ms, FaultKind.MIGRATE, fault.target)

@@ -26,21 +26,24 @@ _CONFIG = ConfigDict(
 
 
 class Weights(BaseModel):
-    """How often each kind of fault occurs, relative to the others; 0 = never."""
+    """How often each kind of fault occurs, whatever the weights of the others are; 0 = never.
+
+    Weights that add up to 16, as these do, give as many faults on average as `Mix.faults` says.
+    """
 
     model_config = _CONFIG
 
-    crash: Weight = 3.0
-    wipe: Weight = 0.5
+    crash: Weight = 2.5
+    wipe: Weight = 1.0
     partition: Weight = 2.0
-    one_way_partition: Weight = 1.0
+    one_way_partition: Weight = 1.5
     slow_fetcher: Weight = 2.0
     slow_cleaner: Weight = 1.0
-    migrate: Weight = 3.0
+    migrate: Weight = 2.5
     unclean_migrate: Weight = 0.0
     """0 unless asked for: it gives up committed records by design, whatever the cleaner does."""
     add_replica: Weight = 1.0
-    roll: Weight = 2.0
+    roll: Weight = 2.5
 
 
 class Mix(BaseModel):
@@ -61,13 +64,17 @@ class Mix(BaseModel):
     producers: tuple[Annotated[int, Ge(1)], Annotated[int, Ge(1)]] = (1, 3)
     consumers: Counts = (1, 2)
     faults: Counts = (0, 8)
-    """A migration that follows up on a fault comes on top."""
+    """About how many faults a run has: a number of this range is drawn for each run, and a kind of
+    fault with weight w occurs on average w / 16 times that often. Hunts and migrations back to who
+    was away come on top."""
     weights: Weights = Weights()
     kind_off: Share = 0.5
-    """Chance that a scenario does without a kind of fault altogether."""
+    """Chance that a scenario does without a kind of fault altogether; the others then have so many
+    more of it that the mean stays. 1 = no fault of any kind."""
     tail_hunts: Share = 0.3
     """Chance that, on top, one idle phase sees an outage, a roll, the return and a migration to who
-    was away, in this order: the one that endangers the tail of a log, and rare by itself."""
+    was away, in this order: the one that endangers the tail of a log, and rare by itself. There is
+    none by an outage whose weight is 0."""
     outage_ms: Times = (100, 6_000)
     """How long crashes, partitions and slowness last; short ones are as likely as long ones."""
     delete_share: Shares = (0.0, 0.4)
@@ -174,13 +181,13 @@ BUILT_IN_MIXES.update(
                 mix="storm",
                 replicas=(3, 5),
                 sends=(150, 400),
-                faults=(6, 20),
+                faults=(5, 19),
                 kind_off=0.3,
                 lossy_network=0.7,
                 loss=(0.01, 0.2),
                 slow_link=0.5,
                 transactional=0.5,
-                weights=Weights(unclean_migrate=1.0, wipe=1.0),
+                weights=Weights(unclean_migrate=1.25, wipe=1.25),
             ),
             # The metadata log is not compacted by key: snapshots take the cleaner's place.
             Mix(mix="kraft", snapshots=1.0, cleaners=0.0, transactional=0.0, not_idempotent=0.0),

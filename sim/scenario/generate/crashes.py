@@ -1,0 +1,79 @@
+"""Harder crashes: those that take what was not flushed, and those that come at a bad moment.
+
+They change or follow faults that are drawn already. What is drawn for the faults of one kind has a
+stream of its own, so that a mix without them, or with one more kind, has the same other faults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from sim.scenario.generate.mix import Mix
+from sim.scenario.generate.streams import Draws, log_between
+from sim.scenario.model import Fault, FaultKind
+
+_MOMENTS: tuple[Literal["cleaning", "swap", "checkpoint"], ...] = ("cleaning", "swap", "checkpoint")
+_BEHIND = frozenset(
+    {
+        FaultKind.CRASH,
+        FaultKind.WIPE,
+        FaultKind.PARTITION,
+        FaultKind.ONE_WAY_PARTITION,
+        FaultKind.SLOW_FETCHER,
+        FaultKind.ADD_REPLICA,
+    }
+)
+"""After these a replica may be so far behind that it is sent a snapshot."""
+_DARK_MS = (100, 2_000)
+"""How long a replica is down after a failure of all power."""
+
+
+def made_harder(seed: int, mix: Mix, source: str, faults: list[Fault]) -> list[Fault]:
+    """The same faults, some crashes of which lose power or wait for the target's next pass."""
+    losses, moments = Draws(seed, f"power losses/{source}"), Draws(seed, f"moments/{source}")
+    return [
+        _harder(fault, mix, losses, moments) if fault.kind is FaultKind.CRASH else fault
+        for fault in faults
+    ]
+
+
+def _harder(fault: Fault, mix: Mix, losses: Draws, moments: Draws) -> Fault:
+    if losses.happens(mix.power_losses):
+        fault = replace(fault, power_loss=True, lose_batches=0)
+    waits, moment = moments.happens(mix.cleaning_crashes), moments.choice(_MOMENTS)
+    return replace(fault, during=moment) if waits else fault
+
+
+def power_failure(seed: int, mix: Mix, replicas: Sequence[str]) -> list[Fault]:
+    """Perhaps a crash of every replica at one time, with a loss of power."""
+    draws = Draws(seed, "power failure")
+    if not draws.happens(mix.power_failures):
+        return []
+    at_ms = draws.below(mix.duration_ms)
+    return [
+        Fault(at_ms, FaultKind.CRASH, name, log_between(draws, _DARK_MS), power_loss=True)
+        for name in replicas
+    ]
+
+
+def crashes_during_installs(
+    seed: int, mix: Mix, drawn: Mapping[str, Sequence[Fault]]
+) -> Iterator[Fault]:
+    """Crashes in the middle of the snapshots that the faults lead to.
+
+    Such a crash waits from the end of an outage for the replica's next snapshot, which may never
+    come; only replicas that the outage names have one. `drawn` are the faults by what drew them.
+    """
+    if not (mix.install_crashes and mix.snapshots):
+        return
+    for source, faults in drawn.items():
+        draws = Draws(seed, f"installs/{source}")
+        for fault in faults:
+            waits, down_ms = draws.happens(mix.install_crashes), log_between(draws, _DARK_MS)
+            back_ms = fault.at_ms + fault.duration_ms + 1
+            named = fault.target not in ("leader", "follower")
+            behind = fault.kind in _BEHIND and named and not fault.during
+            if waits and behind and back_ms < mix.duration_ms:
+                yield Fault(back_ms, FaultKind.CRASH, fault.target, down_ms, during="install")
