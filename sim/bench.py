@@ -26,6 +26,7 @@ from sim.compaction import (
     FIXES,
     TOMBSTONE_MARKS,
     TOMBSTONE_REMOVALS,
+    CleanerPolicy,
     CleaningPass,
     clean,
     strategy_for,
@@ -89,11 +90,13 @@ def scenario_rates(count: int) -> dict[str, float]:
 def _plan(size: int) -> CleaningPass:
     """A pass with every rule on: protected producers, horizons, grouping, the size limit."""
     return CleaningPass(
-        strategy=strategy_for("offset"),
-        fix=FIXES["empty_batch"],
-        removal=TOMBSTONE_REMOVALS["horizon"],
-        is_tombstone=TOMBSTONE_MARKS["null_value"],
-        full_map=True,
+        policy=CleanerPolicy(
+            strategy=strategy_for("offset"),
+            fix=FIXES["empty_batch"],
+            removal=TOMBSTONE_REMOVALS["horizon"],
+            is_tombstone=TOMBSTONE_MARKS["null_value"],
+            full_map=True,
+        ),
         first_dirty_offset=0,
         upper_bound=size,
         now_ms=1,

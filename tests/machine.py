@@ -6,7 +6,7 @@ from sim.check import Checker
 from sim.compaction.strategies import encode_version
 from sim.log import Record, data_batch
 from sim.replication import Replica, elections, follower, leader
-from sim.replication.cleaning import clean_replica, stable_offset
+from sim.replication.cleaning import Cleaner, stable_offset
 from sim.replication.replica import crash, restart, wipe
 from sim.rules import Rules
 from sim.trace import Quiesced
@@ -109,7 +109,7 @@ class Cluster(Watched):
         replica = self.replicas[name]
         if replica.up:
             bound = stable_offset(replica, rules=self.rules)
-            self._emit(clean_replica(replica, rules=self.rules, upper_bound=bound, now_ms=0))
+            self._emit(Cleaner(self.rules).run(replica, upper_bound=bound, now_ms=0).events)
 
     def crash(self, name: str) -> None:
         """A replica goes down; nothing is lost."""

@@ -8,7 +8,7 @@ import pytest
 
 from sim import plugins
 from sim.compaction import FIXES, STRATEGIES, TOMBSTONE_REMOVALS, TombstoneRemoval, strategy_for
-from sim.compaction.contract import fix_problem, removal_problem, strategy_problem
+from sim.compaction.extending import fix_problem, removal_problem, strategy_problem
 from sim.errors import BadInput
 from tests.plugged import EXAMPLE, OTHERS, PAIR, folder, replog
 from tests.test_readme import ROOT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sim.check.history import ClusterHistory
-from sim.compaction.deltas import apply_delta
+from sim.compaction.fold import apply_delta
 from sim.log import Control, Record
 
 
@@ -51,7 +51,7 @@ def winners_of(
 def delta_state(
     history: ClusterHistory, uids: Iterable[int], base: Iterable[Record] = ()
 ) -> dict[str, str]:
-    """Key -> value where records are deltas, on top of `base`; see `sim.compaction.deltas`."""
+    """Key -> value where records are deltas, on top of `base`; see `sim.compaction.fold`."""
     state = {record.key: record for record in base if record.key is not None}
     for uid in sorted(decided(history, uids), key=lambda uid: history.written[uid].record.offset):
         known = history.written[uid]

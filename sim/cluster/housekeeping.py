@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from sim.compaction import map_capacity, strategy_for
+from sim.compaction import map_capacity
 from sim.compaction.eligibility import (
     Eligibility,
     EligibilityConfig,
@@ -13,9 +13,9 @@ from sim.compaction.eligibility import (
     eligibility,
     first_dirty,
 )
-from sim.replication.cleaning import clean_replica, stable_offset
+from sim.replication.cleaning import Cleaner, CleaningResult, stable_offset
 from sim.replication.retention import delete_old_segments
-from sim.trace import Cleaned, CleanerLooked, Event
+from sim.trace import CleanerLooked
 
 if TYPE_CHECKING:
     from sim.cluster.node import Node
@@ -36,7 +36,7 @@ class Housekeeper:
         paused: How many faults keep its cleaner from running at present.
     """
 
-    __slots__ = ("_config", "_metric_secs", "_node", "interruption", "paused")
+    __slots__ = ("_cleaner", "_config", "_metric_secs", "_node", "interruption", "paused")
 
     def __init__(self, node: Node) -> None:
         """Nothing runs before `start`."""
@@ -44,6 +44,7 @@ class Housekeeper:
         self.paused = 0
         self.interruption: Interruption | None = None
         self._metric_secs = 0
+        self._cleaner = Cleaner(node.rules)
         topic = node.world.scenario.topic
         self._config = EligibilityConfig(
             min_cleanable_dirty_ratio=topic.min_cleanable_dirty_ratio,
@@ -117,10 +118,11 @@ class Housekeeper:
             node.world.tell([self._looked(found, stable)])
         if found.eligible and self.interruption is not None:
             interruption, self.interruption = self.interruption, None
-            node.world.tell(self._clean(found.upper_bound, crash_during=interruption.during))
+            during = interruption.during
+            node.world.tell(self._clean(found.upper_bound, crash_during=during).events)
             interruption.crash()
         elif found.eligible:
-            node.world.tell(self._clean(found.upper_bound))
+            node.world.tell(self._clean(found.upper_bound).events)
 
     def _looked(self, found: Eligibility, stable: int) -> CleanerLooked:
         node, config = self._node, self._config
@@ -156,25 +158,21 @@ class Housekeeper:
         bound = max(bound, min(replica.first_dirty_offset, segments[-1].base_offset))
         if bound <= segments[0].base_offset:
             return False
-        events = self._clean(bound, rescan=True)
-        node.world.tell(events)
-        return any(
-            isinstance(event, Cleaned)
-            and bool(event.removals or event.emptied or event.dropped or event.horizons)
-            for event in events
-        )
+        result = self._clean(bound, rescan=True)
+        node.world.tell(result.events)
+        return result.changed
 
     def _clean(
         self, upper_bound: int, *, rescan: bool = False, crash_during: str | None = None
-    ) -> list[Event]:
-        node = self._node
-        rules, replica = node.rules, node.replica
+    ) -> CleaningResult:
+        node, rules = self._node, self._node.rules
+        if self._cleaner.rules is not rules:
+            self._cleaner = Cleaner(rules)
         limit = 0
         if rules.cleaner.tombstone_removal == "leo_gated":
             limit = min(n.replica.log.log_end_offset for n in node.world.nodes.values())
-        return clean_replica(
-            replica,
-            rules=rules,
+        return self._cleaner.run(
+            node.replica,
             upper_bound=upper_bound,
             now_ms=node.now_ms,
             rescan=rescan,
@@ -191,7 +189,7 @@ class Housekeeper:
         if topic.dedupe_buffer_bytes is None:
             return None
         size, load = topic.dedupe_buffer_bytes, topic.dedupe_load_factor
-        return max(1, map_capacity(size, load, strategy_for(self._node.rules.cleaner.strategy)))
+        return max(1, map_capacity(size, load, self._cleaner.policy.strategy))
 
     def _legacy_horizon_ms(self) -> int | None:
         """Before KIP-534: modification time of the last clean segment minus the retention.

@@ -7,7 +7,7 @@ from sim.compaction.cleaner import clean
 from sim.compaction.fixes import FIXES, Fix
 from sim.compaction.fold import fold
 from sim.compaction.offset_map import OffsetMap, entry_bytes, map_capacity, rounds_needed
-from sim.compaction.plan import Cleaning, CleaningPass
+from sim.compaction.plan import CleanerPolicy, Cleaning, CleaningPass
 from sim.compaction.strategies import (
     STRATEGIES,
     Strategy,
@@ -22,6 +22,7 @@ __all__ = [
     "STRATEGIES",
     "TOMBSTONE_MARKS",
     "TOMBSTONE_REMOVALS",
+    "CleanerPolicy",
     "Cleaning",
     "CleaningPass",
     "Fix",

@@ -1,17 +1,21 @@
 """The cleaner: one pass over the segments of one log, as a function.
 
 Build a map of winners, then copy what is kept, group of segments by group. Running it twice with
-the same arguments gives the same answer. Source: Cleaner.doClean.
+the same arguments gives the same answer. Source: Cleaner.doClean, Cleaner.groupSegmentsBySize.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final, Protocol, TypeVar
 
-from sim.compaction.copying import copy
+from sim.compaction.copying import Copier
 from sim.compaction.offset_map import MapRange, OffsetMap, build_map
 from sim.compaction.plan import Cleaning, CleaningPass
 from sim.log import Segment
+
+MAX_OFFSET_RANGE: Final = 2**31 - 1
+"""Farthest the end of a cleaned segment may be from its base."""
 
 
 def clean(segments: Sequence[Segment], plan: CleaningPass) -> Cleaning:
@@ -27,22 +31,80 @@ def clean(segments: Sequence[Segment], plan: CleaningPass) -> Cleaning:
     if reach.latest_offset < 0:
         return Cleaning([], 0, plan.first_dirty_offset)
     end = min(reach.latest_offset + 1, plan.upper_bound)
-    replaced = sum(1 for segment in segments if segment.base_offset < end)
-    return copy(segments, replaced, plan, reach)
+    covered = [segment for segment in segments if segment.base_offset < end]
+    copier = Copier(segments, len(covered), plan, reach)
+    for group in groups_of(
+        covered,
+        max_bytes=plan.segment_bytes,
+        upper_bound=plan.upper_bound,
+        exempt_empty=plan.policy.group_empty_segments,
+    ):
+        copier.result.segments.append(copier.copy_group(group))
+    return copier.result
 
 
 def _map_of(segments: Sequence[Segment], plan: CleaningPass) -> OffsetMap:
     if plan.first_dirty_offset >= plan.upper_bound and not plan.rescan:
         return OffsetMap({}, 0, -1)
+    policy = plan.policy
     return build_map(
         segments,
         MapRange(
-            strategy=plan.strategy,
-            full=plan.full_map,
+            strategy=policy.strategy,
+            full=policy.full_map,
             first_dirty_offset=plan.first_dirty_offset,
             upper_bound=plan.upper_bound,
             capacity=plan.map_capacity,
             stubs=plan.stubs,
-            reads_all=plan.unmapped_version is not None,
+            reads_all=policy.unmapped_version is not None,
         ),
     )
+
+
+class Grouped(Protocol):
+    """What grouping asks of a segment."""
+
+    @property
+    def base_offset(self) -> int:
+        """Smallest offset it may hold."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of its batches before cleaning."""
+
+
+Kind = TypeVar("Kind", bound=Grouped)
+
+
+def groups_of(
+    segments: Sequence[Kind],
+    *,
+    max_bytes: int | None,
+    upper_bound: int,
+    exempt_empty: bool = True,
+) -> list[list[Kind]]:
+    """Cut `segments` into runs that become one segment each, left to right.
+
+    Sizes are those before cleaning, so what shrinks now is merged in a later pass. A segment over
+    the limit stays alone; an empty one joins whatever the range of offsets, unless `exempt_empty`
+    is false, as it was before KAFKA-12889. `upper_bound` is where the last segment ends
+    (exclusive). Index sizes are not modelled.
+    """
+    groups: list[list[Kind]] = []
+    size = 0
+    for index, segment in enumerate(segments):
+        end = segments[index + 1].base_offset if index + 1 < len(segments) else upper_bound
+        if (
+            groups
+            and (max_bytes is None or size + segment.size_bytes <= max_bytes)
+            and (
+                (exempt_empty and segment.size_bytes == 0)
+                or end - 1 - groups[-1][0].base_offset <= MAX_OFFSET_RANGE
+            )
+        ):
+            groups[-1].append(segment)
+            size += segment.size_bytes
+        else:
+            groups.append([segment])
+            size = segment.size_bytes
+    return groups

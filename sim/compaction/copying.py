@@ -1,137 +1,238 @@
 """The copying half of a pass: what stays of each batch and of each record.
 
-Source: Cleaner.cleanSegments, Cleaner.cleanInto, MemoryRecords.filterTo; LogCleaner.scala of 2.8
-for the rules before KIP-534.
+Source: Cleaner.cleanSegments, Cleaner.cleanInto, MemoryRecords.filterTo and
+.buildRetainedRecordsInto; LogCleaner.scala of 2.8 for the rules before KIP-534.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
+from typing import Final
 
-from sim.compaction.fixes import Kept, Tail
-from sim.compaction.grouping import groups_of
+from sim.compaction.fixes import Tail
 from sim.compaction.offset_map import OffsetMap
 from sim.compaction.plan import Cleaning, CleaningPass
-from sim.compaction.rebasing import with_horizon
-from sim.compaction.tombstones import Circumstances, Stamp, record_horizon, with_record_horizon
+from sim.compaction.tombstones import (
+    Circumstances,
+    Stamp,
+    null_value,
+    record_horizon,
+    with_record_horizon,
+)
 from sim.compaction.transactions import TransactionWatch, aborted_in
 from sim.log import Batch, Control, Record, Segment
 
-MARKER_KEYS = {Control.ABORT: "\0\0\0\0", Control.COMMIT: "\0\0\0\1"}
+MARKER_KEYS: Final = {Control.ABORT: "\0\0\0\0", Control.COMMIT: "\0\0\0\1"}
 """A marker's key: version 0 and its type, two bytes each (ControlRecordType)."""
 
-MAX_HORIZON_MS = 2**63 - 1
+MAX_HORIZON_MS: Final = 2**63 - 1
 """A horizon beyond it, or below 0, is none: the batch stays as if no pass had met it."""
 
-_NOTHING = Batch(-1, -1, -1, (), -1, 0)
+_NOTHING: Final = Batch(-1, -1, -1, (), -1, 0)
 """What is left of a batch that goes; making its empty header would be for nothing."""
 
-
-def copy(
-    segments: Sequence[Segment], replaced: int, plan: CleaningPass, reach: OffsetMap
-) -> Cleaning:
-    """Copy what stays of the first `replaced` segments, with the winners of `reach`."""
-    return _Copier(segments, replaced, plan, reach).run()
+_NO_OFFSET: Final = -1
 
 
-class _Copier:
-    """State of one copying pass; lives as long as the call to `copy`."""
+class Fate(Enum):
+    """What becomes of a record that no other one of its key beats."""
+
+    GOES = "goes"
+    STAYS = "stays"
+    STAYS_AS_TOMBSTONE = "stays as tombstone"
+
+
+class Copier:
+    """State of one copying pass; it copies group by group and collects the answer."""
 
     def __init__(
         self, segments: Sequence[Segment], replaced: int, plan: CleaningPass, reach: OffsetMap
     ) -> None:
+        """Copies the first `replaced` of `segments`, with the winners of `reach`."""
+        policy = plan.policy
         self.segments = segments
-        self.covered = segments[:replaced]
         self.plan = plan
+        self.policy = policy
         self.winners = reach.winners
         self.mapped_from = reach.mapped_from
         self.latest_offset = reach.latest_offset
-        last = next((s.batches[-1] for s in reversed(segments) if s.batches), None)
-        self.kept: Kept = plan.fix.keeps(Tail(last, plan.upper_bound, plan.high_watermark))
-        protected = self.kept.record_offset
+        last: Batch | None = None
+        for segment in reversed(segments):
+            if segment.batches:
+                last = segment.batches[-1]
+                break
+        kept = policy.fix.keeps(Tail(last, plan.upper_bound, plan.high_watermark))
+        protected = kept.record_offset
         if protected is not None and protected >= plan.upper_bound:
             protected = None
+        self.protected = _NO_OFFSET if protected is None else protected
+        self.kept_end = _NO_OFFSET if kept.batch_end is None else kept.batch_end
         self.result = Cleaning(
             [], replaced, max(reach.latest_offset + 1, 0), protected, winners=reach.winners
         )
-        transactional = any(segment.transactional for segment in self.covered)
-        self.watch = TransactionWatch() if transactional else None
-        self.last_abort = self._last_abort() if plan.last_abort_only else -1
+        self.watch: TransactionWatch | None = None
+        for segment in segments[:replaced]:
+            if segment.transactional:
+                self.watch = TransactionWatch()
+                break
+        self.last_abort = _NO_OFFSET
+        if policy.last_abort_only:
+            self.last_abort = self._last_abort(segments[:replaced])
+        self.markers_by_segment = (
+            policy.markers_like_tombstones and policy.removal.name == "last_modified"
+        )
+        self.superseded = self.result.removed["superseded"]
+        self.values_stay = policy.is_tombstone is null_value and policy.unmapped_version is None
         self.last_modified_ms: int | None = None
+        self.source = 0
 
-    def run(self) -> Cleaning:
-        plan = self.plan
-        source = 0
-        for group in groups_of(
-            self.covered,
-            max_bytes=plan.segment_bytes,
-            upper_bound=plan.upper_bound,
-            exempt_empty=plan.group_empty_segments,
-        ):
-            batches: list[Batch] = []
-            for segment in group:
-                self._collect_aborted(source)
-                self.last_modified_ms = segment.last_modified_ms
-                batches += self._copy(segment.batches)
-                source += 1
-            merged = Segment.of(
-                group[0].base_offset, batches, last_modified_ms=group[-1].last_modified_ms
-            )
+    def copy_group(self, group: Sequence[Segment]) -> Segment:
+        """One segment in the place of the next ones, which are `group`."""
+        batches: list[Batch] = []
+        for segment in group:
             if self.watch is not None:
-                beyond = [
-                    entry
-                    for segment in group
-                    for entry in segment.aborted
-                    if entry.last_offset >= plan.upper_bound
-                ]
-                merged.aborted, self.watch.kept = [*self.watch.kept, *beyond], []
-            self.result.segments.append(merged)
-        return self.result
+                self._collect_aborted(self.watch)
+            self.last_modified_ms = segment.last_modified_ms
+            self._copy(segment.batches, batches)
+            self.source += 1
+        merged = Segment.of(
+            group[0].base_offset, batches, last_modified_ms=group[-1].last_modified_ms
+        )
+        if self.watch is not None:
+            upper_bound = self.plan.upper_bound
+            beyond = [
+                entry
+                for segment in group
+                for entry in segment.aborted
+                if entry.last_offset >= upper_bound
+            ]
+            merged.aborted, self.watch.kept = [*self.watch.kept, *beyond], []
+        return merged
 
-    def _collect_aborted(self, index: int) -> None:
+    def _collect_aborted(self, watch: TransactionWatch) -> None:
         """Look out for the aborted transactions that touch a source segment (KAFKA-13727)."""
-        if self.watch is None:
-            return
-        segments = self.segments
+        segments, index = self.segments, self.source
         end = segments[index + 1].base_offset if index + 1 < len(segments) else 1 << 62
-        self.watch.add(aborted_in(segments, segments[index].base_offset, end, first=index))
+        watch.add(aborted_in(segments, segments[index].base_offset, end, first=index))
 
-    def _copy(self, batches: Sequence[Batch]) -> list[Batch]:
-        """The batches of one source segment that stay, rebuilt where records went."""
-        out: list[Batch] = []
-        upper_bound, watch, result = self.plan.upper_bound, self.watch, self.result
+    def _copy(self, batches: Sequence[Batch], out: list[Batch]) -> None:
+        """Add to `out` what stays of the batches of one source segment."""
+        upper_bound, result, watch = self.plan.upper_bound, self.result, self.watch
         for batch in batches:
-            if batch.last_offset >= upper_bound:
+            last_offset = batch.last_offset
+            if last_offset >= upper_bound:
                 out.append(batch)
                 continue
-            decided = watch is not None and watch.decides(batch)
-            if batch.control is not None:
-                kept = self._copy_control(batch, discardable=decided)
-            elif decided:
-                kept = self._copy_aborted(batch)
-            elif batch.last_offset <= self.latest_offset:
-                result.messages_read += len(batch.records)
-                kept = self._copy_data(batch)
+            discardable = watch is not None and watch.decides(batch)
+            if discardable or batch.control is not None:
+                kept = self._copy_transactional(batch, discardable=discardable)
             else:
-                result.messages_read += len(batch.records)
-                kept = self._copy_beyond_map(batch)
+                kept = self._copy_data(batch)
             if kept.records:
                 result.messages_written += len(kept.records)
                 out.append(kept)
-            elif self._stays_empty(batch):
+            elif last_offset == self.kept_end or (
+                batch.producer_id >= 0 and self._is_a_producers_last(batch)
+            ):
                 if batch.records:
-                    result.emptied.append(batch.last_offset)
+                    result.emptied.append(last_offset)
                 out.append(batch.emptied())
             elif not batch.records:
-                result.dropped.append(batch.last_offset)
-        return out
+                result.dropped.append(last_offset)
 
-    def _stays_empty(self, batch: Batch) -> bool:
-        """The last batch of an active producer, and the last one of the round or of the log."""
-        if batch.last_offset == self.kept.batch_end:
-            return True
-        if batch.producer_id < 0:
-            return False
+    def _copy_data(self, batch: Batch) -> Batch:
+        """Record by record: beaten by another one, gone for a reason of its own, or kept.
+
+        Inside the mapped range the winner beats all others of its key, below it versions decide. A
+        pass consists of this loop, so the most frequent fate of a record is decided in place.
+        """
+        records, latest, mapped_from = batch.records, self.latest_offset, self.mapped_from
+        winner_of, protected, values_stay = self.winners.get, self.protected, self.values_stay
+        self.result.messages_read += len(records)
+        reached = records
+        if batch.last_offset > latest:
+            reached = tuple([record for record in records if record.offset <= latest])
+        stays: list[Record] = []
+        stamp = False
+        for record in reached:
+            offset, key = record.offset, record.key
+            winner = winner_of(key) if key is not None else None
+            if (
+                winner is not None
+                and winner is not record
+                and winner.offset != offset
+                and (offset >= mapped_from or self._loses(record, winner))
+                and offset != protected
+            ):
+                self.superseded.append(record)
+            elif values_stay and key is not None and record.value is not None:
+                stays.append(record)
+            else:
+                fate = self._fate(record, batch, mapped=winner is not None)
+                if fate is not Fate.GOES:
+                    stays.append(record)
+                    stamp = stamp or fate is Fate.STAYS_AS_TOMBSTONE
+        if batch.last_offset > latest:
+            stays += records[len(reached) :]
+            stamp = self.policy.stamp_beyond_map and any(map(self.policy.is_tombstone, stays))
+        if len(stays) == len(records):
+            return self._stamped_if_due(batch, records) if stamp else batch
+        if not stays:
+            return _NOTHING
+        kept = tuple(stays)
+        return self._stamped_if_due(batch, kept) if stamp else self._rebuilt(batch, kept)
+
+    def _loses(self, record: Record, winner: Record) -> bool:
+        strategy = self.policy.strategy
+        if strategy.latest_wins:
+            return record.offset < winner.offset
+        return strategy.version(record) < strategy.version(winner)
+
+    def _fate(self, record: Record, batch: Batch, *, mapped: bool) -> Fate:
+        """What becomes of a record that no other one of its key beats.
+
+        It may be protected, unkeyed, below no version, or a tombstone whose time has come.
+        """
+        policy, removed = self.policy, self.result.removed
+        tombstone = policy.is_tombstone(record)
+        if record.offset == self.protected:
+            return Fate.STAYS_AS_TOMBSTONE if tombstone else Fate.STAYS
+        if record.key is None:
+            removed["no key"].append(record)
+            return Fate.GOES
+        unmapped = policy.unmapped_version
+        if unmapped is not None and not mapped and policy.strategy.version(record) < unmapped:
+            removed["unmapped"].append(record)
+            return Fate.GOES
+        if not tombstone:
+            return Fate.STAYS
+        if policy.removal.may_remove(self._circumstances(record, batch)):
+            removed["tombstone"].append(record)
+            return Fate.GOES
+        return Fate.STAYS_AS_TOMBSTONE
+
+    def _circumstances(self, record: Record, batch: Batch) -> Circumstances:
+        plan = self.plan
+        horizon = batch.delete_horizon_ms
+        if self.policy.removal.stamps is Stamp.RECORD:
+            horizon = record_horizon(record)
+        modified_ms = self.last_modified_ms
+        if plan.legacy_last_modified is not None:
+            modified_ms = _time_of(record.offset, plan.legacy_last_modified)
+        return Circumstances(
+            record.offset,
+            horizon,
+            plan.now_ms,
+            plan.removal_limit,
+            modified_ms,
+            plan.legacy_horizon_ms,
+            plan.last_cleaning,
+            plan.delete_retention_ms,
+        )
+
+    def _is_a_producers_last(self, batch: Batch) -> bool:
+        """It is the last batch of an active producer, which stays, empty if need be."""
         last = self.plan.last_records.get(batch.producer_id)
         if last is None:
             return False
@@ -139,31 +240,34 @@ class _Copier:
             return batch.last_offset == last.offset
         return batch.control is not None and batch.producer_epoch == last.epoch
 
-    def _copy_control(self, batch: Batch, *, discardable: bool) -> Batch:
-        """A marker is stamped when nothing of its transaction is left and goes at its horizon."""
+    def _copy_transactional(self, batch: Batch, *, discardable: bool) -> Batch:
+        """Aborted data goes at once, whatever its key and beyond the map, too; markers wait.
+
+        A marker is stamped when nothing of its transaction is left, and goes at its horizon.
+        Records of what goes whole do not count as read, unless its header stays.
+        """
         records = batch.records
         if not records:
             return batch
-        plan = self.plan
-        legacy = plan.markers_like_tombstones and plan.removal.name == "last_modified"
-        may_go = discardable and self._marker_may_go(batch, legacy=legacy)
-        if may_go:
-            if self._stays_empty(batch):
+        aborted = batch.control is None
+        legacy = self.markers_by_segment
+        if aborted or (discardable and self._marker_may_go(batch, legacy=legacy)):
+            if batch.last_offset == self.kept_end or self._is_a_producers_last(batch):
                 self.result.messages_read += len(records)
-            return self._rebuild(batch, self._drop_all(batch, "marker"))
+            return self._without_records(batch, "aborted" if aborted else "marker")
         self.result.messages_read += len(records)
         if self._evicted(batch):
-            return self._rebuild(batch, self._drop_all(batch, "superseded"))
+            return self._without_records(batch, "superseded")
         if discardable and not legacy and batch.delete_horizon_ms is None:
             return self._stamped(batch, records)
         return batch
 
     def _marker_may_go(self, batch: Batch, *, legacy: bool) -> bool:
-        plan, horizon = self.plan, batch.delete_horizon_ms
+        plan, removal, horizon = self.plan, self.policy.removal, batch.delete_horizon_ms
         if legacy:
-            return plan.removal.may_remove(self._circumstances(batch.records[0], batch))
+            return removal.may_remove(self._circumstances(batch.records[0], batch))
         limit = plan.removal_limit if plan.marker_limit is None else plan.marker_limit
-        if plan.removal.gates_markers and batch.base_offset >= limit:
+        if removal.gates_markers and batch.base_offset >= limit:
             return False
         return horizon is not None and plan.now_ms >= horizon
 
@@ -179,7 +283,7 @@ class _Copier:
             if self.watch is not None:
                 self.watch.kept = [e for e in self.watch.kept if e.last_offset != offset]
             return True
-        if not self.plan.markers_by_key:
+        if not self.policy.markers_by_key:
             return False
         winner = self.winners.get(MARKER_KEYS.get(batch.control or Control.COMMIT, ""))
         if winner is None or not offset < winner.offset or offset > self.latest_offset:
@@ -187,159 +291,116 @@ class _Copier:
         self.result.evicted_markers[offset] = winner.offset
         return True
 
-    def _last_abort(self) -> int:
+    def _last_abort(self, covered: Sequence[Segment]) -> int:
         """Offset of the last ABORT marker within the pass; -1 without one."""
         upper_bound = self.plan.upper_bound
         offsets = [
             batch.base_offset
-            for segment in self.covered
+            for segment in covered
             for batch in segment.batches
             if batch.control is Control.ABORT and batch.records and batch.last_offset < upper_bound
         ]
-        return max(offsets, default=-1)
+        return max(offsets, default=_NO_OFFSET)
 
-    def _copy_aborted(self, batch: Batch) -> Batch:
-        """Data of an aborted transaction goes at once, whatever its key and beyond the map, too."""
-        if self._stays_empty(batch):
-            self.result.messages_read += len(batch.records)
-        return self._rebuild(batch, self._drop_all(batch, "aborted"))
-
-    def _copy_data(self, batch: Batch) -> Batch:
-        """A batch that the map reached whole."""
-        kept, stamp = self._decide(batch, batch.records)
-        records = batch.records if len(kept) == len(batch.records) else tuple(kept)
-        return self._finish(batch, records, stamp=stamp)
-
-    def _decide(self, batch: Batch, records: tuple[Record, ...]) -> tuple[list[Record], bool]:
-        """Record by record: superseded, unkeyed, below no version, an expired tombstone, or kept.
-
-        Returns those kept, and whether a tombstone is among them.
-        """
-        winner_of, mapped_from = self.winners.get, self.mapped_from
-        is_tombstone, protected = self.plan.is_tombstone, self.result.protected_offset
-        supersede = self.result.removed["superseded"].append
-        unmapped, version_of = self.plan.unmapped_version, self.plan.strategy.version
-        kept: list[Record] = []
-        stamp = False
-        for record in records:
-            # Unpacking costs less than reading two fields; a pass consists of this loop.
-            offset, key, _, _, _, _, _ = record
-            winner = winner_of(key) if key is not None else None
-            if offset == protected:
-                stamp = stamp or is_tombstone(record)
-                kept.append(record)
-            elif (
-                winner is not None
-                and winner is not record
-                and winner.offset != offset
-                and (offset >= mapped_from or self._loses(record, winner))
-            ):
-                supersede(record)
-            elif key is None:
-                self.result.removed["no key"].append(record)
-            elif unmapped is not None and winner is None and version_of(record) < unmapped:
-                self.result.removed["unmapped"].append(record)
-            elif not is_tombstone(record):
-                kept.append(record)
-            elif self._tombstone_may_go(record, batch):
-                self.result.removed["tombstone"].append(record)
-            else:
-                stamp = True
-                kept.append(record)
-        return kept, stamp
-
-    def _copy_beyond_map(self, batch: Batch) -> Batch:
-        """A batch that ends beyond the map: what lies beyond stays whatever it is."""
-        latest = self.latest_offset
-        reached = tuple(record for record in batch.records if record.offset <= latest)
-        kept, _ = self._decide(batch, reached)
-        beyond = batch.records[len(reached) :]
-        records = batch.records if len(kept) == len(reached) else (*kept, *beyond)
-        stamp = self.plan.stamp_beyond_map and any(map(self.plan.is_tombstone, records))
-        return self._finish(batch, records, stamp=stamp)
-
-    def _finish(self, batch: Batch, records: tuple[Record, ...], *, stamp: bool) -> Batch:
-        """The batch with the records that stay, stamped if it has to be."""
-        stamps = self.plan.removal.stamps
-        fresh = batch.delete_horizon_ms is None or self.plan.stamps_again
-        if stamp and stamps is Stamp.BATCH and fresh:
-            return self._stamped(batch, records)
-        if stamp and stamps is Stamp.RECORD:
-            records = self._with_record_horizons(batch, records)
-        return self._rebuild(batch, records)
-
-    def _loses(self, record: Record, winner: Record) -> bool:
-        """Below the mapped range versions decide; inside it the winner beats all others."""
-        version_of = self.plan.strategy.version
-        return version_of(record) < version_of(winner)
-
-    def _tombstone_may_go(self, record: Record, batch: Batch) -> bool:
-        return self.plan.removal.may_remove(self._circumstances(record, batch))
-
-    def _circumstances(self, record: Record, batch: Batch) -> Circumstances:
-        plan = self.plan
-        horizon = batch.delete_horizon_ms
-        if plan.removal.stamps is Stamp.RECORD:
-            horizon = record_horizon(record)
-        return Circumstances(
-            record.offset,
-            horizon,
-            plan.now_ms,
-            plan.removal_limit,
-            self._last_modified(record.offset),
-            plan.legacy_horizon_ms,
-            plan.last_cleaning,
-            plan.delete_retention_ms,
-        )
-
-    def _last_modified(self, offset: int) -> int | None:
-        ranges = self.plan.legacy_last_modified
-        if ranges is None:
-            return self.last_modified_ms
-        return next((time for base, end, time in ranges if base <= offset < end), None)
-
-    def _drop_all(self, batch: Batch, reason: str) -> tuple[Record, ...]:
-        """Remove every record of a batch but the protected one."""
-        protected = self.result.protected_offset
+    def _without_records(self, batch: Batch, reason: str) -> Batch:
+        """The batch without any record but the protected one."""
+        protected = self.protected
         self.result.removed[reason] += [r for r in batch.records if r.offset != protected]
-        return tuple(record for record in batch.records if record.offset == protected)
+        left = tuple([record for record in batch.records if record.offset == protected])
+        if len(left) == len(batch.records):
+            return batch
+        return self._rebuilt(batch, left) if left else _NOTHING
+
+    def _stamped_if_due(self, batch: Batch, records: tuple[Record, ...]) -> Batch:
+        """The batch with those of its records that stay, a tombstone among them."""
+        stamps = self.policy.removal.stamps
+        fresh = batch.delete_horizon_ms is None or self.policy.stamps_again
+        if stamps is Stamp.BATCH and fresh:
+            return self._stamped(batch, records)
+        if stamps is Stamp.RECORD:
+            records = self._with_record_horizons(batch, records)
+        return batch if records is batch.records else self._rebuilt(batch, records)
 
     def _stamped(self, batch: Batch, records: tuple[Record, ...]) -> Batch:
-        plan = self.plan
-        horizon = plan.now_ms + plan.delete_retention_ms
+        """The batch with the records that stay and this pass's delete horizon."""
+        horizon = self.plan.now_ms + self.plan.delete_retention_ms
         if not 0 <= horizon <= MAX_HORIZON_MS:
-            return self._rebuild(batch, records)
+            return batch if records is batch.records else self._rebuilt(batch, records)
         self.result.horizons.append((batch.base_offset, horizon))
-        rebuilt = with_horizon(batch, records, horizon, keeps_deltas=plan.keeps_deltas)
-        return self._checked(rebuilt, batch)
+        rebuilt = with_horizon(batch, records, horizon, keeps_deltas=self.policy.keeps_deltas)
+        return self._noted_if_oversized(rebuilt, batch)
 
     def _with_record_horizons(
         self, batch: Batch, records: tuple[Record, ...]
     ) -> tuple[Record, ...]:
         """Give each kept tombstone that has none a horizon of its own (KIP-534, rejected)."""
-        plan = self.plan
-        horizon = plan.now_ms + plan.delete_retention_ms
+        is_tombstone, horizon = self.policy.is_tombstone, self.plan.now_ms
+        horizon += self.plan.delete_retention_ms
         stamped = tuple(
-            with_record_horizon(record, horizon)
-            if plan.is_tombstone(record) and record_horizon(record) is None
-            else record
-            for record in records
+            [
+                with_record_horizon(record, horizon)
+                if is_tombstone(record) and record_horizon(record) is None
+                else record
+                for record in records
+            ]
         )
         if stamped == records:
             return records
         self.result.horizons.append((batch.base_offset, horizon))
         return stamped
 
-    def _checked(self, rebuilt: Batch, source: Batch) -> Batch:
+    def _rebuilt(self, batch: Batch, records: tuple[Record, ...]) -> Batch:
+        """The batch with other records, at least one; its horizon stays."""
+        return self._noted_if_oversized(batch.rebuilt(records, batch.delete_horizon_ms), batch)
+
+    def _noted_if_oversized(self, rebuilt: Batch, source: Batch) -> Batch:
         """Report a batch that its horizon made larger than a batch may be (KIP-534)."""
         limit = self.plan.max_message_bytes
         if limit is not None and rebuilt.size_bytes > max(limit, source.size_bytes):
             self.result.oversized.append((rebuilt.base_offset, rebuilt.size_bytes))
         return rebuilt
 
-    def _rebuild(self, batch: Batch, records: tuple[Record, ...]) -> Batch:
-        if records is batch.records:
-            return batch
-        if records:
-            return self._checked(batch.rebuilt(records, batch.delete_horizon_ms), batch)
-        return _NOTHING
+
+def _time_of(offset: int, ranges: Sequence[tuple[int, int, int]]) -> int | None:
+    """The time of the range (base, end exclusive, time in ms) that holds `offset`."""
+    for base, end, time_ms in ranges:
+        if base <= offset < end:
+            return time_ms
+    return None
+
+
+def with_horizon(
+    batch: Batch, records: tuple[Record, ...], horizon_ms: int, *, keeps_deltas: bool
+) -> Batch:
+    """The batch with those of its `records` that stay, and a delete horizon in ms.
+
+    KIP-534 found no room for the horizon in the header of a batch, so it took the base timestamp's.
+    The timestamps of the records are stored as distances to the base: a cleaner has to write them
+    anew, or every timestamp moves (rule `horizon_rebase`).
+
+    Args:
+        batch: As it was before the pass; not empty.
+        records: At least one.
+        horizon_ms: The base from now on.
+        keeps_deltas: The deltas stay as they are: a record reads as far from the horizon as it was
+            from the old base. The maximum timestamp, a field of its own, stays that of the records
+            as they were, and the batch does not grow.
+    """
+    if not keeps_deltas:
+        return batch.rebuilt(records, horizon_ms)
+    moved_ms = horizon_ms - base_timestamp(batch)
+    moved = tuple(
+        [record._replace(timestamp_ms=record.timestamp_ms + moved_ms) for record in records]
+    )
+    latest_ms = max([record.timestamp_ms for record in records])
+    return batch.rebuilt(moved, horizon_ms)._replace(timestamp_ms=latest_ms)
+
+
+def base_timestamp(batch: Batch) -> int:
+    """What the deltas of a batch count from, in ms: its horizon, or else its first record's time.
+
+    A batch that has records; a cleaner that sets no horizon takes the first one it keeps
+    (MemoryRecordsBuilder, DefaultRecord.readFrom).
+    """
+    horizon = batch.delete_horizon_ms
+    return batch.records[0].timestamp_ms if horizon is None else horizon

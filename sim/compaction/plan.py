@@ -1,4 +1,4 @@
-"""What one cleaning pass is given, and what it answers."""
+"""What a cleaner goes by, what one pass is given, and what it answers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ REASONS = ("superseded", "tombstone", "aborted", "marker", "no key", "unmapped")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CleaningPass:
-    """Everything one pass depends on beside the segments.
+class CleanerPolicy:
+    """How a cleaner decides, whichever log it is given.
 
     Attributes:
         strategy: Which record of a key wins.
@@ -26,6 +26,39 @@ class CleaningPass:
         removal: When a winning tombstone may go.
         is_tombstone: What marks a tombstone.
         full_map: True = winners over the whole covered log; false = over the dirty section only.
+        stamp_beyond_map: True = a tombstone gets its horizon on sight, also beyond the map's reach.
+        stamps_again: True = each pass that keeps a tombstone gives its batch another horizon.
+        keeps_deltas: True = a horizon moves the timestamps of its batch, see `with_horizon`.
+        markers_like_tombstones: True = with `last_modified` markers go by their segment's time.
+        markers_by_key: True = markers are looked up in the map by their key's bytes (KAFKA-14055).
+        last_abort_only: True = of all ABORT markers the last one stays (Redpanda PR 16295).
+        group_empty_segments: True = an empty segment joins its neighbour whatever the range of
+            offsets (KAFKA-12889).
+        unmapped_version: A record whose key is not in the map goes when its version is below, and
+            every version is read, whether or not there is another to compare; None = neither.
+    """
+
+    strategy: Strategy
+    fix: Fix
+    removal: TombstoneRemoval
+    is_tombstone: TombstoneMark
+    full_map: bool
+    stamp_beyond_map: bool = True
+    stamps_again: bool = False
+    keeps_deltas: bool = False
+    markers_like_tombstones: bool = False
+    markers_by_key: bool = False
+    last_abort_only: bool = False
+    group_empty_segments: bool = True
+    unmapped_version: Version | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleaningPass:
+    """Everything one pass depends on beside the segments.
+
+    Attributes:
+        policy: How the cleaner decides.
         first_dirty_offset: Where the clean section ends (inclusive start of the dirty one).
         upper_bound: The pass covers batches that end below it (exclusive); in simulated time it is
             the base of a segment and never above the last stable offset.
@@ -42,29 +75,15 @@ class CleaningPass:
             reported; None = no limit.
         removal_limit: With gated removal rules: only below this offset (exclusive).
         marker_limit: The same for transaction markers; None = the same.
-        stamps_again: True = each pass that keeps a tombstone gives its batch another horizon.
-        keeps_deltas: True = a horizon moves the timestamps of its batch, see `rebasing`.
-        stamp_beyond_map: True = a tombstone gets its horizon on sight, also beyond the map's reach.
-        markers_like_tombstones: True = with `last_modified` markers go by their segment's time.
-        markers_by_key: True = markers are looked up in the map by their key's bytes (KAFKA-14055).
-        last_abort_only: True = of all ABORT markers the last one stays (Redpanda PR 16295).
-        group_empty_segments: True = an empty segment joins its neighbour whatever the range of
-            offsets (KAFKA-12889).
         legacy_horizon_ms: The pass-wide horizon of `last_modified`, in ms; None = none.
         legacy_last_modified: (base, end exclusive, last modified in ms) to use instead of the
             segments' own times; None = use those.
         last_cleaning: (end offset exclusive, time in ms) of the last finished pass, for
             `cleaning_checkpoint`; None = there was none.
         stubs: Key -> a removed tombstone that still takes part: it beats what is below its version.
-        unmapped_version: A record whose key is not in the map goes when its version is below, and
-            every version is read, whether or not there is another to compare; None = neither.
     """
 
-    strategy: Strategy
-    fix: Fix
-    removal: TombstoneRemoval
-    is_tombstone: TombstoneMark
-    full_map: bool
+    policy: CleanerPolicy
     first_dirty_offset: int
     upper_bound: int
     now_ms: int
@@ -78,18 +97,10 @@ class CleaningPass:
     max_message_bytes: int | None = None
     removal_limit: int = 0
     marker_limit: int | None = None
-    stamp_beyond_map: bool = True
-    stamps_again: bool = False
-    keeps_deltas: bool = False
-    markers_like_tombstones: bool = False
-    markers_by_key: bool = False
-    last_abort_only: bool = False
-    group_empty_segments: bool = True
     legacy_horizon_ms: int | None = None
     legacy_last_modified: tuple[tuple[int, int, int], ...] | None = None
     last_cleaning: tuple[int, int] | None = None
     stubs: Mapping[str, Record] = field(default_factory=dict)
-    unmapped_version: Version | None = None
 
 
 @dataclass(slots=True)
@@ -130,18 +141,23 @@ class Cleaning:
     messages_written: int = 0
 
     @property
+    def changed(self) -> bool:
+        """Whether the log is another one after the pass, be it by a horizon alone."""
+        return bool(self.emptied or self.dropped or self.horizons or any(self.removed.values()))
+
+    @property
     def removals(self) -> tuple[Removal, ...]:
         """Every removal with its reason, in offset order."""
-        found = [
-            Removal(record.offset, record.uid, record.key, reason, self._winner(reason, record))
-            for reason, records in self.removed.items()
-            for record in records
-        ]
-        return tuple(sorted(found))
-
-    def _winner(self, reason: str, record: Record) -> int | None:
-        if reason != "superseded":
-            return None
-        if record.key is None:
-            return self.evicted_markers[record.offset]
-        return self.winners[record.key].offset
+        found = []
+        for reason, records in self.removed.items():
+            beaten = reason == "superseded"
+            for record in records:
+                offset, key = record.offset, record.key
+                winner: int | None = None
+                if beaten and key is not None:
+                    winner = self.winners[key].offset
+                elif beaten:
+                    winner = self.evicted_markers[offset]
+                found.append(Removal(offset, record.uid, key, reason, winner))
+        found.sort()
+        return tuple(found)

@@ -6,22 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from sim.compaction import (
-    FIXES,
-    TOMBSTONE_MARKS,
-    TOMBSTONE_REMOVALS,
     Cleaning,
     CleaningPass,
     OffsetMap,
     UnreadableVersion,
     clean,
-    strategy_for,
-    unmapped_version,
 )
 from sim.log import Log, Record, Segment
 from sim.log.producers import SentBatch, advance_sequence
 from sim.logfile.file import LogFile
 from sim.logfile.rules import LogRules
 from sim.logfile.steps import Append, Clean, ProduceDuplicate, Reload, Roll, Step
+from sim.rules.policy import cleaner_policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,16 +141,7 @@ def _plan(
 ) -> CleaningPass:
     values = rules.rules
     return CleaningPass(
-        strategy=strategy_for(
-            values.cleaner.strategy,
-            header=values.topic.strategy_header,
-            header_form=values.cleaner.header_form,
-            ties=values.cleaner.ties,
-        ),
-        fix=FIXES[values.cleaner.fix],
-        removal=TOMBSTONE_REMOVALS[values.cleaner.tombstone_removal],
-        is_tombstone=TOMBSTONE_MARKS[values.cleaner.tombstone_mark],
-        full_map=values.cleaner.map_range == "full",
+        policy=cleaner_policy(values),
         first_dirty_offset=step.first_dirty_offset,
         upper_bound=effective_bound(log.segments, step.upper_bound),
         now_ms=step.now_ms,
@@ -164,16 +151,8 @@ def _plan(
         map_capacity=step.map_capacity,
         given_map=_given_map(step),
         removal_limit=_removal_limit(log, step, values.cleaner.tombstone_removal),
-        stamp_beyond_map=values.cleaner.horizon_stamp != "mapped",
-        stamps_again=values.cleaner.horizon_stamp == "each_pass",
-        keeps_deltas=values.cleaner.horizon_rebase == "deltas_kept",
-        markers_like_tombstones=values.cleaner.marker_removal == "as_tombstones",
-        markers_by_key=values.cleaner.marker_lookup == "by_key",
-        last_abort_only=values.cleaner.marker_lookup == "last_abort",
-        group_empty_segments=values.cleaner.empty_segments == "joined",
         legacy_horizon_ms=_legacy_horizon_ms(log, step, values.topic.delete_retention_ms),
         last_cleaning=last_cleaning,
-        unmapped_version=unmapped_version(values.cleaner.strategy, values.cleaner.header_form),
     )
 
 

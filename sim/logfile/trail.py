@@ -9,7 +9,6 @@ from sim.compaction import (
     Cleaning,
     CleaningPass,
     UnreadableVersion,
-    strategy_for,
 )
 from sim.compaction.strategies import Strategy, Version
 from sim.compaction.tombstones import record_horizon
@@ -18,6 +17,7 @@ from sim.logfile.file import LogFile
 from sim.logfile.play import PassDone, log_of, play
 from sim.logfile.rules import LogRules
 from sim.logfile.steps import Clean
+from sim.rules.policy import cleaner_strategy
 from sim.trace import Removal
 
 
@@ -138,15 +138,8 @@ class Trail:
 
 def follow(file: LogFile, key: str) -> Trail:
     """Do the steps of a log file and follow the records of `key`."""
-    values = file.rules.rules
-    strategy = strategy_for(
-        values.cleaner.strategy,
-        header=values.topic.strategy_header,
-        header_form=values.cleaner.header_form,
-        ties=values.cleaner.ties,
-    )
     log = log_of(file)
-    trail = Trail(key, file.rules, strategy, log)
+    trail = Trail(key, file.rules, cleaner_strategy(file.rules.rules), log)
     _look(trail, number=0)
     for done in play(file):
         trail.log = done.log

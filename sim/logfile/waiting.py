@@ -60,7 +60,7 @@ def _superseded(trail: Trail, life: Life, winner: Life) -> str:
     if last.cleaning.protected_offset == life.offset:
         return f"{what}, but {_protected(trail, life)}"
     dirty_from = last.plan.first_dirty_offset
-    if not last.plan.full_map and winner.offset < dirty_from:
+    if not last.plan.policy.full_map and winner.offset < dirty_from:
         return (
             f"{what}, but that one lay in the clean section, below {dirty_from}, in step "
             f"{last.number}, and a map of dirty records only (map_range: dirty) does not know it; "

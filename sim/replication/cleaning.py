@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
-from sim.compaction import (
-    FIXES,
-    TOMBSTONE_MARKS,
-    TOMBSTONE_REMOVALS,
-    Cleaning,
-    CleaningPass,
-    Strategy,
-    UnreadableVersion,
-    clean,
-    strategy_for,
-    unmapped_version,
-)
-from sim.replication.interrupting import Pass, interrupt
+from enum import Enum
+from typing import NamedTuple
+
+from sim.compaction import Cleaning, CleaningPass, UnreadableVersion, clean
+from sim.replication.interrupting import interrupt
 from sim.replication.late_versions import remember_removed
 from sim.replication.replica import Replica
+from sim.rules.policy import cleaner_policy
 from sim.rules.rules import Rules
 from sim.trace import Cleaned, CleaningFailed, Event
+
+
+class CleaningStatus(Enum):
+    """How a pass ended."""
+
+    FINISHED = "finished"
+    INTERRUPTED = "interrupted"
+    """By the crash that was asked for, which the caller has to make happen."""
+    FAILED = "failed"
+    """A version header cannot be read; there is no other pass until a restart."""
+    REFUSED = "refused"
+    """An earlier pass failed."""
+
+
+class CleaningResult(NamedTuple):
+    """What came of a pass.
+
+    Attributes:
+        status: How it ended.
+        changed: True when the log is another one than before, be it by a delete horizon alone.
+        events: What happened, for whoever watches.
+    """
+
+    status: CleaningStatus
+    changed: bool
+    events: list[Event]
 
 
 def stable_offset(replica: Replica, *, rules: Rules) -> int:
@@ -33,134 +52,128 @@ def stable_offset(replica: Replica, *, rules: Rules) -> int:
     return bound if unstable is None else min(bound, unstable)
 
 
-def clean_replica(
-    replica: Replica,
-    *,
-    rules: Rules,
-    upper_bound: int,
-    now_ms: int,
-    rescan: bool = False,
-    keep_producers: bool = True,
-    map_capacity: int | None = None,
-    max_message_bytes: int | None = None,
-    removal_limit: int = 0,
-    legacy_horizon_ms: int | None = None,
-    legacy_last_modified: tuple[tuple[int, int, int], ...] | None = None,
-    crash_during: str | None = None,
-) -> list[Event]:
-    """Run one pass over everything below `upper_bound` (exclusive) and swap the result in.
+class Cleaner:
+    """The cleaner of replicas under certain rules, which are looked up once, here.
 
-    After a pass that fails there is none until a restart (markPartitionUncleanable, KAFKA-7215).
-
-    Args:
-        replica: Whose log.
-        rules: Strategy, fix, removal rule and the rest.
-        upper_bound: At most the last stable offset.
-        now_ms: The replica's own clock in ms.
-        rescan: Run although nothing is dirty; see CleaningPass.
-        keep_producers: False when the last batch of an active producer needs no protection.
-        map_capacity: Most distinct keys the pass can map; the checkpoint moves as far as it got.
-        max_message_bytes: `max.message.bytes`; larger rebuilt batches are reported.
-        removal_limit: For `leo_gated`: the smallest log end offset over all replicas. For
-            `coordinated` the replica's own bounds count.
-        legacy_horizon_ms: The horizon of `last_modified`, in ms.
-        legacy_last_modified: See CleaningPass.
-        crash_during: The moment in which it crashes, see `sim.replication.interrupting`.
+    Attributes:
+        rules: The rules.
+        policy: How it decides about records.
     """
-    if replica.uncleanable:
-        return []
-    coordinated = rules.cleaner.tombstone_removal == "coordinated"
-    plan = CleaningPass(
-        strategy=_strategy(rules),
-        fix=FIXES[rules.cleaner.fix],
-        removal=TOMBSTONE_REMOVALS[rules.cleaner.tombstone_removal],
-        is_tombstone=TOMBSTONE_MARKS[rules.cleaner.tombstone_mark],
-        full_map=rules.cleaner.map_range == "full",
-        first_dirty_offset=replica.first_dirty_offset,
-        upper_bound=upper_bound,
-        now_ms=now_ms,
-        delete_retention_ms=rules.topic.delete_retention_ms,
-        high_watermark=replica.log.high_watermark,
-        last_records=replica.log.producers.last_records() if keep_producers else {},
-        map_capacity=map_capacity,
-        rescan=rescan,
-        max_message_bytes=max_message_bytes,
-        removal_limit=replica.removal_bound if coordinated else removal_limit,
-        marker_limit=replica.marker_removal_bound,
-        stamp_beyond_map=rules.cleaner.horizon_stamp != "mapped",
-        stamps_again=rules.cleaner.horizon_stamp == "each_pass",
-        keeps_deltas=rules.cleaner.horizon_rebase == "deltas_kept",
-        markers_like_tombstones=rules.cleaner.marker_removal == "as_tombstones",
-        markers_by_key=rules.cleaner.marker_lookup == "by_key",
-        last_abort_only=rules.cleaner.marker_lookup == "last_abort",
-        group_empty_segments=rules.cleaner.empty_segments == "joined",
-        legacy_horizon_ms=legacy_horizon_ms,
-        legacy_last_modified=legacy_last_modified,
-        segment_bytes=replica.log.config.segment_bytes,
-        last_cleaning=replica.last_cleaning,
-        stubs=replica.stubs,
-        unmapped_version=unmapped_version(rules.cleaner.strategy, rules.cleaner.header_form),
-    )
-    return _run(replica, plan, rules=rules, crash_during=crash_during)
 
+    __slots__ = ("_coordinated", "_ends_with_last_record", "policy", "rules")
 
-def _run(
-    replica: Replica, plan: CleaningPass, *, rules: Rules, crash_during: str | None
-) -> list[Event]:
-    try:
-        return _swap(replica, plan, rules=rules, crash_during=crash_during)
-    except UnreadableVersion as failure:
-        replica.uncleanable = True
-        return [CleaningFailed(replica.name, failure.offset)]
+    def __init__(self, rules: Rules) -> None:
+        """It has no other state: one cleaner may serve several replicas."""
+        self.rules = rules
+        self.policy = cleaner_policy(rules)
+        self._coordinated = rules.cleaner.tombstone_removal == "coordinated"
+        self._ends_with_last_record = rules.storage.leo_source == "last_record"
 
+    def run(
+        self,
+        replica: Replica,
+        *,
+        upper_bound: int,
+        now_ms: int,
+        rescan: bool = False,
+        keep_producers: bool = True,
+        map_capacity: int | None = None,
+        max_message_bytes: int | None = None,
+        removal_limit: int = 0,
+        legacy_horizon_ms: int | None = None,
+        legacy_last_modified: tuple[tuple[int, int, int], ...] | None = None,
+        crash_during: str | None = None,
+    ) -> CleaningResult:
+        """Run one pass over everything below `upper_bound` (exclusive) and swap the result in.
 
-def _strategy(rules: Rules) -> Strategy:
-    return strategy_for(
-        rules.cleaner.strategy,
-        header=rules.topic.strategy_header,
-        header_form=rules.cleaner.header_form,
-        ties=rules.cleaner.ties,
-    )
+        After a pass that fails there is none until a restart (markPartitionUncleanable,
+        KAFKA-7215).
 
+        Args:
+            replica: Whose log.
+            upper_bound: At most the last stable offset.
+            now_ms: The replica's own clock in ms.
+            rescan: Run although nothing is dirty; see CleaningPass.
+            keep_producers: False when the last batch of an active producer needs no protection.
+            map_capacity: Most distinct keys the pass can map; the checkpoint moves as far as it
+                got.
+            max_message_bytes: `max.message.bytes`; larger rebuilt batches are reported.
+            removal_limit: For `leo_gated`: the smallest log end offset over all replicas. For
+                `coordinated` the replica's own bounds count.
+            legacy_horizon_ms: The horizon of `last_modified`, in ms.
+            legacy_last_modified: See CleaningPass.
+            crash_during: The moment in which it crashes, see `sim.replication.interrupting`.
+        """
+        if replica.uncleanable:
+            return CleaningResult(CleaningStatus.REFUSED, changed=False, events=[])
+        log = replica.log
+        plan = CleaningPass(
+            policy=self.policy,
+            first_dirty_offset=replica.first_dirty_offset,
+            upper_bound=upper_bound,
+            now_ms=now_ms,
+            delete_retention_ms=self.rules.topic.delete_retention_ms,
+            high_watermark=log.high_watermark,
+            last_records=log.producers.last_records() if keep_producers else {},
+            map_capacity=map_capacity,
+            rescan=rescan,
+            max_message_bytes=max_message_bytes,
+            removal_limit=replica.removal_bound if self._coordinated else removal_limit,
+            marker_limit=replica.marker_removal_bound,
+            legacy_horizon_ms=legacy_horizon_ms,
+            legacy_last_modified=legacy_last_modified,
+            segment_bytes=log.config.segment_bytes,
+            last_cleaning=replica.last_cleaning,
+            stubs=replica.stubs,
+        )
+        try:
+            result = clean(log.segments, plan)
+        except UnreadableVersion as failure:
+            replica.uncleanable = True
+            failed: list[Event] = [CleaningFailed(replica.name, failure.offset)]
+            return CleaningResult(CleaningStatus.FAILED, changed=False, events=failed)
+        if crash_during is None:
+            event = self._put_in_place(replica, plan, result)
+            return CleaningResult(CleaningStatus.FINISHED, result.changed, [event])
+        changed, events = interrupt(
+            replica, result, during=crash_during, storage=self.rules.storage
+        )
+        return CleaningResult(CleaningStatus.INTERRUPTED, changed, events)
 
-def _swap(
-    replica: Replica, plan: CleaningPass, *, rules: Rules, crash_during: str | None
-) -> list[Event]:
-    """Run the pass, put its segments in place, move the checkpoints."""
-    log, first_dirty = replica.log, replica.first_dirty_offset
-    before, high_watermark = log.size_bytes, log.high_watermark
-    result = clean(log.segments, plan)
-    reached = max(first_dirty, result.next_dirty_offset)
-    if crash_during is not None:
-        return interrupt(replica, Pass(result, reached), during=crash_during, rules=rules)
-    log.replace_segments(result.replaced, result.segments)
-    replica.first_dirty_offset = reached
-    replica.cleanly_compacted_offset = max(replica.cleanly_compacted_offset, reached)
-    replica.last_cleaning = (reached, plan.now_ms)
-    _note_removed_tombstones(replica, result)
-    remember_removed(replica, result, rules=rules)
-    if rules.storage.leo_source == "last_record":
-        log.recompute_log_end_offset(at_least=reached if plan.fix.persists_log_end else 0)
-        replica.first_dirty_offset = min(replica.first_dirty_offset, log.log_end_offset)
-    cleaned = Cleaned(
-        replica.name,
-        first_dirty,
-        reached,
-        result.removals,
-        tuple(result.emptied),
-        tuple(result.dropped),
-        tuple(result.horizons),
-        result.protected_offset,
-        log.log_end_offset,
-        high_watermark,
-        (before, log.size_bytes),
-        tuple(result.oversized),
-        result.next_dirty_offset < plan.upper_bound,
-        len(replica.stubs),
-    )
-    return [cleaned]
-
-
-def _note_removed_tombstones(replica: Replica, result: Cleaning) -> None:
-    for record in result.removed["tombstone"]:
-        replica.removed_tombstone_end = max(replica.removed_tombstone_end, record.offset + 1)
+    def _put_in_place(self, replica: Replica, plan: CleaningPass, result: Cleaning) -> Cleaned:
+        """Swap the segments and move the checkpoints."""
+        log, first_dirty = replica.log, replica.first_dirty_offset
+        before, high_watermark = log.size_bytes, log.high_watermark
+        reached = max(first_dirty, result.next_dirty_offset)
+        log.replace_segments(result.replaced, result.segments)
+        replica.first_dirty_offset = reached
+        replica.cleanly_compacted_offset = max(replica.cleanly_compacted_offset, reached)
+        replica.last_cleaning = (reached, plan.now_ms)
+        for record in result.removed["tombstone"]:
+            replica.removed_tombstone_end = max(replica.removed_tombstone_end, record.offset + 1)
+        remember_removed(
+            replica,
+            result,
+            late_versions=self.rules.cleaner.late_versions,
+            strategy=self.policy.strategy,
+        )
+        if self._ends_with_last_record:
+            persists = self.policy.fix.persists_log_end
+            log.recompute_log_end_offset(at_least=reached if persists else 0)
+            replica.first_dirty_offset = min(replica.first_dirty_offset, log.log_end_offset)
+        return Cleaned(
+            replica.name,
+            first_dirty,
+            reached,
+            result.removals,
+            tuple(result.emptied),
+            tuple(result.dropped),
+            tuple(result.horizons),
+            result.protected_offset,
+            log.log_end_offset,
+            high_watermark,
+            (before, log.size_bytes),
+            tuple(result.oversized),
+            result.next_dirty_offset < plan.upper_bound,
+            len(replica.stubs),
+        )

@@ -8,42 +8,44 @@ see the late record until a pass has met it, and stubs are lost with the disk.
 
 from __future__ import annotations
 
-from sim.compaction import Cleaning, strategy_for
+from sim.compaction import Cleaning, Strategy
 from sim.compaction.strategies import Version
 from sim.log import Batch, Record
 from sim.replication.replica import Replica
+from sim.rules.cleaner import LateVersions
+from sim.rules.policy import cleaner_strategy
 from sim.rules.rules import Rules
 
 
-def order_of(record: Record, *, rules: Rules) -> Version:
+def order_of(record: Record, strategy: Strategy) -> Version:
     """The version of a record without its offset: equal ones are not below one another."""
-    strategy = strategy_for(
-        rules.cleaner.strategy,
-        header=rules.topic.strategy_header,
-        header_form=rules.cleaner.header_form,
-    )
     return strategy.version(record)[:-1]
 
 
 def late_record(leader: Replica, batch: Batch, *, rules: Rules) -> Record | None:
     """The first keyed data record of the batch that is below the leader's floor; None = none is."""
     floor = leader.version_floor
-    if rules.cleaner.late_versions != "floor" or floor is None or batch.control is not None:
+    if floor is None or rules.cleaner.late_versions != "floor" or batch.control is not None:
         return None
-    keyed = (record for record in batch.records if record.key is not None)
-    return next((record for record in keyed if order_of(record, rules=rules) < floor), None)
+    strategy = cleaner_strategy(rules)
+    for record in batch.records:
+        if record.key is not None and order_of(record, strategy) < floor:
+            return record
+    return None
 
 
-def remember_removed(replica: Replica, result: Cleaning, *, rules: Rules) -> None:
+def remember_removed(
+    replica: Replica, result: Cleaning, *, late_versions: LateVersions, strategy: Strategy
+) -> None:
     """Raise the floor over, or keep stubs of, the tombstones that a pass took away.
 
     A stub that was beaten in the pass has done its work and goes.
     """
     removed = result.removed["tombstone"]
-    if rules.cleaner.late_versions == "floor":
+    if late_versions == "floor":
         for record in removed:
-            raise_floor(replica, order_of(record, rules=rules))
-    elif rules.cleaner.late_versions == "stub":
+            raise_floor(replica, order_of(record, strategy))
+    elif late_versions == "stub":
         winners, stubs = result.winners, replica.stubs
         kept = {key: stub for key, stub in stubs.items() if winners.get(key, stub) is stub}
         replica.stubs = kept | {record.key: record for record in removed if record.key is not None}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from sim.compaction import TOMBSTONE_MARKS, fold
-from sim.compaction.deltas import fold_deltas
-from sim.compaction.strategies import promised_strategy
+from sim.compaction.fold import fold_deltas
 from sim.log import Record
 from sim.replication.replica import Replica
+from sim.rules.policy import judging_strategy
 from sim.rules.rules import Rules
 
 
@@ -17,9 +17,5 @@ def state_below(replica: Replica, below: int, *, rules: Rules) -> dict[str, Reco
     is_tombstone, batches = TOMBSTONE_MARKS[rules.cleaner.tombstone_mark], replica.log.batches()
     if rules.snapshots.state_machine == "deltas":
         return fold_deltas(batches, below=below, is_tombstone=is_tombstone, base=records)
-    strategy = promised_strategy(
-        rules.cleaner.strategy,
-        header=rules.topic.strategy_header,
-        header_form=rules.cleaner.header_form,
-    )
+    strategy = judging_strategy(rules)
     return fold(batches, below=below, strategy=strategy, is_tombstone=is_tombstone, base=records)

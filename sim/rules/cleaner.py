@@ -9,6 +9,9 @@ from sim.compaction import FIXES, STRATEGIES, TOMBSTONE_REMOVALS
 from sim.compaction.strategies import HEADER_FORMS
 from sim.rules.spec import RuleSpec, Value
 
+LateVersions = Literal["accepted", "floor", "stub"]
+"""What becomes of a version below that of a tombstone which is gone."""
+
 
 @dataclass(frozen=True, slots=True)
 class CleanerRules:
@@ -30,7 +33,7 @@ class CleanerRules:
     empty_segments: Literal["joined", "in_range"] = "joined"
     cleanup: Literal["compact_and_snapshot", "compact", "snapshot"] = "compact_and_snapshot"
     tombstone_mark: Literal["null_value", "flag", "magic", "explicit"] = "null_value"
-    late_versions: Literal["accepted", "floor", "stub"] = "accepted"
+    late_versions: LateVersions = "accepted"
     roll: Literal["on_append", "timer"] = "on_append"
     lag_metric: Literal["every_scan", "on_clean"] = "every_scan"
 

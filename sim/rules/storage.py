@@ -7,6 +7,9 @@ from typing import Literal
 
 from sim.rules.spec import RuleSpec, Value
 
+SegmentSwap = Literal["swap_files", "new_first", "old_first"]
+"""How cleaned segments take the place of the old ones."""
+
 
 @dataclass(frozen=True, slots=True)
 class StorageRules:
@@ -14,7 +17,7 @@ class StorageRules:
 
     leo_source: Literal["stored", "last_record"] = "stored"
     flush: Literal["acknowledged", "on_append", "before_fetch", "interval"] = "acknowledged"
-    segment_swap: Literal["swap_files", "new_first", "old_first"] = "swap_files"
+    segment_swap: SegmentSwap = "swap_files"
     cleaner_checkpoint: Literal["after_work", "before_work", "both"] = "after_work"
     epoch_recovery: Literal["from_batches", "as_stored"] = "from_batches"
 

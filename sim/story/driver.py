@@ -9,7 +9,7 @@ from sim.check import Checker
 from sim.check.checker import story_invariants
 from sim.log import Batch, LogConfig
 from sim.replication import Replica, elections, follower, leader, snapshots
-from sim.replication.cleaning import clean_replica, stable_offset
+from sim.replication.cleaning import Cleaner, stable_offset
 from sim.replication.coordination import RemovalCoordinator, hold_round
 from sim.replication.flushing import durable_end
 from sim.replication.messages import ErrorCode, FetchResponse, FetchSnapshotResponse
@@ -47,6 +47,7 @@ class StoryDriver:
     def __init__(self, story: Story) -> None:
         self.story = story
         self.rules = story.rules
+        self.cleaner = Cleaner(story.rules)
         self.labels: dict[int, str] = {}
         names = [*story_invariants(liveness=True), *(story.expect.checked or ())]
         self.checker = Checker(story.rules, names, label=self.labels.get)
@@ -262,20 +263,18 @@ class StoryDriver:
         if not replica.up or self.rules.cleaner.cleanup == "snapshot":
             return
         bound = min(stable_offset(replica, rules=self.rules), step.get("upto", 1 << 62))
-        self._emit(
-            clean_replica(
-                replica,
-                rules=self.rules,
-                upper_bound=bound,
-                now_ms=self.now_ms,
-                rescan=True,
-                keep_producers=False,
-                removal_limit=min(r.log.log_end_offset for r in self.replicas.values()),
-                legacy_horizon_ms=step.get("legacy_horizon"),
-                legacy_last_modified=step.get("segments", ()),
-                crash_during=step.get("crash"),
-            )
+        result = self.cleaner.run(
+            replica,
+            upper_bound=bound,
+            now_ms=self.now_ms,
+            rescan=True,
+            keep_producers=False,
+            removal_limit=min(r.log.log_end_offset for r in self.replicas.values()),
+            legacy_horizon_ms=step.get("legacy_horizon"),
+            legacy_last_modified=step.get("segments", ()),
+            crash_during=step.get("crash"),
         )
+        self._emit(result.events)
         if "crash" in step.fields:
             self._emit(crash(replica))
 

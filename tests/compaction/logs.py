@@ -1,12 +1,14 @@
 """Logs for the cleaner, written by hand, and a plan with plain defaults."""
 
 from collections.abc import Sequence
+from dataclasses import fields, replace
 
 from sim.compaction import (
     FIXES,
     STRATEGIES,
     TOMBSTONE_MARKS,
     TOMBSTONE_REMOVALS,
+    CleanerPolicy,
     Cleaning,
     CleaningPass,
     clean,
@@ -28,19 +30,30 @@ RETENTION_MS = 100
 
 def plan(**changes: object) -> CleaningPass:
     """A pass over everything with Kafka's rules and a full map, but for the changes."""
-    arguments: dict[str, object] = {
+    policy: dict[str, object] = {
         "strategy": STRATEGIES["offset"],
         "fix": FIXES["none"],
         "removal": TOMBSTONE_REMOVALS["horizon"],
         "is_tombstone": TOMBSTONE_MARKS["null_value"],
         "full_map": True,
+    }
+    arguments: dict[str, object] = {
         "first_dirty_offset": 0,
         "upper_bound": 1 << 40,
         "now_ms": 0,
         "delete_retention_ms": RETENTION_MS,
         "high_watermark": 1 << 40,
     }
-    return CleaningPass(**(arguments | changes))  # type: ignore[arg-type]
+    made = CleaningPass(policy=CleanerPolicy(**policy), **arguments)  # type: ignore[arg-type]
+    return changed(made, **changes)
+
+
+def changed(made: CleaningPass, **changes: object) -> CleaningPass:
+    """The pass with some of its fields, or of its policy's, replaced."""
+    names = {field.name for field in fields(CleanerPolicy)}
+    policy = {name: value for name, value in changes.items() if name in names}
+    rest = {name: value for name, value in changes.items() if name not in names}
+    return replace(made, policy=replace(made.policy, **policy), **rest)  # type: ignore[arg-type]
 
 
 def record(

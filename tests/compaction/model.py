@@ -59,12 +59,12 @@ class Model:
         if plan.map_capacity == 0 or not (dirty or plan.rescan):
             return -1, {}
         latest = self._reach() if dirty else plan.upper_bound - 1
-        start = 0 if plan.full_map else plan.first_dirty_offset
+        start = 0 if plan.policy.full_map else plan.first_dirty_offset
         winners: dict[str, Record] = {}
         for _, _, record in self.mapped():
             if start <= record.offset <= latest and record.key is not None:
                 rivals = [record, winners.get(record.key, record)]
-                winners[record.key] = max(rivals, key=plan.strategy.version)
+                winners[record.key] = max(rivals, key=plan.policy.strategy.version)
         return latest, winners
 
     def _reach(self) -> int:
@@ -80,11 +80,11 @@ class Model:
 
     def _fix(self) -> tuple[int | None, int | None]:
         last = self.batches[-1] if self.batches else None
-        if self.plan.fix.name == "empty_batch":
+        if self.plan.policy.fix.name == "empty_batch":
             return None, self.plan.upper_bound - 1
-        if self.plan.fix.name == "empty_batch_at_hw":
+        if self.plan.policy.fix.name == "empty_batch_at_hw":
             return None, self.plan.high_watermark - 1
-        if self.plan.fix.name != "leo_retention" or last is None:
+        if self.plan.policy.fix.name != "leo_retention" or last is None:
             return None, None
         return (last.records[-1].offset if last.records else None), last.last_offset
 
@@ -127,7 +127,10 @@ class Model:
 
     @property
     def legacy_markers(self) -> bool:
-        return self.plan.markers_like_tombstones and self.plan.removal.name == "last_modified"
+        return (
+            self.plan.policy.markers_like_tombstones
+            and self.plan.policy.removal.name == "last_modified"
+        )
 
     def reason(self, record: Record, batch: Batch, segment: Segment) -> str | None:
         """Why the record goes; None = it stays."""
@@ -143,21 +146,23 @@ class Model:
         if record.key is None:
             return "no key"
         winner = self.winners.get(record.key)
-        if winner is not None and plan.strategy.version(record) < plan.strategy.version(winner):
+        if winner is not None and plan.policy.strategy.version(
+            record
+        ) < plan.policy.strategy.version(winner):
             return "superseded"
-        gone = plan.is_tombstone(record) and self._tombstone_goes(record, batch, segment)
+        gone = plan.policy.is_tombstone(record) and self._tombstone_goes(record, batch, segment)
         return "tombstone" if gone else None
 
     def _marker_reason(self, batch: Batch, segment: Segment) -> str | None:
         plan, horizon, offset = self.plan, batch.delete_horizon_ms, batch.base_offset
         if self.may_be_discarded(batch):
-            gated = plan.removal.name == "coordinated" and offset >= plan.removal_limit
+            gated = plan.policy.removal.name == "coordinated" and offset >= plan.removal_limit
             due = horizon is not None and horizon <= plan.now_ms and not gated
             if self._old_enough(offset, segment) if self.legacy_markers else due:
                 return "marker"
         winner = self.winners.get(MARKER_KEYS.get(batch.control or Control.LEADER_CHANGE, ""))
         beaten = winner is not None and offset < winner.offset and offset <= self.latest
-        return "superseded" if plan.markers_by_key and beaten else None
+        return "superseded" if plan.policy.markers_by_key and beaten else None
 
     def _old_enough(self, offset: int, segment: Segment) -> bool:
         times: list[int] = [segment.last_modified_ms]
@@ -169,7 +174,7 @@ class Model:
     def _tombstone_goes(self, record: Record, batch: Batch, segment: Segment) -> bool:
         plan = self.plan
         horizon = batch.delete_horizon_ms
-        if plan.removal.name == "record_horizon":
+        if plan.policy.removal.name == "record_horizon":
             own = dict(record.headers).get("delete-horizon")
             horizon = None if own is None else int.from_bytes(own, "big")
         due = horizon is not None and horizon <= plan.now_ms
@@ -185,7 +190,7 @@ class Model:
             "never": False,
             "cleaning_checkpoint": record.offset < end and waited,
             "last_modified": self._old_enough(record.offset, segment),
-        }[plan.removal.name]
+        }[plan.policy.removal.name]
 
     def stays_empty(self, batch: Batch) -> bool:
         if batch.last_offset == self.batch_end:
@@ -203,8 +208,8 @@ class Model:
             return self.may_be_discarded(batch) and not self.legacy_markers
         if self.is_aborted(batch):
             return False
-        seen = batch.last_offset <= self.latest or self.plan.stamp_beyond_map
-        return seen and any(self.plan.is_tombstone(record) for record in kept)
+        seen = batch.last_offset <= self.latest or self.plan.policy.stamp_beyond_map
+        return seen and any(self.plan.policy.is_tombstone(record) for record in kept)
 
     def left_of(self, batch: Batch, segment: Segment) -> Batch | None:
         """The batch after the pass; None = it is gone."""
@@ -215,10 +220,10 @@ class Model:
             return batch.emptied() if self.stays_empty(batch) else None
         now_ms = self.plan.now_ms + self.plan.delete_retention_ms
         horizon, stamped = batch.delete_horizon_ms, self.is_stamped(batch, kept)
-        in_batch = batch.control is not None or self.plan.removal.name in BATCH_STAMPING
+        in_batch = batch.control is not None or self.plan.policy.removal.name in BATCH_STAMPING
         if stamped and in_batch and horizon is None:
             horizon = now_ms
-        if stamped and self.plan.removal.name == "record_horizon" and batch.control is None:
+        if stamped and self.plan.policy.removal.name == "record_horizon" and batch.control is None:
             kept = [self._with_header(record, now_ms) for record in kept]
         if tuple(kept) == batch.records and horizon == batch.delete_horizon_ms:
             return batch
@@ -230,7 +235,7 @@ class Model:
         return left._replace(size_bytes=len(encode(left)))
 
     def _with_header(self, record: Record, horizon: int) -> Record:
-        if not self.plan.is_tombstone(record) or "delete-horizon" in dict(record.headers):
+        if not self.plan.policy.is_tombstone(record) or "delete-horizon" in dict(record.headers):
             return record
         added = ("delete-horizon", horizon.to_bytes(8, "big"))
         return record._replace(headers=(*record.headers, added))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.compaction import TOMBSTONE_MARKS
-from sim.compaction.deltas import apply_delta, fold_deltas
+from sim.compaction.fold import apply_delta, fold_deltas
 from sim.log import Control, Record, control_batch, data_batch
 from sim.log.record import Batch
 from sim.replication import Replica, snapshots

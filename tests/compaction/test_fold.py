@@ -1,14 +1,12 @@
 """Folding a log into the table it stands for."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 
 from sim.compaction import FIXES, STRATEGIES, TOMBSTONE_MARKS, TOMBSTONE_REMOVALS, clean, fold
 from sim.log import Batch, Segment
 from tests.compaction.histories import Case, cases, stable_end
-from tests.compaction.logs import batch, batches_of, marker, plan, record, segment, whole
+from tests.compaction.logs import batch, batches_of, changed, marker, plan, record, segment, whole
 
 
 def table(batches: list[Batch], below: int, strategy: str = "offset") -> dict[str, int]:
@@ -79,7 +77,7 @@ def test_a_pass_over_the_decided_log_with_a_full_map_does_not_change_the_table(c
     With versions only when nothing is open: a loser above the bound comes back when a tombstone of
     a higher version goes below it.
     """
-    full = replace(
+    full = changed(
         case.plan,
         full_map=True,
         first_dirty_offset=0,
@@ -89,17 +87,17 @@ def test_a_pass_over_the_decided_log_with_a_full_map_does_not_change_the_table(c
         markers_by_key=False,
     )
     if stable_end(case.log) < case.log.log_end_offset:
-        full = replace(full, strategy=STRATEGIES["offset"])
-    if not full.strategy.latest_wins and full.fix is FIXES["leo_retention"]:
-        full = replace(full, fix=FIXES["empty_batch"])
+        full = changed(full, strategy=STRATEGIES["offset"])
+    if not full.policy.strategy.latest_wins and full.policy.fix is FIXES["leo_retention"]:
+        full = changed(full, fix=FIXES["empty_batch"])
     left = whole(case.segments, clean(case.segments, full))
 
     tables = [
         fold(
             batches_of(segments),
             below=1_000,
-            strategy=full.strategy,
-            is_tombstone=full.is_tombstone,
+            strategy=full.policy.strategy,
+            is_tombstone=full.policy.is_tombstone,
         )
         for segments in (case.segments, left)
     ]

@@ -76,7 +76,7 @@ def test_every_record_either_stays_or_is_removed_with_a_reason(case: Case) -> No
 @given(cases())
 def test_who_superseded_a_record_has_its_key_and_a_higher_version(case: Case) -> None:
     before = {record.offset: record for record in records_of(case.segments)}
-    version = case.plan.strategy.version
+    version = case.plan.policy.strategy.version
 
     result = clean(case.segments, case.plan)
     for removal in result.removals:
@@ -93,7 +93,9 @@ def test_a_winning_value_of_the_mapped_range_stays(case: Case) -> None:
 
     if case.plan.given_map is None:
         winners = result.winners.values()
-        assert {r.offset for r in winners if not case.plan.is_tombstone(r)} <= set(offsets_of(left))
+        assert {r.offset for r in winners if not case.plan.policy.is_tombstone(r)} <= set(
+            offsets_of(left)
+        )
 
 
 @given(cases())
@@ -118,7 +120,7 @@ def test_beyond_the_reach_of_the_map_only_aborted_data_and_markers_go(case: Case
     for removal in result.removals:
         if removal.offset >= result.next_dirty_offset:
             assert removal.reason in {"aborted", "marker"}
-    if not case.plan.stamp_beyond_map:
+    if not case.plan.policy.stamp_beyond_map:
         stamped = dict(result.horizons)
         for batch in touchable(case):
             if batch.base_offset in stamped and batch.last_offset >= result.next_dirty_offset:
@@ -140,8 +142,8 @@ def test_a_record_that_stays_reads_back_byte_for_byte(case: Case) -> None:
             else:
                 assert unstamped(new) == unstamped(old)
                 assert len(new.headers) == len(old.headers) + 1
-                assert case.plan.removal.name == "record_horizon"
-                assert case.plan.is_tombstone(old)
+                assert case.plan.policy.removal.name == "record_horizon"
+                assert case.plan.policy.is_tombstone(old)
                 assert batch.base_offset in dict(result.horizons)
     assert [r.uid for r in records_of(left)] == [before[o].uid for o in offsets_of(left)]
 
@@ -206,7 +208,7 @@ def test_the_fix_keeps_what_it_says(case: Case) -> None:
 
     before = batches_of(case.segments)
     last = before[-1] if before else None
-    kept = case.plan.fix.keeps(Tail(last, case.plan.upper_bound, case.plan.high_watermark))
+    kept = case.plan.policy.fix.keeps(Tail(last, case.plan.upper_bound, case.plan.high_watermark))
     if kept.record_offset is not None:
         assert kept.record_offset in offsets_of(left)
     if kept.batch_end in [b.last_offset for b in before]:

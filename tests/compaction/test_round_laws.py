@@ -1,13 +1,11 @@
 """Laws of a cleaner's rounds: what one leaves for the next, for producers, for segments."""
 
-from dataclasses import replace
-
 from hypothesis import given
 
 from sim.compaction import TOMBSTONE_REMOVALS, CleaningPass, clean
 from sim.log import Control, ProducerStates, Segment
 from tests.compaction.histories import Case, cases
-from tests.compaction.logs import aborted_of, batches_of, records_of, whole
+from tests.compaction.logs import aborted_of, batches_of, changed, records_of, whole
 from tests.compaction.model import Model
 
 
@@ -24,7 +22,7 @@ def is_dirty(plan: CleaningPass) -> bool:
 @given(cases())
 def test_the_same_pass_twice_takes_only_markers_whose_data_went_the_first_time(case: Case) -> None:
     """Not so with a small map, which reaches farther once something in its way is gone."""
-    plan = replace(case.plan, map_capacity=None, markers_by_key=False)
+    plan = changed(case.plan, map_capacity=None, markers_by_key=False)
     model = Model(case.segments, plan)
     once = after(case.segments, plan)
 
@@ -38,7 +36,7 @@ def test_the_same_pass_twice_takes_only_markers_whose_data_went_the_first_time(c
 @given(cases())
 def test_repeating_a_pass_comes_to_rest(case: Case) -> None:
     """Data, then the horizon of its marker, or the marker; no fourth pass finds anything."""
-    plan = replace(case.plan, map_capacity=None, markers_by_key=False)
+    plan = changed(case.plan, map_capacity=None, markers_by_key=False)
     log = case.segments
     for _ in range(3):
         log = after(log, plan)
@@ -50,19 +48,19 @@ def test_repeating_a_pass_comes_to_rest(case: Case) -> None:
 @given(cases())
 def test_rounds_with_a_small_map_end_with_the_values_of_one_unbounded_round(case: Case) -> None:
     """For the offset strategy; for versions only with a full map and while no tombstone goes."""
-    plan = replace(case.plan, given_map=None, rescan=False, markers_by_key=False)
-    if not plan.strategy.latest_wins:
-        plan = replace(plan, full_map=True, removal=TOMBSTONE_REMOVALS["never"])
-    small = replace(plan, map_capacity=plan.map_capacity or 1)
+    plan = changed(case.plan, given_map=None, rescan=False, markers_by_key=False)
+    if not plan.policy.strategy.latest_wins:
+        plan = changed(plan, full_map=True, removal=TOMBSTONE_REMOVALS["never"])
+    small = changed(plan, map_capacity=plan.map_capacity or 1)
     log = case.segments
     for _ in range(plan.upper_bound):
         if is_dirty(small):
             result = clean(log, small)
             log = whole(log, result)
-            small = replace(small, first_dirty_offset=result.next_dirty_offset)
+            small = changed(small, first_dirty_offset=result.next_dirty_offset)
 
     assert not is_dirty(small)
-    at_once = after(case.segments, replace(plan, map_capacity=None))
+    at_once = after(case.segments, changed(plan, map_capacity=None))
     assert values_of(log, plan) == values_of(at_once, plan)
 
 
@@ -72,13 +70,13 @@ def values_of(segments: list[Segment], plan: CleaningPass) -> list[tuple[int, st
         (record.offset, record.key)
         for batch in batches_of(segments)
         for record in batch.records
-        if batch.control is None and not plan.is_tombstone(record)
+        if batch.control is None and not plan.policy.is_tombstone(record)
     ]
 
 
 @given(cases())
 def test_a_round_ends_between_the_first_dirty_offset_and_the_bound(case: Case) -> None:
-    plan = replace(case.plan, given_map=None)
+    plan = changed(case.plan, given_map=None)
     result = clean(case.segments, plan)
 
     assert plan.first_dirty_offset <= result.next_dirty_offset <= plan.upper_bound
@@ -90,9 +88,9 @@ def test_a_round_ends_between_the_first_dirty_offset_and_the_bound(case: Case) -
 
 @given(cases())
 def test_nothing_enters_the_map_then_nothing_happens(case: Case) -> None:
-    clean_log = replace(case.plan, first_dirty_offset=case.plan.upper_bound, rescan=False)
-    for plan in (clean_log, replace(case.plan, map_capacity=0)):
-        result = clean(case.segments, replace(plan, given_map=None))
+    clean_log = changed(case.plan, first_dirty_offset=case.plan.upper_bound, rescan=False)
+    for plan in (clean_log, changed(case.plan, map_capacity=0)):
+        result = clean(case.segments, changed(plan, given_map=None))
 
         assert (result.segments, result.replaced, result.removals) == ([], 0, ())
         assert result.next_dirty_offset == plan.first_dirty_offset
@@ -117,7 +115,7 @@ def test_the_index_keeps_the_aborted_transactions_whose_data_was_still_seen(case
 
 @given(cases())
 def test_an_entry_of_the_index_stays_in_the_segment_of_its_marker(case: Case) -> None:
-    left = after(case.segments, replace(case.plan, markers_by_key=False))
+    left = after(case.segments, changed(case.plan, markers_by_key=False))
 
     for segment in left:
         offsets = [b.base_offset for b in segment.batches if b.control is Control.ABORT]
@@ -162,7 +160,7 @@ def test_the_last_batch_of_an_active_producer_stays_empty_if_need_be(case: Case)
 @given(cases())
 def test_a_reloaded_log_knows_its_protected_producers_as_before(case: Case) -> None:
     """Sequence, epoch, open or not; a marker that was emptied does not tell its epoch any more."""
-    plan = replace(case.plan, markers_by_key=False)
+    plan = changed(case.plan, markers_by_key=False)
     left = batches_of(after(case.segments, plan))
     states = ProducerStates()
     states.rebuild(left)
@@ -202,7 +200,7 @@ def test_records_read_are_those_written_and_those_removed_one_by_one(case: Case)
 
 @given(cases())
 def test_without_a_limit_all_covered_segments_become_one(case: Case) -> None:
-    result = clean(case.segments, replace(case.plan, segment_bytes=None))
+    result = clean(case.segments, changed(case.plan, segment_bytes=None))
 
     assert len(result.segments) == min(result.replaced, 1)
     assert len(records_of(result.segments)) <= len(records_of(case.segments))

@@ -6,7 +6,7 @@ import pytest
 
 from sim.log import LogConfig
 from sim.replication import Replica
-from sim.replication.cleaning import clean_replica, stable_offset
+from sim.replication.cleaning import Cleaner, stable_offset
 from sim.replication.coordination import (
     RemovalCoordinator,
     accept_removal_bounds,
@@ -128,11 +128,11 @@ def test_a_late_message_with_lower_bounds_changes_nothing() -> None:
 
 def test_a_pass_moves_the_clean_point_and_what_is_reported() -> None:
     replica = leading(records=3)
-    [event] = clean_replica(replica, rules=RULES, upper_bound=2, now_ms=0)
+    [event] = Cleaner(RULES).run(replica, upper_bound=2, now_ms=0).events
 
     assert (event.first_dirty_offset, event.upper_bound) == (0, 2)  # type: ignore[union-attr]
     assert (replica.first_dirty_offset, replica.cleanly_compacted_offset) == (2, 2)
-    clean_replica(replica, rules=RULES, upper_bound=1, now_ms=0)
+    Cleaner(RULES).run(replica, upper_bound=1, now_ms=0)
     assert replica.first_dirty_offset == 2
 
 
@@ -162,7 +162,7 @@ def test_the_log_end_moves_with_a_pass_only_if_it_is_read_off_the_last_batch() -
             record = made.records[0]._replace(timestamp_ms=time)
             replica.log.append(made._replace(records=(record,)), now_ms=0)
         replica.log.high_watermark = 2
-        clean_replica(replica, rules=rules, upper_bound=2, now_ms=0)
+        Cleaner(rules).run(replica, upper_bound=2, now_ms=0)
 
         log = replica.log
         assert (log.log_end_offset, log.high_watermark, replica.first_dirty_offset) == (end,) * 3
@@ -177,9 +177,9 @@ def test_a_removed_tombstone_is_remembered_by_its_offset() -> None:
     replica.log.high_watermark = 3
     rules = RULES.with_values({"delete_retention_ms": 0})
 
-    clean_replica(replica, rules=rules, upper_bound=3, now_ms=0)
+    Cleaner(rules).run(replica, upper_bound=3, now_ms=0)
     assert replica.removed_tombstone_end == 0
-    clean_replica(replica, rules=rules, upper_bound=3, now_ms=0, rescan=True)
+    Cleaner(rules).run(replica, upper_bound=3, now_ms=0, rescan=True)
     assert replica.removed_tombstone_end == 2
 
 

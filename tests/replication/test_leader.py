@@ -4,7 +4,7 @@ import pytest
 
 from sim.compaction.strategies import encode_version
 from sim.replication import Replica, leader
-from sim.replication.cleaning import clean_replica
+from sim.replication.cleaning import Cleaner
 from sim.replication.messages import Answer
 from sim.rules import Rules
 from sim.trace import HighWatermarkMoved, IsrChanged, PositionRecorded
@@ -131,7 +131,7 @@ def emptied_tail() -> Replica:
         made = batch(offset)
         record = made.records[0]._replace(headers=(("version", encode_version(version)),))
         leader.append(replica, made._replace(records=(record,)), rules=header, now_ms=0)
-    clean_replica(replica, rules=header, upper_bound=2, now_ms=0)
+    Cleaner(header).run(replica, upper_bound=2, now_ms=0)
     return replica
 
 

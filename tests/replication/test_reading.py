@@ -11,7 +11,7 @@ from sim.log import AbortedTransaction, Batch, Control, Record, control_batch, d
 from sim.log.epochs import EpochEntry
 from sim.log.versions import NEW, OLD, Versions
 from sim.replication import Replica
-from sim.replication.cleaning import clean_replica
+from sim.replication.cleaning import Cleaner
 from sim.replication.leader import append
 from sim.replication.messages import ConsumerFetchResponse, ErrorCode
 from sim.replication.reading import (
@@ -72,7 +72,7 @@ def played(steps: Sequence[tuple[str, int, str, int]]) -> Replica:
         elif what == "clean":
             log.high_watermark = end
             bound = min(readable_end(log, committed=True), number)
-            clean_replica(replica, rules=RULES, upper_bound=bound, now_ms=now_ms, rescan=True)
+            Cleaner(RULES).run(replica, upper_bound=bound, now_ms=now_ms, rescan=True)
         log.high_watermark = log.log_end_offset
     return replica
 

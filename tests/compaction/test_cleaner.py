@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from sim.compaction import clean
-from sim.compaction.grouping import MAX_OFFSET_RANGE, groups_of
+from sim.compaction.cleaner import MAX_OFFSET_RANGE, groups_of
 from sim.log import Segment
 from tests.compaction.logs import batch, marker, offsets_of, plan, record, segment
 

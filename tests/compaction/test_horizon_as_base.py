@@ -3,7 +3,7 @@
 import pytest
 
 from sim.compaction import STRATEGIES, Cleaning, clean
-from sim.compaction.rebasing import base_timestamp, with_horizon
+from sim.compaction.copying import base_timestamp, with_horizon
 from sim.log import Batch
 from tests.compaction.logs import batch, marker, plan, record, segment
 

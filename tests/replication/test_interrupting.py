@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 
 from sim.log import Batch, Log, LogConfig, Segment, data_batch
 from sim.replication import Replica
-from sim.replication.cleaning import clean_replica
-from sim.replication.interrupting import MOMENTS
-from sim.replication.swapping import Group, groups_of, recovered, states
+from sim.replication.cleaning import Cleaner, CleaningStatus
+from sim.replication.interrupting import MOMENTS, Group, groups_of, recovered, states
 from sim.rules import Rules
 from sim.trace import Cleaned, SegmentsLost
 from tests.check.events import record
@@ -139,9 +138,13 @@ def test_the_events_of_an_interrupted_pass_account_for_every_record_that_is_gone
     cleaned, crashed = (replica_of(keys, per_segment=per_segment) for _ in range(2))
     before = offsets(crashed.log)
     end = crashed.log.log_end_offset
-    clean_replica(cleaned, rules=rules, upper_bound=end, now_ms=0)
-    events = clean_replica(crashed, rules=rules, upper_bound=end, now_ms=0, crash_during=during)
+    Cleaner(rules).run(cleaned, upper_bound=end, now_ms=0)
+    whole = list(crashed.log.batches())
+    result = Cleaner(rules).run(crashed, upper_bound=end, now_ms=0, crash_during=during)
+    events = result.events
 
+    assert result.status is CleaningStatus.INTERRUPTED
+    assert result.changed == (list(crashed.log.batches()) != whole)
     left = offsets(crashed.log)
     removed = [r.offset for e in events if isinstance(e, Cleaned) for r in e.removals]
     lost = [o for e in events if isinstance(e, SegmentsLost) for o in e.offsets]
@@ -153,6 +156,6 @@ def test_the_events_of_an_interrupted_pass_account_for_every_record_that_is_gone
     assert crashed.first_dirty_offset == (end if checkpoint == "before_work" else 0)
     assert crashed.begun_offset == (end if checkpoint == "both" else 0)
 
-    clean_replica(crashed, rules=rules, upper_bound=end, now_ms=0, rescan=True)
+    Cleaner(rules).run(crashed, upper_bound=end, now_ms=0, rescan=True)
     if not lost:
         assert offsets(crashed.log) == offsets(cleaned.log)

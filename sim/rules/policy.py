@@ -1,0 +1,54 @@
+"""What the rules say of cleaning, as the objects that decide: the one place that looks them up."""
+
+from __future__ import annotations
+
+from sim.compaction import (
+    FIXES,
+    TOMBSTONE_MARKS,
+    TOMBSTONE_REMOVALS,
+    CleanerPolicy,
+    Strategy,
+    strategy_for,
+    unmapped_version,
+)
+from sim.compaction.strategies import promised_strategy
+from sim.rules.rules import Rules
+
+
+def cleaner_policy(rules: Rules) -> CleanerPolicy:
+    """How a cleaner under these rules decides; look it up once, before its first pass."""
+    cleaner = rules.cleaner
+    return CleanerPolicy(
+        strategy=cleaner_strategy(rules),
+        fix=FIXES[cleaner.fix],
+        removal=TOMBSTONE_REMOVALS[cleaner.tombstone_removal],
+        is_tombstone=TOMBSTONE_MARKS[cleaner.tombstone_mark],
+        full_map=cleaner.map_range == "full",
+        stamp_beyond_map=cleaner.horizon_stamp != "mapped",
+        stamps_again=cleaner.horizon_stamp == "each_pass",
+        keeps_deltas=cleaner.horizon_rebase == "deltas_kept",
+        markers_like_tombstones=cleaner.marker_removal == "as_tombstones",
+        markers_by_key=cleaner.marker_lookup == "by_key",
+        last_abort_only=cleaner.marker_lookup == "last_abort",
+        group_empty_segments=cleaner.empty_segments == "joined",
+        unmapped_version=unmapped_version(cleaner.strategy, cleaner.header_form),
+    )
+
+
+def cleaner_strategy(rules: Rules) -> Strategy:
+    """The version order that cleaners under these rules go by."""
+    return strategy_for(
+        rules.cleaner.strategy,
+        header=rules.topic.strategy_header,
+        header_form=rules.cleaner.header_form,
+        ties=rules.cleaner.ties,
+    )
+
+
+def judging_strategy(rules: Rules) -> Strategy:
+    """The version order that cleaning under these rules is judged by, see `promised_strategy`."""
+    return promised_strategy(
+        rules.cleaner.strategy,
+        header=rules.topic.strategy_header,
+        header_form=rules.cleaner.header_form,
+    )

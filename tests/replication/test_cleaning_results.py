@@ -1,0 +1,73 @@
+"""What a pass answers: how it ended, and whether the log is another one than before."""
+
+import pytest
+
+from sim.compaction.strategies import encode_varint
+from sim.log import LogConfig, Record, data_batch
+from sim.replication.cleaning import Cleaner, CleaningStatus
+from sim.replication.replica import Replica, restart
+from sim.rules import Rules
+from sim.trace import Cleaned, CleaningFailed
+
+FORK = Rules.of(commit="isr", strategy="header", header_form="unchecked_varint")
+
+
+def replica_of(*records: tuple[str, str | None], header: bytes | None = None) -> Replica:
+    """A replica with a batch for each record, all below the high watermark."""
+    replica = Replica("r1", LogConfig())
+    for offset, (key, value) in enumerate(records):
+        headers = () if header is None else (("version", header),)
+        record = Record(offset, key, value, 0, headers, uid=offset + 1)
+        replica.log.append(data_batch((record,), epoch=1), now_ms=0)
+    replica.log.high_watermark = replica.log.log_end_offset
+    return replica
+
+
+@pytest.mark.parametrize(
+    ("records", "changed"),
+    [
+        ([("a", "1"), ("b", "1")], False),
+        ([("a", "1"), ("a", "2")], True),
+        ([("a", "1"), ("b", None)], True),
+    ],
+    ids=["nothing goes", "a record goes", "a horizon is set"],
+)
+def test_a_pass_says_whether_it_changed_the_log(
+    records: list[tuple[str, str | None]], changed: bool
+) -> None:
+    replica = replica_of(*records)
+    before = list(replica.log.batches())
+    result = Cleaner(Rules()).run(replica, upper_bound=2, now_ms=0)
+
+    assert (result.status, result.changed) == (CleaningStatus.FINISHED, changed)
+    assert [type(event) for event in result.events] == [Cleaned]
+    assert (list(replica.log.batches()) != before) == changed
+
+
+def test_a_second_pass_over_the_same_log_changes_nothing() -> None:
+    replica, cleaner = replica_of(("a", "1"), ("a", None), ("b", "1")), Cleaner(Rules())
+
+    changes = [cleaner.run(replica, upper_bound=3, now_ms=0, rescan=True).changed for _ in range(2)]
+    assert changes == [True, False]
+
+
+def test_a_pass_that_fails_is_the_last_one_before_a_restart() -> None:
+    replica = replica_of(("a", "1"), ("a", "2"), header=b"\x80")
+    cleaner = Cleaner(FORK)
+    failed = cleaner.run(replica, upper_bound=2, now_ms=0)
+    refused = cleaner.run(replica, upper_bound=2, now_ms=0)
+    restart(replica)
+    again = cleaner.run(replica, upper_bound=2, now_ms=0)
+
+    assert failed == (CleaningStatus.FAILED, False, [CleaningFailed("r1", 0)])
+    assert refused == (CleaningStatus.REFUSED, False, [])
+    assert again.status is CleaningStatus.FAILED
+
+
+def test_one_cleaner_serves_several_replicas() -> None:
+    cleaner = Cleaner(FORK)
+    unreadable = replica_of(("a", "1"), ("a", "2"), header=b"\x80")
+    readable = replica_of(("a", "1"), ("a", "2"), header=encode_varint(3))
+
+    statuses = [cleaner.run(one, upper_bound=2, now_ms=0).status for one in (unreadable, readable)]
+    assert statuses == [CleaningStatus.FAILED, CleaningStatus.FINISHED]
