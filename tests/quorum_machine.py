@@ -6,7 +6,7 @@ from sim.check import Checker
 from sim.log import Record, data_batch
 from sim.replication import elections, follower, leader
 from sim.replication.messages import FetchResponse
-from sim.replication.recovering import recover
+from sim.replication.recovery import recover
 from sim.replication.replica import crash
 from sim.rules import Rules
 from tests.walking import Watched

@@ -13,8 +13,7 @@ from sim.cluster.converting import conversion, speaks
 from sim.compaction import TOMBSTONE_MARKS
 from sim.log import Record
 from sim.log.formats import serve
-from sim.replication.reading import Position, as_read, fetch, readable_end
-from sim.replication.reading_goal import ReadingGoal
+from sim.replication.reading import Position, ReadingGoal, as_read, fetch, readable_end
 from sim.scenario.model import Consumer as ConsumerSpec
 from sim.trace import Consumed, Understood
 

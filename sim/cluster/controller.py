@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from sim.cluster.network import CONTROLLER
-from sim.replication.in_sync import Candidates, changed, clean_choice, led_by
+from sim.replication.elections import Candidates, changed, clean_choice, led_by
 from sim.replication.leader import advance_high_watermark, expand_isr, may_join_isr, set_isr
 
 if TYPE_CHECKING:

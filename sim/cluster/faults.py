@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from sim.cluster.housekeeping import Interruption
 from sim.cluster.network import Link, Network
 from sim.replication.interrupting import MOMENTS
-from sim.replication.recovering import NONE_OLD
+from sim.replication.recovery import NONE_OLD
 from sim.scenario.model import CrashWithOldFiles, Fault, FaultKind
 from sim.trace import FaultInjected
 

@@ -15,7 +15,7 @@ from sim.replication.messages import (
     SnapshotError,
 )
 from sim.replication.retention import take_log_start
-from sim.replication.snapshot_fetch import receive_snapshot_chunk, snapshot_request
+from sim.replication.snapshots.fetch import receive_snapshot_chunk, snapshot_request
 from sim.replication.truncation import (
     answer_offsets_for_leader_epoch,
     receive_offsets_for_leader_epoch,

@@ -11,12 +11,11 @@ from sim.cluster.loading import Loader
 from sim.cluster.snapshotting import Snapshotter
 from sim.log.versions import OLD, Versions
 from sim.replication.elections import become_leader
-from sim.replication.flushing import durable_end
 from sim.replication.leader import answer_fetch
 from sim.replication.messages import FetchRequest, FetchSnapshotRequest
-from sim.replication.recovering import NONE_OLD, OldFiles, crash_with_files, recover
+from sim.replication.recovery import NONE_OLD, OldFiles, crash_with_files, durable_end, recover
 from sim.replication.replica import Replica, wipe
-from sim.replication.snapshot_fetch import answer_fetch_snapshot
+from sim.replication.snapshots.fetch import answer_fetch_snapshot
 from sim.rules import Rules
 from sim.scenario.model import ReplicaSpec
 from sim.trace import LeaderResigned

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from sim.cluster.member import Entry, Member
 from sim.cluster.timeouts import timeouts_of
-from sim.replication.elections import is_free, last_entry, votes_for
+from sim.replication.elections import is_free, last_entry, successors, votes_for, waits
 from sim.replication.leader import can_do_without
-from sim.replication.succession import successors, waits
 
 if TYPE_CHECKING:
     from sim.cluster.context import World

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from sim.compaction.transactions import undivided_end
 from sim.replication.cleaning import stable_offset
-from sim.replication.snapshots import (
+from sim.replication.snapshots.delete import (
     SnapshotRetention,
     delete_old_snapshots,
     delete_prefix,
     may_delete_prefix,
-    take_snapshot,
 )
+from sim.replication.snapshots.take import take_snapshot
 
 if TYPE_CHECKING:
     from sim.cluster.node import Node

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from sim.log import Batch, LeaderEpochCache, Log
-from sim.replication.flushing import flush_after_copy
 from sim.replication.late_versions import raise_floor
 from sim.replication.messages import Answer, FetchRequest, FetchResponse
+from sim.replication.recovery import flush_after_copy
 from sim.replication.replica import Replica, SnapshotDownload, truncate, wipe
 from sim.replication.retention import start_afresh
-from sim.replication.snapshot_fetch import drop_download
+from sim.replication.snapshots.fetch import drop_download
 from sim.rules.rules import Rules
 from sim.trace import (
     REBUILT,

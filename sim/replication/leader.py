@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 from sim.compaction import FIXES
 from sim.log import Batch
-from sim.replication.flushing import flush_after_append
 from sim.replication.late_versions import late_record
 from sim.replication.messages import Answer, FetchRequest, FetchResponse
+from sim.replication.recovery import flush_after_append
 from sim.replication.replica import Leadership, Replica
 from sim.rules.rules import Rules
 from sim.trace import (

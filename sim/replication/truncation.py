@@ -23,7 +23,7 @@ from sim.replication.messages import (
     OffsetsForLeaderEpochResponse,
 )
 from sim.replication.replica import Replica, truncate
-from sim.replication.snapshot_fetch import drop_download
+from sim.replication.snapshots.fetch import drop_download
 from sim.rules.rules import Rules
 from sim.trace import Event
 

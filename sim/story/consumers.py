@@ -6,13 +6,13 @@ from sim.log import Batch
 from sim.replication import Replica
 from sim.replication.reading import (
     Position,
+    ReadingGoal,
     as_read,
     check_position,
     fetch,
     handed_on,
     readable_end,
 )
-from sim.replication.reading_goal import ReadingGoal
 from sim.rules import Rules
 from sim.story.steps import Step
 from sim.trace import Consumed, Event

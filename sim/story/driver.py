@@ -8,18 +8,19 @@ from collections.abc import Sequence
 from sim.check import Checker
 from sim.check.checker import story_invariants
 from sim.log import Batch, LogConfig
-from sim.replication import Replica, elections, follower, leader, snapshots
+from sim.replication import Replica, elections, follower, leader
 from sim.replication.cleaning import Cleaner, stable_offset
 from sim.replication.coordination import RemovalCoordinator, hold_round
-from sim.replication.flushing import durable_end
 from sim.replication.messages import ErrorCode, FetchResponse, FetchSnapshotResponse
-from sim.replication.recovering import OldFiles, crash_with_files, recover
+from sim.replication.recovery import OldFiles, crash_with_files, durable_end, recover
 from sim.replication.replica import crash, log_config, wipe
-from sim.replication.snapshot_fetch import (
+from sim.replication.snapshots.delete import delete_prefix, may_delete_prefix
+from sim.replication.snapshots.fetch import (
     answer_fetch_snapshot,
     receive_snapshot_chunk,
     snapshot_request,
 )
+from sim.replication.snapshots.take import take_snapshot
 from sim.replication.truncation import (
     answer_offsets_for_leader_epoch,
     receive_offsets_for_leader_epoch,
@@ -291,19 +292,17 @@ class StoryDriver:
             end = step["end"]
             in_log = self.rules.snapshots.snapshot_placement == "in_log"
             uid = self._new_uid(f"SN{end}") if in_log else 0
-            self._emit(
-                snapshots.take_snapshot(replica, end, rules=self.rules, now_ms=self.now_ms, uid=uid)
-            )
+            self._emit(take_snapshot(replica, end, rules=self.rules, now_ms=self.now_ms, uid=uid))
 
     def _delete_prefix(self, step: Step) -> None:
         replica = self.replicas[step["replica"]]
         if replica.up and self.rules.cleaner.cleanup != "compact":
             to = step["to"]
             live_ends = [r.log.log_end_offset for r in self.replicas.values() if r.up]
-            if snapshots.may_delete_prefix(
+            if may_delete_prefix(
                 replica, to, live_ends=live_ends, rules=self.rules, now_ms=self.now_ms
             ):
-                self._emit(snapshots.delete_prefix(replica, to))
+                self._emit(delete_prefix(replica, to))
 
     # Time and faults.
 

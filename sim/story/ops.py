@@ -9,8 +9,7 @@ from typing import Any
 
 from sim.files.document import Place, shown
 from sim.replication.interrupting import MOMENTS
-from sim.replication.reading import ISOLATIONS
-from sim.replication.reading_goal import WAYS
+from sim.replication.reading import ISOLATIONS, WAYS
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 from sim.check import Violation
 from sim.check.checker import story_invariants
 from sim.replication import Replica
-from sim.replication.state import state_below
+from sim.replication.snapshots.take import state_below
 from sim.rules import Rules
 from sim.story.format import Story
 from sim.trace import Event

@@ -8,7 +8,7 @@ import pytest
 
 from sim.check.invariants.epoch_cache_consistency import EpochCacheConsistency
 from sim.log.epochs import EpochEntry
-from sim.replication.recovering import OldFiles, crash_with_files, recover
+from sim.replication.recovery import OldFiles, crash_with_files, recover
 from sim.rules import Rules
 from sim.story import load_story, run_story
 from sim.trace import (

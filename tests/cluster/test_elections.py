@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from sim.replication.elections import successors, waits
 from sim.replication.replica import Leadership
-from sim.replication.succession import successors, waits
 from sim.rules import Rules, rules_from
 from sim.run import run_scenario
 from sim.scenario.generate import BUILT_IN_MIXES, generate

@@ -3,7 +3,7 @@
 from sim.cluster.context import World
 from sim.cluster.node import Node
 from sim.cluster.quorum import Quorum
-from sim.replication.recovering import OldFiles
+from sim.replication.recovery import OldFiles
 from sim.rules import Rules
 from sim.scenario.model import CrashWithOldFiles, FaultKind, Workload
 from sim.trace import (

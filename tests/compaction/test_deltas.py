@@ -9,7 +9,9 @@ from sim.compaction import TOMBSTONE_MARKS
 from sim.compaction.fold import apply_delta, fold_deltas
 from sim.log import Control, Record, control_batch, data_batch
 from sim.log.record import Batch
-from sim.replication import Replica, snapshots
+from sim.replication import Replica
+from sim.replication.snapshots.delete import delete_prefix
+from sim.replication.snapshots.take import take_snapshot
 from sim.rules import Rules
 from sim.scenario.generate.streams import stream
 from sim.scenario.generate.workload import WorkloadShape, draw_workload
@@ -81,8 +83,8 @@ def test_a_snapshot_and_the_log_after_it_come_to_what_the_whole_log_does(
         replica.log.append(batch(offset, key, value), now_ms=0)
     whole = fold_deltas(replica.log.batches(), below=len(writes), is_tombstone=NULL)
     for end in sorted(data.draw(st.sets(st.integers(1, len(writes)), max_size=3))):
-        snapshots.take_snapshot(replica, end, rules=DELTAS)
-        snapshots.delete_prefix(replica, end)
+        take_snapshot(replica, end, rules=DELTAS)
+        delete_prefix(replica, end)
     base = replica.base_snapshot()
     after = fold_deltas(
         replica.log.batches(),

@@ -8,7 +8,8 @@ from sim.replication.follower import fetch_request, receive_fetch
 from sim.replication.leader import answer_fetch
 from sim.replication.messages import Answer, SnapshotId
 from sim.replication.replica import Snapshot
-from sim.replication.snapshots import delete_prefix, take_snapshot
+from sim.replication.snapshots.delete import delete_prefix
+from sim.replication.snapshots.take import take_snapshot
 from sim.rules import Rules
 from sim.trace import EpochCacheChanged
 from tests.replication.replicas import RULES, ask, bases, batch, elect, fetch, leading

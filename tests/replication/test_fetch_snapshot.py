@@ -6,10 +6,17 @@ import pytest
 
 from sim.log import Record
 from sim.log.record import BATCH_HEADER_BYTES, size_of
-from sim.replication import Replica, snapshot_fetch, snapshots
+from sim.replication import Replica
 from sim.replication.messages import Answer, FetchSnapshotRequest, SnapshotError, SnapshotId
 from sim.replication.replica import Snapshot
-from sim.replication.snapshot_layout import FOOTER_BYTES, HEADER_BYTES, file_bytes, record_ends
+from sim.replication.snapshots.delete import delete_prefix
+from sim.replication.snapshots.fetch import (
+    answer_fetch_snapshot,
+    receive_snapshot_chunk,
+    snapshot_request,
+)
+from sim.replication.snapshots.layout import FOOTER_BYTES, HEADER_BYTES, file_bytes, record_ends
+from sim.replication.snapshots.take import take_snapshot
 from sim.rules import Rules
 from sim.trace import SnapshotChunkFetched, SnapshotFetchDropped, SnapshotInstalled
 from tests.replication.replicas import RULES, batch, elect, fetch
@@ -24,9 +31,9 @@ def source(*, epoch: int = 2, delete: bool = True) -> Replica:
     for offset, key in enumerate(("a", "b", "c")):
         replica.log.append(batch(offset, key, epoch=min(offset + 1, 2)), now_ms=0)
     elect(replica, epoch=epoch)
-    snapshots.take_snapshot(replica, 3, rules=RULES)
+    take_snapshot(replica, 3, rules=RULES)
     if delete:
-        snapshots.delete_prefix(replica, 3)
+        delete_prefix(replica, 3)
     return replica
 
 
@@ -34,10 +41,10 @@ def download(replica: Replica, fetcher: Replica, max_bytes: int) -> list[Snapsho
     """All chunks of at most so many bytes, until the snapshot is installed."""
     chunks: list[SnapshotChunkFetched] = []
     while fetcher.download is not None:
-        request = snapshot_fetch.snapshot_request(fetcher, max_bytes=max_bytes)
+        request = snapshot_request(fetcher, max_bytes=max_bytes)
         assert request is not None
-        response = snapshot_fetch.answer_fetch_snapshot(replica, request, rules=RULES)
-        events = snapshot_fetch.receive_snapshot_chunk(fetcher, response, rules=RULES)
+        response = answer_fetch_snapshot(replica, request, rules=RULES)
+        events = receive_snapshot_chunk(fetcher, response, rules=RULES)
         chunks += [event for event in events if isinstance(event, SnapshotChunkFetched)]
         assert len(chunks) < 1_000
     assert isinstance(events[-1], SnapshotInstalled)
@@ -48,7 +55,7 @@ def error(replica: Replica, *, rules: Rules = RULES, **changed: Any) -> Snapshot
     """Why a request is refused that differs from a good one in this; None = it is served."""
     given = {name: changed.pop(name) for name in ("cluster", "shutting_down") if name in changed}
     request = FetchSnapshotRequest("r2", 2, ID, 0, max_bytes=50)._replace(**changed)
-    return snapshot_fetch.answer_fetch_snapshot(replica, request, rules=rules, **given).error
+    return answer_fetch_snapshot(replica, request, rules=rules, **given).error
 
 
 def test_a_snapshot_file_is_a_header_a_batch_of_records_and_a_footer() -> None:
@@ -84,7 +91,7 @@ def test_a_record_counts_when_its_last_byte_is_there() -> None:
     request = FetchSnapshotRequest("r2", 2, ID, 0, max_bytes=first_end - 1)
 
     def complete(request: FetchSnapshotRequest) -> int:
-        answer = snapshot_fetch.answer_fetch_snapshot(replica, request, rules=RULES)
+        answer = answer_fetch_snapshot(replica, request, rules=RULES)
         return len(answer.records)
 
     assert complete(request) == 0
@@ -140,7 +147,7 @@ def test_requests_that_are_not_for_this_partition_of_this_cluster_are_refused() 
     assert error(replica, shutting_down=True) is SnapshotError.BROKER_NOT_AVAILABLE
     assert error(replica, cluster="x") is None
     other = FetchSnapshotRequest("r2", 2, ID, 0, cluster="y")
-    answer = snapshot_fetch.answer_fetch_snapshot(replica, other, rules=RULES, cluster="x")
+    answer = answer_fetch_snapshot(replica, other, rules=RULES, cluster="x")
     assert answer.error is SnapshotError.INCONSISTENT_CLUSTER_ID
 
 
@@ -165,13 +172,13 @@ def test_what_was_fetched_is_dropped_only_if_there_is_no_more_of_it(
 ) -> None:
     replica, fetcher = source(), Replica("r2")
     fetch(replica, fetcher)
-    request = snapshot_fetch.snapshot_request(fetcher, max_bytes=90)
+    request = snapshot_request(fetcher, max_bytes=90)
     assert request is not None
-    answer = snapshot_fetch.answer_fetch_snapshot(replica, request, rules=RULES)
-    snapshot_fetch.receive_snapshot_chunk(fetcher, answer, rules=RULES)
+    answer = answer_fetch_snapshot(replica, request, rules=RULES)
+    receive_snapshot_chunk(fetcher, answer, rules=RULES)
     refused = answer._replace(position=90, records=(), error=why)
 
-    events = snapshot_fetch.receive_snapshot_chunk(fetcher, refused, rules=RULES)
+    events = receive_snapshot_chunk(fetcher, refused, rules=RULES)
 
     assert (fetcher.download is not None) is kept
     assert events == ([] if kept else [SnapshotFetchDropped("r2", 3, 2, why.value)])
@@ -183,12 +190,12 @@ def test_what_was_fetched_is_dropped_only_if_there_is_no_more_of_it(
 def test_an_answer_for_another_position_or_snapshot_is_ignored() -> None:
     replica, fetcher = source(), Replica("r2")
     fetch(replica, fetcher)
-    request = snapshot_fetch.snapshot_request(fetcher, max_bytes=90)
+    request = snapshot_request(fetcher, max_bytes=90)
     assert request is not None
-    answer = snapshot_fetch.answer_fetch_snapshot(replica, request, rules=RULES)
+    answer = answer_fetch_snapshot(replica, request, rules=RULES)
 
     for other in (answer._replace(position=10), answer._replace(id=SnapshotId(9, 2))):
-        assert snapshot_fetch.receive_snapshot_chunk(fetcher, other, rules=RULES) == []
+        assert receive_snapshot_chunk(fetcher, other, rules=RULES) == []
 
 
 def follower_with(*epochs: int) -> Replica:
@@ -243,11 +250,11 @@ def test_a_snapshot_in_the_log_is_as_large_as_its_file() -> None:
     replica = source(delete=False)
     in_log = Rules.of(commit="isr", snapshot_placement="in_log")
     replica.snapshots.clear()
-    snapshots.take_snapshot(replica, 3, rules=in_log, uid=9)
+    take_snapshot(replica, 3, rules=in_log, uid=9)
 
     last = replica.log.last_batch()
     assert last is not None
     assert last.size_bytes == file_bytes(replica.snapshots[ID].records) > 2 * BATCH_HEADER_BYTES
     replica.leadership = None
     replica.snapshots.clear()
-    assert len(snapshots.take_snapshot(replica, 3, rules=in_log)) == 1
+    assert len(take_snapshot(replica, 3, rules=in_log)) == 1

@@ -3,7 +3,7 @@
 import pytest
 
 from sim.log import Log, LogConfig
-from sim.replication.flushing import durable_end, flush_after_append, flush_after_copy
+from sim.replication.recovery import durable_end, flush_after_append, flush_after_copy
 from sim.rules import Rules
 from tests.check.events import batch
 

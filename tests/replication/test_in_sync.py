@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.replication.in_sync import Candidates, changed, clean_choice, led_by
+from sim.replication.elections import Candidates, changed, clean_choice, led_by
 from sim.replication.leader import expand_isr, record_position
 from sim.rules import Rules
 from tests.replication.replicas import batch, leading

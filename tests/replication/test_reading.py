@@ -16,6 +16,7 @@ from sim.replication.leader import append
 from sim.replication.messages import ConsumerFetchResponse, ErrorCode
 from sim.replication.reading import (
     Position,
+    ReadingGoal,
     answer_consumer_fetch,
     consumer_request,
     fetch,
@@ -23,7 +24,6 @@ from sim.replication.reading import (
     receive_consumer_fetch,
     undo_aborted,
 )
-from sim.replication.reading_goal import ReadingGoal
 from sim.rules import Rules
 from sim.trace import Converted
 from tests.replication.replicas import leading

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sim.log.epochs import EpochEntry
 from sim.replication import Replica
 from sim.replication.messages import SnapshotId
-from sim.replication.recovering import OldFiles, crash_with_files, recover
+from sim.replication.recovery import OldFiles, crash_with_files, recover
 from sim.replication.replica import Snapshot, crash
 from sim.rules import Rules
 from sim.trace import EpochCacheChanged, ReplicaRestarted, SnapshotInstalled

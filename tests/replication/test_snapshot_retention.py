@@ -3,9 +3,15 @@
 import pytest
 
 from sim.log import Record, data_batch
-from sim.replication import Replica, snapshots
-from sim.replication.snapshot_layout import file_bytes
-from sim.replication.snapshots import SnapshotRetention, delete_old_snapshots, may_delete_prefix
+from sim.replication import Replica
+from sim.replication.snapshots.delete import (
+    SnapshotRetention,
+    delete_old_snapshots,
+    delete_prefix,
+    may_delete_prefix,
+)
+from sim.replication.snapshots.layout import file_bytes
+from sim.replication.snapshots.take import take_snapshot
 from sim.rules import Rules
 from sim.trace import PrefixDeleted, SnapshotDeleted
 from tests.replication.replicas import RULES, elect
@@ -21,7 +27,7 @@ def replica(*, committed: int = 6) -> Replica:
         one = Record(offset, f"k{offset}", "v", 100 * offset, (), uid=offset + 1)
         found.log.append(data_batch((one,), epoch=1), now_ms=0)
     for end in ENDS:
-        snapshots.take_snapshot(found, end, rules=RULES)
+        take_snapshot(found, end, rules=RULES)
     found.log.high_watermark = committed
     return found
 
@@ -108,11 +114,11 @@ def test_without_a_snapshot_there_is_no_end_to_the_wait() -> None:
 
 def test_an_installed_snapshot_is_as_old_as_the_one_it_was_fetched_from() -> None:
     found = replica()
-    snapshots.delete_prefix(found, 6)
+    delete_prefix(found, 6)
     [taken] = found.snapshots.values()
     assert taken.timestamp_ms == 500
 
     after = found.log
     after.append(data_batch((Record(6, "k", "v", 5, (), uid=9),), epoch=1), now_ms=0)
-    snapshots.take_snapshot(found, 7, rules=RULES)
+    take_snapshot(found, 7, rules=RULES)
     assert [snapshot.timestamp_ms for snapshot in found.snapshots.values()] == [500, 5]

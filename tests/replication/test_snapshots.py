@@ -2,9 +2,16 @@
 
 import pytest
 
-from sim.replication import Replica, snapshot_fetch, snapshots
+from sim.replication import Replica
 from sim.replication.messages import SnapshotId
 from sim.replication.replica import restart
+from sim.replication.snapshots.delete import delete_prefix
+from sim.replication.snapshots.fetch import (
+    answer_fetch_snapshot,
+    receive_snapshot_chunk,
+    snapshot_request,
+)
+from sim.replication.snapshots.take import take_snapshot
 from sim.replication.truncation import start_following
 from sim.trace import SnapshotFetchDropped, SnapshotInstalled
 from tests.replication.replicas import RULES, bases, batch, elect, fetch, leading
@@ -16,17 +23,17 @@ def source_with_snapshot(keys: str = "abc") -> Replica:
     for offset, key in enumerate(keys):
         replica.log.append(batch(offset, key), now_ms=0)
     elect(replica, epoch=1)
-    snapshots.take_snapshot(replica, len(keys), rules=RULES)
-    snapshots.delete_prefix(replica, len(keys))
+    take_snapshot(replica, len(keys), rules=RULES)
+    delete_prefix(replica, len(keys))
     return replica
 
 
 def chunk(source: Replica, fetcher: Replica, entries: int | None = None) -> list[object]:
     """One chunk, fetched."""
-    request = snapshot_fetch.snapshot_request(fetcher, max_entries=entries)
+    request = snapshot_request(fetcher, max_entries=entries)
     assert request is not None
-    response = snapshot_fetch.answer_fetch_snapshot(source, request, rules=RULES)
-    return list(snapshot_fetch.receive_snapshot_chunk(fetcher, response, rules=RULES))
+    response = answer_fetch_snapshot(source, request, rules=RULES)
+    return list(receive_snapshot_chunk(fetcher, response, rules=RULES))
 
 
 def test_a_snapshot_is_named_by_its_end_and_the_epoch_of_its_last_offset() -> None:
@@ -34,7 +41,7 @@ def test_a_snapshot_is_named_by_its_end_and_the_epoch_of_its_last_offset() -> No
     elect(replica, epoch=3)
     replica.log.append(batch(2, epoch=3), now_ms=0)
     for end in (1, 2, 3):
-        snapshots.take_snapshot(replica, end, rules=RULES)
+        take_snapshot(replica, end, rules=RULES)
 
     assert list(replica.snapshots) == [SnapshotId(1, 1), SnapshotId(2, 1), SnapshotId(3, 3)]
 
@@ -43,13 +50,13 @@ def test_a_snapshot_is_named_by_its_end_and_the_epoch_of_its_last_offset() -> No
 def test_no_snapshot_is_taken_of_nothing_or_above_the_log_end(end: int) -> None:
     replica = leading(records=3)
 
-    assert snapshots.take_snapshot(replica, end, rules=RULES) == []
+    assert take_snapshot(replica, end, rules=RULES) == []
 
 
 def test_a_snapshot_goes_on_from_the_one_the_log_starts_with() -> None:
     replica = source_with_snapshot("ab")
     replica.log.append(batch(2, "c"), now_ms=0)
-    snapshots.take_snapshot(replica, 3, rules=RULES)
+    take_snapshot(replica, 3, rules=RULES)
 
     newest = replica.latest_snapshot()
     assert newest is not None
@@ -59,11 +66,11 @@ def test_a_snapshot_goes_on_from_the_one_the_log_starts_with() -> None:
 def test_deleting_a_prefix_drops_the_snapshots_that_end_below_the_new_start() -> None:
     replica = leading(records=3)
     for end in (1, 2, 3):
-        snapshots.take_snapshot(replica, end, rules=RULES)
-    snapshots.delete_prefix(replica, 2)
+        take_snapshot(replica, end, rules=RULES)
+    delete_prefix(replica, 2)
 
     assert [id_.end_offset for id_ in replica.snapshots] == [2, 3]
-    assert snapshots.delete_prefix(replica, 1) == []
+    assert delete_prefix(replica, 1) == []
 
 
 def test_a_follower_fetches_a_snapshot_in_chunks_and_installs_it_with_the_last() -> None:

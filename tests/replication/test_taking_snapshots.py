@@ -4,7 +4,7 @@ from sim.compaction.transactions import undivided_end
 from sim.log import Control, Record, control_batch, data_batch
 from sim.replication.messages import SnapshotId
 from sim.replication.replica import Replica, Snapshot
-from sim.replication.snapshots import take_snapshot
+from sim.replication.snapshots.take import take_snapshot
 from sim.rules import Rules
 from sim.trace import SnapshotTaken
 

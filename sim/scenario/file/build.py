@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sim.errors import BadInput, did_you_mean
 from sim.files.document import Location, Report
-from sim.replication.recovering import NONE_OLD, OldFiles
+from sim.replication.recovery import NONE_OLD, OldFiles
 from sim.rules import PRESETS, Rules
 from sim.rules.rules import DEFAULTS, check_value
 from sim.scenario.file.build_changes import build_changes

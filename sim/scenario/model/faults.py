@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from sim.replication.recovering import NONE_OLD, OldFiles
+from sim.replication.recovery import NONE_OLD, OldFiles
 from sim.scenario.model.units import Count, Milliseconds, Name
 
 

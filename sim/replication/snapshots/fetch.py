@@ -13,7 +13,7 @@ from sim.replication.messages import (
     SnapshotError,
 )
 from sim.replication.replica import Replica, Snapshot, empty_log
-from sim.replication.snapshot_layout import file_bytes, records_within
+from sim.replication.snapshots.layout import file_bytes, records_within
 from sim.rules.rules import Rules
 from sim.trace import (
     Event,

@@ -1,9 +1,23 @@
-"""What a restart makes of the files it finds: the log first, then what lies beside it.
+"""What is on disk when a replica goes down, and what a restart makes of it.
 
-A snapshot is complete when its file has its name; the log is emptied after. A crash in between
-leaves a snapshot above the log end. `install_recovery: finished` does the rest when the log is
-opened (KafkaMetadataLog.apply calls truncateToLatestSnapshot), `log_kept` goes on where the log
-ends, and leaves it to the leader to offer the snapshot again.
+A process that is killed loses nothing that it wrote: the pages are the operating system's. A
+machine that loses power keeps what was flushed. `Log.flushed_end` is moved by the log itself (a
+roll, `flush.messages`) and by the rule `flush`. The values of the rule:
+
+* `acknowledged`: what a follower fetched past and what a leader committed counts as flushed; for
+  the rest a fault says how much goes (`lose_batches`), or all of it does.
+* `on_append`: every append, by leader or follower (`flush.messages` = 1; the WAL of etcd).
+* `before_fetch`: a leader after each append, a follower before the fetch that acknowledges it
+  (KafkaRaftClient.flushLeaderLog, appendAsFollower). A leader counts itself for the high watermark
+  before it flushes, but nobody else acts in between: it is one step here.
+* `interval`: as `flush.messages` and `flush.ms` say. Kafka's default is neither: then the operating
+  system decides, and what is sure to be on disk is what was closed by a roll (UnifiedLog.roll).
+
+A restart looks at the log first, then at what lies beside it. A snapshot is complete when its file
+has its name; the log is emptied after. A crash in between leaves a snapshot above the log end.
+`install_recovery: finished` does the rest when the log is opened (KafkaMetadataLog.apply calls
+truncateToLatestSnapshot), `log_kept` goes on where the log ends, and leaves it to the leader to
+offer the snapshot again.
 
 Three files beside the log may be older than it, each for itself:
 
@@ -20,10 +34,35 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from sim.log import Log
 from sim.replication.replica import Replica, come_back, crash
-from sim.replication.snapshot_fetch import install
+from sim.replication.snapshots.fetch import install
 from sim.rules.rules import Rules
 from sim.trace import EpochCacheChanged, Event
+
+ACKNOWLEDGED, ON_APPEND, BEFORE_FETCH = "acknowledged", "on_append", "before_fetch"
+
+
+def flush_after_append(log: Log, *, rules: Rules) -> None:
+    """A leader has appended."""
+    if rules.storage.flush in (ON_APPEND, BEFORE_FETCH):
+        log.flush()
+
+
+def flush_after_copy(log: Log, *, rules: Rules) -> None:
+    """A follower has appended what it fetched."""
+    if rules.storage.flush == ON_APPEND:
+        log.flush()
+
+
+def durable_end(log: Log, *, rules: Rules) -> int:
+    """Up to where a log survives a loss of power (exclusive)."""
+    end = log.flushed_end
+    if rules.storage.flush in (ACKNOWLEDGED, BEFORE_FETCH):
+        end = max(end, log.acknowledged_end)
+    if rules.storage.flush == ACKNOWLEDGED:
+        end = max(end, log.high_watermark)
+    return min(end, log.log_end_offset)
 
 
 class OldFiles(NamedTuple):

@@ -1,4 +1,4 @@
-"""Snapshots of the own state, and the deletion of the prefix they cover (KIP-630)."""
+"""The deletion of snapshots, and of the prefix of the log that they cover (KIP-630)."""
 
 from __future__ import annotations
 
@@ -6,55 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sim.log import Control, control_batch
-from sim.replication.leader import append
-from sim.replication.messages import SnapshotId
 from sim.replication.replica import Replica, Snapshot
-from sim.replication.snapshot_layout import file_bytes
-from sim.replication.state import state_below
+from sim.replication.snapshots.layout import file_bytes
 from sim.rules.rules import Rules
-from sim.trace import Event, PrefixDeleted, SnapshotDeleted, SnapshotTaken
-
-
-def take_snapshot(
-    replica: Replica, end_offset: int, *, rules: Rules, now_ms: int = 0, uid: int = 0
-) -> list[Event]:
-    """Write the state below `end_offset` (exclusive) as a snapshot.
-
-    `now_ms` is the replica's own clock. With `snapshot_placement: in_log` a leader appends it to
-    its log, too, as a record with that `uid`.
-
-    Nothing happens below the log start or above the log end, nor at a log start with the snapshot
-    that ends there (KafkaMetadataLog.createNewSnapshot); that the end is at or below the high
-    watermark is for the caller to choose and for the `snapshot-bound` invariant to check.
-    """
-    log = replica.log
-    if not max(log.log_start_offset, 1) <= end_offset <= log.log_end_offset:
-        return []
-    base = replica.base_snapshot()
-    if base is not None and base.id.end_offset == end_offset:
-        return []
-    records = state_below(replica, end_offset, rules=rules)
-    id_ = SnapshotId(end_offset, log.epochs.epoch_at(end_offset - 1))
-    if id_ in replica.snapshots:
-        return []
-    stamped = [batch.timestamp_ms for batch in log.batches() if batch.base_offset < end_offset]
-    last_ms = stamped[-1] if stamped else -1 if base is None else base.timestamp_ms
-    snapshot = Snapshot(id_, tuple(records[key] for key in sorted(records)), last_ms)
-    replica.snapshots[id_] = snapshot
-    events: list[Event] = [SnapshotTaken(replica.name, *id_, snapshot.records)]
-    leadership = replica.leadership
-    if rules.snapshots.snapshot_placement == "in_log" and leadership is not None:
-        batch = control_batch(
-            log.log_end_offset,
-            epoch=leadership.epoch,
-            control=Control.SNAPSHOT,
-            timestamp_ms=now_ms,
-            uid=uid,
-        )
-        batch = batch._replace(size_bytes=file_bytes(snapshot.records))
-        events += append(replica, batch, rules=rules, now_ms=now_ms)
-    return events
+from sim.trace import Event, PrefixDeleted, SnapshotDeleted
 
 
 def delete_prefix(replica: Replica, to: int) -> list[Event]:

@@ -1,0 +1,1 @@
+"""Snapshots of a compacted log: taking, fetching and deleting them (KIP-630)."""
