@@ -9,6 +9,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
+# The simulator compiled: an environment of its own, so that nobody runs what is older than sim/.
+COMPILED := .venv-compiled
+BUILD := build/wheel
+
 # More arguments for pytest or for the comparison, as in: make test ARGS="-k tombstone"
 ARGS ?=
 
@@ -62,6 +66,26 @@ notebooks: $(STAMP)  ## execute the notebooks; an error in a cell fails
 bench: $(STAMP)  ## measure, write reports/bench.json
 	$(BIN)/python -m sim.bench
 
+.PHONY: wheel
+wheel: $(STAMP)  ## compile the simulator with mypyc: a wheel in dist/; needs a C compiler, minutes
+	@echo "compiling the simulator (some minutes) ..." >&2
+	@rm -rf $(BUILD) && mkdir -p $(BUILD)
+	@cp -r sim pyproject.toml README.md LICENSE $(BUILD)
+	@cd $(BUILD) && HATCH_BUILD_HOOKS_ENABLE=1 CFLAGS=-g0 \
+	  $(abspath $(BIN))/python -m hatchling build -t wheel -d $(CURDIR)/dist
+
+.PHONY: compiled
+compiled: $(COMPILED)/installed  ## make .venv-compiled, where replog runs compiled; again when sim/ changed
+
+# The packages of the environment, but for Replog's own, which is the wheel; tests import tests.*.
+$(COMPILED)/installed: $(STAMP) $(shell find sim -name '*.py')
+	@$(MAKE) --no-print-directory wheel
+	@$(BIN)/python -m venv --clear --without-pip $(COMPILED)
+	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+	  > $$(echo $(COMPILED)/lib/python3*/site-packages)/replog-dependencies.pth
+	@$(PIP) --python $(COMPILED)/bin/python --no-deps --no-index --find-links dist replog
+	@touch $@
+
 .PHONY: conformance
 conformance: $(STAMP)  ## compare the cleaner with Apache Kafka's own and with a real broker
 	@$(HAVE_JAVA) || { echo "Kafka $(NO_JAVA)" >&2; exit 2; }
@@ -69,12 +93,12 @@ conformance: $(STAMP)  ## compare the cleaner with Apache Kafka's own and with a
 
 .PHONY: lock
 lock:  ## write requirements.lock anew from pyproject.toml; needs uv on the PATH
-	uv pip compile pyproject.toml --all-extras --group test --group lint --group build \
+	uv pip compile pyproject.toml --all-extras --group test --group lint --group build --group bench \
 	  --universal --fork-strategy fewest --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header --quiet --upgrade --output-file requirements.lock
 
 .PHONY: clean
 clean:  ## remove the environment, the caches and the demo's output
-	rm -rf $(VENV) $(DEMO) build dist *.egg-info .coverage .hypothesis .import_linter_cache \
+	rm -rf $(VENV) $(COMPILED) $(DEMO) build dist *.egg-info .coverage .hypothesis .import_linter_cache \
 	  .mypy_cache .pytest_cache .ruff_cache artifacts derby.log metastore_db spark-warehouse
 	find sim tests -type d -name __pycache__ -prune -exec rm -rf {} +

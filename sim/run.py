@@ -6,6 +6,7 @@ matplotlib.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -28,12 +29,19 @@ from sim.scenario.model import Scenario
 from sim.scenario.model.promises import promise_of
 from sim.trace import Event
 
+COMPILED = not __file__.endswith(".py")
+"""Whether the simulator runs compiled (`make compiled`); what comes out is the same."""
 DIGEST_BYTES = 16
 SHOWN = 5
 """Most violations in a notebook's table."""
 LEFT_THE_CONTRACT = f"{OUTSIDE}: {SITUATIONS[OUTSIDE]}"
 """The reason of every run that left the durability contract, so that reports can count them."""
 _FLUSH_AT = 2048
+_COLLECT_AFTER = 100_000
+"""How many more objects than before set off Python's collector of cycles while a run lasts.
+
+With Python's own 700 it looks through the logs again and again, which hold none: a fifth of a run.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +127,17 @@ def run_scenario(
         trace: A list that takes (ms, event) of everything that happened; None = not wanted.
         also_check: Invariants beyond the safety ones, such as liveness ones or findings.
     """
+    before, *older = gc.get_threshold()
+    gc.set_threshold(max(before, _COLLECT_AFTER) if before else 0, *older)
+    try:
+        return _run(scenario, trace, also_check)
+    finally:
+        gc.set_threshold(before, *older)
+
+
+def _run(
+    scenario: Scenario, trace: list[tuple[int, Event]] | None, also_check: Iterable[str]
+) -> Run:
     names = default_invariants()
     extra = [*also_check, *(scenario.expect.checked or ())]
     rules, earlier = promise_of(scenario)

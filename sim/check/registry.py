@@ -131,8 +131,8 @@ def _defined_in(module: Any) -> list[type[Invariant]]:
         each
         for each in vars(module).values()
         if isinstance(each, type)
-        and issubclass(each, Invariant)
         and each.__module__ == module.__name__
+        and issubclass(each, Invariant)
     ]
 
 

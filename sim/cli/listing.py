@@ -122,7 +122,12 @@ def scenarios(folder: Path) -> Rows:
 
 def capabilities() -> list[tuple[str, bool, str]]:
     """What this machine can do: (name, ready, version or advice)."""
-    found = [("Python", sys.version_info >= (3, 11), platform.python_version())]
+    from sim.run import COMPILED
+
+    found = [
+        ("Python", sys.version_info >= (3, 11), platform.python_version()),
+        ("simulator", True, "compiled" if COMPILED else "pure Python"),
+    ]
     for name, modules, extra in (
         ("sweeps on processes", ("pyarrow",), "sweep"),
         ("sweeps on Spark", ("pyspark", "pyarrow"), "sweep"),

@@ -187,8 +187,9 @@ def test_the_doctor_finds_everything_that_is_installed(replog: Replog) -> None:
 
     assert answer.status == 0
     lines = answer.out.splitlines()
-    assert [line.split()[0] for line in lines] == ["ok"] * 6
+    assert [line.split()[0] for line in lines] == ["ok"] * 7
     assert lines[0].startswith("ok      Python: 3.")
+    assert lines[1] == "ok      simulator: pure Python"
 
 
 def test_the_doctor_says_what_to_do_about_a_missing_java(
