@@ -18,7 +18,7 @@ from sim.cli.arguments import (
 from sim.cli.output import EXIT_FAILED, print_json, print_table
 
 if TYPE_CHECKING:
-    from sim.logfile.eligible import Judgement
+    from sim.logfile.eligible import Selection
     from sim.logfile.explain import Explanation
     from sim.logfile.file import LogFile
 
@@ -79,14 +79,15 @@ def _eligible_takes(parser: Parser) -> None:
 
 def eligible(logfile: Path, *, check: bool, as_json: bool) -> int:
     """Say which of the logs in a log file the cleaner would choose, and why."""
-    from sim.logfile.eligible import eligible_answer, judge, load_eligible_file
+    from sim.logfile.eligible import eligible_answer, select_log
+    from sim.logfile.eligible_file import load_eligible_file
 
-    judgement = judge(load_eligible_file(logfile))
+    selection = select_log(load_eligible_file(logfile))
     differences = _differences(logfile, {}) if check else []
     if as_json:
-        print_json(eligible_answer(judgement) | ({"differences": differences} if check else {}))
+        print_json(eligible_answer(selection) | ({"differences": differences} if check else {}))
     else:
-        _show_judgement(judgement)
+        _show_selection(selection)
     return _end(differences, check, as_json, _command("eligible", logfile, None))
 
 
@@ -124,7 +125,7 @@ def _end(differences: list[str], check: bool, as_json: bool, command: str) -> in
 
 
 def _show_steps(file: LogFile, answer: dict[str, Any]) -> None:
-    from sim.logfile.telling import heading, log_lines, rows_of
+    from sim.logfile.text import heading, log_lines, rows_of
 
     print(f"rules: {heading(file)}")
     for number, (step, answered) in enumerate(
@@ -138,7 +139,7 @@ def _show_steps(file: LogFile, answer: dict[str, Any]) -> None:
             print_table(rows)
 
 
-def _show_judgement(judgement: Judgement) -> None:
+def _show_selection(selection: Selection) -> None:
     from sim.logfile.eligible import eligible_answer
 
     rows = [
@@ -153,20 +154,20 @@ def _show_judgement(judgement: Judgement) -> None:
             "delay ms": one["compaction_delay_ms"],
             "eligible": "yes" if one["eligible"] else "no",
         }
-        for name, one in eligible_answer(judgement)["logs"].items()
+        for name, one in eligible_answer(selection)["logs"].items()
     ]
     if rows:
         print_table(rows)
-    for name, judged in judgement.logs.items():
+    for name, judged in selection.logs.items():
         print(f"{name}: {judged.why}")
         if judged.dirty.force_update:
             print(
                 f"{name}: the checkpoint {judged.log.checkpoint} is no offset of the log, "
                 f"{judged.log.log_start_offset} to {judged.log.log_end_offset}; it is rewritten"
             )
-    print(f"selected: {judgement.selected or 'none'}")
-    if judgement.selected is not None:
-        print(f"max-compaction-delay-secs: {judgement.delay_secs}")
+    print(f"selected: {selection.selected or 'none'}")
+    if selection.selected is not None:
+        print(f"max-compaction-delay-secs: {selection.delay_secs}")
 
 
 COMMANDS = {

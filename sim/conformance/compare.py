@@ -173,6 +173,6 @@ def first_difference(
 
 def replog_answer(document: Json) -> Json:
     """Replog's own answer to a log file."""
-    from sim.logfile import answer
+    from sim.logfile.answer import answer
 
     return answer(document)

@@ -32,7 +32,7 @@ class Document:
     __slots__ = ("_find_line", "data", "name")
 
     def __init__(
-        self, name: str, data: Any, find_line: Callable[[Location], int] | None = None
+        self, name: str, data: Any, find_line: Callable[[Location], int | None] | None = None
     ) -> None:
         """`find_line` gives the line, from 1, of the deepest value on the way to a location."""
         self.name = name

@@ -7,7 +7,7 @@ from typing import Any
 from sim.compaction import TOMBSTONE_MARKS, Cleaning
 from sim.log import Batch, Log
 from sim.logfile.file import LogFile, log_file_from
-from sim.logfile.play import PassDone, StepDone, play
+from sim.logfile.run import PassResult, StepResult, run_steps
 from sim.logfile.steps import ProduceDuplicate
 from sim.trace import Removal
 
@@ -34,19 +34,19 @@ def answer(document: dict[str, Any]) -> Answer:
 
 def answer_to(file: LogFile) -> Answer:
     """The same for a log file that was read."""
-    return {"steps": [step_answer(done, file) for done in play(file)]}
+    return {"steps": [step_answer(result, file) for result in run_steps(file)]}
 
 
-def step_answer(done: StepDone, file: LogFile) -> Answer:
+def step_answer(result: StepResult, file: LogFile) -> Answer:
     """What came of one step; the log must not have moved on yet."""
-    out = log_answer(done.log, file.rules.rules.cleaner.tombstone_mark)
-    if done.done is not None:
-        out |= pass_answer(done.done)
-    if isinstance(done.step, ProduceDuplicate):
-        out["duplicate"] = done.repeated is not None
-        if done.repeated is not None:
-            out["first_offset"] = done.repeated.first_offset
-            out["last_offset"] = done.repeated.last_offset
+    out = log_answer(result.log, file.rules.rules.cleaner.tombstone_mark)
+    if result.cleaned is not None:
+        out |= pass_answer(result.cleaned)
+    if isinstance(result.step, ProduceDuplicate):
+        out["duplicate"] = result.duplicate_of is not None
+        if result.duplicate_of is not None:
+            out["first_offset"] = result.duplicate_of.first_offset
+            out["last_offset"] = result.duplicate_of.last_offset
     return out
 
 
@@ -90,12 +90,12 @@ def batch_answer(batch: Batch, segment: int) -> Answer:
     }
 
 
-def pass_answer(done: PassDone) -> Answer:
+def pass_answer(result: PassResult) -> Answer:
     """What one pass did."""
-    cleaning = done.cleaning
-    failed = {} if done.failed_at is None else {"failed_at": done.failed_at}
+    cleaning = result.cleaning
+    failed = {} if result.failed_at is None else {"failed_at": result.failed_at}
     return {
-        "effective_upper_bound": done.plan.upper_bound,
+        "effective_upper_bound": result.plan.upper_bound,
         "next_dirty_offset": cleaning.next_dirty_offset,
         "messages_read": cleaning.messages_read,
         "messages_written": cleaning.messages_written,

@@ -1,107 +1,29 @@
-"""Which log the cleaner would choose (`replog eligible`)."""
+"""Which log the cleaner would clean, and why not the others (`replog eligible`)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from sim.compaction.eligibility import (
     Eligibility,
     EligibilityConfig,
     FirstDirty,
+    Limit,
     Scan,
+    age_from_ms,
+    earliest_dirty_ms,
     eligibility,
     first_dirty,
+    held_back_by,
     max_compaction_delay_secs,
     select,
 )
-from sim.files.document import Document, Place, shown
-from sim.files.fields import REQUIRED, Fields, as_object, check_format
-from sim.files.reading import read_json
-from sim.logfile.file import ABOUT, LOG_FORMAT
-from sim.logfile.why import why
-
-_TOP = ("format", *ABOUT[:3], "now_ms", "topic", "logs", *ABOUT[3:])
-_RATIO, _MIN_LAG, _MAX_LAG = (
-    "min.cleanable.dirty.ratio",
-    "min.compaction.lag.ms",
-    "max.compaction.lag.ms",
-)
-_ELSEWHERE = (
-    "compression.type",
-    "delete.retention.ms",
-    "file.delete.delay.ms",
-    "index.interval.bytes",
-    "max.message.bytes",
-    "message.timestamp.type",
-    "min.insync.replicas",
-    "preallocate",
-    "retention.bytes",
-    "retention.ms",
-    "segment.bytes",
-    "segment.index.bytes",
-    "segment.jitter.ms",
-    "segment.ms",
-)
-"""Settings that may be pasted in with the others; they say nothing about when to clean."""
-
-_POLICIES = ("compact", "compact,delete", "delete,compact")
-_LOG = (
-    "segments",
-    "log_start_offset",
-    "log_end_offset",
-    "high_watermark",
-    "last_stable_offset",
-    "checkpoint",
-    "in_progress",
-    "uncleanable",
-)
-_SEGMENT = (
-    "base_offset",
-    "size_bytes",
-    "first_batch_timestamp_ms",
-    "largest_timestamp_ms",
-    "last_modified_ms",
-)
+from sim.logfile.eligible_file import DescribedLog, EligibleFile
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentGiven:
-    """A segment as the file describes it; the names are those of `SegmentFacts`."""
-
-    base_offset: int
-    size_bytes: int
-    first_timestamp_ms: int
-    largest_timestamp_ms: int
-    last_modified_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class LogGiven:
-    """A log as the file describes it; offsets are exclusive ends but for the start."""
-
-    segments: tuple[SegmentGiven, ...]
-    log_start_offset: int
-    log_end_offset: int
-    high_watermark: int
-    last_stable_offset: int
-    checkpoint: int | None
-    in_progress: bool
-    uncleanable: bool
-
-
-@dataclass(frozen=True, slots=True)
-class EligibleFile:
-    """The logs of one cleaner, their topic's settings, and its clock in ms."""
-
-    now_ms: int
-    config: EligibilityConfig
-    logs: dict[str, LogGiven]
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
+class LogEligibility:
     """What the cleaner makes of one log.
 
     Attributes:
@@ -110,7 +32,7 @@ class Judged:
         why: One sentence.
     """
 
-    log: LogGiven
+    log: DescribedLog
     dirty: FirstDirty
     found: Eligibility
     why: str
@@ -127,143 +49,27 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class Selection:
     """What the cleaner makes of all logs, and which one it would clean; None = none.
 
     `delay_secs` is the metric `max-compaction-delay-secs` after this one look.
     """
 
     selected: str | None
-    logs: dict[str, Judged]
+    logs: dict[str, LogEligibility]
     delay_secs: int
 
 
-def load_eligible_file(path: Path) -> EligibleFile:
-    """Read and check a file for `replog eligible`.
-
-    Raises:
-        BadInput: `file:line: path: what is wrong`.
-    """
-    return eligible_file_in(read_json(path))
-
-
-def is_eligible_document(document: Document) -> bool:
-    """True for a log file with `logs` to choose from, false for one with steps."""
-    return isinstance(document.data, dict) and "logs" in document.data
-
-
-def eligible_file_in(document: Document) -> EligibleFile:
-    """What a document describes.
-
-    Raises:
-        BadInput: `file:line: path: what is wrong`.
-    """
-    check_format(document, (LOG_FORMAT,))
-    if "steps" in document.data:
-        text = "has steps to do, not logs to choose from; ask it with: replog clean"
-        document.top.at("steps").fail(text)
-    fields = Fields(document.data, document.top, _TOP)
-    fields.require("now_ms", "logs")
-    config = _config(fields)
-    place = fields.at("logs")
-    logs = as_object(fields.values["logs"], place)
-    return EligibleFile(
-        fields.integer("now_ms"),
-        config,
-        {name: _log(value, place.at(name), config) for name, value in logs.items()},
-    )
-
-
-def _config(fields: Fields) -> EligibilityConfig:
-    given = fields.values.get("topic")
-    topic = Fields(
-        {} if given is None else given,
-        fields.at("topic"),
-        (_RATIO, _MIN_LAG, _MAX_LAG, "cleanup.policy", *_ELSEWHERE),
-    )
-    topic.choice("cleanup.policy", _POLICIES)
-    ratio = topic.values.get(_RATIO)
-    if ratio is None:
-        ratio = EligibilityConfig().min_cleanable_dirty_ratio
-    if type(ratio) not in (int, float) or not 0 <= ratio <= 1:
-        topic.fail(_RATIO, f"expected a number from 0 to 1, not {shown(ratio)}")
-    least = topic.integer(_MIN_LAG, 0)
-    most = topic.maybe_integer(_MAX_LAG, minimum=1)
-    if most is not None and least > most:
-        topic.fail(_MIN_LAG, f"{least} is above {_MAX_LAG}, {most}")
-    return EligibilityConfig(
-        min_cleanable_dirty_ratio=ratio, min_compaction_lag_ms=least, max_compaction_lag_ms=most
-    )
-
-
-def _log(value: Any, place: Place, config: EligibilityConfig) -> LogGiven:
-    fields = Fields(value, place, _LOG)
-    fields.require("segments", "log_end_offset")
-    segments = _segments(fields, config)
-    log_end = fields.integer("log_end_offset")
-    active_base = segments[-1].base_offset
-    if log_end < active_base:
-        fields.fail(
-            "log_end_offset", f"{log_end} is below {active_base}, the active segment's base"
-        )
-    log_start = fields.integer("log_start_offset", segments[0].base_offset)
-    if log_start > log_end:
-        fields.fail("log_start_offset", f"{log_start} is above the log end offset, {log_end}")
-    watermark = fields.integer("high_watermark", log_end)
-    if watermark > log_end:
-        fields.fail("high_watermark", f"{watermark} is above the log end offset, {log_end}")
-    stable = fields.integer("last_stable_offset", watermark)
-    if stable > watermark:
-        fields.fail("last_stable_offset", f"{stable} is above the high watermark, {watermark}")
-    return LogGiven(
-        segments,
-        log_start,
-        log_end,
-        watermark,
-        stable,
-        fields.maybe_integer("checkpoint"),
-        fields.boolean("in_progress", default=False),
-        fields.boolean("uncleanable", default=False),
-    )
-
-
-def _segments(fields: Fields, config: EligibilityConfig) -> tuple[SegmentGiven, ...]:
-    found: list[SegmentGiven] = []
-    given = list(fields.items("segments"))
-    for index, (place, value) in enumerate(given):
-        one = Fields(value, place, _SEGMENT)
-        one.require("base_offset", "size_bytes")
-        base = one.integer("base_offset")
-        if found and base <= found[-1].base_offset:
-            one.fail("base_offset", f"{base} is not above {found[-1].base_offset}")
-        largest = one.integer("largest_timestamp_ms", -1, minimum=-1)
-        is_active = index == len(given) - 1
-        needs_time = largest < 0 and config.min_compaction_lag_ms > 0 and not is_active
-        modified = one.integer("last_modified_ms", REQUIRED if needs_time else -1, minimum=-1)
-        found.append(
-            SegmentGiven(
-                base,
-                one.integer("size_bytes"),
-                one.integer("first_batch_timestamp_ms", -1, minimum=-1),
-                largest,
-                modified,
-            )
-        )
-    if not found:
-        fields.fail("segments", "expected at least the active segment")
-    return tuple(found)
-
-
-def judge(file: EligibleFile) -> Judgement:
-    """Look at every log and choose."""
-    logs = {name: _judged(log, file) for name, log in file.logs.items()}
+def select_log(file: EligibleFile) -> Selection:
+    """Look at every log and select the one to clean."""
+    logs = {name: _eligibility_of(log, file) for name, log in file.logs.items()}
     selected = select({name: one.found for name, one in logs.items() if one.eligible})
     delays = tuple(one.found.compaction_delay_ms for one in logs.values() if one.considered)
     scan = Scan(0, delays, cleaned=selected is not None)
-    return Judgement(selected, logs, max_compaction_delay_secs([scan]))
+    return Selection(selected, logs, max_compaction_delay_secs([scan]))
 
 
-def _judged(log: LogGiven, file: EligibleFile) -> Judged:
+def _eligibility_of(log: DescribedLog, file: EligibleFile) -> LogEligibility:
     dirty = first_dirty(
         log.checkpoint, log_start_offset=log.log_start_offset, log_end_offset=log.log_end_offset
     )
@@ -274,13 +80,15 @@ def _judged(log: LogGiven, file: EligibleFile) -> Judged:
         stable_offset=log.last_stable_offset,
         now_ms=file.now_ms,
     )
-    return Judged(log, dirty, found, why(log, dirty, found, file.config, now_ms=file.now_ms))
+    return LogEligibility(
+        log, dirty, found, _why(log, dirty, found, file.config, now_ms=file.now_ms)
+    )
 
 
-def eligible_answer(judgement: Judgement) -> dict[str, Any]:
+def eligible_answer(selection: Selection) -> dict[str, Any]:
     """What `replog eligible --json` answers."""
     return {
-        "selected": judgement.selected,
+        "selected": selection.selected,
         "logs": {
             name: {
                 "first_dirty_offset": one.dirty.offset,
@@ -294,6 +102,116 @@ def eligible_answer(judgement: Judgement) -> dict[str, Any]:
                 "eligible": one.eligible,
                 "why": one.why,
             }
-            for name, one in judgement.logs.items()
+            for name, one in selection.logs.items()
         },
     }
+
+
+def _why(
+    log: DescribedLog,
+    dirty: FirstDirty,
+    found: Eligibility,
+    config: EligibilityConfig,
+    *,
+    now_ms: int,
+) -> str:
+    """The first condition that is not met, or the one that made it eligible; then the bound."""
+    verdict = _verdict(log, dirty, found, config, now_ms=now_ms)
+    return f"{verdict}; {_bound(log, dirty, found, config, now_ms=now_ms)}"
+
+
+def _verdict(
+    log: DescribedLog,
+    dirty: FirstDirty,
+    found: Eligibility,
+    config: EligibilityConfig,
+    *,
+    now_ms: int,
+) -> str:
+    if log.in_progress:
+        return "not eligible: it is in progress, being cleaned or paused already"
+    if log.uncleanable:
+        return "not eligible: it is marked uncleanable, a pass over it failed unexpectedly"
+    if found.dirty_ratio is None:
+        return "not eligible: 0 bytes, nothing lies below the bound"
+    ratio, least = found.dirty_ratio, config.min_cleanable_dirty_ratio
+    bytes_of = f"{found.cleanable_bytes} of {found.clean_bytes + found.cleanable_bytes} bytes"
+    delay = _delay(log, dirty, found, config, now_ms=now_ms)
+    if found.overdue:
+        return f"eligible by delay: {delay}, and {found.cleanable_bytes} bytes are cleanable"
+    if found.eligible:
+        return (
+            f"eligible: ratio {ratio:g} ({bytes_of}) is above min.cleanable.dirty.ratio {least:g}"
+        )
+    if found.compaction_delay_ms > 0:
+        return f"not eligible by delay: {delay}, but 0 bytes are cleanable"
+    return (
+        f"not eligible: {delay}, and ratio {ratio:g} ({bytes_of}) is not above "
+        f"min.cleanable.dirty.ratio {least:g}"
+    )
+
+
+def _delay(
+    log: DescribedLog,
+    dirty: FirstDirty,
+    found: Eligibility,
+    config: EligibilityConfig,
+    *,
+    now_ms: int,
+) -> str:
+    """How overdue it is, and since when that counts."""
+    most = config.max_compaction_lag_ms
+    if most is None:
+        return "no delay without max.compaction.lag.ms"
+    earliest = earliest_dirty_ms(log.segments, first_dirty_offset=dirty.offset)
+    if earliest is None:
+        return "no delay, for no dirty segment but the active one has a first timestamp above 0"
+    if found.compaction_delay_ms == 0:
+        return (
+            f"no delay, its oldest dirty segment of {earliest} ms is {now_ms - earliest} ms old, "
+            f"not more than max.compaction.lag.ms {most}"
+        )
+    return (
+        f"its oldest dirty segment, of {earliest} ms, is {found.compaction_delay_ms} ms over "
+        f"max.compaction.lag.ms {most}"
+    )
+
+
+def _bound(
+    log: DescribedLog,
+    dirty: FirstDirty,
+    found: Eligibility,
+    config: EligibilityConfig,
+    *,
+    now_ms: int,
+) -> str:
+    """Where cleaning would stop, and what keeps it from going further."""
+    bound = found.bound
+    to = bound.limited_to
+    if bound.limit is Limit.ACTIVE_SEGMENT:
+        text = f"the active segment, from {to}, is never cleaned"
+    elif bound.limit is Limit.MIN_LAG:
+        lag = config.min_compaction_lag_ms
+        young = held_back_by(
+            log.segments, first_dirty_offset=dirty.offset, lag_ms=lag, now_ms=now_ms
+        )
+        assert young is not None  # it set the limit
+        text = (
+            f"min.compaction.lag.ms {lag} keeps the segment at {to}, which has a record of "
+            f"{age_from_ms(young)} ms, younger than that"
+        )
+    elif to < log.high_watermark:
+        text = (
+            f"the last stable offset is {to}, the first unstable one: a transaction that began "
+            f"there is not decided below the high watermark {log.high_watermark}"
+        )
+    else:
+        text = f"the high watermark is {to}"
+    if to < bound.offset:
+        text = f"the first dirty offset {bound.offset} is past all that may be cleaned: {text}"
+    rounded = (
+        ""
+        if bound.effective == bound.offset
+        else f" (rounded down to a segment from {bound.offset})"
+    )
+    return f"bound {bound.effective}{rounded}: {text}"

@@ -9,17 +9,12 @@ from typing import Any
 
 from sim.errors import did_you_mean
 from sim.files.document import Document, Place, listed, shown
-from sim.files.reading import read_json
 from sim.log import Log
 from sim.logfile.answer import step_answer
-from sim.logfile.eligible import (
-    eligible_answer,
-    eligible_file_in,
-    is_eligible_document,
-    judge,
-)
-from sim.logfile.file import log_file_in
-from sim.logfile.play import play
+from sim.logfile.eligible import eligible_answer, select_log
+from sim.logfile.eligible_file import eligible_file_in, is_eligible_document
+from sim.logfile.file import log_file_in, read_log_document
+from sim.logfile.run import run_steps
 
 MUST_NOT_INCLUDE = "surviving_keys_must_not_include"
 NOTE = "note"
@@ -47,9 +42,9 @@ def checked(path: Path, *, rules: Mapping[str, object] | None = None) -> Checked
     """Answer a log file and compare; `rules` replace its own.
 
     Raises:
-        BadInput: `file:line: path: what is wrong`; the expectation may be what is wrong.
+        BadInput: `file: path: what is wrong (line 7)`; the expectation may be what is wrong.
     """
-    document = read_json(path)
+    document = read_log_document(path)
     found = differences(document, rules=rules)
     return Checked(
         str(document.data.get("id") or path.stem),
@@ -63,15 +58,15 @@ def differences(document: Document, *, rules: Mapping[str, object] | None = None
     """Where the answer is not what `expect` says, a line each: `steps[0].x is 1, expected 2`.
 
     Raises:
-        BadInput: `file:line: path: what is wrong`.
+        BadInput: `file: path: what is wrong (line 7)`.
     """
     place = document.top.at("expect")
     if is_eligible_document(document):
-        answer: Any = eligible_answer(judge(eligible_file_in(document)))
+        answer: Any = eligible_answer(select_log(eligible_file_in(document)))
         expected = document.data.get("expect")
         return [] if expected is None else list(_differ(answer, expected, "", place))
     file = log_file_in(document, rules=rules)
-    facts = [step_answer(done, file) | _keys(done.log) for done in play(file)]
+    facts = [step_answer(result, file) | _keys(result.log) for result in run_steps(file)]
     expected = document.data.get("expect")
     if expected is None:
         return []

@@ -1,4 +1,7 @@
-"""Why is this tombstone, or this value, still here, or already gone? (`replog clean --explain`)."""
+"""Why is this tombstone, or this value, still here, or already gone? (`replog clean --explain`).
+
+What is still there waits for the first condition that is not met.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from dataclasses import dataclass
 from sim.errors import BadInput
 from sim.logfile.answer import REASONS
 from sim.logfile.file import LogFile
-from sim.logfile.trail import Life, Pass, Trail, follow, keys_of
-from sim.logfile.waiting import waits_for
+from sim.logfile.key_history import KeyHistory, TrackedRecord, key_history, keys_of
+from sim.logfile.run import PassResult
 
 _KEYS_SHOWN = 20
 
@@ -41,57 +44,267 @@ def explain_key(file: LogFile, key: str) -> list[Explanation]:
         names = ", ".join(keys[:_KEYS_SHOWN]) or "none"
         more = f" and {len(keys) - _KEYS_SHOWN} more" if len(keys) > _KEYS_SHOWN else ""
         raise BadInput(f"--explain {key}: no record has this key; there are: {names}{more}")
-    trail = follow(file, key)
-    return [_explained(trail, life) for _, life in sorted(trail.lives.items())]
+    history = key_history(file, key)
+    return [_explained(history, tracked) for _, tracked in sorted(history.records.items())]
 
 
-def _explained(trail: Trail, life: Life) -> Explanation:
-    kind = "tombstone" if life.is_tombstone else "value"
-    start = f"offset {life.offset} is a {kind} of '{trail.key}'"
-    if life.gone_in is None:
-        sentence = f"{start}. Still here: {waits_for(trail, life)}"
+def _explained(history: KeyHistory, tracked: TrackedRecord) -> Explanation:
+    kind = "tombstone" if tracked.is_tombstone else "value"
+    start = f"offset {tracked.offset} is a {kind} of '{history.key}'"
+    if tracked.removed_in is None:
+        sentence = f"{start}. Still here: {_waits_for(history, tracked)}"
     else:
-        sentence = f"{start}. Gone: {_why_gone(trail, life, life.gone_in)}"
+        sentence = f"{start}. Gone: {_why_gone(history, tracked, tracked.removed_in)}"
     return Explanation(
-        life.offset, kind, "here" if life.gone_in is None else "gone", f"{sentence}."
+        tracked.offset, kind, "here" if tracked.removed_in is None else "gone", f"{sentence}."
     )
 
 
-def _why_gone(trail: Trail, life: Life, gone_in: Pass) -> str:
-    removal = life.removal
+def _why_gone(history: KeyHistory, tracked: TrackedRecord, removed_in: PassResult) -> str:
+    removal = tracked.removal
     assert removal is not None  # it went
-    by = f"step {gone_in.number} removed it"
+    by = f"step {removed_in.number} removed it"
     if removal.reason == "superseded":
         return f"{by}: superseded by {removal.winner_offset}"
     if removal.reason == "unmapped":
         return f"{by}: {REASONS[removal.reason]}, and no record of its key was in the map"
     if removal.reason == "aborted":
-        aborted = trail.abort_of(life)
-        told = (
+        aborted = history.abort_of(tracked)
+        by_whom = (
             ""
             if aborted is None
             else f" (producer {aborted.producer_id}, ABORT at {aborted.last_offset})"
         )
-        return f"{by}: its transaction was aborted{told}"
-    return f"{by}: {REASONS[removal.reason]}, {_expiry(trail, life, gone_in)}"
+        return f"{by}: its transaction was aborted{by_whom}"
+    return f"{by}: {REASONS[removal.reason]}, {_expiry(history, tracked, removed_in)}"
 
 
-def _expiry(trail: Trail, life: Life, gone_in: Pass) -> str:
+def _expiry(history: KeyHistory, tracked: TrackedRecord, removed_in: PassResult) -> str:
     """The numbers by which a tombstone could go."""
-    now_ms = gone_in.plan.now_ms
-    removal = trail.rules.rules.cleaner.tombstone_removal
+    now_ms = removed_in.plan.now_ms
+    removal = history.rules.rules.cleaner.tombstone_removal
     if removal == "last_modified":
         return (
-            f"its segment's last modification {gone_in.last_modified_ms} is not above the pass's "
-            f"horizon {gone_in.plan.legacy_horizon_ms}"
+            f"its segment's last modification {removed_in.last_modified_ms} is not above the "
+            f"pass's horizon {removed_in.plan.legacy_horizon_ms}"
         )
     if removal == "cleaning_checkpoint":
-        end, cleaned_ms = gone_in.plan.last_cleaning or (0, 0)
+        end, cleaned_ms = removed_in.plan.last_cleaning or (0, 0)
         return (
             f"the pass before, at {cleaned_ms} ms, ended above it, at {end}, and the pass at "
             f"{now_ms} ms came {now_ms - cleaned_ms} ms after it"
         )
-    if life.horizon_ms is None:
+    if tracked.horizon_ms is None:
         return f"at {now_ms} ms; tombstone_removal {removal} waits for nothing"
-    since = "which it came with" if life.stamped_in is None else f"set in step {life.stamped_in}"
-    return f"{life.horizon_ms}, {since}; the pass ran at {now_ms} ms"
+    since = (
+        "which it came with"
+        if tracked.horizon_set_in is None
+        else f"set in step {tracked.horizon_set_in}"
+    )
+    return f"{tracked.horizon_ms}, {since}; the pass ran at {now_ms} ms"
+
+
+def _waits_for(history: KeyHistory, tracked: TrackedRecord) -> str:
+    """Why it is still there, and what has to happen before it goes."""
+    aborted = history.abort_of(tracked)
+    if aborted is not None:
+        return (
+            f"{_unreached(history, tracked)}; its transaction was aborted (ABORT at "
+            f"{aborted.last_offset}), so the first pass that reaches it takes it away"
+        )
+    winner = history.winner()
+    if winner is not None and winner is not tracked:
+        return _superseded(history, tracked, winner)
+    if tracked.is_tombstone:
+        return _tombstone(history, tracked)
+    return _value(history, tracked)
+
+
+def _value(history: KeyHistory, tracked: TrackedRecord) -> str:
+    """A value that wins stays; it may have been deleted by a tombstone that is gone."""
+    version = history.strategy.version
+    deleted_by = [
+        other
+        for other in history.records.values()
+        if other.removal is not None
+        and other.removal.reason == "tombstone"
+        and version(other.record) > version(tracked.record)
+    ]
+    if deleted_by:
+        last = max(deleted_by, key=lambda other: version(other.record))
+        assert last.removed_in is not None  # it went
+        return (
+            f"the tombstone at {last.offset} that deleted it went in step {last.removed_in.number} "
+            "before a pass had compared the two, so the value is back"
+        )
+    which = "newest" if history.strategy.latest_wins else "winning"
+    return f"it is the {which} record of its key and has a value; it stays until another wins"
+
+
+def _superseded(history: KeyHistory, tracked: TrackedRecord, winner: TrackedRecord) -> str:
+    """A record that lost, or will lose, to another one that is there."""
+    what = (
+        f"a newer record at {winner.offset} supersedes it"
+        if winner.offset > tracked.offset
+        else f"the record at {winner.offset} has a higher version and supersedes it"
+    )
+    passes = history.passes_since(tracked if tracked.appended_in >= winner.appended_in else winner)
+    both = [one for one in passes if one.mapped(winner.offset) and one.mapped(tracked.offset)]
+    if not both:
+        later = winner if winner.offset > tracked.offset else tracked
+        subject = "that one" if later is winner else "it"
+        why = _unreached(history, later, subject)
+        return f"{what}, but {why}; the first pass that reaches both removes this one"
+    last = both[-1]
+    if last.cleaning.protected_offset == tracked.offset:
+        return f"{what}, but {_protected(history, tracked)}"
+    dirty_from = last.plan.first_dirty_offset
+    if not last.plan.policy.full_map and winner.offset < dirty_from:
+        return (
+            f"{what}, but that one lay in the clean section, below {dirty_from}, in step "
+            f"{last.number}, and a map of dirty records only (map_range: dirty) does not know it; "
+            "no later pass compares the two either"
+        )
+    if last.plan.given_map is not None:
+        return f"{what}, but the map given in step {last.number} does not say so"
+    return f"{what}; the next pass that reaches both removes this one"
+
+
+def _tombstone(history: KeyHistory, tracked: TrackedRecord) -> str:
+    """A tombstone that wins: it waits for a pass, then for its removal rule, or for ever."""
+    removal = history.rules.rules.cleaner.tombstone_removal
+    mapped = [one for one in history.passes_since(tracked) if one.mapped(tracked.offset)]
+    if not mapped:
+        return f"{_unreached(history, tracked)}{_outlook(history, tracked)}"
+    last = mapped[-1]
+    if removal == "never":
+        return "tombstone_removal: never keeps a winning tombstone for ever"
+    if last.cleaning.protected_offset == tracked.offset:
+        return _protected(history, tracked)
+    if removal == "last_modified":
+        return _by_last_modified(history, last)
+    if removal == "cleaning_checkpoint":
+        return _by_checkpoint(history, tracked)
+    if tracked.horizon_ms is None:
+        return f"no pass has given it a delete horizon yet{_outlook(history, tracked)}"
+    limit = last.plan.removal_limit
+    if (
+        removal == "coordinated"
+        and last.plan.now_ms >= tracked.horizon_ms
+        and tracked.offset >= limit
+    ):
+        return (
+            f"its delete horizon {tracked.horizon_ms} is past, but it is not below {limit}, up to "
+            f"where every replica had cleanly compacted before step {last.number} (its own first "
+            "dirty offset: a log file has one replica)"
+        )
+    return _by_horizon(history, tracked, last)
+
+
+def _by_horizon(history: KeyHistory, tracked: TrackedRecord, last: PassResult) -> str:
+    horizon_ms = tracked.horizon_ms
+    assert horizon_ms is not None  # asked for by the caller
+    of_whom = (
+        "it" if history.rules.rules.cleaner.tombstone_removal == "record_horizon" else "its batch"
+    )
+    if tracked.horizon_set_in is None:
+        got = f"{of_whom} came with the delete horizon {horizon_ms}"
+        away = f"{_ms(horizon_ms - last.plan.now_ms)} after step {last.number}"
+    else:
+        stamped = next(one for one in history.passes if one.number == tracked.horizon_set_in)
+        got = f"{of_whom} got the delete horizon {horizon_ms} in step {tracked.horizon_set_in}"
+        away = f"{_ms(horizon_ms - stamped.plan.now_ms)} after step {tracked.horizon_set_in}"
+    text = f"{got}; it goes with the first pass at or after that time: {away}"
+    if last.number != tracked.horizon_set_in:
+        text += f" (step {last.number}, at {last.plan.now_ms}, was too early)"
+    newest = history.passes[-1]
+    if newest is not last:
+        text += f"; {_missed(newest, tracked)}"
+    if newest.cleaning.next_dirty_offset >= history.log.active.base_offset:
+        text += (
+            "; at present nothing below the active segment is dirty, and without dirty data the "
+            "cleaner does not run"
+        )
+    return text
+
+
+def _by_last_modified(history: KeyHistory, last: PassResult) -> str:
+    modified, horizon = last.last_modified_ms, last.plan.legacy_horizon_ms
+    retention = history.rules.rules.topic.delete_retention_ms
+    text = (
+        f"its segment's last modification {modified} is above the horizon {horizon} of step "
+        f"{last.number}'s pass; it goes with the first pass whose horizon is at least that"
+    )
+    if retention > 0:
+        text += (
+            f". Unless a step gives one, the horizon is the last modification of the last clean "
+            f"segment minus {_ms(retention)} (delete.retention.ms)"
+        )
+    return text
+
+
+def _by_checkpoint(history: KeyHistory, tracked: TrackedRecord) -> str:
+    newest = history.passes[-1]
+    end, cleaned_ms = newest.cleaning.next_dirty_offset, newest.plan.now_ms
+    due_ms = cleaned_ms + history.rules.rules.topic.delete_retention_ms
+    if tracked.offset >= end:
+        return f"no pass has ended above it yet; the last one ended at {end}"
+    return (
+        f"the last pass, step {newest.number} at {cleaned_ms} ms, ended above it, at {end}; it "
+        f"goes with the next pass if that comes at {due_ms} ms or later, and each pass before then "
+        "starts the wait anew"
+    )
+
+
+def _protected(history: KeyHistory, tracked: TrackedRecord) -> str:
+    return (
+        f"fix: {history.rules.rules.cleaner.fix} keeps the last record of the whole log, this one, "
+        "whatever it is; it may go once another is appended after it"
+    )
+
+
+def _unreached(history: KeyHistory, tracked: TrackedRecord, subject: str = "it") -> str:
+    """Why no pass has decided about a record."""
+    passes, active = history.passes_since(tracked), history.log.active.base_offset
+    last = passes[-1] if passes else None
+    if last is None:
+        text = "no pass has reached it yet" if subject == "it" else f"no pass has reached {subject}"
+    else:
+        text = _missed(last, tracked, subject)
+    if tracked.offset >= active:
+        where = f"the active segment, from {active}, is never cleaned"
+        return f"{text} ({where}); it needs a roll first"
+    return text
+
+
+def _missed(one: PassResult, tracked: TrackedRecord, subject: str = "it") -> str:
+    """Why one pass did not decide about a record."""
+    bound = one.plan.upper_bound
+    if tracked.offset >= bound:
+        return f"{subject} lies at or above the upper bound {bound} of step {one.number}"
+    if one.did_nothing:
+        return f"nothing was dirty below the upper bound {bound} in step {one.number}"
+    if not one.mapped(tracked.offset):
+        return (
+            f"{subject} lies beyond offset {one.latest_offset}, where the offset map of step "
+            f"{one.number} ended"
+        )
+    return f"step {one.number} reached {subject}"
+
+
+def _outlook(history: KeyHistory, tracked: TrackedRecord) -> str:
+    """What the first pass that reaches a tombstone will do."""
+    removal = history.rules.rules.cleaner.tombstone_removal
+    if removal in ("never", "last_modified", "cleaning_checkpoint"):
+        return ""
+    if removal == "immediate":
+        return "; the pass that reaches it removes it"
+    if tracked.horizon_ms is None:
+        wait = _ms(history.rules.rules.topic.delete_retention_ms)
+        return f"; the first pass that sees it gives it a delete horizon {wait} later"
+    got = "came with" if tracked.horizon_set_in is None else f"got in step {tracked.horizon_set_in}"
+    return f"; the delete horizon it {got} is {tracked.horizon_ms}"
+
+
+def _ms(number: int) -> str:
+    return f"{number:,} ms"

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sim.files.document import CommandLine, Document, Place, shown
+from sim.files.document import CommandLine, Document, Location, Place, shown
 from sim.files.fields import Fields, check_format
 from sim.files.reading import read_json
 from sim.log import Batch
+from sim.logfile import LOG_FORMAT
 from sim.logfile.batches import batch_at
 from sim.logfile.rules import LogRules, rules_at
 from sim.logfile.steps import Append, Step, step_at
-
-LOG_FORMAT = "replog-log/1"
-"""What a log file says it is."""
 
 ABOUT = ("id", "title", "source", "note", "expect")
 """What a file may say about itself; no command depends on it."""
@@ -47,13 +45,34 @@ class LogFile:
     steps: tuple[Step, ...]
 
 
+class LogDocument(Document):
+    """A log file's document, whose problems are told in the published form: the JSON path first."""
+
+    __slots__ = ()
+
+    def problem(self, location: Location, text: str, *, path: str | None = None) -> str:
+        """One line for the user: `file: path: text (line 7)`."""
+        way = self.name_of(location) if path is None else path
+        return f"{': '.join(filter(None, [self.name, way, text]))} (line {self.line_of(location)})"
+
+
+def read_log_document(path: Path) -> LogDocument:
+    """The JSON document in a file.
+
+    Raises:
+        BadInput: The file cannot be read, or is not JSON.
+    """
+    read = read_json(path)
+    return LogDocument(read.name, read.data, read.line_of)
+
+
 def load_log_file(path: Path, *, rules: Mapping[str, object] | None = None) -> LogFile:
     """Read and check a log file; `rules` replace those of the file.
 
     Raises:
-        BadInput: `file:line: path: what is wrong`; the file cannot be read, or is no possible log.
+        BadInput: `file: path: what is wrong (line 7)`; it cannot be read, or is no possible log.
     """
-    return log_file_in(read_json(path), rules=rules)
+    return log_file_in(read_log_document(path), rules=rules)
 
 
 def log_file_from(data: object) -> LogFile:
@@ -69,7 +88,7 @@ def log_file_in(document: Document, *, rules: Mapping[str, object] | None = None
     """The log file in a document; `rules`, from the command line, replace its own.
 
     Raises:
-        BadInput: `file:line: path: what is wrong`.
+        BadInput: `file: path: what is wrong (line 7)`.
     """
     check_format(document, (LOG_FORMAT,))
     if "logs" in document.data:

@@ -25,7 +25,7 @@ TIMED = "format: replog-scenario/1\nduration_ms: 500\n"
         ("elect r3 1", ["step 1", "leader", "r3", "r1, r2"]),
         ("{op: elect, leader: r1, epoch: 1, colour: red}", ["step 1", "colour", "epoch"]),
         ("elect r1", ["step 1", "epoch"]),
-        ("elect r1 one", ["step 1", "epoch", "'one'"]),
+        ("elect r1 one", ["step 1", "epoch", '"one"']),
         ("crash r1 lose=-1", ["step 1", "lose", "-1"]),
         ("consume c r1 upto=-4", ["step 1", "upto", "-4"]),
         ("snapshot r1 -2", ["step 1", "end", "-2"]),
@@ -43,7 +43,7 @@ def test_a_storys_step_is_named_with_the_field(
     answer = replog("run", "x.yaml")
 
     assert answer.status == 2
-    assert answer.complaint.startswith("x.yaml: ")
+    assert answer.complaint.startswith("x.yaml:4: ")
     assert [word for word in words if word not in answer.complaint] == []
 
 

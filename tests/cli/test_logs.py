@@ -240,7 +240,7 @@ def test_a_suite_checks_log_files_like_scenarios(replog: Replog, here: Path, cas
         "reproduce: replog eligible c_choice.json --check",
         "ok   case.json",
         "FAIL d_bad.json",
-        "bad input: d_bad.json: segments: missing",
+        "bad input: d_bad.json: segments: missing (line 1)",
         "reproduce: replog clean d_bad.json --check",
         "1 as expected, 3 not",
     ]

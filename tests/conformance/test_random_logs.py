@@ -11,7 +11,7 @@ from sim.conformance.features import batches_of, written_batches
 from sim.conformance.log_builder import Data, Entry, LogBuilder, Marker
 from sim.conformance.log_steps import Append, Clean, Now, Plan, Retry, Segment, build
 from sim.conformance.random_logs import LARGE_GAP, documents
-from sim.logfile import answer
+from sim.logfile.answer import answer
 
 Json = dict[str, Any]
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 from sim.files.document import Document
-from sim.logfile.eligible import eligible_answer, eligible_file_in, judge
+from sim.logfile.eligible import eligible_answer, select_log
+from sim.logfile.eligible_file import eligible_file_in
 
 Json = dict[str, Any]
 
@@ -41,5 +42,5 @@ def asked(*, now: int = NOW, topic: Json | None = None, **logs: Json) -> Json:
     """The answer; a ratio of 0.05 makes nearly everything eligible, as in Kafka's own tests."""
     settings = {RATIO: 0.05} | (topic or {})
     return eligible_answer(
-        judge(eligible_file_in(Document("", document(now=now, topic=settings, **logs))))
+        select_log(eligible_file_in(Document("", document(now=now, topic=settings, **logs))))
     )

@@ -4,7 +4,7 @@ import pytest
 
 from sim.errors import BadInput
 from sim.files.document import Document
-from sim.logfile.eligible import eligible_file_in
+from sim.logfile.eligible_file import eligible_file_in
 from tests.logfile.many_logs import MAX_LAG, MIN_LAG, RATIO, Json, asked, document
 
 GOOD = {"segments": [{"base_offset": 0, "size_bytes": 1}, {"base_offset": 5, "size_bytes": 0}]}

@@ -7,7 +7,7 @@ import pytest
 
 from sim.errors import BadInput
 from sim.files.fields import MAX_LONG
-from sim.logfile import answer
+from sim.logfile.answer import answer
 from tests.logfile.writer import Json, Writer, last_offsets
 
 

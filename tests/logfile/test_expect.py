@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from sim.conformance.random_logs import documents
 from sim.errors import BadInput
 from sim.files.document import Document
-from sim.logfile import answer
+from sim.logfile.answer import answer
 from sim.logfile.expect import checked, differences
 from tests.logfile.many_logs import asked, document, log
 from tests.logfile.writer import Json, Writer

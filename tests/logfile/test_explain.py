@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from sim.errors import BadInput
-from sim.logfile import log_file_from
 from sim.logfile.explain import explain_key
-from sim.logfile.file import load_log_file
+from sim.logfile.file import load_log_file, log_file_from
 from tests.logfile.writer import DAY_MS, Writer
 
 NOW = 1_700_000_000_000

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sim.files.fields import MAX_LONG
-from sim.logfile import answer
+from sim.logfile.answer import answer
 from tests.logfile.writer import (
     Json,
     Writer,

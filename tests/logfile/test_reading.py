@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.logfile import load_log_file
+from sim.logfile.file import load_log_file
 from tests.logfile.writer import Writer
 
 
@@ -15,8 +15,8 @@ from tests.logfile.writer import Writer
     [
         ("", "case.json:1: is not JSON: Expecting value"),
         ("{\n\n,", "case.json:3: is not JSON: "),
-        ("[]", "case.json:1: expected fields, not []"),
-        ("7", "case.json:1: expected fields, not 7"),
+        ("[]", "case.json: expected fields, not []"),
+        ("7", "case.json: expected fields, not 7"),
         ("\udcff", "case.json: is not UTF-8 text (byte 0)"),
         ("[" * 100_000, "case.json"),
         ("9" * 5_000, "case.json: is not JSON: "),
@@ -34,11 +34,11 @@ from tests.logfile.writer import Writer
         ),
         (
             '{"format": "replog-log/1", "segments": [[]], "steps": [{"op": NaN}]}',
-            "case.json:1: steps[0].op: unknown op NaN",
+            "case.json: steps[0].op: unknown op NaN",
         ),
         (
             '{"format": "replog-log/1", "segments": [[]], "steps": [], "a\\nb": 1}',
-            'case.json:1: "a\\nb": unknown field',
+            'case.json: "a\\nb": unknown field',
         ),
     ],
 )
@@ -69,7 +69,10 @@ def test_the_file_is_named_with_the_path(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(BadInput) as raised:
         load_log_file(Path("case.json"))
 
-    assert str(raised.value) == "case.json:1: segments[1][0].records[3].offset: 7 is not above 9"
+    assert (
+        str(raised.value)
+        == "case.json: segments[1][0].records[3].offset: 7 is not above 9 (line 1)"
+    )
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
-"""Doing the steps of a log file to a log, one cleaner and no cluster."""
+"""Runs the steps of a log file: one log, one cleaner, no cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sim.compaction import (
     Cleaning,
@@ -21,52 +21,70 @@ from sim.rules.policy import cleaner_policy
 
 
 @dataclass(frozen=True, slots=True)
-class PassDone:
-    """One cleaning pass that was run.
+class PassResult:
+    """One cleaning pass.
 
     Attributes:
+        number: Number of its step, from 1.
         plan: What the cleaner was given.
         cleaning: What it did.
+        last_modified_ms: Modification time of all segments when it ran, in ms.
         failed_at: Offset of the version header that no pass gets beyond before the log is loaded
             again; None = the pass was run.
     """
 
+    number: int
     plan: CleaningPass
     cleaning: Cleaning
+    last_modified_ms: int
     failed_at: int | None = None
+
+    @property
+    def did_nothing(self) -> bool:
+        """Nothing entered its map, so that no segment was copied."""
+        return self.cleaning.replaced == 0
+
+    @property
+    def latest_offset(self) -> int:
+        """How far its map reached (inclusive)."""
+        return min(self.cleaning.next_dirty_offset, self.plan.upper_bound) - 1
+
+    def mapped(self, offset: int) -> bool:
+        """Whether it decided about the record at `offset`."""
+        return not self.did_nothing and offset <= self.latest_offset
 
 
 @dataclass(frozen=True, slots=True)
-class StepDone:
+class StepResult:
     """A step, and what came of it; the log itself has moved on to after the step.
 
     Attributes:
         number: Number of the step, from 1.
         step: The step.
         log: The log after it; later steps change it.
-        done: The pass, if it was one.
-        repeated: The batch that a retry repeats, if it was one and there is one.
+        cleaned: The pass, if it was one.
+        duplicate_of: The batch that a retry repeats, if it was one and there is one.
     """
 
     number: int
     step: Step
     log: Log
-    done: PassDone | None = None
-    repeated: SentBatch | None = None
+    cleaned: PassResult | None = None
+    duplicate_of: SentBatch | None = None
 
 
-def play(file: LogFile) -> Iterator[StepDone]:
+def run_steps(file: LogFile) -> Iterator[StepResult]:
     """Do the steps of a log file in order; look at the log before asking for the next one."""
     log = log_of(file)
-    cleaned: tuple[int, int] | None = None
+    last_cleaning: tuple[int, int] | None = None
     failed_at: int | None = None
     for number, step in enumerate(file.steps, start=1):
-        done, repeated = None, None
+        cleaned, duplicate_of = None, None
         if isinstance(step, Clean):
-            done = _clean(log, step, file.rules, cleaned, failed_at)
-            failed_at = done.failed_at
+            cleaned = _clean(log, number, step, file.rules, last_cleaning, failed_at)
+            failed_at = cleaned.failed_at
             if failed_at is None:
-                cleaned = (done.cleaning.next_dirty_offset, step.now_ms)
+                last_cleaning = (cleaned.cleaning.next_dirty_offset, step.now_ms)
         elif isinstance(step, Append):
             for batch in step.batches:
                 log.append(batch, now_ms=0)
@@ -78,8 +96,8 @@ def play(file: LogFile) -> Iterator[StepDone]:
             log.producers.rebuild(log.batches())
             failed_at = None
         elif isinstance(step, ProduceDuplicate):
-            repeated = _repeated(log, step)
-        yield StepDone(number, step, log, done, repeated)
+            duplicate_of = _duplicate_of(log, step)
+        yield StepResult(number, step, log, cleaned, duplicate_of)
 
 
 def log_of(file: LogFile) -> Log:
@@ -107,33 +125,34 @@ def _roll(log: Log) -> None:
         log.roll(now_ms=0)
 
 
-def _repeated(log: Log, step: ProduceDuplicate) -> SentBatch | None:
+def _duplicate_of(log: Log, step: ProduceDuplicate) -> SentBatch | None:
     last = advance_sequence(step.base_sequence, step.count - 1)
     return log.producers.repeated(step.producer_id, step.producer_epoch, step.base_sequence, last)
 
 
 def _clean(
     log: Log,
+    number: int,
     step: Clean,
     rules: LogRules,
     last_cleaning: tuple[int, int] | None,
     failed_at: int | None,
-) -> PassDone:
+) -> PassResult:
     """Run one pass and swap its segments in, unless an earlier one failed."""
+    modified_ms = step.now_ms if rules.last_modified_ms is None else rules.last_modified_ms
     for segment in log.segments:
-        known = rules.last_modified_ms
-        segment.last_modified_ms = step.now_ms if known is None else known
+        segment.last_modified_ms = modified_ms
     plan = _plan(log, step, rules, last_cleaning)
-    nothing = PassDone(plan, Cleaning([], 0, step.first_dirty_offset), failed_at)
+    nothing = Cleaning([], 0, step.first_dirty_offset)
     covers = any(segment.base_offset < plan.upper_bound for segment in log.segments)
     if failed_at is not None or not covers:
-        return nothing
+        return PassResult(number, plan, nothing, modified_ms, failed_at)
     try:
         cleaning = clean(log.segments, plan)
     except UnreadableVersion as failure:
-        return replace(nothing, failed_at=failure.offset)
+        return PassResult(number, plan, nothing, modified_ms, failure.offset)
     log.replace_segments(cleaning.replaced, cleaning.segments)
-    return PassDone(plan, cleaning)
+    return PassResult(number, plan, cleaning, modified_ms)
 
 
 def _plan(

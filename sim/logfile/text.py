@@ -17,34 +17,38 @@ def heading(file: LogFile) -> str:
     return ", ".join([file.rules.preset, *beside])
 
 
-def log_lines(number: int, step: Step, told: dict[str, Any]) -> Iterator[str]:
+def log_lines(number: int, step: Step, answer: dict[str, Any]) -> Iterator[str]:
     """What a step was and did, above the table of batches."""
     yield f"step {number}: {_step(step)}"
     if isinstance(step, Clean):
-        if told["effective_upper_bound"] != step.upper_bound:
+        if answer["effective_upper_bound"] != step.upper_bound:
             yield (
                 f"  upper bound {step.upper_bound} is no segment's base: rounded down to "
-                f"{told['effective_upper_bound']}"
+                f"{answer['effective_upper_bound']}"
             )
         yield (
-            f"  read {told['messages_read']}, kept {told['messages_written']}, next dirty offset "
-            f"{told['next_dirty_offset']}"
-            + (f", without a key {told['invalid_messages']}" if told["invalid_messages"] else "")
+            f"  read {answer['messages_read']}, kept {answer['messages_written']}, "
+            f"next dirty offset {answer['next_dirty_offset']}"
+            + (
+                f", without a key {answer['invalid_messages']}"
+                if answer["invalid_messages"]
+                else ""
+            )
         )
-        if "failed_at" in told:
+        if "failed_at" in answer:
             yield (
-                f"  failed: the version header at offset {told['failed_at']} cannot be read; no "
+                f"  failed: the version header at offset {answer['failed_at']} cannot be read; no "
                 "pass is run before a reload"
             )
-        for reason, offsets in _by_reason(told["removed"]).items():
+        for reason, offsets in _by_reason(answer["removed"]).items():
             yield f"  removed {_listed(offsets)}: {reason}"
     if isinstance(step, ProduceDuplicate):
         yield (
-            f"  a duplicate of offsets {told['first_offset']} to {told['last_offset']}"
-            if told["duplicate"]
+            f"  a duplicate of offsets {answer['first_offset']} to {answer['last_offset']}"
+            if answer["duplicate"]
             else "  no duplicate of any of the producer's last five batches"
         )
-    yield f"  log end offset {told['log_end_offset']}{_state(told)}"
+    yield f"  log end offset {answer['log_end_offset']}{_state(answer)}"
 
 
 def _step(step: Step) -> str:
@@ -99,20 +103,20 @@ def _listed(items: list[str]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _state(told: dict[str, Any]) -> str:
-    sequences = ", ".join(f"{name}: {last}" for name, last in told["last_sequences"].items())
+def _state(answer: dict[str, Any]) -> str:
+    sequences = ", ".join(f"{name}: {last}" for name, last in answer["last_sequences"].items())
     aborted = ", ".join(
         f"{entry['producer_id']}: {entry['first_offset']} to {entry['last_offset']}"
-        for entry in told["aborted_txns"]
+        for entry in answer["aborted_txns"]
     )
     return (f"; last sequences {sequences}" if sequences else "") + (
         f"; aborted transactions {aborted}" if aborted else ""
     )
 
 
-def rows_of(told: dict[str, Any]) -> list[dict[str, object]]:
+def rows_of(answer: dict[str, Any]) -> list[dict[str, object]]:
     """One row for each batch that is there."""
-    tombstones = set(told["tombstone_offsets"])
+    tombstones = set(answer["tombstone_offsets"])
     return [
         {
             "batch": f"{batch['base_offset']}..{batch['last_offset']}",
@@ -125,7 +129,7 @@ def rows_of(told: dict[str, Any]) -> list[dict[str, object]]:
             "delete horizon": _or_dash(batch["delete_horizon_ms"]),
             "largest timestamp": _or_dash(batch["max_timestamp_ms"]),
         }
-        for batch in told["batches"]
+        for batch in answer["batches"]
     ]
 
 
