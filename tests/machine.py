@@ -78,7 +78,7 @@ class Cluster(Watched):
         header = (self.rules.topic.strategy_header, encode_version(version))
         record = Record(acting.log.log_end_offset, key, "v", 0, (header,), uid=self.uids)
         batch = data_batch((record,), epoch=self.epoch)
-        self._emit(leader.append(acting, batch, rules=self.rules, now_ms=0))
+        self._emit(leader.append(acting, batch, rules=self.rules, now_ms=0).events)
 
     def fetch(self, name: str, *, most: int | None = None) -> None:
         """One round trip of a live follower."""
@@ -88,7 +88,7 @@ class Cluster(Watched):
         request = follower.fetch_request(fetcher, max_batches=most)
         response, events = leader.answer_fetch(acting, request, rules=self.rules)
         self._emit(events)
-        self._emit(follower.receive_fetch(fetcher, response, rules=self.rules, now_ms=0))
+        self._emit(follower.receive_fetch(fetcher, response, rules=self.rules, now_ms=0).events)
 
     def shrink(self, name: str) -> None:
         """A follower falls out of the in-sync set."""

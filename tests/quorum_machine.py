@@ -77,7 +77,7 @@ class Quorum(Watched):
             self.uids += 1
             record = Record(writer.log.log_end_offset, "k", "v", 0, (), uid=self.uids)
             batch = data_batch((record,), epoch=writer.leadership.epoch)
-            self._emit(leader.append(writer, batch, rules=self.rules, now_ms=0))
+            self._emit(leader.append(writer, batch, rules=self.rules, now_ms=0).events)
 
     def ask(self, name: str, source: str, *, most: int | None) -> None:
         """A follower asks whom it takes for the leader; the answer is on its way."""
@@ -100,7 +100,9 @@ class Quorum(Watched):
             name, response = self.late[index] if again else self.late.pop(index)
             if self.replicas[name].up:
                 made = self.replicas[name]
-                self._emit(follower.receive_fetch(made, response, rules=self.rules, now_ms=0))
+                self._emit(
+                    follower.receive_fetch(made, response, rules=self.rules, now_ms=0).events
+                )
 
     def crash(self, name: str, *, lose: int) -> None:
         """A voter goes down; a leader may lose what nobody was told it has."""

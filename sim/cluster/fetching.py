@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sim.cluster.converting import as_fetched
-from sim.replication.follower import fetch_request, receive_fetch
+from sim.replication.follower import ReceiveResult, fetch_request, receive_fetch
 from sim.replication.messages import (
     Answer,
     ErrorCode,
@@ -21,7 +21,6 @@ from sim.replication.truncation import (
     receive_offsets_for_leader_epoch,
     start_following,
 )
-from sim.trace import Event, SnapshotInstalled
 
 if TYPE_CHECKING:
     from sim.cluster.node import Node
@@ -184,7 +183,8 @@ class Fetcher:
             self._receive_stale(number, response)
             return
         world = node.world
-        events = self._take(response)
+        result = self._take(response)
+        events = result.events
         if response.answer is Answer.RECORDS:
             node.heard_ms = world.clock.now_ms
             if events and node.snapshotter.watches:
@@ -192,9 +192,9 @@ class Fetcher:
             if world.retention is not None:
                 world.tell(take_log_start(replica, response.log_start_offset))
         else:
-            if response.answer is Answer.REBUILD and events:
+            if result.rebuilt:
                 world.elections.wiped(node)
-            if not events and replica.download is None:
+            if result.retry_later:
                 self._later(world.scenario.timers.fetch_retry_ms)
                 return
         if self.slow_ms:
@@ -210,17 +210,17 @@ class Fetcher:
         node.sees(response.epoch)
         self._take(response)
 
-    def _take(self, response: FetchResponse) -> list[Event]:
-        """Do what an answer says; its events."""
+    def _take(self, response: FetchResponse) -> ReceiveResult:
+        """Do what an answer says."""
         node = self._node
         world = node.world
         if response.batches and node.versions is not None:
             batches, told = as_fetched(world.nodes[response.leader], node, response.batches)
             response = response._replace(batches=batches)
             world.tell(told)
-        events = receive_fetch(node.replica, response, rules=node.rules, now_ms=node.now_ms)
-        world.tell(events)
-        return events
+        result = receive_fetch(node.replica, response, rules=node.rules, now_ms=node.now_ms)
+        world.tell(result.events)
+        return result
 
     def receive_chunk(self, number: int, response: FetchSnapshotResponse) -> None:
         """A chunk of a snapshot arrived, or the reason why there is none."""
@@ -230,17 +230,17 @@ class Fetcher:
         if response.error in (None, SnapshotError.SNAPSHOT_NOT_FOUND):
             node.heard_ms = node.world.clock.now_ms
         crash, replica = self.interruption, node.replica
-        events = receive_snapshot_chunk(
+        result = receive_snapshot_chunk(
             replica, response, rules=node.rules, crash_before_install=crash is not None
         )
-        node.world.tell(events)
-        if crash is not None and replica.download is None and response.id in replica.snapshots:
+        node.world.tell(result.events)
+        if crash is not None and result.complete:
             self.interruption = None
             crash()
             return
-        if events and events[-1].__class__ is SnapshotInstalled:
+        if result.installed:
             node.loader.begin()
-        if events:
+        if result.events:
             self.ask()
         else:
             self._later(node.world.scenario.timers.fetch_retry_ms)

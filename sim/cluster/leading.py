@@ -9,7 +9,7 @@ from sim.cluster.converting import follower_is_understood
 from sim.log import Batch
 from sim.replication.leader import advance_high_watermark, answer_fetch, append
 from sim.replication.messages import Answer, FetchRequest, FetchResponse
-from sim.trace import AcknowledgedEarly, AppendRefused, Event, HighWatermarkMoved
+from sim.trace import AcknowledgedEarly, Event
 
 if TYPE_CHECKING:
     from sim.cluster.node import Node
@@ -62,6 +62,7 @@ class Desk:
 
     __slots__ = (
         "_acknowledgements",
+        "_committed",
         "_node",
         "_told",
         "_waiting",
@@ -85,23 +86,22 @@ class Desk:
         self.asked_ms: int | None = None
         self.eligible: tuple[str, ...] = ()
         self._told: dict[str, int] = {}
+        self._committed = -1
         self._waiting = False
         self._wakes_on_commit = node.world.rules.replication.commit == "majority"
         self._acknowledgements: list[tuple[int, Callable[[], None]]] = []
 
     def react(self, events: Sequence[Event]) -> None:
-        """Tell of events; when the high watermark moved, answer those who wait for that.
-
-        In what the core returns a moved high watermark is always the last event.
-        """
+        """Tell of events; when the high watermark moved, answer those who wait for that."""
         if not events:
             return
         node = self._node
         world = node.world
         world.tell(events)
-        if events[-1].__class__ is not HighWatermarkMoved:
-            return
         committed = node.replica.log.high_watermark
+        if committed == self._committed:
+            return
+        self._committed = committed
         world.committed = max(world.committed, committed)
         if node.snapshotter.watches:
             node.snapshotter.committed()
@@ -140,13 +140,13 @@ class Desk:
         version that comes too late.
         """
         node = self._node
-        events = append(node.replica, batch, rules=node.rules, now_ms=node.now_ms)
-        if events[0].__class__ is AppendRefused:
-            node.world.tell(events)
+        result = append(node.replica, batch, rules=node.rules, now_ms=node.now_ms)
+        if not result.accepted:
+            node.world.tell(result.events)
             return False
         if acknowledge is not None and not early:
             self._acknowledgements.append((batch.last_offset, acknowledge))
-        self.react(events)
+        self.react(result.events)
         if acknowledge is not None and early:
             node.world.tell([AcknowledgedEarly(node.name, batch)])
             acknowledge()

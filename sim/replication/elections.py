@@ -108,7 +108,7 @@ def become_leader(
         timestamp_ms=now_ms,
         uid=leader_change_uid,
     )
-    return events + append(replica, marker, rules=rules, now_ms=now_ms)
+    return events + append(replica, marker, rules=rules, now_ms=now_ms).events
 
 
 def successors(leadership: Leadership, leader: str, preferred: str) -> list[str]:

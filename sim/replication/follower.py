@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sim.log import Batch, LeaderEpochCache, Log
 from sim.replication.late_versions import raise_floor
 from sim.replication.messages import Answer, FetchRequest, FetchResponse
@@ -51,39 +53,66 @@ def fetch_request(
     )
 
 
+class ReceiveResult(NamedTuple):
+    """What an answer to a fetch led to.
+
+    Attributes:
+        events: What happened.
+        committed: True = the follower's high watermark has moved with what it copied.
+        rebuilt: True = it has thrown its log away, as after the loss of its disk.
+        retry_later: True = nothing came of it, and the same question at once would bring the same.
+    """
+
+    events: list[Event]
+    committed: bool = False
+    rebuilt: bool = False
+    retry_later: bool = False
+
+
 def receive_fetch(
     follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: int
-) -> list[Event]:
+) -> ReceiveResult:
     """Act on a leader's answer; a stale one changes nothing.
 
     Stale is an answer from an epoch below the follower's, or to a fetch at another offset than the
     follower's present log end. Without `response_fencing` only records at another offset are: the
     log refuses them.
     """
-    answer = response.answer
+    answer, replication = response.answer, rules.replication
     if answer is Answer.NOT_LEADER or answer is Answer.STALE_LEADER:
-        return []
-    fenced = rules.replication.response_fencing
-    if rules.replication.fencing:
+        return _ignored(follower, answer)
+    fenced = replication.response_fencing
+    if replication.fencing:
         if fenced and response.epoch < follower.epoch:
-            return []
+            return _ignored(follower, answer)
         follower.sees(response.epoch)
-    if response.fetch_offset != follower.log.log_end_offset and (
-        fenced or answer is Answer.RECORDS
-    ):
-        return []
+    log = follower.log
+    elsewhere = response.fetch_offset != log.log_end_offset
     if answer is Answer.RECORDS:
-        return _copy(follower, response, rules=rules, now_ms=now_ms)
+        if elsewhere:
+            return _ignored(follower, answer)
+        high_watermark = log.high_watermark
+        events = _copy(follower, response, rules=rules, now_ms=now_ms)
+        return ReceiveResult(events, log.high_watermark != high_watermark)
+    if elsewhere and fenced:
+        return _ignored(follower, answer)
+    if answer is Answer.REBUILD:
+        return ReceiveResult(_rebuild(follower), rebuilt=True)
     if answer is Answer.DIVERGING and response.diverging is not None:
         epoch, end = response.diverging
-        log = follower.log
         own = log.epochs.end_offset_for(epoch, log.log_end_offset)
-        return truncate(follower, min(own.end_offset, end, log.log_end_offset))
-    if answer is Answer.REBUILD:
-        return _rebuild(follower)
-    if answer is Answer.OUT_OF_RANGE:
-        return start_afresh(follower, response.log_start_offset)
-    return _start_download(follower, response, rules=rules)
+        events = truncate(follower, min(own.end_offset, end, log.log_end_offset))
+    elif answer is Answer.OUT_OF_RANGE:
+        events = start_afresh(follower, response.log_start_offset)
+    else:
+        events = _start_download(follower, response, rules=rules)
+    return ReceiveResult(events, retry_later=not events and follower.download is None)
+
+
+def _ignored(follower: Replica, answer: Answer) -> ReceiveResult:
+    """Nothing comes of a stale answer; after one with records the next fetch may go out at once."""
+    later = answer is not Answer.RECORDS and follower.download is None
+    return ReceiveResult([], retry_later=later)
 
 
 def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: int) -> list[Event]:

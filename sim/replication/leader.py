@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 from sim.compaction import FIXES
 from sim.log import Batch
@@ -22,7 +23,28 @@ from sim.trace import (
 )
 
 
-def append(leader: Replica, batch: Batch, *, rules: Rules, now_ms: int) -> list[Event]:
+class AppendResult(NamedTuple):
+    """What a leader did with a batch.
+
+    Attributes:
+        events: What happened.
+        accepted: False = it refused the batch, for a version that comes too late.
+        committed: True = the high watermark has moved.
+    """
+
+    events: list[Event]
+    accepted: bool = True
+    committed: bool = False
+
+
+class FetchAnswer(NamedTuple):
+    """A leader's answer to a follower, and what happened for it."""
+
+    response: FetchResponse
+    events: list[Event]
+
+
+def append(leader: Replica, batch: Batch, *, rules: Rules, now_ms: int) -> AppendResult:
     """Append a batch at the log end and see whether that commits something.
 
     With `late_versions: floor` a batch with a record below the floor is refused whole.
@@ -32,13 +54,13 @@ def append(leader: Replica, batch: Batch, *, rules: Rules, now_ms: int) -> list[
     """
     late = late_record(leader, batch, rules=rules)
     if late is not None:
-        return [AppendRefused(leader.name, late.key)]
+        return AppendResult([AppendRefused(leader.name, late.key)], accepted=False)
     log = leader.log
     log.append(batch, now_ms=now_ms)
     flush_after_append(log, rules=rules)
     events: list[Event] = [Appended(leader.name, batch)]
     _advance(leader, rules, events)
-    return events
+    return AppendResult(events, committed=len(events) > 1)
 
 
 def advance_high_watermark(leader: Replica, *, rules: Rules) -> list[Event]:
@@ -112,20 +134,20 @@ def can_do_without(leader: Replica, voter: str, committed: int) -> bool:
 
 def answer_fetch(
     leader: Replica, request: FetchRequest, *, rules: Rules, snapshots: bool = True
-) -> tuple[FetchResponse, list[Event]]:
+) -> FetchAnswer:
     """Answer a follower: fence, redirect to a snapshot, find divergence, else record and read.
 
     Without `snapshots`, what lies below the log start was deleted for good (`compact,delete`).
     """
     leadership, log = leader.leadership, leader.log
     if leadership is None:
-        return _nothing(Answer.NOT_LEADER, leader, leader.epoch, request), []
+        return FetchAnswer(_nothing(Answer.NOT_LEADER, leader, leader.epoch, request), [])
     epoch, offset = leadership.epoch, request.offset
     if rules.replication.fencing and request.epoch > epoch:
-        return _nothing(Answer.STALE_LEADER, leader, epoch, request), []
+        return FetchAnswer(_nothing(Answer.STALE_LEADER, leader, epoch, request), [])
     start = log.log_start_offset
     if not snapshots and offset < start:
-        return _nothing(Answer.OUT_OF_RANGE, leader, epoch, request), []
+        return FetchAnswer(_nothing(Answer.OUT_OF_RANGE, leader, epoch, request), [])
     if snapshots and (start > 0 or leader.snapshots) and _needs_snapshot(leader, request, rules):
         return _offer_snapshot(leader, request, epoch)
     replication, last_epoch = rules.replication, request.last_epoch
@@ -138,9 +160,9 @@ def answer_fetch(
         found = log.epochs.end_offset_for(last_epoch, end)
         if found.epoch < last_epoch or found.end_offset < offset:
             response = _nothing(Answer.DIVERGING, leader, epoch, request)
-            return response._replace(diverging=found), []
+            return FetchAnswer(response._replace(diverging=found), [])
     if replication.lag_guard != "none" and 0 < offset < leader.removed_tombstone_end:
-        return _nothing(Answer.REBUILD, leader, epoch, request), []
+        return FetchAnswer(_nothing(Answer.REBUILD, leader, epoch, request), [])
     batches, believed, says_gap = log.read(offset) if offset < end else [], offset, False
     if not batches:
         says_gap = FIXES[rules.cleaner.fix].announces_gaps
@@ -168,7 +190,7 @@ def answer_fetch(
         tuple(log.epochs.entries) if replication.epoch_cache == "copied" else (),
         request.correlation_id,
     )
-    return (_with_gap(response, leader) if says_gap else response), events
+    return FetchAnswer(_with_gap(response, leader) if says_gap else response, events)
 
 
 def _at_most(batches: list[Batch], request: FetchRequest) -> list[Batch]:
@@ -223,15 +245,13 @@ def _needs_snapshot(leader: Replica, request: FetchRequest, rules: Rules) -> boo
     return offset == 0 or other_epoch or request.last_epoch < earliest
 
 
-def _offer_snapshot(
-    leader: Replica, request: FetchRequest, epoch: int
-) -> tuple[FetchResponse, list[Event]]:
+def _offer_snapshot(leader: Replica, request: FetchRequest, epoch: int) -> FetchAnswer:
     snapshot = leader.latest_snapshot()
     id_ = None if snapshot is None else snapshot.id
     response = _nothing(Answer.SNAPSHOT, leader, epoch, request)._replace(snapshot=id_)
     end, snapshot_epoch = (-1, -1) if id_ is None else id_
     offered = SnapshotOffered(leader.name, request.follower, request.offset, end, snapshot_epoch)
-    return response, [offered]
+    return FetchAnswer(response, [offered])
 
 
 def record_position(leader: Replica, follower: str, position: int, *, rules: Rules) -> list[Event]:

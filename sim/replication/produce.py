@@ -128,12 +128,11 @@ def _write(
         base_sequence=request.base_sequence,
         transactional=request.transactional,
     )
-    high_watermark = log.high_watermark
-    events += append(leader, batch, rules=rules, now_ms=now_ms)
-    if log.log_end_offset == base:
+    appended = append(leader, batch, rules=rules, now_ms=now_ms)
+    events = events + appended.events if events else appended.events
+    if not appended.accepted:
         return ProduceResult(events, ErrorCode.INVALID_RECORD)
     last = batch.last_offset
-    committed = log.high_watermark != high_watermark
     if not waits:
         events.append(AcknowledgedEarly(leader.name, batch))
     return ProduceResult(
@@ -143,7 +142,7 @@ def _write(
         last,
         last if waits else AT_ONCE,
         len(records),
-        committed=committed,
+        committed=appended.committed,
     )
 
 
@@ -178,10 +177,10 @@ def write_marker(
         producer_epoch=request.producer_epoch,
         uid=uid,
     )
-    high_watermark = log.high_watermark
-    events = append(leader, marker, rules=rules, now_ms=now_ms)
-    committed = log.high_watermark != high_watermark
-    return ProduceResult(events, ErrorCode.NONE, offset, offset, offset, 1, committed=committed)
+    appended = append(leader, marker, rules=rules, now_ms=now_ms)
+    return ProduceResult(
+        appended.events, ErrorCode.NONE, offset, offset, offset, 1, committed=appended.committed
+    )
 
 
 def has_enough_replicas(leadership: Leadership, *, rules: Rules) -> bool:

@@ -123,7 +123,7 @@ class StoryDriver:
             now_ms=self.now_ms,
             rules=self.rules,
         )
-        self._emit(leader.append(writer, batch, rules=self.rules, now_ms=self.now_ms))
+        self._emit(leader.append(writer, batch, rules=self.rules, now_ms=self.now_ms).events)
 
     def _elect(self, step: Step) -> None:
         candidate = self.replicas[step["leader"]]
@@ -216,7 +216,8 @@ class StoryDriver:
 
     def _receive(self, fetcher: Replica, response: Response | None) -> None:
         if isinstance(response, FetchResponse):
-            events = follower.receive_fetch(fetcher, response, rules=self.rules, now_ms=self.now_ms)
+            result = follower.receive_fetch(fetcher, response, rules=self.rules, now_ms=self.now_ms)
+            events = result.events
         else:
             events = _receive_chunk(fetcher, response, rules=self.rules)
         self._emit(events)
@@ -419,9 +420,10 @@ def _receive_chunk(
     """What a chunk does at the follower; with `crashes` it goes down before the install."""
     events: list[Event] = []
     if response is not None:
-        events += receive_snapshot_chunk(
+        result = receive_snapshot_chunk(
             fetcher, response, rules=rules, crash_before_install=crashes
         )
+        events += result.events
     return events + (crash(fetcher) if crashes else [])
 
 

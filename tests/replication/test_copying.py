@@ -73,7 +73,7 @@ def told(source: Replica, fetcher: Replica, rules: Rules, most: int | None) -> l
     changes = []
     for _ in range(len(bases(source)) + 1):
         response, _ = ask(source, fetcher, most=most, rules=rules)
-        events = receive_fetch(fetcher, response, rules=rules, now_ms=0)
+        events = receive_fetch(fetcher, response, rules=rules, now_ms=0).events
         caches = [event.epochs for event in events if isinstance(event, EpochCacheChanged)]
         assert all(cache == tuple(fetcher.log.epochs.entries) for cache in caches)
         changes += [[entry.epoch for entry in cache] for cache in caches]
@@ -130,5 +130,5 @@ def test_or_it_is_ignored_and_offered_for_ever() -> None:
 
     for _ in range(3):
         response, _ = answer_fetch(source, fetch_request(fetcher), rules=rules)
-        assert receive_fetch(fetcher, response, rules=rules, now_ms=0) == []
+        assert receive_fetch(fetcher, response, rules=rules, now_ms=0).events == []
         assert (response.answer, fetcher.download) == (Answer.SNAPSHOT, None)

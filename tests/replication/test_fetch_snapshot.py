@@ -44,7 +44,7 @@ def download(replica: Replica, fetcher: Replica, max_bytes: int) -> list[Snapsho
         request = snapshot_request(fetcher, max_bytes=max_bytes)
         assert request is not None
         response = answer_fetch_snapshot(replica, request, rules=RULES)
-        events = receive_snapshot_chunk(fetcher, response, rules=RULES)
+        events = receive_snapshot_chunk(fetcher, response, rules=RULES).events
         chunks += [event for event in events if isinstance(event, SnapshotChunkFetched)]
         assert len(chunks) < 1_000
     assert isinstance(events[-1], SnapshotInstalled)
@@ -178,7 +178,7 @@ def test_what_was_fetched_is_dropped_only_if_there_is_no_more_of_it(
     receive_snapshot_chunk(fetcher, answer, rules=RULES)
     refused = answer._replace(position=90, records=(), error=why)
 
-    events = receive_snapshot_chunk(fetcher, refused, rules=RULES)
+    events = receive_snapshot_chunk(fetcher, refused, rules=RULES).events
 
     assert (fetcher.download is not None) is kept
     assert events == ([] if kept else [SnapshotFetchDropped("r2", 3, 2, why.value)])
@@ -195,7 +195,7 @@ def test_an_answer_for_another_position_or_snapshot_is_ignored() -> None:
     answer = answer_fetch_snapshot(replica, request, rules=RULES)
 
     for other in (answer._replace(position=10), answer._replace(id=SnapshotId(9, 2))):
-        assert receive_snapshot_chunk(fetcher, other, rules=RULES) == []
+        assert receive_snapshot_chunk(fetcher, other, rules=RULES).events == []
 
 
 def follower_with(*epochs: int) -> Replica:

@@ -11,7 +11,7 @@ from tests.replication.replicas import RULES, ask, bases, batch, elect, fetch, l
 def test_a_follower_copies_batches_as_they_are() -> None:
     source, fetcher = leading(records=2), Replica("r2")
     response, _ = ask(source, fetcher)
-    events = follower.receive_fetch(fetcher, response, rules=RULES, now_ms=0)
+    events = follower.receive_fetch(fetcher, response, rules=RULES, now_ms=0).events
 
     assert events[0] == Copied("r2", "r1", 0, response.batches, 2)
     assert all(a is b for a, b in zip(source.log.batches(), fetcher.log.batches(), strict=True))
@@ -36,7 +36,7 @@ def test_a_follower_that_copies_a_gap_ends_where_the_last_batch_ends() -> None:
 def test_a_follower_commits_what_the_leader_committed_up_to_its_own_log_end() -> None:
     source, fetcher = leading(records=3), Replica("r2")
     response, _ = ask(source, fetcher, most=2)
-    events = follower.receive_fetch(fetcher, response, rules=RULES, now_ms=0)
+    events = follower.receive_fetch(fetcher, response, rules=RULES, now_ms=0).events
 
     assert events[1:] == [HighWatermarkMoved("r2", 2, leading=False)]
 
@@ -47,7 +47,7 @@ def test_a_lower_high_watermark_in_an_answer_changes_nothing() -> None:
     source.log.high_watermark = 0
     response, _ = ask(source, fetcher)
 
-    assert follower.receive_fetch(fetcher, response, rules=RULES, now_ms=0) == []
+    assert follower.receive_fetch(fetcher, response, rules=RULES, now_ms=0).events == []
     assert fetcher.log.high_watermark == 1
 
 
@@ -56,7 +56,7 @@ def test_an_answer_to_an_earlier_fetch_changes_nothing() -> None:
     late, _ = ask(source, fetcher)
     fetch(source, fetcher)
 
-    assert follower.receive_fetch(fetcher, late, rules=RULES, now_ms=0) == []
+    assert follower.receive_fetch(fetcher, late, rules=RULES, now_ms=0).events == []
     assert bases(fetcher) == [0, 1]
 
 
@@ -83,7 +83,7 @@ def test_a_diverging_answer_cuts_to_the_smaller_end_and_ends_the_round() -> None
     elect(source, epoch=3)
     fetcher = with_log("r2", 1, 2, 2)
     response, _ = ask(source, fetcher)
-    events = follower.receive_fetch(fetcher, response, rules=RULES, now_ms=0)
+    events = follower.receive_fetch(fetcher, response, rules=RULES, now_ms=0).events
 
     assert events == [Truncated("r2", 1, 3, 0, 0, leading=False)]
     assert [tuple(entry) for entry in fetcher.log.epochs.entries] == [(1, 0)]
@@ -106,7 +106,7 @@ def test_rebuilding_empties_the_log_and_says_why() -> None:
     source, fetcher = leading(records=3), with_log("r2", 1)
     source.removed_tombstone_end = 2
     response, _ = ask(source, fetcher, rules=rules)
-    events = follower.receive_fetch(fetcher, response, rules=rules, now_ms=0)
+    events = follower.receive_fetch(fetcher, response, rules=rules, now_ms=0).events
 
     assert events == [ReplicaWiped("r2", "below a removed tombstone")]
 
@@ -143,3 +143,26 @@ def test_a_follower_that_needs_a_snapshot_keeps_its_log_until_it_has_it() -> Non
 
     assert fetch(source, fetcher) is Answer.SNAPSHOT
     assert bases(fetcher) == [0]
+
+
+def test_a_follower_learns_from_the_result_whether_to_ask_at_once_or_later() -> None:
+    source, fetcher = leading(records=2), Replica("r2")
+    response, _ = ask(source, fetcher)
+    copied = follower.receive_fetch(fetcher, response, rules=RULES, now_ms=0)
+    assert (copied.committed, copied.rebuilt, copied.retry_later) == (True, False, False)
+
+    stale = follower.receive_fetch(fetcher, response, rules=RULES, now_ms=0)
+    assert stale == ([], False, False, False)
+
+    refusal, _ = ask(Replica("r3"), fetcher)
+    assert follower.receive_fetch(fetcher, refusal, rules=RULES, now_ms=0).retry_later
+
+
+def test_a_follower_that_has_to_rebuild_says_so() -> None:
+    rules = RULES.with_values({"lag_guard": "reset_local"})
+    source, fetcher = leading(records=3), with_log("r2", 1)
+    source.removed_tombstone_end = 2
+    response, _ = ask(source, fetcher, rules=rules)
+    result = follower.receive_fetch(fetcher, response, rules=rules, now_ms=0)
+
+    assert (result.rebuilt, fetcher.log.log_end_offset) == (True, 0)

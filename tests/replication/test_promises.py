@@ -81,7 +81,7 @@ def test_a_late_diverging_answer_cuts_only_without_response_fencing(
     rules = Rules.of(response_fencing=fenced)
     made = replica("r2", 1, 3)
     late = FetchResponse(Answer.DIVERGING, "r1", 2, 1, diverging=EpochEnd(1, 1))
-    events = receive_fetch(made, late, rules=rules, now_ms=0)
+    events = receive_fetch(made, late, rules=rules, now_ms=0).events
 
     assert made.log.log_end_offset == end
     assert [event.__class__ for event in events] == ([] if fenced else [Truncated])
@@ -92,7 +92,7 @@ def test_late_records_are_refused_by_the_log_in_any_case(*, fenced: bool) -> Non
     made = replica("r2", 1, 1)
     late = FetchResponse(Answer.RECORDS, "r1", 1, 1, (batch(1),))
 
-    assert receive_fetch(made, late, rules=Rules.of(response_fencing=fenced), now_ms=0) == []
+    assert receive_fetch(made, late, rules=Rules.of(response_fencing=fenced), now_ms=0).events == []
 
 
 @pytest.mark.parametrize(("rule", "high_watermark"), [("max", 2), ("assign", 1)])
@@ -102,7 +102,9 @@ def test_a_lower_high_watermark_of_the_leader_counts_only_when_assigned(
     made = replica("r2", 1, 1)
     made.log.high_watermark = 2
     answer = FetchResponse(Answer.RECORDS, "r1", 1, 2, high_watermark=1)
-    events = receive_fetch(made, answer, rules=Rules.of(high_watermark_update=rule), now_ms=0)
+    events = receive_fetch(
+        made, answer, rules=Rules.of(high_watermark_update=rule), now_ms=0
+    ).events
 
     assert made.log.high_watermark == high_watermark
     moved = HighWatermarkMoved("r2", 1, leading=False)

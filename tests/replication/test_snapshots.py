@@ -33,7 +33,7 @@ def chunk(source: Replica, fetcher: Replica, entries: int | None = None) -> list
     request = snapshot_request(fetcher, max_entries=entries)
     assert request is not None
     response = answer_fetch_snapshot(source, request, rules=RULES)
-    return list(receive_snapshot_chunk(fetcher, response, rules=RULES))
+    return receive_snapshot_chunk(fetcher, response, rules=RULES).events
 
 
 def test_a_snapshot_is_named_by_its_end_and_the_epoch_of_its_last_offset() -> None:

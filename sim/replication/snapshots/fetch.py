@@ -6,6 +6,8 @@ bytes may cut a record; that one is complete with the chunk in which it ends.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sim.log.record import size_of
 from sim.replication.messages import (
     FetchSnapshotRequest,
@@ -130,13 +132,27 @@ def _chunk(
     )
 
 
+class ChunkResult(NamedTuple):
+    """What an answer to FetchSnapshot led to.
+
+    Attributes:
+        events: What happened; nothing = the same is to be asked again, later.
+        complete: True = the whole snapshot has arrived.
+        installed: True = the log was replaced with it.
+    """
+
+    events: list[Event]
+    complete: bool = False
+    installed: bool = False
+
+
 def receive_snapshot_chunk(
     follower: Replica,
     response: FetchSnapshotResponse,
     *,
     rules: Rules,
     crash_before_install: bool = False,
-) -> list[Event]:
+) -> ChunkResult:
     """Take a chunk; the last one installs the snapshot.
 
     With `crash_before_install` the snapshot has its name on disk then, and the log is as it was:
@@ -147,22 +163,22 @@ def receive_snapshot_chunk(
     """
     if rules.replication.fencing:
         if rules.replication.response_fencing and response.epoch < follower.epoch:
-            return []
+            return ChunkResult([])
         follower.sees(response.epoch)
     download, error = follower.download, response.error
     if download is None or error in (
         SnapshotError.NOT_LEADER_OR_FOLLOWER,
         SnapshotError.UNKNOWN_LEADER_EPOCH,
     ):
-        return []
+        return ChunkResult([])
     if response.leader != download.leader or response.epoch != download.leader_epoch:
-        return drop_download(follower, reason="a new epoch")
+        return ChunkResult(drop_download(follower, reason="a new epoch"))
     if response.id != download.id or response.position != download.position:
-        return []
+        return ChunkResult([])
     if error is SnapshotError.SNAPSHOT_NOT_FOUND:
-        return drop_download(follower, reason=str(error))
+        return ChunkResult(drop_download(follower, reason=str(error)))
     if error is not None:
-        return []
+        return ChunkResult([])
     events: list[Event] = []
     if rules.snapshots.snapshot_install == "at_first_chunk" and download.position == 0:
         events.append(_empty_log(follower))
@@ -180,14 +196,17 @@ def receive_snapshot_chunk(
             in_bytes,
         )
     )
-    if download.position >= response.size:
+    complete = download.position >= response.size
+    installed = False
+    if complete:
         whole = Snapshot(download.id, tuple(download.received), response.timestamp_ms)
         if crash_before_install:
             follower.download = None
             follower.snapshots[whole.id] = whole
         else:
             events += install(follower, whole, rules=rules)
-    return events
+            installed = follower.snapshots.get(whole.id) is whole
+    return ChunkResult(events, complete, installed)
 
 
 def drop_download(follower: Replica, *, reason: str) -> list[Event]:

@@ -62,5 +62,5 @@ def take_snapshot(
             uid=uid,
         )
         batch = batch._replace(size_bytes=file_bytes(snapshot.records))
-        events += append(replica, batch, rules=rules, now_ms=now_ms)
+        events += append(replica, batch, rules=rules, now_ms=now_ms).events
     return events
