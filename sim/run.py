@@ -22,7 +22,7 @@ from sim.check.counters import RunCounters
 from sim.check.coverage import SITUATIONS, Coverage
 from sim.check.durability import OUTSIDE
 from sim.check.removal_delays import RemovalDelays
-from sim.cluster.cluster import simulate
+from sim.cluster.simulation import simulate
 from sim.rules import Rules
 from sim.scenario.environment import environment_digest
 from sim.scenario.model import Scenario

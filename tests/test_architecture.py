@@ -3,11 +3,13 @@
 The contracts themselves are in `pyproject.toml`, section `[tool.importlinter]`.
 """
 
+import ast
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -73,3 +75,48 @@ def test_an_import_against_the_design_is_found(
 
     assert result.returncode == 1
     assert re.search(rf"^{re.escape(broken)}.* BROKEN", result.stdout, re.MULTILINE), result.stdout
+
+
+def imports_of(path: Path, modules: Collection[str]) -> set[str]:
+    """The modules that a file names in its imports, wherever they stand in it.
+
+    `from package import module` names the module, not the package.
+    """
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                found.add(whole if whole in modules else node.module)
+    return found & set(modules)
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """What is left of a graph when who imports nothing of it is taken away, again and again."""
+    left = dict(graph)
+    while leaves := [name for name, targets in left.items() if not targets & left.keys() - {name}]:
+        for name in leaves:
+            del left[name]
+    while roots := left.keys() - set().union(*left.values()):
+        for name in roots:
+            del left[name]
+    return [[name, *sorted(targets & left.keys())] for name, targets in sorted(left.items())]
+
+
+def test_no_module_imports_itself_in_a_circle_not_even_for_its_types() -> None:
+    paths = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in (ROOT / "sim").rglob("*.py")
+    }
+    graph = {name: imports_of(path, paths.keys()) - {name} for name, path in paths.items()}
+
+    assert len(graph) > 100
+    assert circles(graph) == []
+
+
+def test_a_circle_is_found() -> None:
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}, "e": set()}
+
+    assert circles(graph) == [["b", "c"], ["c", "b"]]

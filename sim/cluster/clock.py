@@ -29,6 +29,7 @@ class Clock(simpy.Environment):
     processes of SimPy work as ever.
 
     Attributes:
+        now_ms: Simulated time in ms; only whole delays are ever scheduled.
         limit: Most events that the simulator may go through.
         processed: Events it went through so far.
     """
@@ -36,17 +37,13 @@ class Clock(simpy.Environment):
     def __init__(self, *, limit: int) -> None:
         """A clock at 0 ms."""
         super().__init__(0)
+        self.now_ms = 0
         self.limit = limit
         self.processed = 0
 
-    @property
-    def now_ms(self) -> int:
-        """Simulated time in ms."""
-        return self._now  # type: ignore[return-value]  # only whole delays are ever scheduled
-
     def after(self, delay_ms: int, action: Action, *arguments: Any) -> None:
         """Call `action(*arguments)` when `delay_ms` ms (at least 0) have passed."""
-        entry = (self._now + delay_ms, NORMAL, next(self._eid), action, arguments)
+        entry = (self.now_ms + delay_ms, NORMAL, next(self._eid), action, arguments)
         heappush(self._queue, entry)  # type: ignore[misc]  # no two entries have the same number
 
     def run_until(self, end_ms: int) -> None:
@@ -63,14 +60,14 @@ class Clock(simpy.Environment):
                     raise EventLimitReached
                 left -= 1
                 entry = heappop(queue)
-                self._now = entry[0]
+                self._now = self.now_ms = entry[0]
                 if len(entry) == 5:
                     entry[3](*entry[4])
                 else:
                     _perform(entry[3])
         finally:
             self.processed = self.limit - left
-        self._now = end_ms
+        self._now = self.now_ms = end_ms
 
 
 def _perform(event: simpy.Event) -> None:

@@ -1,83 +1,90 @@
-"""One simulated cluster from its start to its rest: wires the parts together and runs them."""
+"""One simulated cluster as the environment sees it: its replicas, who leads, who comes and goes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from sim.cluster.changing import Changing
-from sim.cluster.clock import EventLimitReached
-from sim.cluster.consumers import Consumers
-from sim.cluster.context import Outcome, World
-from sim.cluster.controller import Controller
-from sim.cluster.coordinating import Coordination
-from sim.cluster.faults import Faults
-from sim.cluster.healing import Healing
+from sim.cluster.context import Context
+from sim.cluster.elections import ControllerElections, Elections, QuorumElections
 from sim.cluster.node import Node
-from sim.cluster.producers import Producers
-from sim.cluster.quorum import Quorum
-from sim.errors import BadInput
-from sim.scenario.model import Scenario
-from sim.trace import Event
+from sim.cluster.removal import RemovalCoordination
+from sim.scenario.model import ReplicaSpec, Scenario
+from sim.trace import Event, ReplicaAdded, ReplicaRemoved
 
 
-def simulate(scenario: Scenario, emit: Callable[[int, Event], None]) -> Outcome:
-    """Run a scenario to its end and bring the cluster to rest.
+class Cluster:
+    """The replicas of one simulated cluster; it is the oracle that `Context.oracle` names.
 
-    Args:
-        scenario: What to simulate. A workload from a file goes on until the file ends, at least for
-            `duration_ms`.
-        emit: Called as `emit(at_ms, event)` for everything that happens, in order. Nothing else
-            leaves the world; the same scenario gives the same calls on every machine.
+    Replicas know each other by name, and talk by messages alone. What stands above them (faults,
+    changes of settings, settling) may look at them here.
 
-    Raises:
-        BadInput: The rules need something that only stories can do, or a trace cannot be read.
+    Attributes:
+        context: What all of them share.
+        nodes: The replicas by name, in the order in which they joined.
+        elections: Who makes leaders.
     """
-    if scenario.rules.replication.offset_assignment != "leader_assigned":
-        raise BadInput(
-            f"scenario {scenario.id}: rules.offset_assignment: in a timed run leaders give offsets;"
-            " allowed: leader_assigned (follower_assigned is for stories)"
+
+    def __init__(self, scenario: Scenario, record: Callable[[int, Event], None]) -> None:
+        """The replicas of a scenario before anything happens."""
+        self.context = context = Context(scenario, record)
+        context.oracle = self
+        self.nodes: dict[str, Node] = {}
+        by_controller = scenario.rules.replication.commit == "isr"
+        self.elections: Elections = (
+            ControllerElections(context, self.nodes)
+            if by_controller
+            else QuorumElections(context, self.nodes)
         )
-    world = World(scenario, emit)
-    inconclusive: str | None
-    try:
-        inconclusive = _run(world)
-    except EventLimitReached:
-        inconclusive = f"limits.max_events: {scenario.limits.max_events} simulator events were used"
-    clock, network = world.clock, world.network
-    return Outcome(
-        inconclusive, clock.processed, clock.now_ms, network.sent, network.lost, world.counts
-    )
+        for spec in scenario.replicas:
+            self._connect(Node(context, spec))
 
+    def start(self) -> None:
+        """Elect the first leader, and begin what every replica does for itself."""
+        self.elections.start()
+        for index, node in enumerate(self.nodes.values()):
+            self._begin(node, index, len(self.nodes))
 
-def _run(world: World) -> str | None:
-    scenario = world.scenario
-    world.elections = (
-        Controller(world) if world.rules.replication.commit == "isr" else Quorum(world)
-    )
-    for spec in scenario.replicas:
-        world.add(Node(world, spec))
-    world.elections.start()
-    for index, node in enumerate(world.nodes.values()):
-        node.housekeeper.start(index, len(scenario.replicas))
+    def _connect(self, node: Node) -> None:
+        self.nodes[node.name] = node
+        self.context.network.add(node.name, node.receive)
+        self.context.emit(ReplicaAdded(node.name))
 
-    def add_replica(name: str) -> Node:
-        node = Node(world, world.spec_for(name))
-        node.configure(next(iter(world.nodes.values())).settings)
-        world.add(node)
-        node.housekeeper.start(0, 1)
-        world.elections.added(node)
-        return node
+    def _begin(self, node: Node, index: int, of: int) -> None:
+        node.background.start(index, of)
+        node.snapshots.start(index, of)
+        if self.context.rules.cleaner.tombstone_removal == "coordinated":
+            RemovalCoordination(node).start()
 
-    producers, consumers = Producers(world), Consumers(world)
-    faults = Faults(world, add_replica)
-    Changing(world, producers, consumers).start()
-    producers.start()
-    consumers.start()
-    faults.start()
-    if world.rules.cleaner.tombstone_removal == "coordinated":
-        Coordination(world).start()
-    world.clock.run_until(max(1, scenario.duration_ms))
-    while producers.reads_trace:
-        world.clock.run_until(world.clock.now_ms + scenario.duration_ms)
-    healing = Healing(world, producers=producers, consumers=consumers, faults=faults)
-    return healing.run()
+    def add(self, name: str) -> None:
+        """Take in a new replica, set up as the first one is now, without skew."""
+        first = next(iter(self.nodes.values()))
+        spec: ReplicaSpec = replace(self.context.scenario.replicas[0], name=name, clock_skew_ms=0)
+        node = Node(self.context, spec)
+        node.configure(first.settings)
+        self._connect(node)
+        self._begin(node, 0, 1)
+        self.elections.added(node)
+
+    def remove(self, node: Node) -> None:
+        """Let a replica go for good; what is on its way to or from it does not arrive."""
+        node.leave()
+        del self.nodes[node.name]
+        self.context.network.remove(node.name)
+        self.context.emit(ReplicaRemoved(node.name))
+        self.elections.removed(node)
+
+    def leading(self) -> Node | None:
+        """The newest leader if it is up and still leads."""
+        leader = self.context.leader
+        node = None if leader is None else self.nodes[leader[1]]
+        return node if node is not None and node.leader is not None else None
+
+    def log_ends(self, *, live: bool) -> list[int]:
+        """The log end offset (exclusive) of each replica, or of each that is up."""
+        replicas = [node.replica for node in self.nodes.values()]
+        return [r.log.log_end_offset for r in replicas if r.up or not live]
+
+    def disks(self) -> dict[str, int]:
+        """Name of each replica, up or not -> which disk it has now."""
+        return {name: node.replica.disk for name, node in self.nodes.items()}

@@ -1,23 +1,28 @@
-"""What everybody in one simulated cluster shares, and what a run returns."""
+"""What the parts of one simulated cluster share: settings, services and counters, but no replica.
+
+Some things take no time here, and no message, though they would elsewhere. Each is named:
+
+* `Context.leader`: what clients learn when they ask for metadata (MetadataRequest).
+* `Context.next_uid`: identities of records, by which the checks tell copies apart.
+* `Context.committed`: what faults have to know so as not to break the contract of the protocol.
+* `Oracle`: what rules say of all replicas at once.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from random import Random
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from sim.cluster.clock import Clock
 from sim.cluster.network import Network
 from sim.log import LogConfig
 from sim.replication.replica import log_config
 from sim.replication.retention import Retention
-from sim.scenario.model import ReplicaSpec, Scenario
-from sim.trace import Event, ReplicaAdded, ReplicaRemoved
-
-if TYPE_CHECKING:
-    from sim.cluster.node import Node
+from sim.scenario.model import Scenario
+from sim.trace import Event
 
 
 @dataclass(slots=True)
@@ -41,7 +46,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SimulationResult:
     """How a simulation ended.
 
     Attributes:
@@ -61,91 +66,64 @@ class Outcome:
     counts: Counts
 
 
-class Elections(Protocol):
-    """Who makes leaders: a controller (commit: isr) or the voters themselves (majority)."""
+class Oracle(Protocol):
+    """What three rules know of all replicas at once, which no broker is told by any message.
 
-    def start(self) -> None:
-        """Bring about the first leader."""
+    `tombstone_removal: leo_gated` and `prefix_gate` are rules over the log ends of all replicas;
+    `lost_disk_report: dropped` is one over their present disks.
+    """
 
-    def added(self, node: Node) -> None:
-        """A replica joined."""
+    def log_ends(self, *, live: bool) -> list[int]:
+        """The log end offset (exclusive) of each replica, or of each that is up."""
 
-    def crashed(self, node: Node) -> None:
-        """A replica went down."""
-
-    def restarted(self, node: Node) -> None:
-        """A replica is back."""
-
-    def wiped(self, node: Node) -> None:
-        """A replica lost its disk."""
-
-    def cut_off(self, node: Node) -> None:
-        """Some of what a replica sends does not get through any more."""
-
-    def reconnected(self, node: Node) -> None:
-        """A replica can talk again."""
-
-    def migrate(self, node: Node, *, unclean: bool) -> bool:
-        """Somebody asks for `node` to lead; False when that is not possible now."""
-
-    def may_wipe(self, node: Node) -> bool:
-        """Whether the disk of `node` may be lost without losing what is promised."""
-
-    def may_remove(self, node: Node) -> bool:
-        """Whether the others can do without `node` and its disk, for good."""
-
-    def removed(self, node: Node) -> None:
-        """A replica has left for good."""
-
-    def fetched(self, leader: Node, follower: str) -> None:
-        """A leader noted the position of a follower that is not in its in-sync set."""
-
-    def heard_epoch(self, node: Node, epoch: int) -> None:
-        """A leader met a follower with a higher epoch."""
+    def disks(self) -> dict[str, int]:
+        """Name of each replica, up or not -> which disk it has now."""
 
 
-class World:
-    """One simulated cluster.
+class Context:
+    """What everybody in one simulated cluster shares.
 
     Attributes:
         scenario: What is simulated.
         rules: Its rules.
         clock: Simulated time.
-        network: Links between the nodes.
-        nodes: The replicas by name, in the order in which they joined.
+        network: Links between the addresses.
         log_config: When logs roll.
         retention: What a `compact,delete` topic keeps; None = nothing is deleted by age or size.
-        elections: Who makes leaders.
-        leader: (epoch, name) of the newest leader; what clients learn when they ask.
-        committed: Highest high watermark any leader ever had; for faults that must know it.
+        leader: (epoch, name) of the newest leader; None = there was none yet.
+        committed: Highest high watermark any leader ever had.
+        next_uid: Identity of the next record that is appended; they start at 1.
         counts: See `Counts`.
+        oracle: See `Oracle`.
+        crash: Called with the name of a replica and a moment, when that moment has come and a fault
+            wants the replica to crash in it.
     """
 
     __slots__ = (
-        "_emit",
-        "_uid",
+        "_record",
         "clock",
         "committed",
         "counts",
-        "elections",
+        "crash",
         "leader",
         "log_config",
         "network",
-        "nodes",
+        "next_uid",
+        "oracle",
         "retention",
         "rules",
         "scenario",
     )
 
-    elections: Elections
+    oracle: Oracle
+    crash: Callable[[str, str], None]
 
-    def __init__(self, scenario: Scenario, emit: Callable[[int, Event], None]) -> None:
-        """A world without replicas."""
+    def __init__(self, scenario: Scenario, record: Callable[[int, Event], None]) -> None:
+        """A context before anything happens; `record` is called as `record(at_ms, event)`."""
         self.scenario = scenario
         self.rules = scenario.rules
         self.clock = Clock(limit=scenario.limits.max_events)
         self.network = Network(self.clock, scenario.network, self.random)
-        self.nodes: dict[str, Node] = {}
         topic = scenario.topic
         bounds = [ms for ms in (topic.segment_ms, topic.max_compaction_lag_ms) if ms is not None]
         self.log_config = log_config(
@@ -165,8 +143,8 @@ class World:
         self.leader: tuple[int, str] | None = None
         self.committed = 0
         self.counts = Counts()
-        self._emit = emit
-        self._uid = 0
+        self._record = record
+        self.next_uid = 1
 
     def random(self, purpose: str) -> Random:
         """The stream of randomness for one purpose; it depends on nothing else but the seed."""
@@ -175,34 +153,16 @@ class World:
 
     def take_uid(self) -> int:
         """An identity for one more appended record; they start at 1."""
-        self._uid += 1
-        return self._uid
+        uid = self.next_uid
+        self.next_uid = uid + 1
+        return uid
 
-    def tell(self, events: Iterable[Event]) -> None:
-        """Let events out of the world, in order."""
-        emit, now_ms = self._emit, self.clock.now_ms
+    def emit(self, event: Event) -> None:
+        """Let one event out of the cluster."""
+        self._record(self.clock.now_ms, event)
+
+    def emit_all(self, events: Iterable[Event]) -> None:
+        """Let events out of the cluster, in order."""
+        record, now_ms = self._record, self.clock.now_ms
         for event in events:
-            emit(now_ms, event)
-
-    def add(self, node: Node) -> None:
-        """Take in a new replica."""
-        self.nodes[node.name] = node
-        self.network.add(node.name)
-        self.tell([ReplicaAdded(node.name)])
-
-    def remove(self, node: Node) -> None:
-        """Let a replica go for good; what is on its way to or from it does not arrive."""
-        del self.nodes[node.name]
-        self.network.remove(node.name)
-        self.tell([ReplicaRemoved(node.name)])
-
-    def leading(self) -> Node | None:
-        """The newest leader if it is up and still leads."""
-        if self.leader is None:
-            return None
-        node = self.nodes[self.leader[1]]
-        return node if node.desk is not None else None
-
-    def spec_for(self, name: str) -> ReplicaSpec:
-        """The settings of a replica that is added later: those of the first one, without skew."""
-        return replace(self.scenario.replicas[0], name=name, clock_skew_ms=0)
+            record(now_ms, event)

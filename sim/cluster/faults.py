@@ -1,4 +1,6 @@
-"""Faults: what the world does to replicas and links, when the scenario says so.
+"""Faults: what the environment does to replicas and links, when the scenario says so.
+
+Faults stand above the cluster: they see replicas as they are, and need no message.
 
 A crash loses the batches that were not flushed. Flushed is what a replica acknowledged by fetching
 past it (KafkaRaftClient.appendAsFollower) and what any leader committed; so `lose_batches` only
@@ -14,18 +16,14 @@ is left out.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from sim.cluster.housekeeping import Interruption
+from sim.cluster.cluster import Cluster
 from sim.cluster.network import Link, Network
+from sim.cluster.node import Node
 from sim.replication.interrupting import MOMENTS
 from sim.replication.recovery import NONE_OLD
 from sim.scenario.model import CrashWithOldFiles, Fault, FaultKind
 from sim.trace import FaultInjected
-
-if TYPE_CHECKING:
-    from sim.cluster.context import World
-    from sim.cluster.node import Node
 
 _WHEN = {
     **{moment: f" during a pass ({moment})" for moment in MOMENTS},
@@ -44,10 +42,12 @@ _FILES = {
 class Faults:
     """The faults of a scenario; each is one call at its time, and one when it is over."""
 
-    def __init__(self, world: World, add_replica: Callable[[str], Node]) -> None:
-        """They start with `start`; `add_replica` brings a new replica into the cluster."""
-        self._world = world
-        self._add_replica = add_replica
+    def __init__(self, cluster: Cluster) -> None:
+        """They start with `start`."""
+        self._cluster = cluster
+        self._context = cluster.context
+        self._context.crash = self._crash_at_last
+        self._waiting: dict[tuple[str, str], Fault] = {}
         self._over = False
         self._gone: set[str] = set()
         self._actions: dict[FaultKind, Callable[[Fault, Node], None]] = {
@@ -65,20 +65,20 @@ class Faults:
 
     def start(self) -> None:
         """Wait for the times of the faults."""
-        for fault in sorted(self._world.scenario.faults, key=lambda fault: fault.at_ms):
-            self._world.clock.after(max(0, fault.at_ms), self._inject, fault)
+        for fault in sorted(self._context.scenario.faults, key=lambda fault: fault.at_ms):
+            self._context.clock.after(max(0, fault.at_ms), self._inject, fault)
 
     def end(self) -> None:
         """Nothing happens any more; what is going on ends now."""
         self._over = True
-        world = self._world
-        world.network.heal()
-        for node in list(world.nodes.values()):
+        cluster = self._cluster
+        self._context.network.heal()
+        for node in list(cluster.nodes.values()):
             node.fetcher.slow_ms = 0
-            node.housekeeper.paused = 0
-            node.housekeeper.interruption = node.fetcher.interruption = None
+            node.background.paused = 0
+            node.crash_in_pass, node.crash_at_install = None, False
             if node.replica.up:
-                world.elections.reconnected(node)
+                cluster.elections.reconnected(node)
             else:
                 self._bring_back(node)
 
@@ -86,9 +86,9 @@ class Faults:
         if self._over:
             return
         if fault.kind is FaultKind.ADD_REPLICA:
-            if fault.target not in self._world.nodes and fault.target not in self._gone:
-                self._add_replica(fault.target)
-                self._tell(fault.target, fault, "joins with an empty log")
+            if fault.target not in self._cluster.nodes and fault.target not in self._gone:
+                self._cluster.add(fault.target)
+                self._emit(fault.target, fault, "joins with an empty log")
             return
         node = self._target(fault)
         if node is None or not (node.replica.up or fault.kind is FaultKind.REMOVE_REPLICA):
@@ -96,29 +96,29 @@ class Faults:
         self._actions[fault.kind](fault, node)
 
     def _target(self, fault: Fault) -> Node | None:
-        world = self._world
+        cluster = self._cluster
         if fault.target == "leader":
-            return world.leading()
+            return cluster.leading()
         if fault.target != "follower":
-            return world.nodes.get(fault.target)
-        leader = world.leading()
+            return cluster.nodes.get(fault.target)
+        leader = cluster.leading()
         followers = [
             node
-            for name, node in sorted(world.nodes.items())
+            for name, node in sorted(cluster.nodes.items())
             if node is not leader and node.replica.up
         ]
         return followers[fault.pick % len(followers)] if followers else None
 
-    def _tell(self, replica: str, fault: Fault, detail: str) -> None:
-        self._world.counts.faults += 1
-        self._world.tell([FaultInjected(replica, fault.kind.value, detail)])
+    def _emit(self, replica: str, fault: Fault, detail: str) -> None:
+        self._context.counts.faults += 1
+        self._context.emit(FaultInjected(replica, fault.kind.value, detail))
 
     def _after(self, fault: Fault, action: Callable[..., None], node: Node, *more: object) -> None:
         """Do something when the fault is over, unless the run has come to its end before.
 
         Nor if the replica has left for good.
         """
-        self._world.clock.after(max(1, fault.duration_ms), self._unless_over, action, node, more)
+        self._context.clock.after(max(1, fault.duration_ms), self._unless_over, action, node, more)
 
     def _unless_over(
         self, action: Callable[..., None], node: Node, more: tuple[object, ...]
@@ -130,12 +130,16 @@ class Faults:
         """Now, or at a moment of the next cleaning pass, or of the next snapshot."""
         if fault.during is None:
             self._crash_now(fault, node)
-        elif fault.during == "install":
-            node.fetcher.interruption = lambda: self._crash_now(fault, node)
+            return
+        if fault.during == "install":
+            node.crash_at_install = True
         else:
-            node.housekeeper.interruption = Interruption(
-                fault.during, lambda: self._crash_now(fault, node)
-            )
+            node.crash_in_pass = fault.during
+        self._waiting[node.name, fault.during] = fault
+
+    def _crash_at_last(self, name: str, moment: str) -> None:
+        """The moment has come that a fault waited for at a replica."""
+        self._crash_now(self._waiting[name, moment], self._cluster.nodes[name])
 
     def _crash_now(self, fault: Fault, node: Node) -> None:
         lost = self._unflushed(node, fault.lose_batches)
@@ -147,17 +151,17 @@ class Faults:
             for name, value in old._asdict().items()
             if value is not None
         )
-        self._tell(node.name, fault, f"down for {fault.duration_ms} ms{when}, {what}{says}")
+        self._emit(node.name, fault, f"down for {fault.duration_ms} ms{when}, {what}{says}")
         node.crash(lost_batches=lost, power_loss=fault.power_loss, old=old)
-        self._world.elections.crashed(node)
+        self._cluster.elections.crashed(node)
         self._after(fault, self._bring_back, node)
 
     def _unflushed(self, node: Node, wanted: int) -> int:
         """How many of the last `wanted` batches are neither committed nor acknowledged."""
         if wanted <= 0:
             return 0
-        flushed = max(self._world.committed, node.replica.log.high_watermark)
-        if node.desk is None:
+        flushed = max(self._context.committed, node.replica.log.high_watermark)
+        if node.leader is None:
             flushed = max(flushed, node.fetcher.acknowledged)
         lost = 0
         for segment in reversed(node.replica.log.segments):
@@ -170,45 +174,45 @@ class Faults:
     def _bring_back(self, node: Node) -> None:
         if not node.replica.up:
             node.restart()
-            self._world.elections.restarted(node)
 
     def _wipe(self, fault: Fault, node: Node) -> None:
-        self._tell(node.name, fault, f"down for {fault.duration_ms} ms, to get an empty disk")
+        self._emit(node.name, fault, f"down for {fault.duration_ms} ms, to get an empty disk")
         node.crash(lost_batches=0)
-        self._world.elections.crashed(node)
+        self._cluster.elections.crashed(node)
         self._after(fault, self._replace_disk, node)
 
     def _replace_disk(self, node: Node) -> None:
         """The old disk is thrown away if the others do not count on it, else it comes back."""
-        if self._world.elections.may_wipe(node):
+        if self._cluster.elections.may_wipe(node):
             node.wipe()
+            self._cluster.elections.wiped(node)
             node.replica.up = False
         self._bring_back(node)
 
     def _partition(self, fault: Fault, node: Node) -> None:
-        links = self._world.network.outgoing(node.name, fault.peers)
-        links += self._world.network.incoming(node.name, fault.peers)
+        links = self._context.network.outgoing(node.name, fault.peers)
+        links += self._context.network.incoming(node.name, fault.peers)
         self._cut(fault, node, links, "from and to it")
 
     def _one_way_partition(self, fault: Fault, node: Node) -> None:
-        self._cut(fault, node, self._world.network.outgoing(node.name, fault.peers), "from it")
+        self._cut(fault, node, self._context.network.outgoing(node.name, fault.peers), "from it")
 
     def _cut(self, fault: Fault, node: Node, links: list[Link], which: str) -> None:
         others = f", {' and '.join(fault.peers)} being the other end" if fault.peers else ""
         detail = f"messages {which} are lost for {fault.duration_ms} ms{others}"
-        self._tell(node.name, fault, detail)
+        self._emit(node.name, fault, detail)
         Network.cut(links)
-        self._world.elections.cut_off(node)
+        self._cluster.elections.cut_off(node)
         self._after(fault, self._mend, node, links)
 
     def _mend(self, node: Node, links: list[Link]) -> None:
         Network.mend(links)
-        self._world.elections.reconnected(node)
+        self._cluster.elections.reconnected(node)
 
     def _slow_fetcher(self, fault: Fault, node: Node) -> None:
-        slow_ms = max(1, self._world.scenario.timers.replica_lag_max_ms * 3 // 2)
+        slow_ms = max(1, self._context.scenario.timers.replica_lag_max_ms * 3 // 2)
         detail = f"one batch every {slow_ms} ms for {fault.duration_ms} ms"
-        self._tell(node.name, fault, detail)
+        self._emit(node.name, fault, detail)
         node.fetcher.slow_ms = slow_ms
         self._after(fault, self._full_speed, node)
 
@@ -217,13 +221,13 @@ class Faults:
         node.fetcher.slow_ms = 0
 
     def _slow_cleaner(self, fault: Fault, node: Node) -> None:
-        self._tell(node.name, fault, f"its cleaner rests for {fault.duration_ms} ms")
-        node.housekeeper.paused += 1
+        self._emit(node.name, fault, f"its cleaner rests for {fault.duration_ms} ms")
+        node.background.paused += 1
         self._after(fault, self._clean_again, node)
 
     @staticmethod
     def _clean_again(node: Node) -> None:
-        node.housekeeper.paused -= 1
+        node.background.paused -= 1
 
     def _migrate(self, fault: Fault, node: Node) -> None:
         self._move_lead(fault, node, "is asked to lead", unclean=False)
@@ -232,10 +236,10 @@ class Faults:
         self._move_lead(fault, node, "is made leader whatever it has", unclean=True)
 
     def _move_lead(self, fault: Fault, node: Node, detail: str, *, unclean: bool) -> None:
-        elections = self._world.elections
+        elections = self._cluster.elections
         for heir in self._heirs(fault, node):
             if elections.migrate(heir, unclean=unclean):
-                self._tell(heir.name, fault, detail)
+                self._emit(heir.name, fault, detail)
                 return
 
     def _heirs(self, fault: Fault, node: Node) -> list[Node]:
@@ -243,9 +247,9 @@ class Faults:
 
         With majorities the leader is asked itself; whom it names, the rule `successors` says.
         """
-        if fault.target != "leader" or self._world.rules.replication.commit == "majority":
+        if fault.target != "leader" or self._context.rules.replication.commit == "majority":
             return [node]
-        others = [other for _, other in sorted(self._world.nodes.items()) if other is not node]
+        others = [other for _, other in sorted(self._cluster.nodes.items()) if other is not node]
         first = fault.pick % len(others) if others else 0
         return others[first:] + others[:first]
 
@@ -253,17 +257,15 @@ class Faults:
         """A manual roll: the active segment is empty after, so the tail can be cleaned."""
         log = node.replica.log
         if log.active.batches:
-            self._tell(node.name, fault, f"a new segment starts at {log.log_end_offset}")
+            self._emit(node.name, fault, f"a new segment starts at {log.log_end_offset}")
             log.roll(now_ms=node.now_ms)
 
     def _remove_replica(self, fault: Fault, node: Node) -> None:
         """It leaves for good, unless it led last, or the others need it."""
-        world = self._world
-        led_last = world.leader is None or world.leader[1] == node.name
-        if led_last or not world.elections.may_remove(node):
+        leader = self._context.leader
+        led_last = leader is None or leader[1] == node.name
+        if led_last or not self._cluster.elections.may_remove(node):
             return
-        self._tell(node.name, fault, "leaves for good")
+        self._emit(node.name, fault, "leaves for good")
         self._gone.add(node.name)
-        node.leave()
-        world.remove(node)
-        world.elections.removed(node)
+        self._cluster.remove(node)

@@ -6,46 +6,42 @@ Log and quorum do not wait for it; but a leader whose state machine is not loade
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from sim.cluster.broker import Broker
 from sim.trace import StateLoaded
 
-if TYPE_CHECKING:
-    from sim.cluster.node import Node
 
-
-class Loader:
+class StateLoader:
     """The state machine of one replica, as far as it takes time.
 
     Attributes:
         loading: Whether it is not there yet.
     """
 
-    __slots__ = ("_node", "_number", "loading")
+    __slots__ = ("_broker", "_number", "_us_per_record", "loading")
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, broker: Broker) -> None:
         """A state machine that is there."""
-        self._node = node
+        self._broker = broker
         self._number = 0
+        self._us_per_record = broker.context.scenario.timers.load_us_per_record
         self.loading = False
 
     def begin(self) -> None:
         """Load the snapshot that the log continues, and the log below the high watermark."""
-        node = self._node
-        world, replica = node.world, node.replica
-        us_per_record = world.scenario.timers.load_us_per_record
-        if us_per_record == 0:
+        if self._us_per_record == 0:
             return
+        broker = self._broker
+        replica = broker.replica
         base, end = replica.base_snapshot(), replica.log.high_watermark
         from_snapshot = 0 if base is None else len(base.records)
         from_log = sum(
             len(batch.records) for batch in replica.log.batches() if batch.last_offset < end
         )
-        took_ms = -(-(from_snapshot + from_log) * us_per_record // 1_000)
+        took_ms = -(-(from_snapshot + from_log) * self._us_per_record // 1_000)
         self.loading = True
         self._number += 1
-        loaded = StateLoaded(node.name, end, from_snapshot, from_log, took_ms)
-        world.clock.after(took_ms, self._done, self._number, loaded)
+        loaded = StateLoaded(broker.name, end, from_snapshot, from_log, took_ms)
+        broker.clock.after(took_ms, self._done, self._number, loaded)
 
     def stop(self) -> None:
         """Forget it, as a crash does."""
@@ -55,4 +51,4 @@ class Loader:
     def _done(self, number: int, loaded: StateLoaded) -> None:
         if number == self._number:
             self.loading = False
-            self._node.world.tell([loaded])
+            self._broker.context.emit(loaded)

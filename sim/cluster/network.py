@@ -1,154 +1,214 @@
 """The network: links with latency and loss, and what partitions do to them.
 
-A message is one event of the simulator. It is lost when the link drops it, or when the link is cut
-at the moment of sending or of arrival; a cut that begins and ends while it travels does not touch
-it. Clients (producers and consumers) are outside: partitions never cut them off.
+A message is a value that travels from one address to another; to arrive is one event of the
+simulator. It is lost when the link drops it, or when the link is cut at the moment of sending or of
+arrival; a cut that begins and ends while it travels does not touch it. Clients (producers and
+consumers) are outside: partitions never cut them off.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
-from sim.cluster.clock import Action, Clock
+from sim.cluster.clock import Clock
 from sim.scenario.model import Network as NetworkSettings
 
 CONTROLLER = "controller"
-"""The node of the controller (commit: isr). Its links are cut by partitions but lose nothing."""
+"""The address of the controller (commit: isr). Partitions cut its links; they lose nothing."""
+
+Receive = Callable[[Any], None]
+"""What is called at an address with each message that arrives there."""
 
 
 class Link:
-    """One direction between two nodes.
+    """One direction between two addresses.
 
     Attributes:
+        outside: Whether a client is at one of its ends.
         cuts: How many partitions cut it at present.
+        loss: Chance that a message is lost.
         lowest_ms: Smallest latency in ms; never below 1.
         span_ms: Number of different latencies.
-        loss: Chance that a message is lost.
-        draw: Its own stream of numbers in [0, 1).
-        network: Where it belongs to.
+        draw: The stream of numbers in [0, 1) for its latencies and losses.
+        receive: What is called with a message that arrives.
+        sent: Messages handed to it.
+        lost: Messages that did not arrive.
     """
 
-    __slots__ = ("cuts", "draw", "loss", "lowest_ms", "network", "span_ms")
+    __slots__ = (
+        "cuts",
+        "draw",
+        "loss",
+        "lost",
+        "lowest_ms",
+        "outside",
+        "receive",
+        "sent",
+        "span_ms",
+    )
 
     def __init__(
-        self, network: Network, latency_ms: tuple[int, int], loss: float, random: Random
+        self,
+        latency_ms: tuple[int, int],
+        loss: float,
+        draw: Callable[[], float],
+        receive: Receive,
+        *,
+        outside: bool,
     ) -> None:
         """A link that works; `latency_ms` is inclusive on both ends."""
-        self.network = network
+        self.outside = outside
         self.cuts = 0
+        self.loss = loss
         self.lowest_ms = max(1, latency_ms[0])
         self.span_ms = max(1, latency_ms[1] - self.lowest_ms + 1)
-        self.loss = loss
-        self.draw = random.random
+        self.draw = draw
+        self.receive = receive
+        self.sent = 0
+        self.lost = 0
 
-    def latency_ms(self) -> int:
-        """How long the next message takes, in ms."""
-        return self.lowest_ms + int(self.draw() * self.span_ms)
-
-    def loses(self) -> bool:
-        """Whether the next message is lost."""
-        return self.loss > 0 and self.draw() < self.loss
-
-    def deliver(self, handler: Action, content: tuple[Any, ...]) -> None:
+    def deliver(self, message: Any) -> None:
         """A message arrives, unless the link is cut now."""
         if self.cuts:
-            self.network.lost += 1
+            self.lost += 1
         else:
-            handler(*content)
+            self.receive(message)
+
+
+class Client(NamedTuple):
+    """What is called with a response that arrives at a client, and chance on its way there."""
+
+    receive: Receive
+    draw_request: Callable[[], float]
+    draw_response: Callable[[], float]
 
 
 class Network:
     """Who can talk to whom, and how long it takes.
 
     Attributes:
-        links: Source -> target -> the link between them.
         slowest_ms: Largest latency of any link in ms.
-        sent: Messages handed to a link.
-        lost: Messages that did not arrive.
     """
+
+    __slots__ = (
+        "_all",
+        "_clients",
+        "_clock",
+        "_exceptions",
+        "_links",
+        "_random",
+        "_receivers",
+        "_settings",
+        "slowest_ms",
+    )
 
     def __init__(
         self, clock: Clock, settings: NetworkSettings, random: Callable[[str], Random]
     ) -> None:
-        """A network without nodes; `random` gives the stream for a purpose."""
-        self._after = clock.after
+        """A network without addresses; `random` gives the stream for a purpose."""
+        self._clock = clock
         self._settings = settings
         self._random = random
         self._exceptions = {(link.source, link.target): link for link in settings.links}
-        self.links: dict[str, dict[str, Link]] = {}
+        self._links: dict[str, dict[str, Link]] = {}
+        self._all: list[Link] = []
+        self._receivers: dict[str, Receive] = {}
+        self._clients: dict[str, Client] = {}
         slowest = [settings.latency_ms[1], *(link.latency_ms[1] for link in settings.links)]
         self.slowest_ms = max(1, *slowest)
-        self.sent = 0
-        self.lost = 0
-        self._clients: list[Link] = []
 
-    def add(self, name: str) -> None:
-        """Connect a new node with every other one."""
-        others = list(self.links)
-        self.links[name] = {}
-        for other in others:
-            self._connect(name, other)
-            self._connect(other, name)
+    def add(self, name: str, receive: Receive) -> None:
+        """Connect a replica, or the controller, with everybody."""
+        others = list(self._receivers.items())
+        self._links[name] = {}
+        self._receivers[name] = receive
+        for other, receives in others:
+            self._connect(name, other, receives)
+            self._connect(other, name, receive)
+        for address, client in self._clients.items():
+            self._connect_client(address, client, name)
 
-    def _connect(self, source: str, target: str) -> None:
+    def _connect(self, source: str, target: str, receive: Receive) -> None:
         settings = self._exceptions.get((source, target), self._settings)
-        reliable = CONTROLLER in (source, target)
-        link = Link(
-            self,
-            settings.latency_ms,
-            0.0 if reliable else settings.loss,
-            self._random(f"link {source} {target}"),
-        )
-        self.links[source][target] = link
+        loss = 0.0 if CONTROLLER in (source, target) else settings.loss
+        draw = self._random(f"link {source} {target}").random
+        self._put(source, target, Link(settings.latency_ms, loss, draw, receive, outside=False))
+
+    def add_client(self, name: str, receive: Receive) -> None:
+        """Connect a client with every replica; its links to and from them share a stream each."""
+        self._links[name] = {}
+        client = Client(receive, self._random(name).random, self._random(f"to {name}").random)
+        self._clients[name] = client
+        for replica in self._receivers:
+            self._connect_client(name, client, replica)
+
+    def _connect_client(self, name: str, client: Client, replica: str) -> None:
+        latency_ms, loss = self._settings.latency_ms, self._settings.loss
+        receive = self._receivers[replica]
+        request = Link(latency_ms, loss, client.draw_request, receive, outside=True)
+        self._put(name, replica, request)
+        response = Link(latency_ms, loss, client.draw_response, client.receive, outside=True)
+        self._put(replica, name, response)
+
+    def _put(self, source: str, target: str, link: Link) -> None:
+        self._links[source][target] = link
+        self._all.append(link)
 
     def remove(self, name: str) -> None:
-        """Disconnect a node for good."""
-        self.cut(self.outgoing(name))
-        self.cut(self.incoming(name))
-        del self.links[name]
-        for targets in self.links.values():
-            targets.pop(name, None)
+        """Disconnect a replica for good; what is on its way from it or to it is lost."""
+        gone = [*self._links.pop(name).values()]
+        gone += [targets.pop(name) for targets in self._links.values() if name in targets]
+        self.cut(gone)
+        del self._receivers[name]
 
-    def client(self, name: str) -> Link:
-        """A link between a client and whichever replica it talks to."""
-        settings = self._settings
-        link = Link(self, settings.latency_ms, settings.loss, self._random(name))
-        self._clients.append(link)
-        return link
+    def replicas(self) -> list[str]:
+        """The addresses of all replicas in the order in which they were connected."""
+        return [name for name in self._receivers if name != CONTROLLER]
 
-    def send(self, source: str, target: str, handler: Action, *content: Any) -> None:
-        """Call `handler(*content)` at the target after the link's latency, unless it is lost."""
-        link = self.links[source][target]
-        self.sent += 1
-        if link.cuts or (link.loss and link.draw() < link.loss):
-            self.lost += 1
+    def send(self, source: str, target: str, message: Any, delay_ms: int = 0) -> None:
+        """Send a message when `delay_ms` have passed; it is lost if nobody has that address."""
+        link = self._links[source].get(target)
+        if link is None:
             return
-        delay_ms = link.lowest_ms + int(link.draw() * link.span_ms)
-        self._after(delay_ms, link.deliver, handler, content)
+        link.sent += 1
+        if link.cuts or (link.loss and link.draw() < link.loss):
+            link.lost += 1
+            return
+        delay_ms += link.lowest_ms + int(link.draw() * link.span_ms)
+        self._clock.after(delay_ms, link.deliver, message)
 
     def outgoing(self, name: str, peers: Collection[str] = ()) -> list[Link]:
         """The links on which `name` sends, to `peers` if there are any, else to everybody."""
-        targets = self.links[name]
-        return [link for target, link in targets.items() if not peers or target in peers]
+        return [
+            link
+            for target, link in self._links[name].items()
+            if not link.outside and (not peers or target in peers)
+        ]
 
     def incoming(self, name: str, peers: Collection[str] = ()) -> list[Link]:
         """The links on which `name` receives, from `peers` if there are any."""
         return [
             targets[name]
-            for source, targets in self.links.items()
-            if name in targets and (not peers or source in peers)
+            for source, targets in self._links.items()
+            if name in targets and not targets[name].outside and (not peers or source in peers)
         ]
 
     def reaches(self, source: str, target: str) -> bool:
         """Whether messages from `source` to `target` get through, loss aside."""
-        return self.links[source][target].cuts == 0
+        link = self._links.get(source, {}).get(target)
+        return link is not None and link.cuts == 0
 
-    def is_sound(self, one: str, other: str) -> bool:
-        """Whether no message between two nodes can be lost at present, in either direction."""
-        there, back = self.links[one][other], self.links[other][one]
-        return not (there.cuts or back.cuts or there.loss or back.loss)
+    @property
+    def sent(self) -> int:
+        """Messages between replicas, and between replicas and the controller."""
+        return sum(link.sent for link in self._all if not link.outside)
+
+    @property
+    def lost(self) -> int:
+        """Those of them that did not arrive."""
+        return sum(link.lost for link in self._all if not link.outside)
 
     @staticmethod
     def cut(links: Iterable[Link]) -> None:
@@ -164,9 +224,7 @@ class Network:
 
     def heal(self) -> None:
         """Undo every cut, and lose nothing any more."""
-        for targets in self.links.values():
+        for targets in self._links.values():
             for link in targets.values():
                 link.cuts = 0
                 link.loss = 0.0
-        for link in self._clients:
-            link.loss = 0.0

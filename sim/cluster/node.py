@@ -1,148 +1,214 @@
-"""One replica in simulated time: the pure replica, its clock, and the parts that drive it."""
+"""One replica in simulated time: takes messages, hands them to its parts, crashes and restarts."""
 
 from __future__ import annotations
 
-from sim.cluster.context import World
-from sim.cluster.converting import follower_is_understood
-from sim.cluster.fetching import Fetcher
-from sim.cluster.housekeeping import Housekeeper
-from sim.cluster.leading import Desk
-from sim.cluster.loading import Loader
-from sim.cluster.snapshotting import Snapshotter
-from sim.log.versions import OLD, Versions
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from sim.cluster.background import BackgroundTasks
+from sim.cluster.broker import Broker
+from sim.cluster.consumer_fetch import ConsumerFetches
+from sim.cluster.context import Context
+from sim.cluster.fetcher import Fetcher
+from sim.cluster.leader import LeaderState
+from sim.cluster.loading import StateLoader
+from sim.cluster.produce import receive_marker, receive_produce
+from sim.cluster.snapshots import SnapshotTasks
 from sim.replication.elections import become_leader
 from sim.replication.leader import answer_fetch
-from sim.replication.messages import FetchRequest, FetchSnapshotRequest
+from sim.replication.messages import (
+    ConsumerFetchRequest,
+    FetchRequest,
+    FetchResponse,
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
+    OffsetsForLeaderEpochRequest,
+    OffsetsForLeaderEpochResponse,
+    ProduceRequest,
+    WriteTxnMarkersRequest,
+)
 from sim.replication.recovery import NONE_OLD, OldFiles, crash_with_files, durable_end, recover
-from sim.replication.replica import Replica, wipe
+from sim.replication.replica import wipe
 from sim.replication.snapshots.fetch import answer_fetch_snapshot
-from sim.rules import Rules
+from sim.replication.truncation import answer_offsets_for_leader_epoch
 from sim.scenario.model import ReplicaSpec
-from sim.trace import LeaderResigned
-
-Settings = tuple[Rules, Versions | None]
-"""What may change while a replica runs."""
+from sim.trace import Event, LeaderResigned
 
 
-class Node:
+class Membership(Protocol):
+    """A replica's part in elections: with a controller (commit: isr), or among voters."""
+
+    def restarted(self) -> None:
+        """The replica is back from a crash."""
+
+    def rebuilt(self, log_end_offset: int) -> None:
+        """Its log begins anew; it ended at that offset (exclusive) before."""
+
+    def fetched(self, follower: str) -> None:
+        """As a leader it noted the position of a follower."""
+
+    def heard_epoch(self, epoch: int) -> None:
+        """As a leader it met a follower with a higher epoch."""
+
+
+class Node(Broker):
     """A replica and its processes.
 
     Attributes:
-        world: The cluster it belongs to.
-        spec: Its settings.
-        name: What it is called.
-        rules: What it goes by: the cluster's, but for what its own software takes for a tombstone,
-            and for settings that have changed since the start.
-        versions: Its software, protocol and message format (KIP-87); None = not told of.
-        replica: Its state; up or down, its disk is here.
-        incarnation: Which of its lives this is; what an earlier one was sent may be dropped.
-        desk: What it does as a leader; None while it does not lead.
+        leader: What it does as a leader; None while it does not lead.
         fetcher: What it does as a follower.
-        housekeeper: Its cleaner.
-        snapshotter: Its snapshots.
+        consumers: Fetches of consumers.
+        background: Its cleaner.
+        snapshots: Its snapshots.
         loader: The loading of its state machine.
-        heard_ms: When it last heard from a leader, or let somebody else become one.
+        membership: Its part in elections.
+        handlers: Class of a message -> what takes it.
     """
 
     __slots__ = (
-        "_settings",
-        "desk",
+        "background",
+        "consumers",
         "fetcher",
-        "heard_ms",
-        "housekeeper",
-        "incarnation",
+        "handlers",
+        "leader",
         "loader",
-        "name",
-        "replica",
-        "rules",
-        "snapshotter",
-        "spec",
-        "versions",
-        "world",
+        "membership",
+        "snapshots",
     )
 
-    def __init__(self, world: World, spec: ReplicaSpec) -> None:
+    membership: Membership
+
+    def __init__(self, context: Context, spec: ReplicaSpec) -> None:
         """A live replica with an empty disk that knows of no leader."""
-        self.world = world
-        self.spec = spec
-        self.name = spec.name
-        mark = spec.tombstone_mark
-        rules = world.rules if mark is None else world.rules.with_values({"tombstone_mark": mark})
-        self.configure((rules, spec.versions))
-        self.replica = Replica(spec.name, world.log_config)
-        self.incarnation = 1
-        self.desk: Desk | None = None
-        self.fetcher = Fetcher(self)
-        self.housekeeper = Housekeeper(self)
-        self.snapshotter = Snapshotter(self)
-        self.loader = Loader(self)
-        self.heard_ms = 0
+        super().__init__(context, spec)
+        self.leader: LeaderState | None = None
+        self.loader = StateLoader(self)
+        self.fetcher = Fetcher(self, self, self.loader)
+        self.consumers = ConsumerFetches(self)
+        self.background = BackgroundTasks(self)
+        self.snapshots = SnapshotTasks(self, self.loader)
+        self.handlers: dict[type, Callable[[Any], None]] = {
+            FetchRequest: self._fetch,
+            FetchResponse: self.fetcher.receive,
+            FetchSnapshotRequest: self._fetch_snapshot,
+            FetchSnapshotResponse: self.fetcher.receive_chunk,
+            OffsetsForLeaderEpochRequest: self._offsets_for_leader_epoch,
+            OffsetsForLeaderEpochResponse: self.fetcher.receive_epoch_end,
+            ProduceRequest: self._produce,
+            WriteTxnMarkersRequest: self._write_marker,
+            ConsumerFetchRequest: self.consumers.receive,
+        }
 
-    @property
-    def now_ms(self) -> int:
-        """The replica's own clock in ms."""
-        return self.world.clock.now_ms + self.spec.clock_skew_ms
+    def receive(self, message: Any) -> None:
+        """A message arrives; nobody is there to take it while the replica is down."""
+        if self.replica.up:
+            self.handlers[message.__class__](message)
 
-    @property
-    def settings(self) -> Settings:
-        """What it is set to, whatever its software can do of it."""
-        return self._settings, self.versions
+    def _fetch(self, request: FetchRequest) -> None:
+        """A follower fetches; in a version that is not known here, it gets no answer."""
+        if not self.understands(request.version):
+            return
+        state = self.leader
+        if state is not None:
+            if state.is_stale(request):
+                return
+            if request.epoch > state.epoch and self.rules.replication.fencing:
+                self.membership.heard_epoch(request.epoch)
+            if self.leader is state:
+                if state.fetch(request):
+                    self.membership.fetched(request.follower)
+                return
+        response, _ = answer_fetch(
+            self.replica, request, rules=self.rules, snapshots=self.context.retention is None
+        )
+        self.send(request.follower, response)
 
-    def configure(self, settings: Settings) -> None:
-        """Go by other settings; software that does not know the flag cleans by the null value."""
-        self._settings, self.versions = settings
-        old = self.versions is not None and self.versions.software == OLD
-        rules = self._settings
-        self.rules = rules.with_values({"tombstone_mark": "null_value"}) if old else rules
+    def _fetch_snapshot(self, request: FetchSnapshotRequest) -> None:
+        response = answer_fetch_snapshot(self.replica, request, rules=self.rules)
+        if self.leader is not None:
+            self.leader.note_contact(request.follower)
+        self.send(request.follower, response)
 
-    def lead(self, epoch: int, *, isr: tuple[str, ...], voters: tuple[str, ...]) -> Desk:
-        """Become the leader of `epoch`."""
-        world = self.world
+    def _offsets_for_leader_epoch(self, request: OffsetsForLeaderEpochRequest) -> None:
+        response = answer_offsets_for_leader_epoch(self.replica, request, rules=self.rules)
+        if self.leader is not None:
+            self.leader.note_contact(request.replica)
+        self.send(request.replica, response)
+
+    def _produce(self, request: ProduceRequest) -> None:
+        if not self.loader.loading:
+            receive_produce(self, self.leader, request)
+
+    def _write_marker(self, request: WriteTxnMarkersRequest) -> None:
+        if not self.loader.loading:
+            receive_marker(self, self.leader, request)
+
+    def publish(self, events: list[Event]) -> None:
+        """Let events out that may have moved the log end or the high watermark of a leader."""
+        state = self.leader
+        if state is None:
+            self.context.emit_all(events)
+        else:
+            state.react(events)
+            state.wake()
+
+    def high_watermark_moved(self) -> None:
+        """Consumers who wait may be answered, and a snapshot may be due."""
+        if self.consumers.waiting:
+            self.consumers.wake()
+        if self.snapshots.watches:
+            self.snapshots.high_watermark_moved()
+
+    def lead(self, epoch: int, *, isr: tuple[str, ...], replicas: tuple[str, ...]) -> LeaderState:
+        """Become the leader of `epoch`; `replicas` are those that a majority is counted over."""
+        context = self.context
         self.fetcher.stop()
         self.resign()
-        if world.leader is None or world.leader[0] < epoch:
-            world.leader = (epoch, self.name)
+        if context.leader is None or context.leader[0] < epoch:
+            context.leader = (epoch, self.name)
         events = become_leader(
             self.replica,
             epoch,
             isr=isr,
-            voters=voters,
+            voters=replicas,
             rules=self.rules,
             now_ms=self.now_ms,
-            leader_change_uid=world.take_uid()
-            if world.rules.replication.leader_change_record
-            else 0,
+            leader_change_uid=(
+                context.take_uid() if context.rules.replication.leader_change_record else 0
+            ),
         )
-        desk = self.sit_down(epoch)
-        desk.react(events)
-        return desk
+        state = self.resume_leading(epoch)
+        state.react(events)
+        return state
 
-    def sit_down(self, epoch: int) -> Desk:
+    def resume_leading(self, epoch: int) -> LeaderState:
         """Begin to work as the leader of `epoch`, which the replica is."""
-        self.desk = Desk(self, epoch)
-        return self.desk
+        self.leader = LeaderState(self, epoch, self.network.replicas())
+        return self.leader
 
     def resign(self) -> None:
-        """Stop leading, if it leads; whoever waits for an answer gets none."""
-        desk = self.desk
-        if desk is not None:
-            self.desk = None
+        """Stop leading, if it leads; who waits for an acknowledgement gets none."""
+        state = self._stop_leading()
+        if state is not None:
             self.replica.leadership = None
-            self.world.tell([LeaderResigned(self.name, desk.epoch)])
+            self.context.emit(LeaderResigned(self.name, state.epoch))
+            self.consumers.wake()
 
-    def forget_position(self, follower: str) -> None:
-        """Do not count on what a follower acknowledged before it lost its disk.
-
-        A voter is known by its disk, too (KIP-853, directory ids).
-        """
-        if self.replica.leadership is not None:
-            self.replica.leadership.positions.pop(follower, None)
+    def _stop_leading(self) -> LeaderState | None:
+        state, self.leader = self.leader, None
+        if state is not None:
+            state.over = True
+        return state
 
     def sees(self, epoch: int) -> None:
         """Learn of an epoch; a leader of an older one stops leading."""
-        if self.desk is not None and self.desk.epoch < epoch:
+        if self.leader is not None and self.leader.epoch < epoch:
             self.resign()
         self.replica.sees(epoch)
+
+    def rebuilt(self, log_end_offset: int) -> None:
+        """Its log begins anew (`lag_guard`); it ended at that offset (exclusive) before."""
+        self.membership.rebuilt(log_end_offset)
 
     def crash(
         self, *, lost_batches: int = 0, power_loss: bool = False, old: OldFiles = NONE_OLD
@@ -153,14 +219,12 @@ class Node:
         """
         log = self.replica.log
         lost_from = durable_end(log, rules=self.rules) if power_loss else None
-        if (
-            self.world.rules.replication.commit == "majority"
-            and self.rules.election.leader_restart == "resumes"
-        ):
-            self.desk = None
-        self._hang_up()
+        rules = self.context.rules
+        if rules.replication.commit == "majority" and rules.election.leader_restart == "resumes":
+            self._stop_leading()
+        self._close_connections()
         self.fetcher.interrupt()
-        self.world.tell(
+        self.context.emit_all(
             crash_with_files(
                 self.replica,
                 rules=self.rules,
@@ -170,70 +234,28 @@ class Node:
             )
         )
 
-    def _hang_up(self) -> None:
-        """Stop leading, and close connections: nobody waits here, or for this replica."""
+    def _close_connections(self) -> None:
+        """Stop leading; nobody waits here for an answer any more."""
+        self.consumers.close()
         self.resign()
         self.loader.stop()
         self.incarnation += 1
-        for node in self.world.nodes.values():
-            if node.desk is not None:
-                node.desk.parked.pop(self.name, None)
 
     def leave(self) -> None:
         """Go for good, up or down."""
-        self._hang_up()
+        self._close_connections()
         self.fetcher.stop()
         self.replica.up = False
 
     def restart(self) -> None:
         """Come back with what is on disk."""
-        self.heard_ms = self.world.clock.now_ms
-        self.world.tell(recover(self.replica, rules=self.rules))
+        self.heard_ms = self.clock.now_ms
+        self.context.emit_all(recover(self.replica, rules=self.rules))
         self.fetcher.acknowledged = self.replica.log.log_end_offset
         self.loader.begin()
+        self.membership.restarted()
 
     def wipe(self) -> None:
         """Lose the disk; the replica is up after."""
         self.fetcher.stop()
-        self.world.tell(wipe(self.replica, reason="a new disk"))
-        self.world.elections.wiped(self)
-
-    def answer_greeting(self, follower: Node, number: int, epoch: int) -> None:
-        """Say hello to a new follower; it may have heard of the election before its leader has."""
-        if self.replica.up:
-            answer = follower.fetcher.greeted
-            self.world.network.send(self.name, follower.name, answer, number, self, epoch)
-
-    def answer_fetch(
-        self, follower: Node, incarnation: int, number: int, request: FetchRequest
-    ) -> None:
-        """Answer a fetch, at once or when there is something to say.
-
-        One from an earlier life of the follower is dropped (KIP-903), and so is one in a version
-        that the replica does not know.
-        """
-        if not self.replica.up or follower.incarnation != incarnation:
-            return
-        if not follower_is_understood(self, follower):
-            return
-        if self.desk is not None:
-            self.desk.fetch(follower, number, request)
-            return
-        response, _ = answer_fetch(
-            self.replica,
-            request,
-            rules=self.rules,
-            snapshots=self.world.retention is None,
-        )
-        answer = follower.fetcher.receive
-        self.world.network.send(self.name, follower.name, answer, number, response)
-
-    def answer_chunk(self, follower: Node, number: int, request: FetchSnapshotRequest) -> None:
-        """Answer with a chunk of a snapshot."""
-        if not self.replica.up:
-            return
-        response = answer_fetch_snapshot(self.replica, request, rules=self.rules)
-        if self.desk is not None:
-            self.desk.note_contact(follower.name)
-        answer = follower.fetcher.receive_chunk
-        self.world.network.send(self.name, follower.name, answer, number, response)
+        self.context.emit_all(wipe(self.replica, reason="a new disk"))

@@ -1,349 +1,382 @@
 """Majority mode: the voters elect their leader themselves (KIP-595, Raft 5.2).
 
-Election timers run at the replicas and are drawn anew each time; votes are messages; a vote is on
-disk before it is sent. Without `pre_vote` a replica that was cut off disturbs the others when it is
-back (KIP-996). Replicas that join later observe and do not vote.
+Election timers run at the replicas and are drawn anew each time; a vote is on disk before it is
+sent. Without `pre_vote` a replica that was cut off disturbs the others when it is back (KIP-996).
+Replicas that join later observe and do not vote.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Final, NamedTuple
 
-from sim.cluster.member import Entry, Member
-from sim.cluster.timeouts import timeouts_of
-from sim.replication.elections import is_free, last_entry, successors, votes_for, waits
-from sim.replication.leader import can_do_without
+from sim.cluster.leader import LeaderState
+from sim.cluster.node import Node
+from sim.replication.elections import grants_vote, is_free, last_entry, successors, votes_for, waits
+from sim.replication.messages import (
+    BeginQuorumEpochRequest,
+    EndQuorumEpochRequest,
+    VoteRequest,
+    VoteResponse,
+)
+from sim.scenario.model import Timers
 
-if TYPE_CHECKING:
-    from sim.cluster.context import World
-    from sim.cluster.leading import Desk
-    from sim.cluster.node import Node
+CHECK_QUORUM_FACTOR: Final = 1.5
+"""A leader without fetches from a majority for so many fetch timeouts resigns (LeaderState)."""
 
 
-class Quorum:
-    """Elections by majority."""
+class Timeouts(NamedTuple):
+    """How long voters wait for their leader, a leader for its voters, candidates for each other.
 
-    def __init__(self, world: World) -> None:
-        """No voters yet."""
-        self._world = world
-        self._random = world.random("elections")
-        self._members: dict[str, Member] = {}
-        self._voters: tuple[str, ...] = ()
-        self._times = timeouts_of(world.scenario.timers)
+    Attributes:
+        election_ms: Range of the election timeout, drawn anew each time.
+        wait_ms: How much longer a follower waits: no word is due before a waiting fetch ends.
+        loyal_ms: After the last word of a leader nobody else gets a pre-vote for so long.
+        check_quorum_ms: A voter that was not heard for so long does not count for the leader.
+        half_ms: How often a leader looks.
+    """
+
+    election_ms: tuple[int, int]
+    wait_ms: int
+    loyal_ms: int
+    check_quorum_ms: int
+    half_ms: int
+
+
+def timeouts_of(timers: Timers) -> Timeouts:
+    """The timeouts that follow from a cluster's timers."""
+    lowest_ms, highest_ms = timers.election_timeout_ms
+    fetch_timeout_ms = timers.fetch_wait_ms + highest_ms
+    return Timeouts(
+        timers.election_timeout_ms,
+        timers.fetch_wait_ms,
+        timers.fetch_wait_ms + lowest_ms,
+        int(CHECK_QUORUM_FACTOR * fetch_timeout_ms),
+        max(1, fetch_timeout_ms // 2),
+    )
+
+
+class QuorumMembership:
+    """One replica's part in elections by majority: a voter, or an observer that votes for nobody.
+
+    Attributes:
+        voters: Those a majority is counted over.
+        timeout_ms: No word from a leader for so long makes a voter a candidate.
+        candidacy: The epoch it campaigns in; None while it is no candidate.
+        prospect: The epoch in which it asks for pre-votes; None = it does not.
+        asked_ms: When it began to ask for them.
+        granted: Who voted for it, or would, itself included.
+        barred_below: After the loss of its disk: it neither votes nor campaigns before its log has
+            reached this offset again, since it forgot what it promised.
+    """
+
+    __slots__ = (
+        "_node",
+        "_random",
+        "_ticking",
+        "_times",
+        "asked_ms",
+        "barred_below",
+        "candidacy",
+        "granted",
+        "prospect",
+        "timeout_ms",
+        "voters",
+    )
+
+    def __init__(self, node: Node, voters: tuple[str, ...]) -> None:
+        """A voter that has not voted yet, if it is one of `voters`."""
+        self._node = node
+        self._random = node.context.random(f"elections {node.name}")
+        self._times = timeouts_of(node.context.scenario.timers)
+        self._ticking = False
+        self.voters = voters
+        self.timeout_ms = 0
+        self.candidacy: int | None = None
+        self.prospect: int | None = None
+        self.asked_ms = 0
+        self.granted: list[str] = []
+        self.barred_below = 0
+        node.handlers[VoteRequest] = self._vote
+        node.handlers[VoteResponse] = self._receive_vote
+        node.handlers[BeginQuorumEpochRequest] = self._begin_epoch
+        node.handlers[EndQuorumEpochRequest] = self._end_epoch
+
+    @property
+    def is_voter(self) -> bool:
+        """Whether it has a vote."""
+        return self._node.name in self.voters
+
+    @property
+    def barred(self) -> bool:
+        """Whether it still has to catch up after the loss of its disk."""
+        if self.barred_below and self._node.replica.log.log_end_offset >= self.barred_below:
+            self.barred_below = 0
+        return self.barred_below > 0
+
+    @property
+    def _due_ms(self) -> int:
+        """When it stands for election, if it hears of no leader before."""
+        return max(self._node.heard_ms, self.asked_ms) + self.timeout_ms
 
     def start(self) -> None:
-        """Every replica votes; the first one campaigns at once."""
-        self._voters = tuple(self._world.nodes)
-        for node in self._world.nodes.values():
-            member = self._members[node.name] = Member(node, self._draw() + self._times.wait_ms)
-            self._tick_again(member)
-        self._campaign(self._members[self._voters[0]])
+        """Wait for a leader."""
+        self._wait_for_leader()
+
+    def restarted(self) -> None:
+        """A replica goes on with the leader it knew; it leads on only if the rules say so."""
+        node = self._node
+        leadership = node.replica.leadership
+        if leadership is not None:
+            self._announce_all(node.resume_leading(leadership.epoch))
+        self._wait_for_leader()
+        node.fetcher.resume()
+
+    def crashed(self) -> None:
+        """It is no candidate any more."""
+        self.candidacy = None
+
+    def rebuilt(self, log_end_offset: int) -> None:
+        """Its log begins anew: it may not vote before it has again what it had acknowledged."""
+        self.barred_below = max(1, log_end_offset)
+
+    def fetched(self, follower: str) -> None:
+        """Positions are all that counts in this mode."""
+
+    def heard_epoch(self, epoch: int) -> None:
+        """A leader that meets a higher epoch stops leading."""
+        self._learn(epoch)
 
     def _draw(self) -> int:
         return max(1, self._random.randint(*self._times.election_ms))
 
-    def _tick_again(self, member: Member) -> None:
-        if not member.ticking:
-            member.ticking = True
-            clock = self._world.clock
-            clock.after(max(1, member.due_ms - clock.now_ms), self._tick, member)
+    def _wait_for_leader(self) -> None:
+        self.timeout_ms = self._draw() + self._times.wait_ms
+        self._tick_again()
 
-    def _tick(self, member: Member) -> None:
+    def _tick_again(self) -> None:
+        if not self._ticking and self.is_voter:
+            self._ticking = True
+            clock = self._node.clock
+            clock.after(max(1, self._due_ms - clock.now_ms), self._tick)
+
+    def _tick(self) -> None:
         """Stand for election when no leader was heard for too long; come back later otherwise."""
-        member.ticking = False
-        node = member.node
+        self._ticking = False
+        node = self._node
         if not node.replica.up:
             return
-        now_ms = self._world.clock.now_ms
-        if node.desk is not None or member.barred:
+        now_ms = node.clock.now_ms
+        if node.leader is not None or self.barred:
             node.heard_ms = now_ms
-        elif now_ms >= member.due_ms:
-            self._stand(member)
-        self._tick_again(member)
+        elif now_ms >= self._due_ms:
+            self._stand()
+        self._tick_again()
 
-    def _stand(self, member: Member) -> None:
+    def _stand(self) -> None:
         """Campaign, or first ask whether that has a chance."""
-        if self._world.rules.election.pre_vote:
-            self._canvass(member)
+        if self._node.rules.election.pre_vote:
+            self._ask_for_pre_votes()
         else:
-            self._campaign(member)
+            self.campaign()
 
-    def _canvass(self, member: Member) -> None:
+    def _ask_for_pre_votes(self) -> None:
         """Ask in the present epoch who would vote: no epoch changes (KIP-996, Prospective)."""
-        node = member.node
-        epoch = node.replica.epoch
-        member.canvassed_ms = self._world.clock.now_ms
-        member.timeout_ms = self._draw()
-        member.prospect = epoch
-        member.granted = [node.name]
-        if member.has_won(self._voters):
-            self._campaign(member)
-            return
-        self._ask_for_votes(member, self._pre_vote, epoch)
+        node = self._node
+        self.asked_ms = node.clock.now_ms
+        self.timeout_ms = self._draw()
+        self.prospect = epoch = node.replica.epoch
+        self.granted = [node.name]
+        if self._has_majority():
+            self.campaign()
+        else:
+            self._ask_for_votes(epoch, pre_vote=True)
 
-    def _ask_for_votes(self, member: Member, ballot: Callable[..., None], epoch: int) -> None:
-        entry, name = last_entry(member.node.replica), member.node.name
-        for voter in self._voters:
-            if voter != name:
-                self._world.network.send(
-                    name, voter, ballot, self._members[voter], member, epoch, entry
-                )
-
-    def _pre_vote(self, member: Member, candidate: Member, epoch: int, entry: Entry) -> None:
-        """At a voter: refuse while a leader was heard lately. Nothing is promised."""
-        node = member.node
-        replica = node.replica
-        if not replica.up:
-            return
-        if epoch > replica.epoch:
-            self._learn(node, epoch)
-        loyal_until_ms = node.heard_ms + self._times.loyal_ms
-        loyal = node.fetcher.leader is not None and self._world.clock.now_ms < loyal_until_ms
-        granted = not loyal and member.may_grant(epoch, entry)
-        answer = self._seconded if granted else self._refused
-        self._world.network.send(
-            node.name, candidate.node.name, answer, candidate, node.name, replica.epoch
-        )
-
-    def _seconded(self, member: Member, voter: str, epoch: int) -> None:
-        """At a prospective candidate: a voter would vote for it, if it still hears of no leader."""
-        node = member.node
-        if not node.replica.up or not member.prospect == epoch == node.replica.epoch:
-            return
-        if node.heard_ms > member.canvassed_ms:
-            return
-        if voter not in member.granted:
-            member.granted.append(voter)
-        if member.has_won(self._voters):
-            self._campaign(member)
-
-    def _campaign(self, member: Member) -> None:
-        node = member.node
+    def campaign(self) -> None:
+        """Vote for itself in the next epoch, and ask the others to."""
+        node = self._node
         node.fetcher.stop()
         epoch = node.replica.epoch + 1
         node.sees(epoch)
-        node.heard_ms = self._world.clock.now_ms
-        member.timeout_ms = self._draw()
+        node.heard_ms = node.clock.now_ms
+        self.timeout_ms = self._draw()
         votes_for(node.replica, epoch, node.name)
-        member.candidacy = epoch
-        member.prospect = None
-        member.granted = [node.name]
-        if member.has_won(self._voters):
-            self._lead(member)
-            return
-        self._ask_for_votes(member, self._vote, epoch)
+        self.candidacy = epoch
+        self.prospect = None
+        self.granted = [node.name]
+        if self._has_majority():
+            self._lead(epoch)
+        else:
+            self._ask_for_votes(epoch, pre_vote=False)
 
-    def _vote(self, member: Member, candidate: Member, epoch: int, entry: Entry) -> None:
-        """At a voter: grant or refuse, and remember it (KafkaRaftClient.handleVoteRequest)."""
-        node = member.node
-        replica = node.replica
-        if not replica.up:
+    def _has_majority(self) -> bool:
+        return sum(name in self.voters for name in self.granted) > len(self.voters) // 2
+
+    def _ask_for_votes(self, epoch: int, *, pre_vote: bool) -> None:
+        node = self._node
+        last_epoch, last_offset = last_entry(node.replica)
+        request = VoteRequest(node.name, epoch, last_epoch, last_offset, pre_vote)
+        for voter in self.voters:
+            if voter != node.name:
+                node.send(voter, request)
+
+    def _vote(self, request: VoteRequest) -> None:
+        """Grant or refuse, and remember it (KafkaRaftClient.handleVoteRequest)."""
+        node, replica = self._node, self._node.replica
+        if not self.is_voter:
             return
+        candidate, epoch = request.candidate, request.epoch
         if epoch > replica.epoch:
-            self._learn(node, epoch)
-        name = candidate.node.name
-        leader_known = node.fetcher.leader is not None and node.fetcher.epoch == epoch
+            self._learn(epoch)
+        able = epoch == replica.epoch and node.leader is None and not self.barred
         granted = (
-            not leader_known
-            and member.may_grant(epoch, entry)
-            and is_free(replica, epoch, name, rules=node.rules)
+            able
+            and grants_vote(replica, (request.last_epoch, request.last_offset))
+            and (self._may_pre_vote() if request.pre_vote else self._is_free(candidate, epoch))
         )
-        if granted:
-            votes_for(replica, epoch, name)
-            node.heard_ms = self._world.clock.now_ms
-        answer = self._granted if granted else self._refused
-        self._world.network.send(node.name, name, answer, candidate, node.name, replica.epoch)
+        if granted and not request.pre_vote:
+            votes_for(replica, epoch, candidate)
+            node.heard_ms = node.clock.now_ms
+        node.send(candidate, VoteResponse(node.name, replica.epoch, granted, request.pre_vote))
 
-    def _granted(self, member: Member, voter: str, epoch: int) -> None:
-        """At a candidate: a voter grants its vote in `epoch`."""
-        replica = member.node.replica
-        if replica.up and member.candidacy == epoch == replica.epoch:
-            if voter not in member.granted:
-                member.granted.append(voter)
-            if member.has_won(self._voters):
-                self._lead(member)
+    def _may_pre_vote(self) -> bool:
+        """Not while a leader was heard lately. Nothing is promised."""
+        node = self._node
+        loyal_until_ms = node.heard_ms + self._times.loyal_ms
+        return node.fetcher.leader is None or node.clock.now_ms >= loyal_until_ms
 
-    def _refused(self, member: Member, voter: str, epoch: int) -> None:
-        """At a candidate: a voter that is in `epoch` refuses."""
-        del voter
-        if member.node.replica.up and epoch > member.node.replica.epoch:
-            self._learn(member.node, epoch)
+    def _is_free(self, candidate: str, epoch: int) -> bool:
+        node = self._node
+        leader_known = node.fetcher.leader is not None and node.fetcher.epoch == epoch
+        return not leader_known and is_free(node.replica, epoch, candidate, rules=node.rules)
 
-    def _learn(self, node: Node, epoch: int) -> None:
+    def _receive_vote(self, response: VoteResponse) -> None:
+        """A voter grants or refuses; one that refuses may be in a later epoch."""
+        node, epoch = self._node, response.epoch
+        own = node.replica.epoch
+        if not response.granted:
+            if epoch > own:
+                self._learn(epoch)
+            return
+        if response.pre_vote:
+            counts = self.prospect == epoch == own and node.heard_ms <= self.asked_ms
+        else:
+            counts = self.candidacy == epoch == own
+        if not counts:
+            return
+        if response.voter not in self.granted:
+            self.granted.append(response.voter)
+        if self._has_majority():
+            if response.pre_vote:
+                self.campaign()
+            else:
+                self._lead(epoch)
+
+    def _learn(self, epoch: int) -> None:
         """Move on to a higher epoch, whose leader is not known yet."""
+        node = self._node
         node.sees(epoch)
         node.fetcher.stop()
-        member = self._members.get(node.name)
-        if member is not None:
-            member.candidacy = None
-            self._tick_again(member)
+        self.candidacy = None
+        self._tick_again()
 
-    def _lead(self, member: Member) -> None:
-        assert member.candidacy is not None
-        node, epoch = member.node, member.candidacy
-        member.candidacy = None
-        self._begin(node, node.lead(epoch, isr=self._voters, voters=self._voters))
+    def _lead(self, epoch: int) -> None:
+        self.candidacy = None
+        self._announce_all(self._node.lead(epoch, isr=self.voters, replicas=self.voters))
 
-    def _begin(self, node: Node, desk: Desk) -> None:
-        """Announce a leader, and begin to check whether a majority follows it."""
-        for name in self._world.nodes:
-            self._announce(node, desk.epoch, name)
-        self._world.clock.after(self._times.half_ms, self._check, node, desk)
+    def _announce_all(self, leader: LeaderState) -> None:
+        """Announce the new leader, and begin to check whether a majority follows it."""
+        node = self._node
+        for name in node.network.replicas():
+            self.announce(leader, name)
+        node.clock.after(self._times.half_ms, self._check_quorum, leader)
 
-    def _announce(self, leader: Node, epoch: int, name: str) -> None:
-        if name != leader.name:
-            target = self._world.nodes[name]
-            self._world.network.send(leader.name, name, self._follow, target, leader, epoch)
+    def announce(self, leader: LeaderState, name: str) -> None:
+        """Tell a replica who leads."""
+        node = self._node
+        if name != node.name:
+            node.send(name, BeginQuorumEpochRequest(node.name, leader.epoch))
 
-    def _follow(self, node: Node, leader: Node, epoch: int) -> None:
-        """BeginQuorumEpoch arrived."""
-        if not node.replica.up or epoch < node.replica.epoch:
+    def _begin_epoch(self, request: BeginQuorumEpochRequest) -> None:
+        """Somebody leads an epoch."""
+        node, epoch = self._node, request.epoch
+        if epoch < node.replica.epoch:
             return
         if epoch > node.replica.epoch:
-            self._learn(node, epoch)
-        node.heard_ms = self._world.clock.now_ms
-        member = self._members.get(node.name)
-        if member is not None:
-            member.candidacy = None
-            member.timeout_ms = self._draw() + self._times.wait_ms
-        if node.fetcher.leader != leader.name or node.fetcher.epoch != epoch:
-            node.fetcher.follow(leader.name, epoch)
+            self._learn(epoch)
+        node.heard_ms = node.clock.now_ms
+        self.candidacy = None
+        self.timeout_ms = self._draw() + self._times.wait_ms
+        fetcher = node.fetcher
+        if fetcher.leader != request.leader or fetcher.epoch != epoch:
+            fetcher.follow(request.leader, epoch)
 
-    def _check(self, node: Node, desk: Desk) -> None:
+    def _check_quorum(self, leader: LeaderState) -> None:
         """Check quorum, and announce the leader again to those who do not fetch."""
-        if node.desk is not desk:
+        node, times = self._node, self._times
+        if leader.over:
             return
-        world = self._world
-        now_ms = world.clock.now_ms
+        now_ms = node.clock.now_ms
         heard = 1
-        for name in list(world.nodes):
-            progress = desk.progress.get(name)
+        for name in node.network.replicas():
+            if name == node.name:
+                continue
+            progress = leader.progress.get(name)
             silent_ms = now_ms - progress.contact_ms if progress is not None else now_ms
-            if (
-                name in self._voters
-                and name != node.name
-                and silent_ms <= self._times.check_quorum_ms
-            ):
+            if name in self.voters and silent_ms <= times.check_quorum_ms:
                 heard += 1
-            if silent_ms > self._times.half_ms and name not in desk.parked:
-                self._announce(node, desk.epoch, name)
-        if heard <= len(self._voters) // 2 and world.rules.election.check_quorum:
-            self._resign(node)
+            if silent_ms > times.half_ms and name not in leader.waiting:
+                self.announce(leader, name)
+        if heard <= len(self.voters) // 2 and node.rules.election.check_quorum:
+            self._resign()
         else:
-            world.clock.after(self._times.half_ms, self._check, node, desk)
+            node.clock.after(times.half_ms, self._check_quorum, leader)
 
-    def _resign(self, node: Node) -> None:
+    def _resign(self) -> None:
+        node = self._node
         node.resign()
-        node.heard_ms = self._world.clock.now_ms
-        self._members[node.name].timeout_ms = self._draw() + self._times.wait_ms
+        node.heard_ms = node.clock.now_ms
+        self.timeout_ms = self._draw() + self._times.wait_ms
 
-    def added(self, node: Node) -> None:
-        """An observer joined; the leader announces itself sooner or later."""
-        leader = self._world.leading()
-        if leader is not None and leader.desk is not None:
-            self._announce(leader, leader.desk.epoch, node.name)
+    def hand_over(self, preferred: str) -> bool:
+        """An administrator wants another voter to lead: the leader resigns and names successors.
 
-    def crashed(self, node: Node) -> None:
-        """Nobody is told; the others notice."""
-        member = self._members.get(node.name)
-        if member is not None:
-            member.candidacy = None
-
-    def wiped(self, node: Node) -> None:
-        """It forgot its vote, so it may not vote before it caught up, and what it acknowledged."""
-        for other in self._world.nodes.values():
-            other.forget_position(node.name)
-        member = self._members.get(node.name)
-        if member is not None:
-            member.barred_below = max(1, self._world.committed)
-
-    def restarted(self, node: Node) -> None:
-        """A replica goes on with the leader it knew; it leads on only if the rules say so."""
-        leadership = node.replica.leadership
-        if leadership is not None:
-            self._begin(node, node.sit_down(leadership.epoch))
-        member = self._members.get(node.name)
-        if member is not None:
-            member.timeout_ms = self._draw() + self._times.wait_ms
-            self._tick_again(member)
-        node.fetcher.ask()
-
-    def cut_off(self, node: Node) -> None:
-        """Nobody is told; timers notice."""
-
-    def reconnected(self, node: Node) -> None:
-        """Nobody is told; the next message says it."""
-
-    def migrate(self, node: Node, *, unclean: bool) -> bool:
-        """The leader resigns and names `node`, which campaigns at once (EndQuorumEpoch).
-
-        There is no unclean election in this mode: only an up-to-date log can win. With `successors:
-        by_offset` the leader names all voters by how far they have fetched, `node` first among
-        equals; it is enough that `node` leads.
+        With `successors: named` that is `preferred` alone; with `by_offset` all voters by how far
+        they have fetched, `preferred` first among equals. There is no unclean election in this
+        mode: only an up-to-date log can win.
         """
-        del unclean
-        leader = self._world.leading()
-        member = self._members.get(node.name)
-        if self._world.rules.election.successors == "by_offset":
-            return leader is not None and self._retire(leader, node.name)
-        if leader is None or leader is node or member is None or not node.replica.up:
+        node, leadership = self._node, self._node.replica.leadership
+        if node.leader is None or leadership is None:
             return False
-        self._resign(leader)
-        self._world.network.send(leader.name, node.name, self._end_of_epoch, member)
+        if node.rules.election.successors == "by_offset":
+            ordered = successors(leadership, node.name, preferred)
+            heirs = tuple(name for name in ordered if name in self.voters)
+        elif preferred in self.voters and preferred != node.name:
+            heirs = (preferred,)
+        else:
+            return False
+        self._resign()
+        request = EndQuorumEpochRequest(node.name, leadership.epoch, heirs)
+        for name in heirs:
+            node.send(name, request)
         return True
 
-    def _retire(self, leader: Node, preferred: str) -> bool:
-        leadership = leader.replica.leadership
-        if leadership is None:
-            return False
-        heirs = [n for n in successors(leadership, leader.name, preferred) if n in self._members]
-        self._resign(leader)
-        for name, wait_ms in waits(heirs, self._times.election_ms[1]):
-            self._world.network.send(
-                leader.name, name, self._succession, self._members[name], leadership.epoch, wait_ms
-            )
-        return True
+    def _end_epoch(self, request: EndQuorumEpochRequest) -> None:
+        """The leader has resigned; stand for election when it is this replica's turn."""
+        node = self._node
+        if not self.is_voter or self.barred or request.epoch < node.replica.epoch:
+            return
+        if request.epoch > node.replica.epoch:
+            self._learn(request.epoch)
+        if node.rules.election.successors == "named":
+            if node.leader is None:
+                self.campaign()
+            return
+        turns = dict(waits(request.preferred_successors, self._times.election_ms[1]))
+        node.fetcher.stop()
+        node.clock.after(turns[node.name], self._succeed, request.epoch)
 
-    def _succession(self, member: Member, epoch: int, wait_ms: int) -> None:
-        """At a voter: the leader of `epoch` has resigned; stand after `wait_ms`."""
-        node = member.node
-        if node.replica.up and node.replica.epoch == epoch:
-            node.fetcher.stop()
-            self._world.clock.after(wait_ms, self._succeed, member, epoch)
-
-    def _succeed(self, member: Member, epoch: int) -> None:
-        node = member.node
-        vacant = node.replica.epoch == epoch and node.fetcher.leader is None and node.desk is None
-        if node.replica.up and vacant and not member.barred:
-            self._stand(member)
-
-    def _end_of_epoch(self, member: Member) -> None:
-        if member.node.replica.up and not member.barred and member.node.desk is None:
-            self._campaign(member)
-
-    def may_wipe(self, node: Node) -> bool:
-        """Not while another voter has yet to recover from the loss of its own disk."""
-        others = [m for name, m in self._members.items() if name != node.name]
-        return len(others) > 1 and not any(member.barred for member in others)
-
-    def may_remove(self, node: Node) -> bool:
-        """Once a majority of the other voters has all that is committed; observers always."""
-        leader, world = self._world.leading(), self._world
-        able = leader is not None and can_do_without(leader.replica, node.name, world.committed)
-        return able or node.name not in self._voters
-
-    def removed(self, node: Node) -> None:
-        """Majorities are counted over the other voters from now on (KIP-853, RemoveVoter)."""
-        self._voters = tuple(name for name in self._voters if name != node.name)
-        self._members.pop(node.name, None)
-        leader = self._world.leading()
-        if leader is not None and leader.desk is not None:
-            leader.desk.count_over(self._voters)
-
-    def fetched(self, leader: Node, follower: str) -> None:
-        """Positions are all that counts in this mode."""
-
-    def heard_epoch(self, node: Node, epoch: int) -> None:
-        """A leader that meets a higher epoch stops leading."""
-        self._learn(node, epoch)
+    def _succeed(self, epoch: int) -> None:
+        node = self._node
+        vacant = node.replica.epoch == epoch and node.fetcher.leader is None
+        if node.replica.up and vacant and node.leader is None and not self.barred:
+            self._stand()

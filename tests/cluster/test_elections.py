@@ -88,7 +88,8 @@ def test_a_leader_that_names_one_who_is_behind_leaves_a_gap_and_by_offset_none()
     def story(rule: str) -> Story:
         slow = fault(FaultKind.SLOW_FETCHER, 300, "r3", 2_500)
         move = fault(FaultKind.MIGRATE, 1_500, "r3")
-        return tell(scenario(slow, move, rules=kraft(successors=rule)))
+        patient = Timers(fetch_wait_ms=200, election_timeout_ms=(700, 900))
+        return tell(scenario(slow, move, rules=kraft(successors=rule), timers=patient))
 
     named, ordered = story("named"), story("by_offset")
 

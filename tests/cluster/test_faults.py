@@ -1,8 +1,6 @@
 """Each kind of fault does what it says."""
 
-from sim.cluster.context import World
-from sim.cluster.node import Node
-from sim.cluster.quorum import Quorum
+from sim.cluster.cluster import Cluster
 from sim.replication.recovery import OldFiles
 from sim.rules import Rules
 from sim.scenario.model import CrashWithOldFiles, FaultKind, Workload
@@ -67,17 +65,15 @@ def test_a_disk_is_not_replaced_while_the_others_count_on_it() -> None:
 
 
 def test_a_leader_does_not_count_on_what_a_lost_disk_acknowledged() -> None:
-    world = World(scenario(rules=Rules()), lambda _at, _event: None)
-    world.elections = Quorum(world)
-    leader, wiped, other = [Node(world, spec) for spec in world.scenario.replicas]
-    for node in (leader, wiped, other):
-        world.add(node)
-    leader.lead(1, isr=(), voters=("r1", "r2", "r3"))
+    cluster = Cluster(scenario(rules=Rules()), lambda _at, _event: None)
+    cluster.elections.start()
+    leader, wiped, _ = cluster.nodes.values()
+    leader.lead(1, isr=(), replicas=("r1", "r2", "r3"))
     leadership = leader.replica.leadership
     assert leadership is not None
     leadership.positions |= {"r2": 5, "r3": 5}
 
-    world.elections.wiped(wiped)
+    cluster.elections.wiped(wiped)
 
     assert leadership.positions == {"r3": 5}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sim.cluster import Outcome, simulate
+from sim.cluster import SimulationResult, simulate
 from sim.rules import Rules
 from sim.scenario.model import (
     Consumer,
@@ -41,7 +41,7 @@ THREE = (ReplicaSpec("r1"), ReplicaSpec("r2"), ReplicaSpec("r3"))
 class Story:
     """What a scenario led to."""
 
-    outcome: Outcome
+    outcome: SimulationResult
     events: list[tuple[int, Event]]
 
     def of(self, kind: type[E], where: Callable[[E], bool] = lambda _: True) -> list[tuple[int, E]]:

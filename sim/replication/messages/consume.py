@@ -58,6 +58,7 @@ class ConsumerFetchResponse(NamedTuple):
             stable offset with `read_committed`.
         log_start_offset: First offset of the replica's log (inclusive).
         correlation_id: That of the request.
+        read_ms: Simulated time of the read; for whoever records it, no client acts on it.
     """
 
     error: ErrorCode
@@ -71,3 +72,4 @@ class ConsumerFetchResponse(NamedTuple):
     readable_end: int = 0
     log_start_offset: int = 0
     correlation_id: int = 0
+    read_ms: int = 0

@@ -20,6 +20,8 @@ class PartitionState(NamedTuple):
         elr: Eligible leader replicas (KIP-966).
         last_known_leader: Who led when nobody was left in `isr` and `elr`; None = somebody is.
         replicas: All replicas that the partition is assigned to.
+        eligible_epochs: Which life each of `eligible` is in; a leader admits no other to the set
+            (KIP-903).
     """
 
     partition_epoch: int
@@ -30,6 +32,7 @@ class PartitionState(NamedTuple):
     elr: tuple[str, ...] = ()
     last_known_leader: str | None = None
     replicas: tuple[str, ...] = ()
+    eligible_epochs: tuple[int, ...] = ()
 
 
 class BrokerRegistrationRequest(NamedTuple):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from sim.cluster.broker import Broker
+from sim.cluster.loading import StateLoader
 from sim.compaction.transactions import undivided_end
 from sim.replication.cleaning import stable_offset
 from sim.replication.snapshots.delete import (
@@ -14,23 +14,34 @@ from sim.replication.snapshots.delete import (
 )
 from sim.replication.snapshots.take import take_snapshot
 
-if TYPE_CHECKING:
-    from sim.cluster.node import Node
 
-
-class Snapshotter:
+class SnapshotTasks:
     """The snapshots of one replica; it goes on in its own rhythm, whoever leads.
 
     Attributes:
         watches: Whether it wants to know what is committed.
     """
 
-    __slots__ = ("_bytes", "_counted", "_node", "_retention", "_since_ms", "_timed", "watches")
+    __slots__ = (
+        "_broker",
+        "_bytes",
+        "_counted",
+        "_loader",
+        "_retention",
+        "_settings",
+        "_since_ms",
+        "_timed",
+        "_timers",
+        "watches",
+    )
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, broker: Broker, loader: StateLoader) -> None:
         """Nothing runs before `start`."""
-        self._node = node
-        settings = node.world.scenario.snapshots
+        self._broker = broker
+        self._loader = loader
+        scenario = broker.context.scenario
+        self._settings = settings = scenario.snapshots
+        self._timers = scenario.timers
         self.watches = False
         self._retention: SnapshotRetention | None = None
         if settings.retention_bytes is not None or settings.retention_ms is not None:
@@ -42,20 +53,24 @@ class Snapshotter:
 
     def start(self, index: int, of: int) -> None:
         """Begin; replica `index` of `of` does by the clock what it does out of step with others."""
-        world = self._node.world
-        if world.rules.cleaner.cleanup == "compact":
+        broker, timers, settings = self._broker, self._timers, self._settings
+        if broker.context.rules.cleaner.cleanup == "compact":
             return
-        timers, settings = world.scenario.timers, world.scenario.snapshots
         self.watches = settings.record_bytes is not None or settings.interval_ms is not None
+        after = broker.clock.after
         if timers.snapshot_interval_ms is not None:
-            world.clock.after(max(1, timers.snapshot_interval_ms * (index + 1) // of), self._tick)
+            first_ms = max(1, timers.snapshot_interval_ms * (index + 1) // of)
+            after(first_ms, self._take_by_the_clock, timers.snapshot_interval_ms)
         if self._retention is not None:
-            world.clock.after(max(1, timers.snapshot_cleaning_ms * (index + 1) // of), self._clean)
+            first_ms = max(1, timers.snapshot_cleaning_ms * (index + 1) // of)
+            after(first_ms, self._clean, self._retention)
 
-    def committed(self) -> None:
-        """The high watermark moved: perhaps there is enough for a snapshot (SnapshotGenerator)."""
-        world, log = self._node.world, self._node.replica.log
-        latest = self._node.replica.latest_snapshot()
+    def high_watermark_moved(self) -> None:
+        """Perhaps enough is committed for a snapshot (SnapshotGenerator)."""
+        if not self.watches:
+            return
+        broker, log = self._broker, self._broker.replica.log
+        latest = broker.replica.latest_snapshot()
         base = max(log.log_start_offset, 0 if latest is None else latest.id.end_offset)
         if base > self._counted or log.high_watermark < self._counted:
             self._counted, self._bytes, self._since_ms = base, 0, None
@@ -64,37 +79,32 @@ class Snapshotter:
                 break
             self._bytes += batch.size_bytes
             self._counted = batch.last_offset + 1
-        settings = world.scenario.snapshots
+        settings = self._settings
         if settings.record_bytes is not None and self._bytes >= settings.record_bytes:
             self._bytes = 0
-            world.clock.after(0, self._take)
+            broker.clock.after(0, self._take)
         if self._since_ms is None and self._counted > base:
-            self._since_ms = world.clock.now_ms
+            self._since_ms = broker.clock.now_ms
         if settings.interval_ms is not None and not self._timed and self._since_ms is not None:
             self._timed = True
-            world.clock.after(settings.interval_ms, self._waited)
+            broker.clock.after(settings.interval_ms, self._waited, settings.interval_ms)
 
-    def _waited(self) -> None:
+    def _waited(self, interval_ms: int) -> None:
         """Something may be newer than the last snapshot for as long as is allowed (KIP-876)."""
         self._timed = False
-        world, since_ms = self._node.world, self._since_ms
-        interval_ms = world.scenario.snapshots.interval_ms
-        assert interval_ms is not None
+        clock, since_ms = self._broker.clock, self._since_ms
         if since_ms is None:
             return
-        left_ms = since_ms + interval_ms - world.clock.now_ms
+        left_ms = since_ms + interval_ms - clock.now_ms
         if left_ms > 0:
             self._timed = True
-            world.clock.after(left_ms, self._waited)
+            clock.after(left_ms, self._waited, interval_ms)
         else:
             self._take()
 
-    def _tick(self) -> None:
-        """Take one by the clock, whatever has happened since the last one."""
-        world = self._node.world
-        interval_ms = world.scenario.timers.snapshot_interval_ms
-        assert interval_ms is not None
-        world.clock.after(max(1, interval_ms), self._tick)
+    def _take_by_the_clock(self, interval_ms: int) -> None:
+        """Take one, whatever has happened since the last one."""
+        self._broker.clock.after(interval_ms, self._take_by_the_clock, interval_ms)
         self._take()
 
     def _take(self) -> None:
@@ -103,49 +113,45 @@ class Snapshotter:
         No snapshot ends within a transaction (KIP-868). Without bounds on what is kept, the
         previous snapshot is where the log starts then, so a follower that reads it has time.
         """
-        node = self._node
-        world, replica = node.world, node.replica
-        if not replica.up or node.loader.loading:
+        broker = self._broker
+        context, replica = broker.context, broker.replica
+        if not replica.up or self._loader.loading:
             return
         previous = replica.latest_snapshot()
         log = replica.log
-        stable = min(log.high_watermark, stable_offset(replica, rules=node.rules))
+        stable = min(log.high_watermark, stable_offset(replica, rules=broker.rules))
         end_offset = undivided_end(tuple(log.batches()), below=stable)
-        in_log = node.rules.snapshots.snapshot_placement == "in_log" and node.desk is not None
-        uid = world.take_uid() if in_log else 0
-        taken = take_snapshot(replica, end_offset, rules=node.rules, now_ms=node.now_ms, uid=uid)
+        in_log = broker.rules.snapshots.snapshot_placement == "in_log"
+        uid = context.take_uid() if in_log and replica.leadership is not None else 0
+        taken = take_snapshot(
+            replica, end_offset, rules=broker.rules, now_ms=broker.now_ms, uid=uid
+        )
         if not taken:
             return
         self._since_ms = None
-        if node.desk is not None:
-            node.desk.react(taken)
-            node.desk.wake()
-        else:
-            world.tell(taken)
+        broker.publish(taken)
         if self._retention is None and previous is not None:
             to = previous.id.end_offset
             if self._may_delete(to):
-                world.tell(delete_prefix(replica, to))
+                context.emit_all(delete_prefix(replica, to))
 
     def _may_delete(self, to: int) -> bool:
-        node = self._node
-        live = [n.replica.log.log_end_offset for n in node.world.nodes.values() if n.replica.up]
+        broker = self._broker
         return may_delete_prefix(
-            node.replica, to, live_ends=live, rules=node.rules, now_ms=node.now_ms
+            broker.replica,
+            to,
+            live_ends=broker.context.oracle.log_ends(live=True),
+            rules=broker.rules,
+            now_ms=broker.now_ms,
         )
 
-    def _clean(self) -> None:
+    def _clean(self, retention: SnapshotRetention) -> None:
         """Look for snapshots beyond size or age."""
-        node = self._node
-        world = node.world
-        world.clock.after(max(1, world.scenario.timers.snapshot_cleaning_ms), self._clean)
-        assert self._retention is not None
-        if node.replica.up:
-            world.tell(
+        broker = self._broker
+        broker.clock.after(self._timers.snapshot_cleaning_ms, self._clean, retention)
+        if broker.replica.up:
+            broker.context.emit_all(
                 delete_old_snapshots(
-                    node.replica,
-                    self._retention,
-                    now_ms=node.now_ms,
-                    may_delete=self._may_delete,
+                    broker.replica, retention, now_ms=broker.now_ms, may_delete=self._may_delete
                 )
             )

@@ -1,20 +1,19 @@
-"""The end of a run: heal everything, let the cluster come to rest, clean what is left, look.
+"""The end of a run: heal everything, let the cluster settle, clean what is left, look.
 
-Every loop here is bounded; what does not come to rest in time makes the run inconclusive.
+Settling stands above the cluster, as faults do: it sees all replicas. Every loop here is bounded;
+what does not come to rest in time makes the run inconclusive.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from sim.cluster.cluster import Cluster
+from sim.cluster.consumer import Consumer
+from sim.cluster.faults import Faults
+from sim.cluster.node import Node
+from sim.cluster.workload import Workload
 from sim.trace import Quiesced, RoundsEnded
-
-if TYPE_CHECKING:
-    from sim.cluster.consumers import Consumers
-    from sim.cluster.context import World
-    from sim.cluster.faults import Faults
-    from sim.cluster.node import Node
-    from sim.cluster.producers import Producers
 
 SLICE_MS = 50
 """How often the cluster is looked at while it comes to rest."""
@@ -26,22 +25,28 @@ MOST_PASSES = 20
 """Most cleaning passes per replica until nothing changes any more."""
 
 
-class Healing:
+class Settling:
     """Brings one cluster to rest."""
 
     def __init__(
-        self, world: World, *, producers: Producers, consumers: Consumers, faults: Faults
+        self,
+        cluster: Cluster,
+        *,
+        workload: Workload,
+        consumers: Sequence[Consumer],
+        faults: Faults,
     ) -> None:
         """Everything that has to come to rest."""
-        self._world = world
-        self._producers = producers
+        self._cluster = cluster
+        self._context = cluster.context
+        self._workload = workload
         self._consumers = consumers
         self._faults = faults
 
     def run(self) -> str | None:
         """Heal, synchronise, clean, read to the end; why it did not work, or None."""
         self._faults.end()
-        self._producers.stop()
+        self._workload.stop()
         unfinished = self._wait_for_rest()
         if unfinished is not None:
             return unfinished
@@ -52,39 +57,41 @@ class Healing:
         unfinished = self._last_rounds()
         if unfinished is not None:
             return unfinished
-        leader = self._world.leading()
+        leader = self._cluster.leading()
         assert leader is not None
-        self._consumers.read_to_the_end(leader)
-        self._world.tell([Quiesced(leader.name, synced=True)])
+        for consumer in self._consumers:
+            source = self._cluster.nodes.get(consumer.tied_to or leader.name, leader)
+            consumer.read_to_the_end(source.consumers.answer)
+        self._context.emit(Quiesced(leader.name, synced=True))
         return None
 
     def _last_rounds(self) -> str | None:
         """Clean again and again, the delete retention apart; why it did not work, or None."""
-        world = self._world
-        rounds, topic = world.scenario.last_rounds, world.scenario.topic
+        cluster, context = self._cluster, self._context
+        rounds, topic = context.scenario.last_rounds, context.scenario.topic
         if not rounds:
             return None
         interval_ms = (
-            max(world.rules.topic.delete_retention_ms, topic.min_compaction_lag_ms) + SLICE_MS
+            max(context.rules.topic.delete_retention_ms, topic.min_compaction_lag_ms) + SLICE_MS
         )
         for _ in range(rounds):
-            for node in world.nodes.values():
+            for node in cluster.nodes.values():
                 if node.replica.log.active.batches:
                     node.replica.log.roll(now_ms=node.now_ms)
             self._clean_to_a_fixpoint()
-            world.clock.run_until(world.clock.now_ms + interval_ms)
+            context.clock.run_until(context.clock.now_ms + interval_ms)
             unfinished = self._wait_for_rest()
             if unfinished is not None:
                 return unfinished
-        leader = world.leading()
+        leader = cluster.leading()
         assert leader is not None
-        cleaners = [n.name for n in world.nodes.values() if n.spec.cleaner_backoff_ms is not None]
-        world.tell([RoundsEnded(leader.name, rounds, interval_ms, tuple(cleaners))])
+        cleaners = [n.name for n in cluster.nodes.values() if n.spec.cleaner_backoff_ms is not None]
+        context.emit(RoundsEnded(leader.name, rounds, interval_ms, tuple(cleaners)))
         return None
 
     def _wait_for_rest(self) -> str | None:
         """Go on until nobody has anything to do; what is still open after too long, or None."""
-        clock = self._world.clock
+        clock = self._context.clock
         end_ms = clock.now_ms + PATIENCE_MS
         while (reason := self._unrest()) is not None:
             if clock.now_ms >= end_ms:
@@ -94,13 +101,13 @@ class Healing:
 
     def _unrest(self) -> str | None:
         """What is still going on; None when the cluster is at rest."""
-        world = self._world
-        leader = world.leading()
+        cluster = self._cluster
+        leader = cluster.leading()
         if leader is None:
             return "there is no leader"
-        if not self._producers.finished:
+        if not self._workload.finished:
             return "a producer still waits for an answer"
-        for node in world.nodes.values():
+        for node in cluster.nodes.values():
             if node is not leader and not self._is_synced(leader, node):
                 return f"{node.name} has not fetched to the end of {leader.name}"
         return None
@@ -108,21 +115,25 @@ class Healing:
     @staticmethod
     def _is_synced(leader: Node, node: Node) -> bool:
         """Its fetch at its own log end waits at the leader, and it knows the high watermark."""
-        assert leader.desk is not None
-        fetch = leader.desk.parked.get(node.name)
+        assert leader.leader is not None
+        fetch = leader.leader.waiting.get(node.name)
         log = node.replica.log
-        if fetch is None or fetch.request.offset != log.log_end_offset:
+        if (
+            fetch is None
+            or fetch.request.offset != log.log_end_offset
+            or fetch.request.correlation_id != node.fetcher.number
+        ):
             return False
         high_watermark = leader.replica.log.high_watermark
         return log.high_watermark >= min(high_watermark, log.log_end_offset)
 
     def _clean_to_a_fixpoint(self) -> None:
         """Every replica that has a cleaner cleans on its own, until a pass changes nothing."""
-        if self._world.rules.cleaner.cleanup == "snapshot":
+        if self._context.rules.cleaner.cleanup == "snapshot":
             return
-        for node in self._world.nodes.values():
+        for node in self._cluster.nodes.values():
             if node.spec.cleaner_backoff_ms is None:
                 continue
             for _ in range(MOST_PASSES):
-                if not node.housekeeper.clean_what_is_left():
+                if not node.background.clean_what_is_left():
                     break

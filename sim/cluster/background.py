@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
-
+from sim.cluster.broker import Broker
 from sim.compaction import map_capacity
 from sim.compaction.eligibility import (
     Eligibility,
@@ -17,35 +15,24 @@ from sim.replication.cleaning import Cleaner, CleaningResult, stable_offset
 from sim.replication.retention import delete_old_segments
 from sim.trace import CleanerLooked
 
-if TYPE_CHECKING:
-    from sim.cluster.node import Node
 
-
-class Interruption(NamedTuple):
-    """A crash that waits for the next pass: at which moment of it, and what makes it happen."""
-
-    during: str
-    crash: Callable[[], None]
-
-
-class Housekeeper:
+class BackgroundTasks:
     """The background work of one replica; it goes on in its own rhythm, whoever leads.
 
     Attributes:
-        interruption: A crash that waits for the next pass.
         paused: How many faults keep its cleaner from running at present.
     """
 
-    __slots__ = ("_cleaner", "_config", "_metric_secs", "_node", "interruption", "paused")
+    __slots__ = ("_broker", "_cleaner", "_config", "_metric_secs", "_topic", "paused")
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, broker: Broker) -> None:
         """Nothing runs before `start`."""
-        self._node = node
+        self._broker = broker
+        self._cleaner = Cleaner(broker.rules)
         self.paused = 0
-        self.interruption: Interruption | None = None
         self._metric_secs = 0
-        self._cleaner = Cleaner(node.rules)
-        topic = node.world.scenario.topic
+        topic = broker.context.scenario.topic
+        self._topic = topic
         self._config = EligibilityConfig(
             min_cleanable_dirty_ratio=topic.min_cleanable_dirty_ratio,
             min_compaction_lag_ms=topic.min_compaction_lag_ms,
@@ -54,130 +41,124 @@ class Housekeeper:
 
     def start(self, index: int, of: int) -> None:
         """Begin; replica `index` of `of` looks at its log out of step with the others."""
-        world, spec = self._node.world, self._node.spec
-        cleanup = world.rules.cleaner.cleanup
-        if spec.cleaner_backoff_ms is not None and cleanup != "snapshot":
-            first_ms = max(1, spec.cleaner_backoff_ms * (index + 1) // of)
-            world.clock.after(first_ms, self._look)
-        self._node.snapshotter.start(index, of)
-        flush_ms = world.scenario.topic.flush_ms
-        if flush_ms is not None and world.rules.storage.flush == "interval":
-            world.clock.after(max(1, flush_ms * (index + 1) // of), self._flush, flush_ms)
+        broker, rules = self._broker, self._broker.context.rules
+        backoff_ms = broker.spec.cleaner_backoff_ms
+        if backoff_ms is not None and rules.cleaner.cleanup != "snapshot":
+            broker.clock.after(max(1, backoff_ms * (index + 1) // of), self._look, backoff_ms)
+        flush_ms = self._topic.flush_ms
+        if flush_ms is not None and rules.storage.flush == "interval":
+            broker.clock.after(max(1, flush_ms * (index + 1) // of), self._flush, flush_ms)
 
     def _flush(self, interval_ms: int) -> None:
         """`flush.ms` is over (LogManager.flushDirtyLogs)."""
-        replica = self._node.replica
-        self._node.world.clock.after(interval_ms, self._flush, interval_ms)
+        replica = self._broker.replica
+        self._broker.clock.after(interval_ms, self._flush, interval_ms)
         if replica.up:
             replica.log.flush()
 
-    def _look(self) -> None:
+    def _look(self, backoff_ms: int) -> None:
         """The cleaner wakes, looks at the log, cleans it if it is due, and sleeps again."""
-        node = self._node
-        assert node.spec.cleaner_backoff_ms is not None
-        node.world.clock.after(max(1, node.spec.cleaner_backoff_ms), self._look)
-        if not node.replica.up or self.paused:
+        broker, topic = self._broker, self._topic
+        broker.clock.after(backoff_ms, self._look, backoff_ms)
+        replica = broker.replica
+        if not replica.up or self.paused:
             return
-        self._forget_producers()
-        log = node.replica.log
-        if node.rules.cleaner.roll == "timer":
-            log.roll_if_waited(now_ms=node.now_ms)
-        replica = node.replica
-        replica.first_dirty_offset = first_dirty(
-            replica.first_dirty_offset,
-            log_start_offset=log.log_start_offset,
-            log_end_offset=log.log_end_offset,
-        ).offset
+        log = replica.log
+        if topic.producer_expiration_ms is not None and log.producers.producers:
+            # Producers that were silent for too long lose the protection of their last batch.
+            log.producers.expire(now_ms=broker.now_ms, after_ms=topic.producer_expiration_ms)
+        if broker.rules.cleaner.roll == "timer":
+            log.roll_if_waited(now_ms=broker.now_ms)
+        dirty = replica.first_dirty_offset
+        if not log.log_start_offset <= dirty <= log.log_end_offset:
+            replica.first_dirty_offset = first_dirty(
+                dirty, log_start_offset=log.log_start_offset, log_end_offset=log.log_end_offset
+            ).offset
         timed = self._config.max_compaction_lag_ms is not None
-        compacts = node.world.scenario.topic.compacts
-        if compacts and (timed or log.segments[-1].base_offset > replica.first_dirty_offset):
+        closed = log.segments[-1].base_offset > replica.first_dirty_offset
+        if topic.compacts and (timed or closed):
             self._clean_if_due()
-        if node.world.retention is not None and node.replica.up:
-            world = node.world
-            world.tell(delete_old_segments(node.replica, world.retention, now_ms=node.now_ms))
-
-    def _forget_producers(self) -> None:
-        """Producers that were silent for too long lose the protection of their last batch."""
-        after_ms = self._node.world.scenario.topic.producer_expiration_ms
-        producers = self._node.replica.log.producers
-        if after_ms is not None and producers.producers:
-            producers.expire(now_ms=self._node.now_ms, after_ms=after_ms)
+        retention = broker.context.retention
+        if retention is not None and replica.up:
+            broker.context.emit_all(delete_old_segments(replica, retention, now_ms=broker.now_ms))
 
     def _clean_if_due(self) -> None:
-        node = self._node
-        replica, now_ms = node.replica, node.now_ms
-        stable = stable_offset(replica, rules=node.rules)
+        broker = self._broker
+        replica, context = broker.replica, broker.context
+        stable = stable_offset(replica, rules=broker.rules)
         found = eligibility(
             replica.log.segments,
             self._config,
             first_dirty_offset=replica.first_dirty_offset,
             stable_offset=stable,
-            now_ms=now_ms,
+            now_ms=broker.now_ms,
         )
         if self._config.max_compaction_lag_ms is not None:
-            node.world.tell([self._looked(found, stable)])
-        if found.eligible and self.interruption is not None:
-            interruption, self.interruption = self.interruption, None
-            during = interruption.during
-            node.world.tell(self._clean(found.upper_bound, crash_during=during).events)
-            interruption.crash()
-        elif found.eligible:
-            node.world.tell(self._clean(found.upper_bound).events)
+            context.emit(self._looked(found, stable))
+        if not found.eligible:
+            return
+        moment = broker.crash_in_pass
+        if moment is not None:
+            broker.crash_in_pass = None
+            context.emit_all(self._clean(found.upper_bound, crash_during=moment).events)
+            context.crash(broker.name, moment)
+        else:
+            context.emit_all(self._clean(found.upper_bound).events)
 
     def _looked(self, found: Eligibility, stable: int) -> CleanerLooked:
-        node, config = self._node, self._config
-        if found.eligible or node.rules.cleaner.lag_metric == "every_scan":
+        broker, config = self._broker, self._config
+        if found.eligible or broker.rules.cleaner.lag_metric == "every_scan":
             self._metric_secs = found.compaction_delay_ms // 1000
         assert config.max_compaction_lag_ms is not None
         return CleanerLooked(
-            node.name,
-            node.now_ms,
+            broker.name,
+            broker.now_ms,
             found.eligible,
-            node.replica.first_dirty_offset,
+            broker.replica.first_dirty_offset,
             found.upper_bound,
             stable,
             found.compaction_delay_ms,
             self._metric_secs,
             config.max_compaction_lag_ms,
-            node.world.scenario.topic.timestamp_difference_max_ms,
+            self._topic.timestamp_difference_max_ms,
         )
 
     def clean_what_is_left(self) -> bool:
         """One pass over all that may be cleaned, whatever the ratio; True when it changed a log."""
-        node = self._node
-        if not node.world.scenario.topic.compacts:
+        broker = self._broker
+        if not self._topic.compacts:
             return False
-        replica, segments = node.replica, node.replica.log.segments
+        replica, segments = broker.replica, broker.replica.log.segments
         bound = cleanable_bound(
             segments,
             first_dirty_offset=replica.first_dirty_offset,
-            stable_offset=stable_offset(replica, rules=node.rules),
+            stable_offset=stable_offset(replica, rules=broker.rules),
             min_compaction_lag_ms=self._config.min_compaction_lag_ms,
-            now_ms=node.now_ms,
+            now_ms=broker.now_ms,
         )
         bound = max(bound, min(replica.first_dirty_offset, segments[-1].base_offset))
         if bound <= segments[0].base_offset:
             return False
         result = self._clean(bound, rescan=True)
-        node.world.tell(result.events)
+        broker.context.emit_all(result.events)
         return result.changed
 
     def _clean(
         self, upper_bound: int, *, rescan: bool = False, crash_during: str | None = None
     ) -> CleaningResult:
-        node, rules = self._node, self._node.rules
+        broker, rules = self._broker, self._broker.rules
         if self._cleaner.rules is not rules:
             self._cleaner = Cleaner(rules)
         limit = 0
         if rules.cleaner.tombstone_removal == "leo_gated":
-            limit = min(n.replica.log.log_end_offset for n in node.world.nodes.values())
+            limit = min(broker.context.oracle.log_ends(live=False))
         return self._cleaner.run(
-            node.replica,
+            broker.replica,
             upper_bound=upper_bound,
-            now_ms=node.now_ms,
+            now_ms=broker.now_ms,
             rescan=rescan,
             map_capacity=None if rescan else self._map_capacity(),
-            max_message_bytes=node.world.scenario.topic.max_message_bytes,
+            max_message_bytes=self._topic.max_message_bytes,
             removal_limit=limit,
             legacy_horizon_ms=self._legacy_horizon_ms(),
             crash_during=crash_during,
@@ -185,7 +166,7 @@ class Housekeeper:
 
     def _map_capacity(self) -> int | None:
         """Most keys of one pass: a map with versions in its entries holds fewer of them."""
-        topic = self._node.world.scenario.topic
+        topic = self._topic
         if topic.dedupe_buffer_bytes is None:
             return None
         size, load = topic.dedupe_buffer_bytes, topic.dedupe_load_factor
@@ -196,7 +177,7 @@ class Housekeeper:
 
         Source: LogCleaner.clean in 2.8. None when nothing is clean yet, or with another rule.
         """
-        rules, replica = self._node.rules, self._node.replica
+        rules, replica = self._broker.rules, self._broker.replica
         if rules.cleaner.tombstone_removal != "last_modified":
             return None
         dirty = replica.first_dirty_offset

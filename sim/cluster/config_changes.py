@@ -2,59 +2,60 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from sim.cluster.cluster import Cluster
+from sim.cluster.consumer import Consumer
+from sim.cluster.workload import Workload
 from sim.scenario.model import Change
 from sim.scenario.model.changes import EVERY_REPLICA, changed
 from sim.scenario.model.promises import changes_of
 from sim.trace import ConfigChanged
 
-if TYPE_CHECKING:
-    from sim.cluster.consumers import Consumers
-    from sim.cluster.context import World
-    from sim.cluster.producers import Producers
 
-
-class Changing:
+class ConfigChanges:
     """The changes of a scenario, each at its time.
 
     A broker that is down at that time has the new settings when it is back; what its cleaner has
     compacted before stays as it is.
     """
 
-    def __init__(self, world: World, producers: Producers, consumers: Consumers) -> None:
+    def __init__(self, cluster: Cluster, workload: Workload, consumers: Sequence[Consumer]) -> None:
         """They start with `start`."""
-        self._world = world
-        self._producers = producers
+        self._cluster = cluster
+        self._context = cluster.context
+        self._workload = workload
         self._consumers = consumers
 
     def start(self) -> None:
         """Make the changes at 0 now, and wait for the times of the others."""
-        for change in changes_of(self._world.scenario):
+        for change in changes_of(self._context.scenario):
             if change.at_ms <= 0:
                 self._make(change)
             else:
-                self._world.clock.after(change.at_ms, self._make, change)
+                self._context.clock.after(change.at_ms, self._make, change)
 
     def _make(self, change: Change) -> None:
-        world = self._world
+        context = self._context
         if change.replica is not None:
             settings = tuple((name, str(value)) for name, value in change.settings)
-            for node in world.nodes.values():
+            for node in self._cluster.nodes.values():
                 if change.replica in (EVERY_REPLICA, node.name):
                     node.configure(changed(*node.settings, change))
-                    world.tell([ConfigChanged(node.name, settings)])
+                    context.emit(ConfigChanged(node.name, settings))
         if change.producer is not None:
-            names = self._producers.roll_out(change)
-            self._tell(names, change)
+            self._emit(self._workload.roll_out(change), change)
         if change.consumer is not None and change.format is not None:
-            self._consumers.roll_out(change.consumer, change.format)
-            self._tell([change.consumer], change)
+            for consumer in self._consumers:
+                if consumer.name == change.consumer:
+                    consumer.roll_out(change.format)
+            self._emit([change.consumer], change)
 
-    def _tell(self, names: list[str], change: Change) -> None:
+    def _emit(self, names: list[str], change: Change) -> None:
         settings = []
         if change.versions is not None and change.consumer is None:
             settings.append(("versions", "true" if change.versions else "false"))
         if change.format is not None:
             settings.append(("format", str(change.format)))
-        self._world.tell([ConfigChanged(name, tuple(settings)) for name in names])
+        for name in names:
+            self._context.emit(ConfigChanged(name, tuple(settings)))

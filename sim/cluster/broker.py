@@ -1,0 +1,103 @@
+"""What the parts of one replica share: its state, its settings, its clock and its way out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sim.cluster.context import Context
+from sim.log.versions import OLD, Versions
+from sim.replication.replica import Replica
+from sim.rules import Rules
+from sim.scenario.model import ReplicaSpec
+from sim.trace import Event
+
+Settings = tuple[Rules, Versions | None]
+"""What may change while a replica runs."""
+
+
+class Broker:
+    """One replica as its parts see it.
+
+    Attributes:
+        context: What everybody in the cluster shares.
+        clock: Simulated time; the replica's own clock is `now_ms`.
+        network: Where messages go out.
+        spec: Its settings in the scenario.
+        name: What it is called, which is its address.
+        rules: What it goes by: the cluster's, but for what its own software takes for a tombstone,
+            and for settings that have changed since the start.
+        versions: Its software, protocol and message format (KIP-87); None = not told of.
+        replica: Its state; up or down, its disk is here.
+        incarnation: Which of its lives this is, counted from 1 (a broker epoch).
+        heard_ms: When it last heard from a leader, or let somebody else become one.
+        crash_in_pass: The moment of its next cleaning pass at which it is to crash; None = at none.
+        crash_at_install: Whether it is to crash before it installs its next snapshot.
+    """
+
+    __slots__ = (
+        "_settings",
+        "clock",
+        "context",
+        "crash_at_install",
+        "crash_in_pass",
+        "heard_ms",
+        "incarnation",
+        "name",
+        "network",
+        "replica",
+        "rules",
+        "spec",
+        "versions",
+    )
+
+    def __init__(self, context: Context, spec: ReplicaSpec) -> None:
+        """A live replica with an empty disk that knows of no leader."""
+        self.context = context
+        self.clock = context.clock
+        self.network = context.network
+        self.spec = spec
+        self.name = spec.name
+        mark = spec.tombstone_mark
+        rules = (
+            context.rules if mark is None else context.rules.with_values({"tombstone_mark": mark})
+        )
+        self.configure((rules, spec.versions))
+        self.replica = Replica(spec.name, context.log_config)
+        self.incarnation = 1
+        self.heard_ms = 0
+        self.crash_in_pass: str | None = None
+        self.crash_at_install = False
+
+    @property
+    def now_ms(self) -> int:
+        """The replica's own clock in ms."""
+        return self.clock.now_ms + self.spec.clock_skew_ms
+
+    @property
+    def settings(self) -> Settings:
+        """What it is set to, whatever its software can do of it."""
+        return self._settings, self.versions
+
+    def configure(self, settings: Settings) -> None:
+        """Go by other settings; software that does not know the flag cleans by the null value."""
+        self._settings, self.versions = settings
+        old = self.versions is not None and self.versions.software == OLD
+        rules = self._settings
+        self.rules = rules.with_values({"tombstone_mark": "null_value"}) if old else rules
+
+    def understands(self, version: int | None) -> bool:
+        """Whether it understands requests of a version; None = versions are not told of."""
+        versions = self.versions
+        return versions is None or version is None or version <= versions.newest_client
+
+    def send(self, target: str, message: Any) -> None:
+        """Send a message to an address."""
+        self.network.send(self.name, target, message)
+
+    def publish(self, events: list[Event]) -> None:
+        """Let events out that may have moved the log end or the high watermark of a leader."""
+        raise NotImplementedError
+
+    def high_watermark_moved(self) -> None:
+        """The high watermark of this replica is another one: who waits for that is answered."""
+        raise NotImplementedError

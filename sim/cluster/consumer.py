@@ -1,0 +1,263 @@
+"""Consumers: they fetch from a leader, or from one replica, hand on what comes and go on.
+
+A fetch that finds nothing waits at the broker, so the pause between two polls (`poll_ms`) is that
+after a fetch was answered. What a fetch brings is up to `sim.replication.reading`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sim.cluster.context import Context
+from sim.compaction import TOMBSTONE_MARKS
+from sim.log import Record
+from sim.replication.messages import ConsumerFetchRequest, ConsumerFetchResponse, ErrorCode
+from sim.replication.reading import (
+    Fetched,
+    Position,
+    ReadingGoal,
+    as_read,
+    consumer_request,
+    receive_consumer_fetch,
+)
+from sim.rules import Rules
+from sim.scenario.model import Consumer as ConsumerSpec
+from sim.trace import Consumed, Understood
+
+
+class Consumer:
+    """One consumer, its position and its request on its way.
+
+    Attributes:
+        name: What it is called, which is its address.
+        client: Its fetch version (KIP-87); None = the scenario is not about it.
+    """
+
+    __slots__ = (
+        "_asked",
+        "_clock",
+        "_committed",
+        "_context",
+        "_deadline_ms",
+        "_done",
+        "_goal",
+        "_number",
+        "_place",
+        "_rules",
+        "_spec",
+        "_timed",
+        "_timeout_ms",
+        "_wait_ms",
+        "client",
+        "name",
+    )
+
+    def __init__(self, context: Context, spec: ConsumerSpec) -> None:
+        """A consumer at the very beginning that has asked for nothing."""
+        timers = context.scenario.timers
+        self._context = context
+        self._clock = context.clock
+        self._rules: Rules = context.rules
+        self._spec = spec
+        self._committed = spec.isolation == "read_committed"
+        self._asked: str | None = spec.replica
+        self._place = Position()
+        self._goal: ReadingGoal | None = None
+        self._done = False
+        self._number = 0
+        self._deadline_ms = 0
+        self._timed = False
+        self._wait_ms = timers.fetch_wait_ms
+        self._timeout_ms = (
+            timers.fetch_wait_ms + timers.fetch_retry_ms + 2 * context.network.slowest_ms
+        )
+        self.name = spec.name
+        self.client: int | None = spec.format
+        context.network.add_client(self.name, self.receive)
+
+    @property
+    def position(self) -> int:
+        """The offset it reads next (inclusive)."""
+        return self._place.offset
+
+    @property
+    def tied_to(self) -> str | None:
+        """The one replica that it reads; None = whoever leads."""
+        return self._spec.replica
+
+    def start(self, index: int) -> None:
+        """Begin to poll; consumers do not poll in step."""
+        spec = self._spec
+        self._clock.after(spec.starts_ms + max(1, spec.poll_ms) + index, self._poll, 0)
+
+    def roll_out(self, client: int) -> None:
+        """Go on in another version: restarted, it polls again and forgets its last request."""
+        self.client = client
+        if self._number:
+            self._poll(self._number)
+
+    def _poll(self, number: int) -> None:
+        """Ask for what follows the position, unless it was asked for since request `number`."""
+        if number != self._number or self._done:
+            return
+        context = self._context
+        paused_ms = self._next_poll_ms(0)
+        if paused_ms:
+            self._clock.after(paused_ms, self._poll, number)
+            return
+        if self._asked is None and context.leader is not None:
+            self._asked = context.leader[1]
+        if self._asked is None:
+            self._clock.after(max(1, self._spec.poll_ms), self._poll, number)
+        else:
+            self._ask(0)
+
+    def _next_poll_ms(self, delay_ms: int) -> int:
+        """How long until it polls when it wants to in `delay_ms`, but not in a pause."""
+        now_ms = self._clock.now_ms
+        at_ms = now_ms + delay_ms
+        for start_ms, end_ms in self._spec.pauses:
+            if start_ms <= at_ms < end_ms:
+                at_ms = end_ms
+        return at_ms - now_ms
+
+    def _wait_from(self, at_ms: int) -> int:
+        """How long a poll may wait for something to read: not into a pause."""
+        wait_ms = self._wait_ms
+        for start_ms, _ in self._spec.pauses:
+            if at_ms <= start_ms < at_ms + wait_ms:
+                wait_ms = start_ms - at_ms
+        return wait_ms
+
+    def _ask(self, delay_ms: int) -> None:
+        """Send a fetch when `delay_ms` have passed; to be sent and to arrive is one event."""
+        spec, asked = self._spec, self._asked
+        assert asked is not None
+        self._number += 1
+        asks_end = spec.until is not None and self._goal is None
+        request = self._request(
+            max_wait_ms=0 if asks_end else self._wait_from(self._clock.now_ms + delay_ms),
+            leader_only=spec.replica is None,
+            max_batches=spec.max_batches,
+        )
+        self._context.network.send(self.name, asked, request, delay_ms)
+        self._deadline_ms = self._clock.now_ms + delay_ms + self._timeout_ms
+        if not self._timed:
+            self._timed = True
+            self._clock.after(delay_ms + self._timeout_ms, self._end_wait)
+
+    def _request(
+        self, *, max_wait_ms: int, leader_only: bool, max_batches: int | None = None
+    ) -> ConsumerFetchRequest:
+        return consumer_request(
+            self._place,
+            self.name,
+            read_committed=self._committed,
+            rules=self._rules,
+            max_batches=max_batches,
+            version=self.client,
+            leader_only=leader_only,
+            max_wait_ms=max_wait_ms,
+            correlation_id=self._number,
+        )
+
+    def _end_wait(self) -> None:
+        """Nobody has answered in time: poll again, and ask somebody else if there is a choice."""
+        self._timed = False
+        if self._done:
+            return
+        left_ms = self._deadline_ms - self._clock.now_ms
+        if left_ms > 0:
+            self._timed = True
+            self._clock.after(left_ms, self._end_wait)
+        else:
+            self._asked = self._spec.replica
+            self._poll(self._number)
+
+    def receive(self, response: ConsumerFetchResponse) -> None:
+        """A fetch was answered."""
+        if response.correlation_id != self._number or self._done:
+            return
+        if response.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            self._asked = self._spec.replica
+        elif response.error is ErrorCode.NONE:
+            self._take(response)
+        if self._done:
+            return
+        delay_ms = self._next_poll_ms(max(1, self._spec.poll_ms))
+        if self._asked is None:
+            self._number += 1
+            self._clock.after(delay_ms, self._poll, self._number)
+        else:
+            self._ask(delay_ms)
+
+    def _take(self, response: ConsumerFetchResponse) -> Fetched:
+        """Hand on what came to the application."""
+        if self._goal is None and self._spec.until is not None:
+            self._goal = ReadingGoal(
+                self._spec.until, response.log_start_offset, response.readable_end
+            )
+        goal = self._goal
+        if goal is not None and goal.reached(self.position):
+            self._finish(response.replica, goal)
+            return Fetched(self.position, self.position, ())
+        fetched = receive_consumer_fetch(self._place, response, committed=self._committed)
+        if fetched.end > fetched.start:
+            self._hand_on(fetched, response)
+        if goal is not None and goal.reached(self.position):
+            self._finish(response.replica, goal)
+        return fetched
+
+    def _hand_on(self, fetched: Fetched, response: ConsumerFetchResponse) -> None:
+        context, spec, replica = self._context, self._spec, response.replica
+        start, end, batches = fetched
+        given: Sequence[Record] = [record for batch in batches for record in batch.records]
+        given = as_read(given, rules=self._rules)
+        if given and given[0].offset < start:
+            given = tuple([record for record in given if record.offset >= start])
+        if self._goal is not None:
+            self._goal.note(given)
+        context.emit(
+            Consumed(replica, self.name, start, end, given, response.read_ms, self._committed)
+        )
+        if self.client is not None:
+            by_flag = self.client == 3 and spec.deletes_by == "flag"
+            context.emit(understood(self.name, replica, given, by_flag=by_flag))
+
+    def _finish(self, replica: str, goal: ReadingGoal) -> None:
+        self._done = True
+        self._context.emit(goal.ended(replica, self.name, self.position))
+
+    def read_to_the_end(
+        self, answer: Callable[[ConsumerFetchRequest], ConsumerFetchResponse]
+    ) -> None:
+        """At rest: read everything there is by `answer`, at once; then nothing more is to come."""
+        self._number += 1
+        replica = ""
+        while not self._done:
+            response = answer(self._request(max_wait_ms=0, leader_only=False))
+            replica = response.replica
+            if response.error is not ErrorCode.NONE:
+                break
+            fetched = self._take(response)
+            if fetched.end == fetched.start:
+                break
+        if self._goal is not None and not self._done:
+            self._finish(replica, self._goal)
+
+
+def understood(
+    consumer: str, replica: str, given: Sequence[Record], *, by_flag: bool
+) -> Understood:
+    """What a consumer takes the keyed records for that `replica` gave it.
+
+    `by_flag`: it asks `isTombstone`, which is the flag in magic 2, the null value before.
+    """
+    is_delete = TOMBSTONE_MARKS["magic" if by_flag else "null_value"]
+    keyed = [record for record in given if record.key is not None]
+    return Understood(
+        replica,
+        consumer,
+        tuple(record for record in keyed if not is_delete(record)),
+        tuple(record for record in keyed if is_delete(record)),
+    )

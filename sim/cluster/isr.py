@@ -1,0 +1,151 @@
+"""A broker's side of the controller: it leads or follows as it is told, and keeps the in-sync set.
+
+Sources: Partition.maybeShrinkIsr and .maybeExpandIsr, ReplicaManager.maybeShrinkIsr (looks every
+half `replica.lag.time.max.ms`), AlterPartitionManager.
+"""
+
+from __future__ import annotations
+
+from sim.cluster.leader import LeaderState
+from sim.cluster.network import CONTROLLER
+from sim.cluster.node import Node
+from sim.replication.leader import advance_high_watermark, expand_isr, may_join_isr, set_isr
+from sim.replication.messages import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    BrokerHeartbeatRequest,
+    BrokerRegistrationRequest,
+    LeaderAndIsrRequest,
+    PartitionState,
+)
+
+
+class IsrMembership:
+    """What one broker knows of the partition's state, and does about it.
+
+    Attributes:
+        state: The newest state that it was told; None = none yet.
+        asked_ms: When it asked the controller for another in-sync set; None = not now.
+    """
+
+    __slots__ = ("_half_lag_ms", "_lag_max_ms", "_node", "_registered", "asked_ms", "state")
+
+    def __init__(self, node: Node) -> None:
+        """A broker that was told nothing."""
+        self._node = node
+        self._lag_max_ms = node.context.scenario.timers.replica_lag_max_ms
+        self._half_lag_ms = max(1, self._lag_max_ms // 2)
+        self._registered = 0
+        self.state: PartitionState | None = None
+        self.asked_ms: int | None = None
+        node.handlers[LeaderAndIsrRequest] = self._receive
+        node.handlers[AlterPartitionResponse] = self._receive
+
+    def register(self) -> None:
+        """Tell the controller that the broker has started."""
+        node = self._node
+        node.send(CONTROLLER, BrokerRegistrationRequest(node.name, node.incarnation))
+
+    def send_heartbeat(self) -> None:
+        """Tell the controller that the broker is still there, or, before it answered, is new."""
+        node = self._node
+        if self._registered == node.incarnation:
+            node.send(CONTROLLER, BrokerHeartbeatRequest(node.name, node.incarnation))
+        else:
+            self.register()
+
+    def restarted(self) -> None:
+        """The broker registers again, and does nothing before it is told."""
+        self._node.fetcher.stop()
+        self.register()
+
+    def rebuilt(self, log_end_offset: int) -> None:
+        """The log begins anew: the leader that said so has forgotten its position."""
+
+    def heard_epoch(self, epoch: int) -> None:
+        """Brokers do not step down for a follower's sake; the controller tells them."""
+
+    def _receive(self, message: LeaderAndIsrRequest | AlterPartitionResponse) -> None:
+        """Act on the controller's state, unless it is meant for an earlier life, or is older."""
+        node, state = self._node, message.state
+        known = self.state
+        if message.incarnation != node.incarnation:
+            return
+        self._registered = node.incarnation
+        if known is not None and state.partition_epoch <= known.partition_epoch:
+            return
+        self.state = state
+        if state.leader == node.name:
+            self._lead(state)
+        elif state.leader is not None:
+            fetcher = node.fetcher
+            node.sees(state.leader_epoch)
+            if fetcher.leader != state.leader or fetcher.epoch != state.leader_epoch:
+                node.resign()
+                fetcher.follow(state.leader, state.leader_epoch)
+
+    def _lead(self, state: PartitionState) -> None:
+        node = self._node
+        leader = node.leader
+        if leader is None or leader.epoch != state.leader_epoch:
+            leader = node.lead(state.leader_epoch, isr=state.isr, replicas=state.replicas)
+            node.clock.after(self._half_lag_ms, self._look_for_laggards, leader)
+        self.asked_ms = None
+        leadership = node.replica.leadership
+        if leadership is None:
+            return
+        leadership.confirmed = None
+        if set(leadership.isr) == set(state.isr):
+            leadership.isr = state.isr
+            leader.react(advance_high_watermark(node.replica, rules=node.rules))
+        else:
+            leader.react(set_isr(node.replica, state.isr, rules=node.rules))
+
+    def fetched(self, follower: str) -> None:
+        """Admit a follower that has caught up, and ask for it to be confirmed."""
+        node = self._node
+        leader, leadership, state = node.leader, node.replica.leadership, self.state
+        if leader is None or leadership is None or follower in leadership.isr:
+            return
+        if self.asked_ms is not None or state is None or follower not in state.eligible:
+            return
+        epoch = state.eligible_epochs[state.eligible.index(follower)]
+        if leader.progress[follower].replica_epoch != epoch:
+            return
+        if may_join_isr(node.replica, follower, rules=node.rules):
+            leadership.confirmed = len(leadership.isr)
+            leader.react(expand_isr(node.replica, follower, rules=node.rules))
+            self._ask(leader, state, leadership.isr)
+
+    def _look_for_laggards(self, leader: LeaderState) -> None:
+        """Ask for a set without those that have not caught up for too long."""
+        node, state, now_ms = self._node, self.state, self._node.clock.now_ms
+        leadership = node.replica.leadership
+        if leader.over or leadership is None or state is None:
+            return
+        limit_ms = self._lag_max_ms
+        followers = [name for name in leadership.isr if name != node.name]
+        oldest_ms = min([leader.caught_up_ms(name) for name in followers], default=now_ms)
+        late_ms = 0
+        if self.asked_ms is None or now_ms - self.asked_ms > limit_ms:
+            end = node.replica.log.log_end_offset
+            laggards = [
+                name
+                for name in followers
+                if now_ms - leader.caught_up_ms(name) > limit_ms
+                and leadership.positions.get(name) != end
+            ]
+            if laggards or self.asked_ms is not None:
+                in_sync = tuple(name for name in leadership.isr if name not in laggards)
+                self._ask(leader, state, in_sync)
+            elif self.asked_ms is None:
+                late_ms = oldest_ms + limit_ms - now_ms
+        # Nobody can be late before `late_ms` are over: looks in between would find nothing.
+        looks = max(1, -(-(late_ms + 1) // self._half_lag_ms))
+        node.clock.after(looks * self._half_lag_ms, self._look_for_laggards, leader)
+
+    def _ask(self, leader: LeaderState, state: PartitionState, isr: tuple[str, ...]) -> None:
+        node = self._node
+        self.asked_ms = node.clock.now_ms
+        request = AlterPartitionRequest(node.name, leader.epoch, state.partition_epoch, isr)
+        node.send(CONTROLLER, request)

@@ -1,0 +1,272 @@
+"""What a leader does in time: answer fetches, let them wait, acknowledge what is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from sim.cluster.broker import Broker
+from sim.log.formats import serve
+from sim.replication.leader import advance_high_watermark, answer_fetch
+from sim.replication.messages import Answer, FetchRequest, FetchResponse
+from sim.trace import Converted, Event
+
+LONG_AGO_MS = -(10**9)
+
+
+class WaitingFetch(NamedTuple):
+    """A follower's fetch that waits, and when it is answered at the latest (ms)."""
+
+    request: FetchRequest
+    deadline_ms: int
+
+
+class Acknowledgement(NamedTuple):
+    """A response for a client that waits until `last_offset` (inclusive) is committed."""
+
+    last_offset: int
+    client: str
+    response: Any
+
+
+class FollowerProgress:
+    """How far behind a follower is, as Replica.updateFetchStateOrThrow keeps it.
+
+    Attributes:
+        contact_ms: When it last asked for something.
+        caught_up_ms: When it last had everything the leader had.
+        fetch_ms: When it last fetched.
+        leader_end: The leader's log end offset at that time.
+        replica_epoch: The newest of its lives that the leader has heard of (KIP-903).
+    """
+
+    __slots__ = ("caught_up_ms", "contact_ms", "fetch_ms", "leader_end", "replica_epoch")
+
+    def __init__(self, now_ms: int) -> None:
+        """A follower that is given the benefit of the doubt."""
+        self.contact_ms = now_ms
+        self.caught_up_ms = now_ms
+        self.fetch_ms = now_ms
+        self.leader_end = 0
+        self.replica_epoch = 0
+
+
+class LeaderState:
+    """A leader's working memory for one epoch; it is gone when the leadership ends.
+
+    A fetch that finds nothing new waits until something is appended or `fetch_wait_ms` is over. In
+    majority mode a moved high watermark ends the wait, too (KafkaRaftClient), and a follower that
+    does not know it is answered at once (KIP-1166); in ISR mode followers learn it with their next
+    answer (KAFKA-9731).
+
+    Attributes:
+        epoch: The epoch.
+        progress: Follower name -> how far behind it is.
+        waiting: Follower name -> its fetch that waits.
+        over: Whether the leadership has ended.
+    """
+
+    __slots__ = (
+        "_acknowledgements",
+        "_broker",
+        "_high_watermark",
+        "_snapshots",
+        "_tells_commits",
+        "_timed",
+        "_wait_ms",
+        "epoch",
+        "over",
+        "progress",
+        "waiting",
+    )
+
+    def __init__(self, broker: Broker, epoch: int, replicas: Iterable[str]) -> None:
+        """The state of a leader that was elected just now; `replicas` may follow it."""
+        context = broker.context
+        now_ms = broker.clock.now_ms
+        self._broker = broker
+        self.epoch = epoch
+        self.progress = {name: FollowerProgress(now_ms) for name in replicas if name != broker.name}
+        self.waiting: dict[str, WaitingFetch] = {}
+        self.over = False
+        self._acknowledgements: list[Acknowledgement] = []
+        self._high_watermark = -1
+        self._timed = False
+        self._snapshots = context.retention is None
+        self._tells_commits = context.rules.replication.commit == "majority"
+        self._wait_ms = context.scenario.timers.fetch_wait_ms
+
+    def react(self, events: Sequence[Event]) -> None:
+        """Let events out; when the high watermark has moved, answer those who wait for that."""
+        if not events:
+            return
+        broker = self._broker
+        broker.context.emit_all(events)
+        committed = broker.replica.log.high_watermark
+        if committed > self._high_watermark:
+            self._high_watermark = committed
+            self._commit(committed)
+
+    def _commit(self, committed: int) -> None:
+        broker = self._broker
+        broker.context.committed = max(broker.context.committed, committed)
+        broker.high_watermark_moved()
+        waiting = self._acknowledgements
+        if waiting:
+            self._acknowledgements = [one for one in waiting if one.last_offset >= committed]
+            for last_offset, client, response in waiting:
+                if last_offset < committed:
+                    broker.send(client, response)
+        if self._tells_commits:
+            self.wake()
+
+    def acknowledge(
+        self, last_offset: int, client: str, response: Any, *, after: Sequence[Event] = ()
+    ) -> None:
+        """Answer a client when everything up to an offset (inclusive) is committed.
+
+        It may be already, before or by the events `after` which it is to be answered. If the
+        leadership ends before, there is no answer.
+        """
+        if last_offset < self._broker.replica.log.high_watermark and not after:
+            self._broker.send(client, response)
+            return
+        self._acknowledgements.append(Acknowledgement(last_offset, client, response))
+        self.react(after)
+
+    def count_over(self, voters: tuple[str, ...]) -> None:
+        """Count majorities over other voters from now on; perhaps something is committed by it."""
+        replica = self._broker.replica
+        if replica.leadership is not None:
+            replica.leadership.voters = voters
+            self.react(advance_high_watermark(replica, rules=self._broker.rules))
+
+    def is_stale(self, request: FetchRequest) -> bool:
+        """Whether a fetch was sent in an earlier life of the follower (KIP-903)."""
+        progress = self.progress.get(request.follower)
+        return progress is not None and request.replica_epoch < progress.replica_epoch
+
+    def fetch(self, request: FetchRequest) -> bool:
+        """Answer a follower's fetch now or later; True when its position was recorded."""
+        broker = self._broker
+        name = request.follower
+        response, events = answer_fetch(
+            broker.replica, request, rules=broker.rules, snapshots=self._snapshots
+        )
+        if response.answer is not Answer.RECORDS:
+            if response.answer is Answer.REBUILD and broker.replica.leadership is not None:
+                broker.replica.leadership.positions.pop(name, None)
+            self.react(events)
+            broker.send(name, response)
+            return False
+        self._note_fetch(request)
+        if events:
+            self.react(events)
+        if response.batches or (
+            self._tells_commits
+            and request.high_watermark < min(response.high_watermark, request.offset)
+        ):
+            self._send(request, response)
+        else:
+            self._wait(request)
+        return True
+
+    def note_contact(self, follower: str) -> None:
+        """A follower asked for something that says nothing about its position."""
+        progress = self.progress.get(follower)
+        if progress is not None:
+            progress.contact_ms = self._broker.clock.now_ms
+
+    def caught_up_ms(self, follower: str) -> int:
+        """When a follower last had everything; long ago, if nobody knows it."""
+        progress = self.progress.get(follower)
+        return progress.caught_up_ms if progress is not None else LONG_AGO_MS
+
+    def forget(self, follower: str, replica_epoch: int) -> None:
+        """Do not count on what a follower acknowledged before life `replica_epoch`."""
+        leadership = self._broker.replica.leadership
+        if leadership is not None:
+            leadership.positions.pop(follower, None)
+        progress = self.progress.get(follower)
+        if progress is not None:
+            progress.replica_epoch = max(progress.replica_epoch, replica_epoch)
+
+    def _note_fetch(self, request: FetchRequest) -> None:
+        """Replica.updateFetchStateOrThrow: caught up now, or at the time of the last fetch."""
+        now_ms = self._broker.clock.now_ms
+        progress = self.progress.get(request.follower)
+        if progress is None:
+            progress = self.progress[request.follower] = FollowerProgress(now_ms)
+        end, offset = self._broker.replica.log.log_end_offset, request.offset
+        if offset >= end:
+            progress.caught_up_ms = now_ms
+        elif offset >= progress.leader_end and progress.fetch_ms > progress.caught_up_ms:
+            progress.caught_up_ms = progress.fetch_ms
+        progress.leader_end = end
+        progress.fetch_ms = progress.contact_ms = now_ms
+        progress.replica_epoch = request.replica_epoch
+
+    def _wait(self, request: FetchRequest) -> None:
+        clock = self._broker.clock
+        self.waiting[request.follower] = WaitingFetch(request, clock.now_ms + self._wait_ms)
+        if not self._timed:
+            self._timed = True
+            clock.after(self._wait_ms, self._end_waits)
+
+    def wake(self) -> None:
+        """Answer every waiting fetch: something was appended, or there is more to say."""
+        if self.waiting:
+            waiting, self.waiting = self.waiting, {}
+            self._answer(waiting.values())
+
+    def _answer(self, fetches: Iterable[WaitingFetch]) -> None:
+        """Answer fetches that have waited, whatever there is to say.
+
+        Their positions are recorded already, so equal questions have equal answers.
+        """
+        broker = self._broker
+        same: tuple[Any, ...] | None = None
+        shared: FetchResponse | None = None
+        for request, _ in fetches:
+            if self.over:
+                return
+            question = request[1:6]
+            if shared is not None and same == question:
+                response = shared._replace(correlation_id=request.correlation_id)
+            else:
+                response, events = answer_fetch(
+                    broker.replica, request, rules=broker.rules, snapshots=self._snapshots
+                )
+                self.react(events)
+                if response.answer is Answer.RECORDS:
+                    same, shared = question, response
+            self._send(request, response)
+
+    def _send(self, request: FetchRequest, response: FetchResponse) -> None:
+        """Send records, converted if the follower does not know their format (KIP-87)."""
+        broker, name = self._broker, request.follower
+        versions = broker.versions
+        if versions is not None and request.version is not None and response.batches:
+            served = serve(response.batches, understood=versions.understood, client=request.version)
+            if served.converted_bytes:
+                broker.context.emit(
+                    Converted(broker.name, name, served.converted_bytes, served.values_lost)
+                )
+                response = response._replace(batches=served.batches)
+        broker.network.send(broker.name, name, response)
+
+    def _end_waits(self) -> None:
+        """Answer the fetches that have waited long enough; come back for the others."""
+        self._timed = False
+        if self.over:
+            return
+        clock = self._broker.clock
+        now_ms = clock.now_ms
+        due = [fetch for fetch in self.waiting.values() if fetch.deadline_ms <= now_ms]
+        for fetch in due:
+            del self.waiting[fetch.request.follower]
+        self._answer(due)
+        if self.waiting and not self._timed:
+            self._timed = True
+            first_ms = min([fetch.deadline_ms for fetch in self.waiting.values()])
+            clock.after(max(1, first_ms - now_ms), self._end_waits)

@@ -1,0 +1,84 @@
+"""A broker's side of producers: what it writes is decided in the core, when it answers is here."""
+
+from __future__ import annotations
+
+from sim.cluster.broker import Broker
+from sim.cluster.leader import LeaderState
+from sim.replication.messages import (
+    ErrorCode,
+    ProduceRequest,
+    ProduceResponse,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from sim.replication.produce import AT_ONCE, ProduceResult, produce, write_marker
+
+
+def receive_produce(broker: Broker, state: LeaderState | None, request: ProduceRequest) -> None:
+    """Take a batch of a producer, or say why not."""
+    context = broker.context
+    result = produce(
+        broker.replica,
+        request,
+        rules=broker.rules,
+        now_ms=broker.now_ms,
+        first_uid=context.next_uid,
+        versions=broker.versions,
+        timestamp_difference_max_ms=context.scenario.topic.timestamp_difference_max_ms,
+    )
+    response = ProduceResponse(
+        result.error,
+        result.base_offset,
+        result.last_offset,
+        None,
+        broker.replica.epoch,
+        request.correlation_id,
+    )
+    _finish(broker, state, request.client_id, result, response)
+
+
+def receive_marker(
+    broker: Broker, state: LeaderState | None, request: WriteTxnMarkersRequest
+) -> None:
+    """Take the end of a transaction, or say why not."""
+    result = write_marker(
+        broker.replica,
+        request,
+        rules=broker.rules,
+        now_ms=broker.now_ms,
+        uid=broker.context.next_uid,
+        versions=broker.versions,
+    )
+    response = WriteTxnMarkersResponse(
+        result.error, None, broker.replica.epoch, request.correlation_id
+    )
+    _finish(broker, state, request.client_id, result, response)
+
+
+def _finish(
+    broker: Broker,
+    state: LeaderState | None,
+    client: str,
+    result: ProduceResult,
+    response: ProduceResponse | WriteTxnMarkersResponse,
+) -> None:
+    """Let out what happened, and answer now or when enough is committed."""
+    context = broker.context
+    context.next_uid += result.uids_used
+    error = result.error
+    if error is not ErrorCode.NONE or state is None:
+        context.emit_all(result.events)
+        if error is ErrorCode.NOT_ENOUGH_REPLICAS:
+            context.counts.not_enough_replicas += 1
+        if error is not ErrorCode.UNSUPPORTED_VERSION:  # that closes the connection
+            broker.send(client, response)
+        return
+    if result.repeated and response.__class__ is ProduceResponse:
+        context.counts.repeats_recognised += 1
+    if result.due_above == AT_ONCE:
+        state.react(result.events)
+        broker.send(client, response)
+    else:
+        state.acknowledge(result.due_above, client, response, after=result.events)
+    if not result.repeated:
+        state.wake()

@@ -1,0 +1,191 @@
+"""Replicas, clients and the controller know each other by name, and talk by values."""
+
+import gc
+from collections.abc import Iterator
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import pytest
+
+from sim.cluster.broker import Broker
+from sim.cluster.cluster import Cluster
+from sim.cluster.consumer import Consumer
+from sim.cluster.context import Context
+from sim.cluster.controller import Controller
+from sim.cluster.elections import ControllerElections
+from sim.cluster.network import Network
+from sim.cluster.producer import Producer
+from sim.cluster.workload import Workload
+from sim.log import Log
+from sim.replication.messages import (
+    FetchRequest,
+    OffsetsForLeaderEpochRequest,
+    OffsetsForLeaderEpochResponse,
+)
+from sim.replication.replica import Replica
+from sim.rules import Rules, rules_from
+from sim.scenario.generate import BUILT_IN_MIXES, generate
+from sim.scenario.model import Consumer as ConsumerSpec
+from sim.scenario.model import FaultKind, Scenario, Timers
+from sim.scenario.model import Network as NetworkSettings
+from sim.scenario.model import Workload as Writes
+from sim.trace import Consumed, LeaderElected, Truncated
+from tests.cluster.worlds import fault, scenario, sends, tell
+
+PRESETS = ("kafka-4.0", "kraft", "redpanda-25.3")
+PARTIES = (Broker, Controller, Producer, Consumer, Cluster, Replica, Log, Network)
+"""What a message must not hold."""
+
+
+def sent(case: Scenario, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str, str, Any]]:
+    """Every message of a run: when it was sent, by whom, to whom, and what it says."""
+    found: list[tuple[int, str, str, Any]] = []
+    send = Network.send
+
+    def spy(network: Network, source: str, target: str, message: Any, delay_ms: int = 0) -> None:
+        found.append((network._clock.now_ms + delay_ms, source, target, message))
+        send(network, source, target, message, delay_ms)
+
+    monkeypatch.setattr(Network, "send", spy)
+    tell(case)
+    return found
+
+
+def within(value: Any) -> Iterator[Any]:
+    """A value and everything that it holds."""
+    seen: set[int] = set()
+    left = [value]
+    while left:
+        one = left.pop()
+        if id(one) not in seen:
+            seen.add(id(one))
+            yield one
+            if not isinstance(one, (type, ModuleType)):
+                left += gc.get_referents(one)
+
+
+def storm(preset: str) -> Scenario:
+    return generate(11, BUILT_IN_MIXES["storm"]).with_rules(rules_from({"preset": preset}))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_message_is_a_value(preset: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    messages = sent(storm(preset), monkeypatch)
+    kinds = {type(message): message for *_, message in messages}
+
+    assert len(kinds) > 6
+    for message in kinds.values():
+        assert isinstance(message, tuple)
+        for held in within(message):
+            assert not isinstance(held, (*PARTIES, FunctionType, MethodType, BuiltinFunctionType))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_no_party_holds_another_after_a_run(preset: str) -> None:
+    """What all share (`Context`: clock, network, the oracle of some rules) is not looked into."""
+    case = storm(preset)
+    cluster = Cluster(case, lambda _at, _event: None)
+    cluster.start()
+    workload = Workload(cluster.context)
+    workload.start()
+    consumer = Consumer(cluster.context, ConsumerSpec("c1"))
+    consumer.start(0)
+    cluster.context.clock.run_until(3_000)
+    parties: list[Any] = [*cluster.nodes.values(), *workload._producers.values(), consumer]
+    if isinstance(cluster.elections, ControllerElections):
+        parties.append(cluster.elections.controller)
+
+    for party in parties:
+        own = {id(one) for one in reachable(party)}
+        assert not [other for other in parties if other is not party and id(other) in own], party
+
+
+def reachable(party: Any) -> Iterator[Any]:
+    """What a party holds, not through what everybody shares, or what the environment tells it."""
+    seen: set[int] = set()
+    left = [party]
+    while left:
+        one = left.pop()
+        shared = isinstance(one, (Context, Network, type, ModuleType, FunctionType))
+        shared = shared or type(one).__name__ in ("Clock", "ControllerElections")
+        if id(one) not in seen and not shared:
+            seen.add(id(one))
+            yield one
+            left += gc.get_referents(one)
+
+
+def test_a_new_follower_asks_for_the_end_of_its_epoch_and_cuts_when_the_answer_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cut = fault(FaultKind.PARTITION, 480, "r1", 900)
+    rules = Rules.of(commit="isr", truncation="epoch_kip279")
+    case = scenario(cut, rules=rules, network=NetworkSettings((7, 7)))
+    cuts = [at for at, event in tell(case).of(Truncated) if event.replica == "r1"]
+    messages = sent(case, monkeypatch)
+    asked = [at for at, source, _, m in messages if _is(m, OffsetsForLeaderEpochRequest, source)]
+    answered = [
+        at for at, _, target, m in messages if _is(m, OffsetsForLeaderEpochResponse, target)
+    ]
+
+    assert asked[-1] + 7 == answered[-1]
+    assert cuts == [answered[-1] + 7]
+
+
+def _is(message: Any, kind: type, party: str) -> bool:
+    return isinstance(message, kind) and party == "r1"
+
+
+@pytest.mark.parametrize(
+    ("truncation", "has_one"),
+    [("epoch_kip101", True), ("epoch_diverging", False), ("high_watermark", False)],
+)
+def test_only_the_modes_that_have_a_question_ask_one(
+    *, truncation: str, has_one: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = Rules.of(commit="isr", truncation=truncation)
+    case = scenario(fault(FaultKind.MIGRATE, 1_000, "r2"), rules=rules)
+    kinds = {type(message) for *_, message in sent(case, monkeypatch)}
+
+    assert (OffsetsForLeaderEpochRequest in kinds) is has_one
+
+
+def test_a_consumer_that_finds_nothing_waits_at_the_broker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One write in 4 s, fetches that wait for 2 s: three questions, not forty polls."""
+    quiet = scenario(
+        workload=Writes(sends=sends(1, start_ms=2_500)),
+        timers=Timers(fetch_wait_ms=2_000, replica_lag_max_ms=5_000),
+        network=NetworkSettings((3, 3)),
+    )
+    read = [at for at, event in tell(quiet).of(Consumed)]
+    asked = [at for at, source, _, _ in sent(quiet, monkeypatch) if source == "c1" and at < 4_000]
+
+    assert len(asked) == 3
+    assert read == [2_500 + 3 + 3 + 3 + 3]
+
+
+def test_a_consumer_that_waits_at_a_leader_is_sent_on_when_that_resigns() -> None:
+    move = fault(FaultKind.MIGRATE, 1_000, "r2")
+    quiet = Writes(sends=(*sends(1), *sends(1, start_ms=1_200)))
+    waits = Timers(fetch_wait_ms=3_000, replica_lag_max_ms=6_000)
+    story = tell(scenario(move, workload=quiet, timers=waits))
+    elected_ms = story.of(LeaderElected)[-1][0]
+    second = [at for at, event in story.of(Consumed) if event.replica == "r2"]
+
+    assert elected_ms < 1_020
+    assert second
+    assert second[0] < 1_230
+
+
+def test_a_leader_drops_a_fetch_of_an_earlier_life_of_a_follower() -> None:
+    cluster = Cluster(scenario(), lambda _at, _event: None)
+    cluster.start()
+    cluster.context.clock.run_until(300)
+    leader = cluster.nodes["r1"]
+    state = leader.leader
+    assert state is not None
+    leader.receive(FetchRequest("r2", 1, 0, 1, replica_epoch=3))
+    leader.receive(FetchRequest("r2", 1, 0, 1, replica_epoch=2))
+
+    assert state.waiting["r2"].request.replica_epoch == 3

@@ -1,0 +1,96 @@
+"""Coordinated removal over the network: who is listened to, and when."""
+
+import pytest
+
+from sim.cluster.cluster import Cluster
+from sim.cluster.node import Node
+from sim.cluster.removal import RemovalCoordination
+from sim.replication.messages import (
+    RemovalBounds,
+    RemovalBoundsRequest,
+    RemovalBoundsResponse,
+    RemovalReport,
+)
+from sim.rules.rules import Rules
+from sim.scenario.model import Scenario
+
+RULES = Rules.of(commit="isr", tombstone_removal="coordinated")
+
+
+def nodes(rules: Rules = RULES) -> list[Node]:
+    """Three replicas, of which the first leads epoch 3; the others have heard of it."""
+    cluster = Cluster(Scenario("three", rules=rules), lambda _at, _event: None)
+    cluster.elections.start()
+    found = list(cluster.nodes.values())
+    for node in found:
+        node.sees(3)
+    lead(found[0], 3)
+    return found
+
+
+def lead(node: Node, epoch: int) -> None:
+    node.lead(epoch, isr=("r1", "r2", "r3"), replicas=("r1", "r2", "r3"))
+
+
+def hold_round(node: Node, coordination: RemovalCoordination) -> None:
+    assert node.leader is not None
+    coordination.hold_round(node.leader)
+
+
+def bounds(epoch: int, offset: int) -> RemovalBoundsRequest:
+    return RemovalBoundsRequest("r1", epoch, RemovalBounds(offset, offset))
+
+
+def report(replica: str, epoch: int) -> RemovalBoundsResponse:
+    return RemovalBoundsResponse(replica, epoch, RemovalReport(1, 9, 9))
+
+
+def test_the_bounds_of_an_older_leader_are_ignored() -> None:
+    _, follower, _ = nodes()
+    RemovalCoordination(follower)
+
+    follower.receive(bounds(2, 5))
+    assert follower.replica.removal_bound == 0
+    follower.receive(bounds(3, 4))
+    assert follower.replica.removal_bound == 4
+
+
+def test_without_fencing_an_older_leader_is_listened_to() -> None:
+    _, follower, _ = nodes(RULES.with_values({"fencing": False}))
+    RemovalCoordination(follower)
+
+    follower.receive(bounds(2, 5))
+
+    assert follower.replica.removal_bound == 5
+
+
+@pytest.mark.parametrize(("epoch", "bound"), [(2, 0), (3, 7)])
+def test_a_report_to_an_older_leader_is_ignored(epoch: int, bound: int) -> None:
+    leader, _, _ = nodes()
+    coordination = RemovalCoordination(leader)
+    hold_round(leader, coordination)
+    leader.replica.cleanly_compacted_offset = 7
+    for name in ("r2", "r3"):
+        leader.receive(report(name, epoch))
+    hold_round(leader, coordination)
+
+    assert leader.replica.removal_bound == bound
+
+
+def test_a_new_leader_starts_without_reports_and_from_its_own_bound() -> None:
+    first, second, _ = nodes()
+    earlier, later = RemovalCoordination(first), RemovalCoordination(second)
+    hold_round(first, earlier)
+    for name in ("r2", "r3"):
+        first.receive(report(name, 3))
+    first.replica.cleanly_compacted_offset = second.replica.cleanly_compacted_offset = 9
+    second.replica.removal_bound = 2
+    first.sees(4)
+    lead(second, 4)
+    hold_round(second, later)
+
+    assert second.replica.removal_bound == 2
+    for name in ("r1", "r3"):
+        second.receive(report(name, 4))
+    hold_round(second, later)
+    assert second.replica.removal_bound == 9
