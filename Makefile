@@ -63,8 +63,13 @@ notebooks: $(STAMP)  ## execute the notebooks; an error in a cell fails
 	@$(BIN)/python -m pytest --nbmake notebooks
 
 .PHONY: bench
-bench: $(STAMP)  ## measure, write reports/bench.json
-	$(BIN)/python -m sim.bench
+bench: $(COMPILED)/installed  ## measure side by side with the commit before, write reports/bench.json
+	$(BIN)/python -m sim.bench $(ARGS)
+
+.PHONY: digests
+digests: $(COMPILED)/installed  ## Spark, processes, compiled and pure: the same digests of 2,000 runs
+	@$(HAVE_JAVA) || { echo "Spark $(NO_JAVA)" >&2; exit 2; }
+	$(BIN)/python -m sim.bench.digests $(ARGS)
 
 .PHONY: wheel
 wheel: $(STAMP)  ## compile the simulator with mypyc: a wheel in dist/; needs a C compiler, minutes
@@ -83,7 +88,8 @@ $(COMPILED)/installed: $(STAMP) $(shell find sim -name '*.py')
 	@$(BIN)/python -m venv --clear --without-pip $(COMPILED)
 	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
 	  > $$(echo $(COMPILED)/lib/python3*/site-packages)/replog-dependencies.pth
-	@$(PIP) --python $(COMPILED)/bin/python --no-deps --no-index --find-links dist replog
+	@$(BIN)/python -m pip --python $(COMPILED)/bin/python install --quiet --disable-pip-version-check \
+	  --no-compile --no-deps --no-index --find-links dist replog
 	@touch $@
 
 .PHONY: conformance
