@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from html import escape
 from typing import Any
@@ -23,7 +23,8 @@ from sim.check.coverage import SITUATIONS, Coverage
 from sim.check.durability import OUTSIDE
 from sim.check.removal_delays import RemovalDelays
 from sim.cluster.simulation import simulate
-from sim.rules import Rules
+from sim.rules import Rules, Settings
+from sim.rules.upgrade import UpgradeOrders
 from sim.scenario.environment import environment_digest
 from sim.scenario.model import Scenario
 from sim.scenario.model.promises import promise_of
@@ -52,6 +53,7 @@ class Run:
         id: The scenario's.
         seed: The scenario's.
         rules: Under which rules.
+        upgrade: In which order its upgrade went on, if there was one.
         verdict: `holds`, `violated` or `inconclusive` (a bound was hit, or the run left the
             durability contract, see `sim.check.durability`).
         reason: Why it is inconclusive, else None.
@@ -76,6 +78,12 @@ class Run:
     digest: str
     environment: str
     outside: str | None = None
+    upgrade: UpgradeOrders = field(default_factory=UpgradeOrders)
+
+    @property
+    def settings(self) -> Settings:
+        """The rules and the order of the upgrade: what a sweep varies."""
+        return Settings(self.rules, self.upgrade)
 
     @property
     def violated(self) -> list[str]:
@@ -89,7 +97,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         """A small table for notebooks: verdict, rules that are not the default, violations."""
-        changed = self.rules.differing_from(Rules())
+        changed = self.settings.differing_from(Settings())
         rows = [
             ("run", f"{self.id}, seed {self.seed}"),
             ("verdict", self.verdict + (f" ({self.reason})" if self.reason else "")),
@@ -157,6 +165,7 @@ def _run(
         id=scenario.id,
         seed=scenario.seed,
         rules=scenario.rules,
+        upgrade=scenario.upgrade,
         verdict=verdict,
         reason=reason,
         violations=tuple(checker.violations),
@@ -240,7 +249,7 @@ def as_document(run: Run) -> dict[str, Any]:
         "violated": run.violated,
         "violations": [v.as_row(when="at_ms") for v in run.violations],
         "seed": run.seed,
-        "rules": run.rules.as_dict(),
+        "rules": run.settings.as_dict(),
         "counters": run.counters,
         "reached": list(run.reached),
         "digest": run.digest,

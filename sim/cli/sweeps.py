@@ -164,10 +164,10 @@ def replay(folder: Path, run_id: int, *, explain: bool, trace: Path | None, as_j
 
 
 def _show_replay(run_id: int, made: Run, reasons: list[str], *, same: bool) -> None:
-    from sim.rules import Rules
+    from sim.rules import Settings
 
     print(f"run {run_id}: {made.id}")
-    changed = made.rules.differing_from(Rules())
+    changed = made.settings.differing_from(Settings())
     print("  rules: " + (", ".join(f"{name}={value}" for name, value in changed.items()) or "-"))
     print_violations(made.violations, unit="ms")
     print_counters(made.counters)

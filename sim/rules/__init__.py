@@ -1,6 +1,16 @@
 """Rules: every disputed behaviour of the protocol and of the cleaner as a named, typed switch."""
 
-from sim.rules.presets import PRESETS, Preset, rules_from
-from sim.rules.rules import DEFAULTS, RULES, Rules, RuleSpec
+from sim.rules.presets import PRESETS, Preset, rules_from, settings_from
+from sim.rules.rules import DEFAULTS, RULES, Rules, RuleSpec, Settings
 
-__all__ = ["DEFAULTS", "PRESETS", "RULES", "Preset", "RuleSpec", "Rules", "rules_from"]
+__all__ = [
+    "DEFAULTS",
+    "PRESETS",
+    "RULES",
+    "Preset",
+    "RuleSpec",
+    "Rules",
+    "Settings",
+    "rules_from",
+    "settings_from",
+]

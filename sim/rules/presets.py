@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sim.errors import BadInput, did_you_mean
-from sim.rules.rules import Rules, RuleValue, listed, place_of
+from sim.rules.rules import Rules, RuleValue, Settings, listed, place_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +120,15 @@ PRESETS: dict[str, Preset] = {
 """Every preset by name."""
 
 
-def rules_from(
-    values: Mapping[str, object], *, base: Rules | None = None, where: str = "rules"
-) -> Rules:
-    """Rules out of a mapping that may name a `preset`, over `base` (default: `Rules()`).
+def settings_from(
+    values: Mapping[str, object], *, base: Settings | None = None, where: str = "rules"
+) -> Settings:
+    """Settings out of a mapping that may name a `preset`, over `base` (default: `Settings()`).
 
     Raises:
         BadInput: Unknown preset, rule or value.
     """
-    rules = base or Rules()
+    settings = base or Settings()
     rest = dict(values)
     preset = rest.pop("preset", None)
     if preset is not None:
@@ -138,5 +138,16 @@ def rules_from(
                 f"{place_of('preset', where)}: unknown preset {preset!r}{close}; "
                 f"allowed: {listed(PRESETS)}"
             )
-        rules = rules.with_values(PRESETS[preset].values, where=where)
-    return rules.with_values(rest, where=where)
+        settings = settings.with_values(PRESETS[preset].values, where=where)
+    return settings.with_values(rest, where=where)
+
+
+def rules_from(
+    values: Mapping[str, object], *, base: Rules | None = None, where: str = "rules"
+) -> Rules:
+    """The rules alone out of such a mapping: where nothing is upgraded, its order says nothing.
+
+    Raises:
+        BadInput: Unknown preset, rule or value.
+    """
+    return settings_from(values, base=None if base is None else Settings(base), where=where).rules

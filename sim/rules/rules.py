@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from sim.errors import BadInput, did_you_mean
 from sim.rules.cleaner import CLEANER_TABLE, CleanerRules
@@ -20,9 +21,9 @@ from sim.rules.snapshots import SNAPSHOTS_TABLE, SnapshotRules
 from sim.rules.spec import RuleSpec, RuleValue, shown
 from sim.rules.storage import STORAGE_TABLE, StorageRules
 from sim.rules.topic import TOPIC_TABLE, TopicRules
-from sim.rules.upgrade import UPGRADE_TABLE, UpgradeRules
+from sim.rules.upgrade import UPGRADE_TABLE, UpgradeOrders
 
-__all__ = ["RULES", "RuleSpec", "RuleValue", "Rules", "check_value", "listed", "shown"]
+__all__ = ["RULES", "RuleSpec", "RuleValue", "Rules", "Settings", "check_value", "listed", "shown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,6 @@ class Rules:
     snapshots: SnapshotRules = field(default_factory=SnapshotRules)
     reading: ReadingRules = field(default_factory=ReadingRules)
     topic: TopicRules = field(default_factory=TopicRules)
-    upgrade: UpgradeRules = field(default_factory=UpgradeRules)
 
     @classmethod
     def of(cls, **values: RuleValue) -> Rules:
@@ -56,6 +56,8 @@ class Rules:
         by_group: dict[str, dict[str, RuleValue]] = {}
         for name, value in values.items():
             checked = check_value(name, value, where=where)
+            if name not in GROUP_OF:
+                raise BadInput(f"{place_of(name, where)}: is for a scenario")
             by_group.setdefault(GROUP_OF[name], {})[name] = checked
         changed = {group: replace(getattr(self, group), **by_group[group]) for group in by_group}
         return replace(self, **changed)
@@ -66,6 +68,43 @@ class Rules:
 
     def differing_from(self, other: Rules) -> dict[str, RuleValue]:
         """The rules whose value here is not the one in `other`."""
+        return Settings(self).differing_from(Settings(other))
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All that files, plans and the command line give by name under `rules`.
+
+    Attributes:
+        rules: What the replicas and the clients of a cluster go by.
+        upgrade: In which order a random upgrade goes on; a scenario has it beside the rules.
+    """
+
+    rules: Rules = field(default_factory=Rules)
+    upgrade: UpgradeOrders = field(default_factory=UpgradeOrders)
+
+    def with_values(self, values: Mapping[str, object], *, where: str = "rules") -> Settings:
+        """These settings with some values changed, given by name.
+
+        Raises:
+            BadInput: A rule or a value does not exist; the message lists what is allowed.
+        """
+        of_rules = {name: value for name, value in values.items() if name not in _UPGRADE}
+        orders: dict[str, Any] = {
+            name: check_value(name, value, where=where)
+            for name, value in values.items()
+            if name in _UPGRADE
+        }
+        return Settings(
+            self.rules.with_values(of_rules, where=where), replace(self.upgrade, **orders)
+        )
+
+    def as_dict(self) -> dict[str, RuleValue]:
+        """All values by name: those of the rules in their order, then the orders of upgrades."""
+        return self.rules.as_dict() | {name: getattr(self.upgrade, name) for name in _UPGRADE}
+
+    def differing_from(self, other: Settings) -> dict[str, RuleValue]:
+        """What has another value here than in `other`."""
         theirs = other.as_dict()
         return {name: value for name, value in self.as_dict().items() if theirs[name] != value}
 
@@ -77,8 +116,10 @@ GROUP_OF: dict[str, str] = {
 }
 """The group of every rule by its name, in the order of `Rules`; no two rules have one name."""
 
-DEFAULTS: dict[str, RuleValue] = Rules().as_dict()
-"""The default of every rule."""
+_UPGRADE: tuple[str, ...] = tuple(order.name for order in fields(UpgradeOrders))
+
+DEFAULTS: dict[str, RuleValue] = Settings().as_dict()
+"""The default of every rule, those of upgrades last."""
 
 _SPECS: dict[str, RuleSpec] = {
     spec.name: spec
@@ -94,8 +135,8 @@ _SPECS: dict[str, RuleSpec] = {
     )
 }
 
-RULES: dict[str, RuleSpec] = {name: _SPECS[name] for name in GROUP_OF}
-"""Every rule by name, in the order of `Rules`."""
+RULES: dict[str, RuleSpec] = {name: _SPECS[name] for name in DEFAULTS}
+"""Every rule by name, in the order of `Settings`."""
 
 
 def check_value(name: str, value: object, *, where: str = "rules") -> RuleValue:

@@ -1,4 +1,8 @@
-"""The rules of random upgrades: in which order the parts of a cluster follow."""
+"""The order of random upgrades: in which the parts of a cluster follow.
+
+No replica goes by it: it says what happens to a cluster, so it belongs to the scenario. It is swept
+and given by name like a rule.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from sim.rules.spec import RuleSpec, Value
 
 
 @dataclass(frozen=True, slots=True)
-class UpgradeRules:
+class UpgradeOrders:
     """In which order the parts of a cluster follow in a random upgrade."""
 
     rollout: Literal["brokers_first", "producers_first", "strategy_first", "rolled_back"] = (

@@ -17,7 +17,7 @@ from sim.check.coverage import SITUATIONS
 from sim.check.history import ClusterHistory
 from sim.check.queries import HistoryQueries
 from sim.errors import BadInput, did_you_mean
-from sim.rules import RULES, Rules, rules_from
+from sim.rules import RULES, Settings, settings_from
 from sim.rules.rules import RuleValue, check_value, listed, shown
 from sim.run import default_invariants, run_scenario
 from sim.scenario.file import SCENARIO_FORMAT
@@ -238,9 +238,19 @@ def _load(
         case = load_story(path)
     else:
         case = load_scenario(path, known_invariants=known_invariants(), known_reached=SITUATIONS)
-    return replace(
-        case, rules=rules_from(rules, base=case.rules, where="--rule").with_values(values)
-    )
+    settings = settings_from(rules, base=_settings(case), where="--rule").with_values(values)
+    return _with_settings(case, settings)
+
+
+def _settings(case: Story | Scenario) -> Settings:
+    return case.settings if isinstance(case, Scenario) else Settings(case.rules)
+
+
+def _with_settings(case: Story | Scenario, settings: Settings) -> Story | Scenario:
+    """The same case with other rules; nothing is upgraded in a story."""
+    if isinstance(case, Scenario):
+        return case.with_rules(settings)
+    return replace(case, rules=settings.rules)
 
 
 def _what_counts(case: Story | Scenario) -> str:
@@ -258,14 +268,14 @@ def _judging(case: Story | Scenario) -> tuple[str, ...] | None:
 def _outcomes(
     case: Story | Scenario, grid: Sequence[Sequence[Mapping[str, RuleValue]]]
 ) -> tuple[tuple[MatrixCell, ...], ...]:
-    known: dict[Rules, MatrixCell] = {}
+    known: dict[Settings, MatrixCell] = {}
     run = _run_story if isinstance(case, Story) else _simulate
 
     def outcome(values: Mapping[str, RuleValue]) -> MatrixCell:
-        rules = case.rules.with_values(values)
-        if rules not in known:
-            known[rules] = run(replace(case, rules=rules))  # type: ignore[arg-type]
-        return known[rules]
+        settings = _settings(case).with_values(values)
+        if settings not in known:
+            known[settings] = run(_with_settings(case, settings))  # type: ignore[arg-type]
+        return known[settings]
 
     return tuple(tuple(outcome(values) for values in row) for row in grid)
 

@@ -15,7 +15,7 @@ from sim.check.coverage import SITUATIONS
 from sim.check.durability import OUTSIDE
 from sim.errors import BadInput
 from sim.logfile import LOG_FORMAT
-from sim.rules import rules_from
+from sim.rules import rules_from, settings_from
 from sim.scenario.file import SCENARIO_FORMAT
 from sim.story.driver import run_story
 from sim.story.format import STORY_FORMAT, load_story
@@ -105,7 +105,7 @@ def _run_timed(
         path, seed=seed, known_invariants=known_invariants(), known_reached=SITUATIONS
     )
     if rules:
-        scenario = scenario.with_rules(rules_from(rules, base=scenario.rules, where="--rule"))
+        scenario = scenario.with_rules(settings_from(rules, base=scenario.settings, where="--rule"))
     events: list[tuple[int, Event]] = []
     run = run_scenario(scenario, trace=events if keep_events else None)
     return CaseResult(

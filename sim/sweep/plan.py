@@ -18,8 +18,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInf
 from sim.errors import BadInput
 from sim.files.models import load_model
 from sim.plugins import load_plugins
-from sim.rules import rules_from
-from sim.rules.rules import DEFAULTS, Rules, RuleValue, shown
+from sim.rules import settings_from
+from sim.rules.rules import DEFAULTS, Rules, RuleValue, Settings, shown
 from sim.scenario.generate.mix import Mix
 
 PLAN_FORMAT = "replog-sweep/1"
@@ -40,7 +40,7 @@ Text = Annotated[str, Field(min_length=1)]
 def _known(values: dict[str, RuleValue]) -> dict[str, RuleValue]:
     """Unknown rules and values as a ValueError, which pydantic reports in its place."""
     try:
-        rules_from(values)
+        settings_from(values)
     except BadInput as error:
         raise ValueError(str(error)) from None
     return values
@@ -85,10 +85,10 @@ class Plan(BaseModel):
     @field_validator("rule_sets")
     @classmethod
     def _all_different(cls, rule_sets: list[RuleMap], info: ValidationInfo) -> list[RuleMap]:
-        base = rules_from(info.data.get("rules", {}))
-        seen: dict[Rules, int] = {}
+        base = settings_from(info.data.get("rules", {}))
+        seen: dict[Settings, int] = {}
         for index, values in enumerate(rule_sets):
-            same = seen.setdefault(rules_from(values, base=base), index)
+            same = seen.setdefault(settings_from(values, base=base), index)
             if same != index:
                 raise ValueError(f"entries {same} and {index} (from 0) are the same rules")
         return rule_sets
@@ -97,9 +97,9 @@ class Plan(BaseModel):
     @classmethod
     def _know_the_flag(cls, rule_sets: list[RuleMap], info: ValidationInfo) -> list[RuleMap]:
         """An upgrade to KIP-87 leads to the flag: by null values alone its deletes are values."""
-        mix, base = info.data.get("generate"), rules_from(info.data.get("rules", {}))
+        mix, base = info.data.get("generate"), settings_from(info.data.get("rules", {}))
         for index, values in enumerate(rule_sets if mix and mix.flag_upgrade else ()):
-            mark = rules_from(values, base=base).cleaner.tombstone_mark
+            mark = settings_from(values, base=base).rules.cleaner.tombstone_mark
             if mark not in FLAG_MARKS:
                 raise ValueError(
                     f"entry {index} (from 0): generate.flag_upgrade, but tombstone_mark is {mark};"
@@ -135,7 +135,13 @@ class RuleSet:
     """The plan's, else the swept values: one alone, several as `rule=value` joined by spaces."""
     values: dict[str, RuleValue]
     """One entry per swept rule of the plan, whether this rule set names it or not."""
-    rules: Rules
+    settings: Settings
+    """All values by name, those that are the same in every rule set included."""
+
+    @property
+    def rules(self) -> Rules:
+        """The rules among the settings."""
+        return self.settings.rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,20 +200,20 @@ def number_runs(plan: Plan, *, count: int | None = None, seed: int | None = None
 
 def _rule_sets(plan: Plan) -> tuple[RuleSet, ...]:
     swept = list(dict.fromkeys(name for values in plan.rule_sets for name in values))
-    base = rules_from(plan.rules)
+    base = settings_from(plan.rules)
     found = []
     for index, given in enumerate(plan.rule_sets):
-        rules = rules_from(given, base=base)
-        values = {name: _value(plan, given, rules, name) for name in swept}
+        settings = settings_from(given, base=base)
+        values = {name: _value(plan, given, settings, name) for name in swept}
         label = plan.labels[index] if plan.labels else _label(values, index)
-        found.append(RuleSet(index=index, label=label, values=values, rules=rules))
+        found.append(RuleSet(index=index, label=label, values=values, settings=settings))
     return tuple(found)
 
 
-def _value(plan: Plan, given: Mapping[str, RuleValue], rules: Rules, name: str) -> RuleValue:
+def _value(plan: Plan, given: Mapping[str, RuleValue], settings: Settings, name: str) -> RuleValue:
     if name == PRESET:
         return given.get(PRESET, plan.rules.get(PRESET, ""))
-    return rules.as_dict()[name]
+    return settings.as_dict()[name]
 
 
 def _label(values: Mapping[str, RuleValue], index: int) -> str:

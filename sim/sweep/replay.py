@@ -19,7 +19,7 @@ def scenario_of_run(out: Path | str, run_id: int) -> Scenario:
     sweep = read_sweep(Path(out))
     case_id, rule_set = sweep.place_of(run_id)
     scenario = generate(sweep.case_seed(case_id), sweep.plan.generate)
-    return scenario.with_rules(rule_set.rules)
+    return scenario.with_rules(rule_set.settings)
 
 
 def replay(out: Path | str, run_id: int, *, trace: list[tuple[int, Event]] | None = None) -> Run:

@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sim.rules.rules import Rules
+from sim.rules.rules import Settings
 from sim.run import Run, run_scenario
 from sim.scenario.generate import generate
 from sim.sweep.plan import Sweep
@@ -33,7 +33,7 @@ ERROR_LENGTH_MAX = 8_000
 RATE_CASES_MAX = 50
 """Cases on which the rate is measured, at most."""
 
-RunCase = Callable[[Rules], Run]
+RunCase = Callable[[Settings], Run]
 OpenCase = Callable[[Sweep, int], RunCase]
 """(sweep, case) -> a function that runs that case under given rules."""
 
@@ -41,7 +41,7 @@ OpenCase = Callable[[Sweep, int], RunCase]
 def open_case(sweep: Sweep, case_id: int) -> RunCase:
     """The random scenario of a case, drawn once and run under each rule set."""
     scenario = generate(sweep.case_seed(case_id), sweep.plan.generate)
-    return lambda rules: run_scenario(scenario.with_rules(rules))
+    return lambda settings: run_scenario(scenario.with_rules(settings))
 
 
 class WallClockBound(BaseException):
@@ -96,7 +96,7 @@ def _rows_of_case(
         try:
             with wall_clock_bound(bound_seconds):
                 run_case = run_case or open_case(sweep, case_id)
-                run = run_case(rule_set.rules)
+                run = run_case(rule_set.settings)
             yield run_row(sweep, case_id, rule_set, run, _elapsed_ms(started))
         except WallClockBound:
             reason = f"wall clock: more than {bound_seconds:g} s"

@@ -10,7 +10,7 @@ import pytest
 from sim.logfile import LOG_FORMAT
 from sim.logfile.answer import answer_to
 from sim.logfile.file import load_log_file
-from sim.rules import RULES, Rules
+from sim.rules import RULES, Settings
 from sim.rules.spec import Value
 from sim.run import run_scenario
 from sim.scenario.file import SCENARIO_FORMAT
@@ -41,16 +41,17 @@ def loaded(example: str) -> tuple[str, Any]:
     if kind == PLAN_FORMAT:
         sweep = number_runs(load_plan(path))
         scenario = generate(sweep.case_seed(0), sweep.plan.generate)
-        return kind, scenario.with_rules(sweep.rule_sets[0].rules)
+        return kind, scenario.with_rules(sweep.rule_sets[0].settings)
     assert kind == LOG_FORMAT
     return kind, load_log_file(path)
 
 
-def rules_of(example: str) -> Rules:
-    """The rules that the file itself goes by."""
+def settings_of(example: str) -> Settings:
+    """What the file itself goes by."""
     kind, content = loaded(example)
-    rules: Rules = content.rules.rules if kind == LOG_FORMAT else content.rules
-    return rules
+    if isinstance(content, Scenario):
+        return content.settings
+    return Settings(content.rules.rules if kind == LOG_FORMAT else content.rules)
 
 
 @cache
@@ -59,13 +60,12 @@ def outcome(example: str, rule: str, value: object) -> object:
     kind, content = loaded(example)
     if kind == LOG_FORMAT:
         return answer_to(load_log_file(FOLDER / example, rules={rule: value}))
-    rules = content.rules.with_values({rule: value})
     if kind == STORY_FORMAT:
         assert isinstance(content, Story)
-        told = run_story(replace(content, rules=rules))
+        told = run_story(replace(content, rules=content.rules.with_values({rule: value})))
         return sorted(told.violated), told.replicas, told.leader
     assert isinstance(content, Scenario)
-    run = run_scenario(content.with_rules(rules))
+    run = run_scenario(content.with_rules(content.settings.with_values({rule: value})))
     return run.verdict, run.violations, run.counters
 
 
@@ -80,7 +80,7 @@ def test_the_example_of_a_value_goes_by_it_and_ends_otherwise_with_another(
     if kind == PLAN_FORMAT:
         assert {rule: value.name} in load_plan(FOLDER / value.example).rule_sets
     else:
-        assert rules_of(value.example).as_dict()[rule] == value.name
+        assert settings_of(value.example).as_dict()[rule] == value.name
     if rule in LABELS:
         assert any(step.op == "push" for step in content.steps) == (value.name != "leader_assigned")
         return

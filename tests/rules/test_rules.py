@@ -10,14 +10,15 @@ from mypy import api
 from sim.compaction import FIXES, STRATEGIES, TOMBSTONE_MARKS, TOMBSTONE_REMOVALS
 from sim.compaction.strategies import HEADER_FORMS
 from sim.errors import BadInput
-from sim.rules import Rules, rules_from
+from sim.rules import Rules, Settings, rules_from, settings_from
 from sim.rules.presets import PRESETS
 from sim.rules.rules import DEFAULTS, RULES
 from sim.rules.spec import meaning_of, source_of
+from sim.rules.upgrade import UpgradeOrders
 
 
 def test_every_rule_is_described_once_with_its_default_first() -> None:
-    assert list(RULES) == list(Rules().as_dict())
+    assert list(RULES) == list(Settings().as_dict())
     for name, spec in RULES.items():
         assert spec.name == name
         assert spec.decides
@@ -28,8 +29,9 @@ def test_every_rule_is_described_once_with_its_default_first() -> None:
 
 def test_the_values_of_a_table_are_those_of_the_types() -> None:
     open_ended = {"strategy", "fix", "tombstone_removal", "strategy_header"}
-    for group in fields(Rules):
-        kinds = get_type_hints(type(getattr(Rules(), group.name)))
+    groups = [type(getattr(Rules(), group.name)) for group in fields(Rules)]
+    for group in (*groups, UpgradeOrders):
+        kinds = get_type_hints(group)
         for name, kind in kinds.items():
             if get_origin(kind) is Literal:
                 assert RULES[name].values == get_args(kind), name
@@ -100,6 +102,17 @@ def test_rules_change_by_value_and_tell_how_they_differ() -> None:
         "fencing": False,
     }
     assert Rules().with_values(changed.as_dict()) == changed
+
+
+def test_the_order_of_an_upgrade_is_given_like_a_rule_and_is_none() -> None:
+    given = settings_from({"preset": "kip-280", "rollout": "producers_first", "fencing": "false"})
+
+    assert given.upgrade == UpgradeOrders(rollout="producers_first")
+    assert given.rules == rules_from({"preset": "kip-280", "fencing": False})
+    assert given.differing_from(Settings(given.rules)) == {"rollout": "producers_first"}
+    assert Settings().with_values(given.as_dict()) == given
+    with pytest.raises(BadInput, match=r"rules\.rollout: is for a scenario"):
+        Rules.of(rollout="producers_first")
 
 
 @pytest.mark.parametrize("name", PRESETS)

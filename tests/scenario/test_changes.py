@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.rules import RULES, Rules
+from sim.rules import RULES, Rules, settings_from
 from sim.scenario.environment import environment_digest
 from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate
@@ -130,8 +130,9 @@ def test_a_tombstone_may_go_after_the_shortest_retention_there_was() -> None:
 def upgraded(rollout: str, *faults: Fault) -> list[tuple[int, str]]:
     """(ms, who) of the changes of one upgrade, after those at its start."""
     plan = Rollout((1_000, 2_000, 3_000), (10, 20, 30), (40, 50), (1, 2, 3), 3_500)
-    rules = Rules.of(strategy="header", rollout=rollout)
-    found = changes_of(Scenario(id="s", rules=rules, rollout=plan, faults=faults))
+    settings = settings_from({"strategy": "header", "rollout": rollout})
+    case = Scenario(id="s", rollout=plan, faults=faults).with_rules(settings)
+    found = changes_of(case)
     assert found[:2] == (
         Change(0, "all", (("strategy", "offset"),)),
         Change(0, producer=0, versions=False),
@@ -175,7 +176,7 @@ def test_an_upgrade_is_drawn_with_the_environment_and_ends_with_the_run() -> Non
 
     for case in cases:
         for rollout in RULES["rollout"].values:
-            rules = Rules.of(strategy="header", rollout=str(rollout))
+            rules = settings_from({"strategy": "header", "rollout": rollout})
             found = changes_of(case.with_rules(rules))
             assert all(0 <= one.at_ms < case.duration_ms for one in found)
             promised_in_the_end = "offset" if rollout == "rolled_back" else "header"

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from sim.log.versions import NEW, OLD, Versions
-from sim.rules import RULES, Rules, rules_from
+from sim.rules import RULES, settings_from
 from sim.run import run_scenario
 from sim.scenario.environment import environment_digest
 from sim.scenario.generate import generate
@@ -42,9 +42,14 @@ CALM = (2, 6, 9)
 """Seeds without faults; together they show what each order does."""
 
 
+def in_order(scenario: Scenario, order: str) -> Scenario:
+    """The scenario with its upgrade in this order."""
+    return scenario.with_rules(settings_from({"flag_rollout": order}))
+
+
 def under(order: str, *faults: Fault) -> tuple[Change, ...]:
     """The changes of the small upgrade in this order."""
-    return changes_of(replace(SCENARIO, rules=Rules.of(flag_rollout=order), faults=faults))
+    return changes_of(in_order(replace(SCENARIO, faults=faults), order))
 
 
 def phases(order: str) -> list[tuple[int, str]]:
@@ -112,7 +117,7 @@ def test_a_replica_that_joins_is_upgraded_with_the_first() -> None:
 @pytest.mark.parametrize("order", ORDERS)
 def test_every_broker_would_start_after_every_change(order: str) -> None:
     for seed in range(30):
-        case = generate(seed, MIX).with_rules(Rules.of(flag_rollout=order))
+        case = in_order(generate(seed, MIX), order)
         now = {replica.name: replica.versions for replica in case.replicas}
         assert set(now.values()) == {ALL_OLD}
         for change in changes_of(case):
@@ -175,13 +180,13 @@ def test_the_timetable_belongs_to_the_environment_and_the_order_does_not() -> No
     later = replace(case.flag_rollout, taken_back_ms=case.flag_rollout.taken_back_ms + 1)
 
     assert environment_digest(case) != environment_digest(replace(case, flag_rollout=later))
-    assert len({environment_digest(case.with_rules(Rules.of(flag_rollout=o))) for o in ORDERS}) == 1
+    assert len({environment_digest(in_order(case, o)) for o in ORDERS}) == 1
 
 
 def shown(order: str) -> set[str]:
     """What some calm cases show in this order: invariants violated, and the claims about it."""
     base = {"preset": "kafka-4.0", "tombstone_mark": "magic", "tombstone_removal": "never"}
-    rules = rules_from({**base, "flag_rollout": order})
+    rules = settings_from({**base, "flag_rollout": order})
     claims = {"delete-value-dropped", "append-refused", "isr-shrunk"}
     found: set[str] = set()
     for seed in CALM:

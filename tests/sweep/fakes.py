@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from sim.check.counters import COUNTERS
 from sim.check.registry import Violation
-from sim.rules.rules import Rules
+from sim.rules.rules import Settings
 from sim.run import Run
 from sim.sweep.plan import Plan, Sweep
 from sim.sweep.work import RunCase
@@ -47,7 +47,8 @@ def quick(sweep: Sweep, case_id: int) -> RunCase:
     """Some runs violate, some are inconclusive, violated or not, some fail; the seed says which."""
     seed = sweep.case_seed(case_id)
 
-    def run(rules: Rules) -> Run:
+    def run(settings: Settings) -> Run:
+        rules = settings.rules
         rng = random.Random(f"{seed}/{rules.cleaner.fix}")
         chance = {"none": 0.5, "leo_retention": 0.2, "empty_batch": 0.0}[rules.cleaner.fix]
         if rng.random() < 0.1:

@@ -287,6 +287,6 @@ def test_simulated_runs_are_the_same_on_both_engines_and_replay_to_their_digests
 
 def test_the_slow_case_is_the_quick_one() -> None:
     sweep = number_runs(plan())
-    rules = sweep.rule_sets[0].rules
+    settings = sweep.rule_sets[0].settings
 
-    assert slow(sweep, 1)(rules) == quick(sweep, 1)(rules)
+    assert slow(sweep, 1)(settings) == quick(sweep, 1)(settings)

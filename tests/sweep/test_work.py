@@ -7,7 +7,7 @@ import pytest
 
 from sim.check.counters import COUNTERS
 from sim.check.registry import Violation
-from sim.rules.rules import Rules
+from sim.rules.rules import Settings
 from sim.run import Run
 from sim.sweep.plan import Sweep, number_runs
 from sim.sweep.row import NESTED, VIOLATIONS_PER_RUN_MAX, reported, worker_schema
@@ -34,8 +34,8 @@ def test_the_scenario_of_a_case_is_drawn_once_for_all_rule_sets() -> None:
 
 def test_an_exception_in_a_run_is_a_row_with_its_traceback() -> None:
     def open_case(_sweep: Sweep, _case_id: int) -> RunCase:
-        def run(rules: Rules) -> Run:
-            raise KeyError(rules.cleaner.fix)
+        def run(settings: Settings) -> Run:
+            raise KeyError(settings.rules.cleaner.fix)
 
         return run
 
@@ -57,7 +57,7 @@ def test_a_case_that_cannot_be_drawn_is_an_error_under_every_rule_set() -> None:
 
 def test_a_run_without_end_is_inconclusive_and_names_the_bound() -> None:
     def open_case(_sweep: Sweep, _case_id: int) -> RunCase:
-        def run(_rules: Rules) -> Run:
+        def run(_settings: Settings) -> Run:
             while True:
                 with contextlib.suppress(Exception):  # no handler may swallow the bound
                     time.sleep(10)
@@ -78,8 +78,8 @@ def test_the_bound_is_gone_when_the_run_is_over() -> None:
 
 def test_counters_of_another_version_are_an_error_row() -> None:
     def open_case(sweep: Sweep, case_id: int) -> RunCase:
-        def run(rules: Rules) -> Run:
-            made = quick(sweep, 1)(rules)
+        def run(settings: Settings) -> Run:
+            made = quick(sweep, 1)(settings)
             made.counters.pop(COUNTERS[0])
             return made
 

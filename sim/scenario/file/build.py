@@ -8,7 +8,7 @@ from pathlib import Path
 from sim.errors import BadInput, did_you_mean
 from sim.files.document import Location, Report
 from sim.replication.recovery import NONE_OLD, OldFiles
-from sim.rules import PRESETS, Rules
+from sim.rules import PRESETS, Settings
 from sim.rules.rules import DEFAULTS, check_value
 from sim.scenario.file.build_changes import build_changes
 from sim.scenario.file.build_versions import check_versions, versions_of
@@ -40,7 +40,7 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
     replicas = _replicas(file, report)
     names = [replica.name for replica in replicas]
     chosen_seed = file.seed if seed is None else seed
-    rules = _rules(file, len(replicas), report)
+    settings = _settings(file, len(replicas), report)
     topic = topic_of(file.topic, file.broker)
     lag, bound = topic.min_compaction_lag_ms, topic.max_compaction_lag_ms
     if bound is not None and bound < lag:
@@ -55,7 +55,8 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
         source=file.source,
         seed=chosen_seed,
         duration_ms=file.duration_ms,
-        rules=rules,
+        rules=settings.rules,
+        upgrade=settings.upgrade,
         topic=topic,
         replicas=replicas,
         network=file.network,
@@ -101,7 +102,7 @@ def unknown_name(name: str, known: Iterable[str]) -> str:
     return f"unknown name {name!r}{did_you_mean(name, known)}; allowed: {', '.join(known)}"
 
 
-def _rules(file: ScenarioFile, replicas: int, report: Report) -> Rules:
+def _settings(file: ScenarioFile, replicas: int, report: Report) -> Settings:
     """Defaults, then the preset, the broker's settings, the topic's settings, the named rules."""
     given = dict(file.rules)
     preset = given.pop("preset", None)
@@ -122,14 +123,12 @@ def _rules(file: ScenarioFile, replicas: int, report: Report) -> Rules:
         report(("topic", setting), text)
     for place, text in nameless_header(file.rules, file.topic, file.broker):
         report(place, text)
-    rules = Rules().with_values({name: values[name] for name in values if name in _RULE_NAMES})
+    settings = Settings().with_values({n: values[n] for n in values if n in DEFAULTS})
+    rules = settings.rules
     if rules.replication.commit == "isr" and rules.topic.min_isr > replicas:
         place = ("rules", "min_isr") if "min_isr" in given else ("topic", "min.insync.replicas")
         report(place, f"{rules.topic.min_isr} replicas must be in sync, but there are {replicas}")
-    return rules
-
-
-_RULE_NAMES = frozenset(DEFAULTS)
+    return settings
 
 
 def _snapshots(file: ScenarioFile, report: Report) -> SnapshotSettings:

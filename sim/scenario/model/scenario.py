@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from sim.rules import Rules
+from sim.rules import Rules, Settings
+from sim.rules.upgrade import UpgradeOrders
 from sim.scenario.model.changes import Change
 from sim.scenario.model.cluster import Network, ReplicaSpec, Timers
 from sim.scenario.model.expectations import Expect, Limits
@@ -26,6 +27,7 @@ from sim.scenario.model.workload import Consumer, Workload
 class Scenario:
     """Everything a run depends on, the rules included.
 
+    `upgrade` is the order of the phases that `rollout` and `flag_rollout` give times of.
     `last_rounds`: so often, when the cluster is at rest, every log is rolled and cleaned and the
     delete retention passes, before the end is judged.
     """
@@ -36,6 +38,7 @@ class Scenario:
     seed: int = 0
     duration_ms: int = 10_000
     rules: Rules = field(default_factory=Rules)
+    upgrade: UpgradeOrders = field(default_factory=UpgradeOrders)
     topic: Topic = field(default_factory=Topic)
     replicas: tuple[ReplicaSpec, ...] = (ReplicaSpec("r1"), ReplicaSpec("r2"), ReplicaSpec("r3"))
     network: Network = field(default_factory=Network)
@@ -51,6 +54,13 @@ class Scenario:
     expect: Expect = field(default_factory=Expect)
     limits: Limits = field(default_factory=Limits)
 
-    def with_rules(self, rules: Rules) -> Scenario:
-        """The same environment under other rules."""
+    @property
+    def settings(self) -> Settings:
+        """The rules and the order of its upgrade: what a sweep varies."""
+        return Settings(self.rules, self.upgrade)
+
+    def with_rules(self, rules: Rules | Settings) -> Scenario:
+        """The same environment under other rules; `Settings` give the order of its upgrade, too."""
+        if isinstance(rules, Settings):
+            return replace(self, rules=rules.rules, upgrade=rules.upgrade)
         return replace(self, rules=rules)

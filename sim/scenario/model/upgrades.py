@@ -16,7 +16,7 @@ _STRATEGY_ORDERS = {
     "strategy_first": ("topic", "brokers", "producers"),
     "rolled_back": ("brokers", "producers", "topic"),
 }
-"""The phases of an upgrade by value of the rule `rollout`.
+"""The phases of an upgrade by value of `rollout`, the order of an upgrade.
 
 A broker of old software goes by offset whatever the topic says, so with `strategy_first` a replica
 has the strategy as soon as it has the software, before any producer sends a version. With
@@ -32,7 +32,7 @@ _FLAG_ORDERS = {
     "producers_first": ("producers", "software", "protocol", "consumers", "format"),
     "taken_back": ("software", "protocol", "consumers", "format", "producers"),
 }
-"""The phases of an upgrade by value of the rule `flag_rollout`.
+"""The phases of an upgrade by value of `flag_rollout`, the order of an upgrade to KIP-87.
 
 A broker does not start with a protocol above its software, nor with a message format above its
 protocol (KafkaConfig). What comes too early waits for it: the broker gets both at once.
@@ -47,7 +47,7 @@ def strategy_upgrade(scenario: Scenario, plan: Rollout) -> list[Change]:
     A replica that joins has the settings of the first one, and is upgraded together with it.
     """
     rules = scenario.rules
-    begins = dict(zip(_STRATEGY_ORDERS[rules.upgrade.rollout], plan.phases_ms, strict=True))
+    begins = dict(zip(_STRATEGY_ORDERS[scenario.upgrade.rollout], plan.phases_ms, strict=True))
     found = [
         Change(0, EVERY_REPLICA, (("strategy", "offset"),)),
         Change(0, producer=0, versions=False),
@@ -58,7 +58,7 @@ def strategy_upgrade(scenario: Scenario, plan: Rollout) -> list[Change]:
         software_ms = begins["brokers"] + plan.brokers_ms[index]
         at_ms = max(software_ms, begins["topic"] + plan.topic_ms[index])
         found += [Change(at_ms, name, (("strategy", rules.cleaner.strategy),)) for name in names]
-        if rules.upgrade.rollout == "rolled_back":
+        if scenario.upgrade.rollout == "rolled_back":
             at_ms = plan.rollback_ms + plan.topic_ms[index]
             found += [Change(at_ms, name, (("strategy", "offset"),)) for name in names]
     for index, delay_ms in enumerate(plan.producers_ms):
@@ -71,7 +71,7 @@ def flag_upgrade(scenario: Scenario, plan: FlagRollout) -> list[Change]:
 
     A replica that joins has the settings of the first one, and is upgraded together with it.
     """
-    order = scenario.rules.upgrade.flag_rollout
+    order = scenario.upgrade.flag_rollout
     begins = dict(zip(_FLAG_ORDERS[order], plan.phases_ms, strict=True))
     joining = [fault.target for fault in scenario.faults if fault.kind is FaultKind.ADD_REPLICA]
     found: list[Change] = []
