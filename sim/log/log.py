@@ -128,7 +128,7 @@ class Log:
             raise ValueError(
                 f"batch at offset {base} is below the log end offset {self.log_end_offset}"
             )
-        active = self.segments[-1]
+        config, active, epochs = self.config, self.segments[-1], self.epochs.entries
         if self._must_roll(active, batch, now_ms):
             self.roll(base, now_ms=now_ms)
             active = self.segments[-1]
@@ -138,9 +138,10 @@ class Log:
             if aborted is not None:
                 active.aborted.append(aborted)
                 self.aborted_ever.append(aborted)
-        self.epochs.assign(batch.epoch, base)
+        if not epochs or epochs[-1].epoch != batch.epoch or epochs[-1].start_offset > base:
+            self.epochs.assign(batch.epoch, base)
         self.log_end_offset = last + 1
-        limit = self.config.flush_messages
+        limit = config.flush_messages
         if limit is not None and last + 1 - self.flushed_end >= limit:
             self.flushed_end = last + 1
 

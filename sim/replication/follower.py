@@ -85,7 +85,8 @@ def receive_fetch(
     if replication.fencing:
         if fenced and response.epoch < follower.epoch:
             return _ignored(follower, answer)
-        follower.sees(response.epoch)
+        if response.epoch != follower.epoch or follower.leadership is not None:
+            follower.sees(response.epoch)
     log = follower.log
     elsewhere = response.fetch_offset != log.log_end_offset
     if answer is Answer.RECORDS:

@@ -37,7 +37,7 @@ class AppendResult(NamedTuple):
     committed: bool = False
 
 
-class FetchAnswer(NamedTuple):
+class FetchResult(NamedTuple):
     """A leader's answer to a follower, and what happened for it."""
 
     response: FetchResponse
@@ -75,22 +75,22 @@ def _advance(leader: Replica, rules: Rules, events: list[Event]) -> None:
     leadership = leader.leadership
     if leadership is None:
         return
+    log = leader.log
     if rules.replication.commit == "isr":
-        candidate = _isr_candidate(leader, leadership, rules.topic.min_isr)
+        candidate = _isr_candidate(leader.name, leadership, log.log_end_offset, rules.topic.min_isr)
     else:
         candidate = _majority_candidate(leader, leadership, rules.replication.epoch_commit_rule)
-    if candidate > leader.log.high_watermark:
-        leader.log.high_watermark = candidate
+    if candidate > log.high_watermark:
+        log.high_watermark = candidate
         events.append(HighWatermarkMoved(leader.name, candidate, leading=True))
 
 
-def _isr_candidate(leader: Replica, leadership: Leadership, min_isr: int) -> int:
+def _isr_candidate(own: str, leadership: Leadership, log_end_offset: int, min_isr: int) -> int:
     """Smallest position of the in-sync set; an unknown one blocks (maybeIncrementLeaderHW)."""
-    isr, positions = leadership.isr, leadership.positions
-    confirmed = leadership.confirmed
+    isr, confirmed = leadership.isr, leadership.confirmed
     if (len(isr) if confirmed is None else confirmed) < min_isr:
         return -1
-    own, candidate = leader.name, leader.log.log_end_offset
+    candidate, positions = log_end_offset, leadership.positions
     for name in isr:
         if name != own:
             position = positions.get(name, -1)
@@ -134,35 +134,35 @@ def can_do_without(leader: Replica, voter: str, committed: int) -> bool:
 
 def answer_fetch(
     leader: Replica, request: FetchRequest, *, rules: Rules, snapshots: bool = True
-) -> FetchAnswer:
+) -> FetchResult:
     """Answer a follower: fence, redirect to a snapshot, find divergence, else record and read.
 
     Without `snapshots`, what lies below the log start was deleted for good (`compact,delete`).
     """
     leadership, log = leader.leadership, leader.log
     if leadership is None:
-        return FetchAnswer(_nothing(Answer.NOT_LEADER, leader, leader.epoch, request), [])
+        return FetchResult(_nothing(Answer.NOT_LEADER, leader, leader.epoch, request), [])
     epoch, offset = leadership.epoch, request.offset
     if rules.replication.fencing and request.epoch > epoch:
-        return FetchAnswer(_nothing(Answer.STALE_LEADER, leader, epoch, request), [])
+        return FetchResult(_nothing(Answer.STALE_LEADER, leader, epoch, request), [])
     start = log.log_start_offset
     if not snapshots and offset < start:
-        return FetchAnswer(_nothing(Answer.OUT_OF_RANGE, leader, epoch, request), [])
+        return FetchResult(_nothing(Answer.OUT_OF_RANGE, leader, epoch, request), [])
     if snapshots and (start > 0 or leader.snapshots) and _needs_snapshot(leader, request, rules):
         return _offer_snapshot(leader, request, epoch)
     replication, last_epoch = rules.replication, request.last_epoch
-    end = log.log_end_offset
+    end, epochs = log.log_end_offset, log.epochs.entries
     if (
         replication.truncation == "epoch_diverging"
         and last_epoch >= 0
-        and (last_epoch != log.epochs.latest or offset > end)
+        and (offset > end or not epochs or last_epoch != epochs[-1].epoch)
     ):
         found = log.epochs.end_offset_for(last_epoch, end)
         if found.epoch < last_epoch or found.end_offset < offset:
             response = _nothing(Answer.DIVERGING, leader, epoch, request)
-            return FetchAnswer(response._replace(diverging=found), [])
+            return FetchResult(response._replace(diverging=found), [])
     if replication.lag_guard != "none" and 0 < offset < leader.removed_tombstone_end:
-        return FetchAnswer(_nothing(Answer.REBUILD, leader, epoch, request), [])
+        return FetchResult(_nothing(Answer.REBUILD, leader, epoch, request), [])
     batches, believed, says_gap = log.read(offset) if offset < end else [], offset, False
     if not batches:
         says_gap = FIXES[rules.cleaner.fix].announces_gaps
@@ -187,10 +187,10 @@ def answer_fetch(
         0,
         (),
         leader.version_floor,
-        tuple(log.epochs.entries) if replication.epoch_cache == "copied" else (),
+        tuple(epochs) if replication.epoch_cache == "copied" else (),
         request.correlation_id,
     )
-    return FetchAnswer(_with_gap(response, leader) if says_gap else response, events)
+    return FetchResult(_with_gap(response, leader) if says_gap else response, events)
 
 
 def _at_most(batches: list[Batch], request: FetchRequest) -> list[Batch]:
@@ -245,13 +245,13 @@ def _needs_snapshot(leader: Replica, request: FetchRequest, rules: Rules) -> boo
     return offset == 0 or other_epoch or request.last_epoch < earliest
 
 
-def _offer_snapshot(leader: Replica, request: FetchRequest, epoch: int) -> FetchAnswer:
+def _offer_snapshot(leader: Replica, request: FetchRequest, epoch: int) -> FetchResult:
     snapshot = leader.latest_snapshot()
     id_ = None if snapshot is None else snapshot.id
     response = _nothing(Answer.SNAPSHOT, leader, epoch, request)._replace(snapshot=id_)
     end, snapshot_epoch = (-1, -1) if id_ is None else id_
     offered = SnapshotOffered(leader.name, request.follower, request.offset, end, snapshot_epoch)
-    return FetchAnswer(response, [offered])
+    return FetchResult(response, [offered])
 
 
 def record_position(leader: Replica, follower: str, position: int, *, rules: Rules) -> list[Event]:

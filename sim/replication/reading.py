@@ -47,7 +47,7 @@ class Position:
     source: tuple[str, int] | None = None
 
 
-class ConsumerFetchAnswer(NamedTuple):
+class ConsumerFetchResult(NamedTuple):
     """A replica's answer to a consumer, and what happened for it."""
 
     response: ConsumerFetchResponse
@@ -173,7 +173,7 @@ def answer_consumer_fetch(
     *,
     rules: Rules,
     versions: Versions | None = None,
-) -> ConsumerFetchAnswer:
+) -> ConsumerFetchResult:
     """Read for a consumer what its isolation level allows, from its position on.
 
     A position below the log start moves up to it (`auto.offset.reset: earliest`), one above the log
@@ -194,7 +194,7 @@ def answer_consumer_fetch(
         error = ErrorCode.UNSUPPORTED_VERSION
     if error is not ErrorCode.NONE:
         refused = ConsumerFetchResponse(error, replica.name, replica.epoch, correlation_id=number)
-        return ConsumerFetchAnswer(refused, ())
+        return ConsumerFetchResult(refused, ())
     wanted, diverging_epoch = _checked_offset(replica, request)
     start = min(max(wanted, log.log_start_offset), log.log_end_offset)
     readable = readable_end(log, committed=request.read_committed)
@@ -228,7 +228,7 @@ def answer_consumer_fetch(
         log.log_start_offset,
         number,
     )
-    return ConsumerFetchAnswer(response, events)
+    return ConsumerFetchResult(response, events)
 
 
 def _checked_offset(replica: Replica, request: ConsumerFetchRequest) -> tuple[int, int]:
