@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
+from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT
 from sim.files.reading import read_json
-from sim.logfile import LOG_FORMAT
-from sim.scenario.file import SCENARIO_FORMAT
 from sim.scenario.file.load import load_scenario
 from sim.suite import CaseResult, format_of, run_file, run_suite, scenario_files
 from tests.twins import LOG_TWINS, TWINS

@@ -9,15 +9,13 @@ runs, so that `replog run` loads neither Spark nor pandas nor matplotlib.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 
 from sim import __version__
 from sim.cli.arguments import Command, Parser
-from sim.cli.output import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_INTERRUPTED, complain
+from sim.cli.output import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_INTERRUPTED, complain, terminal_width
 from sim.errors import BadInput, did_you_mean
 
 ABOUT = "A simulated testbed for compacted, replicated logs."
@@ -134,9 +132,11 @@ def _help(group: str) -> str:
 
 def _columns(rows: Mapping[str, str]) -> Iterator[str]:
     """Names, and to their right what they mean, folded to the width of the terminal."""
+    import textwrap
+
     indent = max(map(len, rows)) + 4
     for name, text in rows.items():
-        room = max(shutil.get_terminal_size().columns, indent + 20)
+        room = max(terminal_width(), indent + 20)
         yield from textwrap.wrap(
             f"  {name:<{indent - 2}}{text}", room, subsequent_indent=" " * indent
         )

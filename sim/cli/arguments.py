@@ -7,12 +7,11 @@ of `replog run`.
 from __future__ import annotations
 
 import argparse
-import inspect
-import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from sim.cli.output import terminal_width
 from sim.errors import BadInput, did_you_mean
 
 SEED_MAX = 2**63 - 1
@@ -35,7 +34,7 @@ class Command(NamedTuple):
     @property
     def summary(self) -> str:
         """The first sentence of its help, in one line."""
-        return " ".join(inspect.cleandoc(self.run.__doc__ or "").split("\n\n")[0].split())
+        return " ".join((self.run.__doc__ or "").split("\n\n")[0].split())
 
 
 class Parser(argparse.ArgumentParser):
@@ -44,7 +43,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, command: str, about: str) -> None:
         super().__init__(
             prog=f"replog {command}",
-            description=inspect.cleandoc(about),
+            description=about,
             formatter_class=_HelpFormatter,
             allow_abbrev=False,
             add_help=False,
@@ -83,7 +82,7 @@ class _HelpFormatter(argparse.HelpFormatter):
     """Keeps the paragraphs of a description; says what is required, a default, a bound."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=30)
+        super().__init__(prog, max_help_position=30, width=terminal_width() - 2)
 
     def add_usage(
         self,
@@ -97,6 +96,8 @@ class _HelpFormatter(argparse.HelpFormatter):
         super().add_usage(usage, actions, groups, prefix or "Usage: ")
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
+        import textwrap
+
         paragraphs = (" ".join(part.split()) for part in text.split("\n\n"))
         return "\n\n".join(
             textwrap.fill(part, width, initial_indent=indent, subsequent_indent=indent)

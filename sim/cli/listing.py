@@ -14,11 +14,10 @@ from sim.check.coverage import SITUATIONS
 from sim.check.registry import INVARIANTS
 from sim.compaction.extending import REGISTERED
 from sim.errors import BadInput
-from sim.logfile import LOG_FORMAT
+from sim.files.formats import LOG_FORMAT, STORY_FORMAT
 from sim.plugins import in_use, registered_by
 from sim.rules import DEFAULTS, PRESETS, RULES
 from sim.rules.rules import shown
-from sim.story.format import STORY_FORMAT
 from sim.suite import format_of, scenario_files
 
 Rows = list[dict[str, str]]

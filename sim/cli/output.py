@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -39,7 +38,21 @@ def width() -> int:
     """Columns to fill: those of the terminal, or enough for a file."""
     if not sys.stdout.isatty():
         return WIDTH_WHEN_PIPED
-    return shutil.get_terminal_size().columns
+    return terminal_width()
+
+
+def terminal_width() -> int:
+    """Columns of the terminal, as `shutil.get_terminal_size` finds them; 80 without one.
+
+    That module takes as long to import as argparse, which asks it whenever it is not told.
+    """
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return int(columns)
+    try:
+        return os.get_terminal_size().columns or 80
+    except OSError:
+        return 80
 
 
 def print_table(rows: Cells, *, texts: bool = False) -> None:
@@ -74,6 +87,8 @@ def print_table(rows: Cells, *, texts: bool = False) -> None:
 
 def _print_list(rows: Cells) -> None:
     """One block per row: its name, then the other fields, one below the other."""
+    import textwrap
+
     labels = list(rows[0])[1:]
     indent = max(map(len, labels)) + 4
     for row in rows:

@@ -22,6 +22,7 @@ from sim.cli.arguments import (
 )
 from sim.cli.output import print_counters, print_explanation, print_json, print_violations
 from sim.errors import BadInput
+from sim.files.formats import STORY_FORMAT
 
 if TYPE_CHECKING:
     from sim.suite.result import CaseResult
@@ -180,7 +181,6 @@ def draw(story: Path, *, output: Path, step: list[str] | None) -> int:
     from sim.files.atomic import check_writable, replacing
     from sim.report.picture import draw_story
     from sim.story import load_story, run_story
-    from sim.story.format import STORY_FORMAT
     from sim.suite import format_of
 
     check_writable(output, what=f"--output {output}")

@@ -50,7 +50,7 @@ def _sweep_takes(parser: Parser) -> None:
         "--partitions",
         type=Number(),
         metavar="N",
-        help="Blocks per wave (default: about two seconds each).",
+        help="Blocks per wave (default: long ones first, short ones last).",
     )
     parser.add_argument("--resume", action="store_true", help="Go on with what is there.")
     take_plugins(parser)
@@ -136,22 +136,22 @@ def _take_folder(parser: Parser) -> None:
 
 def replay(folder: Path, run_id: int, *, explain: bool, trace: Path | None, as_json: bool) -> int:
     """Run one row of a sweep again, in full, and compare its digest with the row's."""
-    from sim.check.explain import explain as explanation_of
-    from sim.files.atomic import check_writable
-    from sim.rows import write_trace
+    from sim import sweep as sweeps
     from sim.run import as_document
-    from sim.sweep import find_run
-    from sim.sweep import replay as replay_run
 
     if trace is not None:
+        from sim.files.atomic import check_writable
+
         check_writable(trace, what=f"--trace {trace}")
-    row = find_run(folder, run_id)
+    row = sweeps.find_run(folder, run_id)
     events: list[Any] = []
-    made = replay_run(folder, run_id, trace=events)
+    made = sweeps.replay(folder, run_id, trace=events)
     same = row["digest"] == made.digest
     if trace is not None:
+        from sim.rows import write_trace
+
         write_trace(trace, events, tombstone_mark=made.rules.cleaner.tombstone_mark)
-    reasons = explanation_of(events, made.violations[0]) if explain and made.violations else []
+    reasons = _reasons(made, events) if explain else []
     if as_json:
         document = {"run_id": run_id, **as_document(made), "digest_reproduced": same}
         print_json({**document, "explanation": reasons} if explain else document)
@@ -161,6 +161,12 @@ def replay(folder: Path, run_id: int, *, explain: bool, trace: Path | None, as_j
             words = [str(folder), str(run_id), *plugin_arguments()]
             print(f"reproduce: replog replay {shlex.join(words)}")
     return 0 if same else EXIT_FAILED
+
+
+def _reasons(made: Run, events: list[Any]) -> list[str]:
+    from sim.check.explain import explain
+
+    return explain(events, made.violations[0]) if made.violations else []
 
 
 def _show_replay(run_id: int, made: Run, reasons: list[str], *, same: bool) -> None:

@@ -30,7 +30,7 @@ def _git_takes(parser: Parser) -> None:
 
 def trace_git(repository: Path, *, output: Path | None, limit: int | None) -> int:
     """Turn a repository's history into a changelog: one row per changed path per commit."""
-    from sim.changelog import write_git_changelog
+    from sim.changelog.git import write_git_changelog
 
     target = output or Path(f"{repository.resolve().name}-changelog.parquet")
     made = write_git_changelog(repository, target, limit=limit)

@@ -9,7 +9,7 @@ from typing import Any
 from sim.compaction.eligibility import EligibilityConfig
 from sim.files.document import Document, Place, shown
 from sim.files.fields import REQUIRED, Fields, as_object, check_format
-from sim.logfile import LOG_FORMAT
+from sim.files.formats import LOG_FORMAT
 from sim.logfile.file import ABOUT, read_log_document
 
 _TOP = ("format", *ABOUT[:3], "now_ms", "topic", "logs", *ABOUT[3:])

@@ -9,9 +9,9 @@ from typing import Any
 
 from sim.files.document import CommandLine, Document, Location, Place, shown
 from sim.files.fields import Fields, check_format
+from sim.files.formats import LOG_FORMAT
 from sim.files.reading import read_json
 from sim.log import Batch
-from sim.logfile import LOG_FORMAT
 from sim.logfile.batches import batch_at
 from sim.logfile.rules import LogRules, rules_at
 from sim.logfile.steps import Append, Step, step_at

@@ -7,14 +7,13 @@ from pathlib import Path
 
 from sim.files.document import Document, shown
 from sim.files.fields import Fields, as_list, as_text, check_format
+from sim.files.formats import STORY_FORMAT
 from sim.files.reading import read_document
 from sim.files.rule_values import rules_at
 from sim.rules import Rules
 from sim.story.expect import StoryExpect, expect_at
 from sim.story.ops import REPLICAS, check_names, names_in
 from sim.story.steps import Step, step_at
-
-STORY_FORMAT = "replog-story/1"
 
 STORY_DEFAULTS = Rules.of(
     commit="isr",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 
-from sim.changelog import read_changes
+from sim.changelog.reader import read_changes
 from sim.rules import Rules
 from sim.run import run_scenario
 from sim.scenario.model import Consumer, Scenario, Topic, TraceSource, Workload

@@ -8,25 +8,19 @@ import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sim.check.checker import known_invariants
-from sim.check.coverage import SITUATIONS
-from sim.check.durability import OUTSIDE
 from sim.errors import BadInput
-from sim.logfile import LOG_FORMAT
-from sim.rules import rules_from, settings_from
-from sim.scenario.file import SCENARIO_FORMAT
-from sim.story.driver import run_story
-from sim.story.format import STORY_FORMAT, load_story
-from sim.story.idle import idle_steps
-from sim.story.result import StoryRun
+from sim.files.formats import LOG_FORMAT, PLAN_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
 from sim.suite.result import BAD_INPUT, ERROR, CaseResult
 from sim.suite.scenario_files import format_of, scenario_files
-from sim.trace import Event
+
+if TYPE_CHECKING:
+    from sim.story.result import StoryRun
+    from sim.trace import Event
 
 _ELSEWHERE = {
-    "replog-sweep/1": "a sweep plan; run it with: replog sweep",
+    PLAN_FORMAT: "a sweep plan; run it with: replog sweep",
     LOG_FORMAT: "a log file; run it with: replog clean",
 }
 
@@ -65,6 +59,12 @@ def run_file(
 
 
 def _run_story(path: Path, rules: Mapping[str, str], *, watch: bool) -> CaseResult:
+    # What the other kinds of files need is most of what would have to be imported for a story.
+    from sim.rules import rules_from
+    from sim.story.driver import run_story
+    from sim.story.format import load_story
+    from sim.story.idle import idle_steps
+
     started = time.perf_counter()
     story = load_story(path)
     if rules:
@@ -96,7 +96,10 @@ def _story_detail(run: StoryRun) -> dict[str, Any]:
 def _run_timed(
     path: Path, seed: int | None, rules: Mapping[str, str], *, keep_events: bool
 ) -> CaseResult:
-    # A story needs none of these, and they are most of what would have to be imported for it.
+    from sim.check.checker import known_invariants
+    from sim.check.coverage import SITUATIONS
+    from sim.check.durability import OUTSIDE
+    from sim.rules import settings_from
     from sim.run import as_document, differences, run_scenario
     from sim.scenario.file.load import load_scenario
 

@@ -6,9 +6,7 @@ import re
 from pathlib import Path
 
 from sim.errors import BadInput
-from sim.logfile import LOG_FORMAT
-from sim.scenario.file import SCENARIO_FORMAT
-from sim.story.format import STORY_FORMAT
+from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
 
 SUFFIXES = (".yaml", ".yml", ".json")
 IN_A_SUITE = (STORY_FORMAT, SCENARIO_FORMAT, LOG_FORMAT)

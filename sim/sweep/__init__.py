@@ -1,23 +1,28 @@
 """Sweeps: a plan's random scenarios under each of its rule sets, in parallel, as a table of runs.
 
 `run_sweep` fills a folder, `load_sweep` reads it into a DataFrame, `replay` makes one of its runs
-again. Importing this package imports pyarrow, but neither pyspark nor pandas: those are imported
-when a sweep runs on Spark and when a DataFrame is asked for.
+again. A name is imported from its module when it is asked for, so that a replay need not load what
+runs sweeps; pyspark and pandas are imported when a sweep runs on Spark and when a DataFrame is
+asked for.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 from sim.errors import BadInput
 
 if find_spec("pyarrow") is None:
     raise BadInput("sweeps need more than the base installation: pip install 'replog[sweep]'")
 
-from sim.sweep.plan import Plan, RuleSet, Sweep, load_plan, number_runs
-from sim.sweep.replay import replay, scenario_of_run
-from sim.sweep.runner import Seconds, SweepResult, run_sweep
-from sim.sweep.tables import find_run, load_sweep, load_violations
+if TYPE_CHECKING:
+    from sim.sweep.one_run import find_run, replay, scenario_of_run
+    from sim.sweep.plan import Plan, RuleSet, Sweep, load_plan, number_runs
+    from sim.sweep.runner import Seconds, SweepResult, run_sweep
+    from sim.sweep.tables import load_sweep, load_violations
+    from sim.sweep.work import measure_rate
 
 __all__ = [
     "Plan",
@@ -29,8 +34,24 @@ __all__ = [
     "load_plan",
     "load_sweep",
     "load_violations",
+    "measure_rate",
     "number_runs",
     "replay",
     "run_sweep",
     "scenario_of_run",
 ]
+
+_MODULES = {
+    "one_run": ("find_run", "replay", "scenario_of_run"),
+    "plan": ("Plan", "RuleSet", "Sweep", "load_plan", "number_runs"),
+    "runner": ("Seconds", "SweepResult", "run_sweep"),
+    "tables": ("load_sweep", "load_violations"),
+    "work": ("measure_rate",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"sim.sweep.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

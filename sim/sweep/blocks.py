@@ -7,6 +7,7 @@ wave comes into place as a whole or not at all, and no row passes through the le
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sim.plugins import NO_PLUGINS, Plugins, load_in_worker
-from sim.sweep.layout import Wave, blocks_of
+from sim.sweep.layout import Wave, block_file_name, blocks_of
 from sim.sweep.output import RUNS, STAGING, VIOLATIONS, commit_wave
 from sim.sweep.plan import Sweep
 from sim.sweep.row import VIOLATIONS_SCHEMA, runs_schema, split_tables
@@ -33,8 +34,8 @@ class Block:
     cases: range
 
     def file_name(self, sweep: Sweep) -> str:
-        """Of its file in each table; in order of the names, the rows are in order of `run_id`."""
-        return f"part-{sweep.run_id(self.cases.start, 0):015d}.parquet"
+        """Of its file in each table."""
+        return block_file_name(sweep.run_id(self.cases.start, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Work:
     runs_per_second: float
     """Of one process."""
     partitions: int | None
-    """Blocks per wave; None = as many as make blocks of about two seconds."""
+    """Blocks per wave; None = as `sim.sweep.layout` thinks best."""
     plugins: Plugins = NO_PLUGINS
     """What workers import first, so that they know the same rules."""
 
@@ -56,9 +57,8 @@ class Work:
         """The blocks of some waves, in order."""
         return tuple(
             Block(wave, cases)
-            for wave in waves
-            for cases in blocks_of(
-                wave,
+            for wave, cases in blocks_of(
+                waves,
                 self.sweep,
                 runs_per_second=self.runs_per_second,
                 cores=cores,
@@ -86,6 +86,7 @@ def simulate_block(work: Work, block: Block) -> float:
             files[table].add(rows)
     for table in (VIOLATIONS, RUNS):  # runs last: its file says that the block is there
         files[table].close()
+    gc.collect()
     return busy_ms
 
 

@@ -2,19 +2,25 @@
 
 A *wave* is the unit that survives: one folder per table, there completely or not at all. Its
 size follows from the number of runs alone, so that a sweep can be resumed with another engine.
-A *block* is the unit of scheduling: consecutive cases worth about two seconds of work, so that the
-cost of starting a task (50 to 100 ms on Spark) stays below 5 %.
+A *block* is the unit of scheduling: consecutive cases of one wave. To start a task takes 50 to 100
+ms on Spark, so blocks are long; but a core that finishes early waits for the others' last blocks,
+so they get shorter towards the end.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 from sim.sweep.plan import Sweep
 
-BLOCK_SECONDS = 2.0
+BLOCK_SECONDS_MAX = 8.0
+"""Of one process."""
+BLOCK_SECONDS_MIN = 1.0
+BLOCKS_LEFT_PER_CORE = 4
+"""A block is at most so large that this many of its size are left for every core."""
 WAVE_RUNS_MIN = 1_000
 """Small sweeps have few waves, so that their files are not tiny."""
 WAVE_RUNS_MAX = 200_000
@@ -55,18 +61,40 @@ def wave_of_case(sweep: Sweep, case_id: int) -> Wave:
 
 
 def blocks_of(
-    wave: Wave, sweep: Sweep, *, runs_per_second: float, cores: int, blocks: int | None = None
-) -> tuple[range, ...]:
-    """The blocks of a wave as ranges of cases, none empty.
+    waves: Iterable[Wave],
+    sweep: Sweep,
+    *,
+    runs_per_second: float,
+    cores: int,
+    blocks: int | None = None,
+) -> Iterator[tuple[Wave, range]]:
+    """The blocks of some waves, in order: the wave and a range of its cases, never empty.
 
-    `runs_per_second` is the rate of one process. `blocks` forces their number; there is never
-    more than one per case.
+    `runs_per_second` is the rate of one process. `blocks` forces their number in each wave; there
+    is never more than one per case.
     """
-    if blocks is None:
-        seconds = len(wave.cases) * len(sweep.rule_sets) / runs_per_second
-        blocks = math.ceil(seconds / BLOCK_SECONDS)
-        blocks = math.ceil(blocks / cores) * cores  # no core waits for another's last block
-    return split(wave.cases, max(1, min(blocks, len(wave.cases))))
+    waves = tuple(waves)
+    seconds_per_case = len(sweep.rule_sets) / runs_per_second
+    cases_left = sum(len(wave.cases) for wave in waves)
+    for wave in waves:
+        if blocks is not None:
+            for cases in split(wave.cases, min(blocks, len(wave.cases))):
+                yield wave, cases
+            continue
+        first = wave.first
+        while first < wave.end:
+            fair = cases_left * seconds_per_case / (BLOCKS_LEFT_PER_CORE * cores)
+            seconds = min(max(fair, BLOCK_SECONDS_MIN), BLOCK_SECONDS_MAX)
+            size = max(1, round(seconds / seconds_per_case))
+            end = first + size if first + size * 1.5 < wave.end else wave.end
+            yield wave, range(first, end)
+            cases_left -= end - first
+            first = end
+
+
+def block_file_name(first_run: int) -> str:
+    """Of the files of a block, by its first `run_id`; in order of the names, rows are in order."""
+    return f"part-{first_run:015d}.parquet"
 
 
 def split(cases: range, parts: int) -> tuple[range, ...]:

@@ -16,13 +16,13 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from sim.errors import BadInput
+from sim.files.formats import PLAN_FORMAT
 from sim.files.models import load_model
 from sim.plugins import load_plugins
 from sim.rules import settings_from
 from sim.rules.rules import DEFAULTS, Rules, RuleValue, Settings, shown
 from sim.scenario.generate.mix import Mix
 
-PLAN_FORMAT = "replog-sweep/1"
 PRESET = "preset"
 SEED_LIMIT = 2**63
 """Exclusive: every seed fits a signed 64-bit column."""

@@ -17,7 +17,6 @@ from sim.check.registry import Violation
 from sim.run import Run
 from sim.sweep.plan import RuleSet, Sweep, swept_type
 
-SCHEMA_VERSION = 1
 VIOLATIONS_PER_RUN_MAX = 20
 """Rows of `violations` one run may leave (see `reported`)."""
 NESTED = "violation_rows"

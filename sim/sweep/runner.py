@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 from rich.console import Console
 
 from sim.errors import BadInput
 from sim.plugins import in_use
 from sim.sweep.blocks import Work
+from sim.sweep.engines.engine import Engine
 from sim.sweep.engines.process import ProcessEngine
-from sim.sweep.layout import Wave, waves_of
+from sim.sweep.layout import waves_of
 from sim.sweep.output import (
     check_folder,
     clear_errors,
@@ -26,31 +27,11 @@ from sim.sweep.output import (
     prepare_folder,
 )
 from sim.sweep.plan import Plan, Sweep, number_runs
-from sim.sweep.runs_progress import Reporter, show_progress
-from sim.sweep.tally import Counts, write_tallies
+from sim.sweep.runs_progress import show_progress
+from sim.sweep.tally import write_tallies
 from sim.sweep.work import OpenCase, measure_rate, open_case
 
 EngineName = Literal["spark", "process"]
-
-
-class Engine(Protocol):
-    """What runs waves and counts what came out."""
-
-    @property
-    def cores(self) -> int:
-        """How many runs go on at a time."""
-
-    def warm_up(self) -> None:
-        """Start what is needed before the first block."""
-
-    def run(self, waves: tuple[Wave, ...], report: Reporter) -> float:
-        """Run waves and move each into place when it is whole; the ms that workers spent in runs.
-
-        Interrupts leave whole waves.
-        """
-
-    def count(self) -> Counts:
-        """Sum up the finished tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +39,7 @@ class Seconds:
     """Where the real time of a sweep went."""
 
     start: float
-    """Measuring the rate, starting Spark and its workers."""
+    """Measuring the rate, starting the workers, and Spark."""
     simulate: float
     """From the first block to the last file."""
     tally: float
@@ -82,7 +63,7 @@ class SweepResult:
     verdicts: dict[str, dict[str, int]]
     """Per label of a rule set: runs per verdict, all four of them."""
     single_process_rate: float
-    """Runs per second of one process, measured on the first cases before the start."""
+    """Runs per second of one process, measured for half a second before the start."""
     seconds: Seconds
 
     @property
@@ -158,7 +139,8 @@ def run_sweep(
 @contextmanager
 def _engine(name: EngineName, work: Work, *, master: str | None) -> Iterator[Engine]:
     if name == "process":
-        yield ProcessEngine(work)
+        with closing(ProcessEngine(work)) as pool:
+            yield pool
         return
     if find_spec("pyspark") is None:
         raise BadInput("sweeps on Spark need pyspark: pip install 'replog[sweep]'")

@@ -13,6 +13,8 @@ from rich.progress import ProgressColumn as Column
 from rich.text import Text
 
 LINE_EVERY_SECONDS = 10.0
+BAR_PER_SECOND = 2
+"""How often the bar is drawn: that takes time which the simulations could use."""
 
 
 class Reporter(Protocol):
@@ -50,7 +52,14 @@ def show_progress(console: Console | None, *, total: int, before: int = 0) -> It
 
 def _bar(console: Console) -> Progress:
     count = TextColumn("{task.completed:,.0f} of {task.total:,.0f} runs")
-    return Progress(BarColumn(), count, _Rate(), TimeRemainingColumn(), console=console)
+    return Progress(
+        BarColumn(),
+        count,
+        _Rate(),
+        TimeRemainingColumn(),
+        console=console,
+        refresh_per_second=BAR_PER_SECOND,
+    )
 
 
 class _Lines:

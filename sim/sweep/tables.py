@@ -1,36 +1,18 @@
-"""Reading what a sweep left: one run by its number, or a whole table for a notebook."""
+"""The tables of a sweep as DataFrames, for a notebook."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sim.errors import BadInput
-from sim.sweep.layout import wave_of_case
-from sim.sweep.output import RUNS, VIOLATIONS, clear_errors, files_of, read_sweep
+from sim.sweep.output import RUNS, VIOLATIONS, files_of, read_sweep
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-def find_run(out: Path, run_id: int) -> dict[str, Any]:
-    """The row of a run, as a dictionary. Needs pyarrow alone.
-
-    Raises BadInput when there is no such run, or its wave has not been run yet.
-    """
-    sweep = read_sweep(out)
-    case_id, _rule_set = sweep.place_of(run_id)
-    path = out / RUNS / wave_of_case(sweep, case_id).folder_name
-    if not path.exists():
-        raise BadInput(f"{out}: run {run_id} is in a wave that was not finished; --resume makes it")
-    with clear_errors(out):
-        rows = pq.read_table(path, filters=[("run_id", "=", run_id)], partitioning=None).to_pylist()
-    if len(rows) != 1:
-        raise BadInput(f"{path}: run {run_id} occurs {len(rows)} times; the file is damaged")
-    return dict(rows[0])
 
 
 def load_sweep(out: Path | str) -> pd.DataFrame:

@@ -30,7 +30,7 @@ WALL_BOUND_SECONDS = 60.0
 this one is for what those do not see."""
 ROWS_PER_BATCH = 20
 ERROR_LENGTH_MAX = 8_000
-RATE_CASES_MAX = 50
+RATE_CASES_MAX = 500
 """Cases on which the rate is measured, at most."""
 
 RunCase = Callable[[Settings], Run]
@@ -82,9 +82,12 @@ def rows_of_cases(
     bound_seconds: float = WALL_BOUND_SECONDS,
 ) -> Iterator[dict[str, Any]]:
     """One row per run of `cases`, in order of `run_id`."""
-    for case_id in cases:
-        with _collector_paused():
-            yield from _rows_of_case(sweep, case_id, open_case, bound_seconds)
+    with _collector_off():
+        for case_id in cases:
+            for row in _rows_of_case(sweep, case_id, open_case, bound_seconds):
+                gc.collect(0)  # what a run leaves behind, while the caches still have it
+                yield row
+            gc.collect(1)
 
 
 def _rows_of_case(
@@ -108,8 +111,8 @@ def _rows_of_case(
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Leaves cyclic garbage alone meanwhile: a run makes a lot, and little of it lives on."""
+def _collector_off() -> Iterator[None]:
+    """Leaves it to the caller when to look for cyclic garbage: between runs, not inside them."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -140,11 +143,21 @@ def batches_of_cases(
 def measure_rate(
     sweep: Sweep, *, open_case: OpenCase = open_case, budget_seconds: float = 0.5
 ) -> float:
-    """Runs per second of this process, from the sweep's first cases. Only blocks depend on it."""
-    started = time.perf_counter()
+    """Runs per second of this process, on cases from all over the sweep.
+
+    The first case is not counted: a process's first runs are slow. A sweep's blocks depend on the
+    result, no row does.
+    """
+    first, *others = range(0, sweep.count, max(1, sweep.count // RATE_CASES_MAX))
+
+    def runs_of(case_id: int) -> int:
+        return len(list(rows_of_cases(sweep, range(case_id, case_id + 1), open_case=open_case)))
+
+    runs_of(first)
     runs = 0
-    for _row in rows_of_cases(sweep, range(min(sweep.count, RATE_CASES_MAX)), open_case=open_case):
-        runs += 1
+    started = time.perf_counter()
+    for case_id in others or [first]:
+        runs += runs_of(case_id)
         if time.perf_counter() - started > budget_seconds:
             break
     return runs / max(time.perf_counter() - started, 1e-6)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sim.changelog import read_changes, write_git_changelog
+from sim.changelog.git import write_git_changelog
+from sim.changelog.reader import read_changes
 from sim.errors import BadInput
 
 IDENTITY = {

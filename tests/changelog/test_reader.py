@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sim.changelog import Change, read_changes
+from sim.changelog.reader import Change, read_changes
 from sim.errors import BadInput
 
 

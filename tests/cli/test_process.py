@@ -13,18 +13,18 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 STORY = ROOT / "scenarios/kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml"
 TIMED = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
-HEAVY = ("pyspark", "pandas", "matplotlib", "scipy", "numpy", "pyarrow", "jinja2")
+HEAVY = ("pyspark", "pandas", "matplotlib", "scipy", "numpy", "pyarrow", "jinja2", "networkx")
 
 WHAT_IS_LOADED = """
 import sys
 from sim.cli import main
 
-sys.argv = ["replog", "run", sys.argv[1]]
+sys.argv = ["replog", *sys.argv[1:]]
 try:
     main()
 except SystemExit as ended:
     assert ended.code == 0, ended.code
-print(*sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+print(*sorted(sys.modules), file=sys.stderr)
 """
 
 
@@ -44,13 +44,29 @@ def python(*arguments: object, **changes: str) -> subprocess.CompletedProcess[st
 
 @pytest.mark.parametrize("file", [STORY, TIMED], ids=["story", "timed"])
 def test_running_a_file_loads_nothing_of_what_only_sweeps_and_reports_need(file: Path) -> None:
-    ended = python("-c", WHAT_IS_LOADED, file)
+    ended = python("-c", WHAT_IS_LOADED, "run", file)
 
     assert ended.returncode == 0, ended.stderr
-    sys.stdout.write(ended.stdout.splitlines()[-1])  # how long it took
     loaded = ended.stderr.split()
-    assert "sim" in loaded
+    assert "sim.run" in loaded or file == STORY
     assert [name for name in HEAVY if name in loaded] == []
+
+
+def test_running_a_story_loads_nothing_of_what_timed_scenarios_need() -> None:
+    loaded = python("-c", WHAT_IS_LOADED, "run", STORY).stderr.split()
+
+    assert "sim.story.driver" in loaded
+    assert [name for name in ("simpy", "pydantic", "msgspec", "sim.run") if name in loaded] == []
+
+
+def test_a_replay_loads_neither_data_frames_nor_what_runs_sweeps(swept: Path) -> None:
+    ended = python("-c", WHAT_IS_LOADED, "replay", swept, "3")
+
+    assert ended.returncode == 0, ended.stderr
+    loaded = ended.stderr.split()
+    assert "pyarrow.parquet" in loaded
+    others = ("pandas", "pyarrow.dataset", "networkx", "pyspark", "rich", "sim.sweep.runner")
+    assert [name for name in others if name in loaded] == []
 
 
 @pytest.mark.parametrize("file", [STORY, TIMED], ids=["story", "timed"])

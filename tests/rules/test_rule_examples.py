@@ -7,20 +7,18 @@ from typing import Any
 
 import pytest
 
-from sim.logfile import LOG_FORMAT
+from sim.files.formats import LOG_FORMAT, PLAN_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
 from sim.logfile.answer import answer_to
 from sim.logfile.file import load_log_file
 from sim.rules import RULES, Settings
 from sim.rules.spec import Value
 from sim.run import run_scenario
-from sim.scenario.file import SCENARIO_FORMAT
 from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate
 from sim.scenario.model import Scenario
 from sim.story import Story, load_story, run_story
-from sim.story.format import STORY_FORMAT
 from sim.suite import format_of
-from sim.sweep.plan import PLAN_FORMAT, load_plan, number_runs
+from sim.sweep.plan import load_plan, number_runs
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
 LABELS = {"offset_assignment"}

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.sweep.layout import WAVE_RUNS_MAX, Wave, blocks_of, split, wave_of_case, waves_of
+from sim.sweep.layout import WAVE_RUNS_MAX, Wave, blocks_of, wave_of_case, waves_of
 from sim.sweep.plan import number_runs
 from tests.sweep.fakes import plan
 
@@ -42,26 +42,49 @@ def test_the_wave_of_a_case_is_the_one_that_holds_it(count: int, data: st.DataOb
 
 
 @given(
-    cases=st.integers(1, 5_000),
+    count=st.integers(1, 50_000),
     rate=st.floats(0.01, 1e6),
     cores=st.integers(1, 64),
     blocks=st.none() | st.integers(1, 10_000),
 )
-def test_blocks_hold_every_case_of_a_wave_once(
-    cases: int, rate: float, cores: int, blocks: int | None
+def test_blocks_hold_every_case_of_their_waves_once_and_in_order(
+    count: int, rate: float, cores: int, blocks: int | None
 ) -> None:
-    wave = Wave(3, 100, 100 + cases)
+    sweep = number_runs(PLAN, count=count)
+    waves = waves_of(sweep)
 
-    found = blocks_of(wave, number_runs(PLAN), runs_per_second=rate, cores=cores, blocks=blocks)
+    found = list(blocks_of(waves, sweep, runs_per_second=rate, cores=cores, blocks=blocks))
 
-    assert [case for block in found for case in block] == list(wave.cases)
-    assert all(found)
+    assert [case for _, cases in found for case in cases] == list(range(count))
+    assert all(
+        cases and cases[0] in wave.cases and cases[-1] in wave.cases for wave, cases in found
+    )
 
 
-def test_blocks_are_worth_about_two_seconds() -> None:
-    wave = Wave(0, 0, 1_000)  # 3,000 runs
+def seconds_of_blocks(cases: int, *, cores: int) -> list[float]:
+    """How long each block of a single wave takes at 300 runs, 100 cases, a second."""
+    found = blocks_of(
+        [Wave(0, 0, cases)], number_runs(PLAN, count=cases), runs_per_second=300, cores=cores
+    )
+    return [len(block) / 100 for _, block in found]
 
-    found = blocks_of(wave, number_runs(PLAN), runs_per_second=300, cores=2)
 
-    assert len(found) == 6  # 10 s of work: five blocks, rounded up to the cores
-    assert {len(block) for block in split(range(10), 3)} == {3, 4}
+def test_blocks_are_long_at_first_and_short_at_the_end() -> None:
+    seconds = seconds_of_blocks(20_000, cores=2)
+
+    assert seconds[0] == 8.0
+    assert seconds == sorted(seconds, reverse=True)
+    assert seconds[-1] <= 1.5
+    assert len(seconds) < 45
+
+
+def test_no_core_is_left_without_a_block_while_there_is_work_for_all() -> None:
+    assert all(len(seconds_of_blocks(1_000, cores=cores)) >= cores for cores in (1, 2, 4))
+
+
+def test_a_wave_may_be_cut_into_a_given_number_of_blocks() -> None:
+    sweep = number_runs(PLAN, count=10)
+
+    found = blocks_of([Wave(0, 0, 10)], sweep, runs_per_second=1, cores=2, blocks=3)
+
+    assert [len(block) for _, block in found] == [3, 3, 4]

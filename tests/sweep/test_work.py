@@ -121,7 +121,7 @@ def test_no_invariant_is_dropped_even_when_there_are_more_than_rows() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 40])
-def test_the_rate_of_one_process_is_measured_on_the_first_cases(count: int) -> None:
+def test_the_rate_of_one_process_is_measured_on_cases_of_the_sweep(count: int) -> None:
     sweep = number_runs(plan(), count=count)
 
     assert measure_rate(sweep, open_case=quick, budget_seconds=0.05) > 100

@@ -8,9 +8,9 @@ from pathlib import Path
 from sim.errors import BadInput
 from sim.files.document import Location
 from sim.files.fields import check_format
+from sim.files.formats import SCENARIO_FORMAT
 from sim.files.models import validate
 from sim.files.reading import read_document
-from sim.scenario.file import SCENARIO_FORMAT
 from sim.scenario.file.build import build, check_expectations
 from sim.scenario.file.format import ScenarioFile
 from sim.scenario.model import Scenario

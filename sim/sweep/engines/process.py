@@ -6,10 +6,10 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
 from itertools import islice
 
 from sim.errors import BadInput
@@ -21,6 +21,8 @@ from sim.sweep.runs_progress import Reporter
 from sim.sweep.tally import Counts
 
 BLOCKS_IN_FLIGHT_PER_CORE = 3
+WARM_UP_SECONDS = 0.05
+"""How long a worker sleeps when it is new, so that none of them gets the others' call to start."""
 
 
 def usable_cores() -> int:
@@ -45,11 +47,12 @@ def _end_with_the_parent() -> None:
         os._exit(1)
 
 
-@dataclass(slots=True)
 class ProcessEngine:
     """Runs waves on one process per core and moves each into place when it is whole."""
 
-    work: Work
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self._pool: ProcessPoolExecutor | None = None
 
     @property
     def cores(self) -> int:
@@ -57,7 +60,13 @@ class ProcessEngine:
         return usable_cores()
 
     def warm_up(self) -> None:
-        """Nothing: the pool starts with the first blocks."""
+        """Starts a worker per core; each imports the simulator."""
+        self._pool = ProcessPoolExecutor(
+            max_workers=min(self.cores, self.work.sweep.count),
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=_start_worker,
+        )
+        wait([self._pool.submit(time.sleep, WARM_UP_SECONDS) for _ in range(self.cores)])
 
     def count(self) -> Counts:
         """Sums up the finished tables."""
@@ -68,23 +77,29 @@ class ProcessEngine:
 
         An exception or Ctrl-C drops what is under way; finished waves stay.
         """
+        if not waves:
+            return 0.0
+        if self._pool is None:
+            self.warm_up()
+        assert self._pool is not None
         blocks = self.work.blocks(waves, cores=self.cores)
         staged = StagedWaves(self.work, blocks)
-        pool = ProcessPoolExecutor(
-            max_workers=min(self.cores, max(1, len(blocks))),
-            mp_context=multiprocessing.get_context("spawn"),
-            initializer=_start_worker,
-        )
         try:
             with clear_errors(self.work.out):
-                return self._run(pool, iter(blocks), staged, report)
+                return self._run(self._pool, iter(blocks), staged, report)
         except BrokenProcessPool:
             raise BadInput(worker_died(self.work.out)) from None
         except BaseException:
             close_folder(self.work.out)  # which workers take as the sign to stop
             raise
         finally:
-            pool.shutdown(cancel_futures=True)
+            self.close()
+
+    def close(self) -> None:
+        """Ends the workers; what they were not yet given is dropped."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
 
     def _run(
         self,

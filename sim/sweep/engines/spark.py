@@ -24,7 +24,7 @@ from sim.sweep.output import STAGING, disk_full, worker_died
 from sim.sweep.runs_progress import Reporter
 from sim.sweep.tally import Counts
 
-POLL_SECONDS = 0.1
+POLL_SECONDS = 0.25
 CANCEL_SECONDS = 10.0
 
 _ANSWER = pa.schema([pa.field("busy_ms", pa.float64())])

@@ -1,0 +1,29 @@
+"""What the runner of a sweep asks of an engine."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from sim.sweep.layout import Wave
+from sim.sweep.runs_progress import Reporter
+from sim.sweep.tally import Counts
+
+
+class Engine(Protocol):
+    """What runs waves and counts what came out."""
+
+    @property
+    def cores(self) -> int:
+        """How many runs go on at a time."""
+
+    def warm_up(self) -> None:
+        """Start what is needed before the first block."""
+
+    def run(self, waves: tuple[Wave, ...], report: Reporter) -> float:
+        """Run waves and move each into place when it is whole; the ms that workers spent in runs.
+
+        Interrupts leave whole waves.
+        """
+
+    def count(self) -> Counts:
+        """Sum up the finished tables."""

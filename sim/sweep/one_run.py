@@ -1,0 +1,63 @@
+"""One run of a sweep: its row, its scenario, and the run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sim.errors import BadInput
+from sim.run import Run, run_scenario
+from sim.scenario.generate import generate
+from sim.scenario.model import Scenario
+from sim.sweep.layout import block_file_name, wave_of_case
+from sim.sweep.output import RUNS, clear_errors, read_sweep
+from sim.trace import Event
+
+
+def find_run(out: Path, run_id: int) -> dict[str, Any]:
+    """The row of a run by column. Reads one file; imports nothing but pyarrow.parquet.
+
+    Raises BadInput when there is no such run, or its wave has not been run yet.
+    """
+    import pyarrow.parquet as pq
+
+    sweep = read_sweep(out)
+    case_id, _rule_set = sweep.place_of(run_id)
+    folder = out / RUNS / wave_of_case(sweep, case_id).folder_name
+    if not folder.exists():
+        raise BadInput(f"{out}: run {run_id} is in a wave that was not finished; --resume makes it")
+    names = sorted(path.name for path in folder.glob("*.parquet"))
+    earlier = [name for name in names if name <= block_file_name(run_id)]
+    rows: list[dict[str, Any]] = []
+    with clear_errors(out):
+        for name in earlier[-1:]:
+            with pq.ParquetFile(folder / name) as file:
+                for batch in file.iter_batches():
+                    places = batch.column("run_id").to_pylist()
+                    rows += [
+                        batch.slice(place, 1).to_pylist()[0]
+                        for place, there in enumerate(places)
+                        if there == run_id
+                    ]
+    if len(rows) != 1:
+        raise BadInput(f"{folder}: run {run_id} occurs {len(rows)} times; the table is damaged")
+    return rows[0]
+
+
+def scenario_of_run(out: Path | str, run_id: int) -> Scenario:
+    """The scenario of a run, with its rules, made again from `plan.json` and the run's number.
+
+    Raises BadInput when the folder holds no sweep or the sweep no such run.
+    """
+    sweep = read_sweep(Path(out))
+    case_id, rule_set = sweep.place_of(run_id)
+    scenario = generate(sweep.case_seed(case_id), sweep.plan.generate)
+    return scenario.with_rules(rule_set.settings)
+
+
+def replay(out: Path | str, run_id: int, *, trace: list[tuple[int, Event]] | None = None) -> Run:
+    """A run of a sweep once more, in full; `trace` takes its events as (ms, event).
+
+    With the version that made the sweep its digest equals the row's (`find_run(out, run_id)`).
+    """
+    return run_scenario(scenario_of_run(out, run_id), trace=trace)
