@@ -16,13 +16,18 @@ from typing import Any
 
 from sim.cluster.context import Context
 from sim.cluster.network import CONTROLLER
-from sim.replication.elections import Candidates, changed, clean_choice, led_by
+from sim.replication.elections import (
+    alone_in_sync,
+    alter_partition,
+    clean_choice,
+    led_by,
+    with_isr,
+)
 from sim.replication.messages import (
     AlterPartitionRequest,
     AlterPartitionResponse,
     BrokerHeartbeatRequest,
     BrokerRegistrationRequest,
-    ErrorCode,
     LeaderAndIsrRequest,
     PartitionState,
 )
@@ -138,7 +143,7 @@ class Controller:
         Of those `unclean` came back from a crash.
         """
         isr = tuple(n for n in state.isr if n not in fenced and n in state.eligible)
-        state = self._with_isr(state, isr, unclean)
+        state = with_isr(state, isr, unclean=unclean, rules=self._rules)
         leader = state.leader
         if leader is None or leader in fenced or leader not in state.eligible:
             state = self._elect(state)
@@ -150,37 +155,18 @@ class Controller:
             partition_epoch=state.partition_epoch + 1, replicas=tuple(self._incarnations)
         )
 
-    def _with_isr(
-        self, state: PartitionState, isr: tuple[str, ...], unclean: tuple[str, ...] = ()
-    ) -> PartitionState:
-        before = _candidates(state)
-        if state.leader is not None and not isr and state.isr:
-            before = before._replace(last_leader=state.leader)
-        after = changed(before, isr, unclean=unclean, rules=self._rules)
-        return state._replace(isr=after.isr, elr=after.elr, last_known_leader=after.last_leader)
-
     def _elect(self, state: PartitionState) -> PartitionState:
         """Any replica that may lead cleanly leads the next epoch; None if there is none.
 
         With `unclean_election` any replica that the controller hears from will do then.
         """
-        able = clean_choice(_candidates(state), state.eligible)
+        able = clean_choice(state)
         if able:
-            return self._led_by(state, self._random.choice(able))
+            return led_by(state, self._random.choice(able), rules=self._rules)
         if self._rules.election.unclean_election and state.eligible:
             name = self._random.choice(state.eligible)
-            return self._led_by(_alone(state, name), name)
+            return led_by(alone_in_sync(state, name), name, rules=self._rules)
         return state._replace(leader=None)
-
-    def _led_by(self, state: PartitionState, name: str) -> PartitionState:
-        after = led_by(_candidates(state), name, rules=self._rules)
-        return state._replace(
-            leader_epoch=state.leader_epoch + 1,
-            leader=name,
-            isr=after.isr,
-            elr=after.elr,
-            last_known_leader=after.last_leader,
-        )
 
     def elect(self, name: str, *, unclean: bool) -> bool:
         """An administrator wants a replica to lead (ElectLeaders); False = it may not.
@@ -191,10 +177,10 @@ class Controller:
         if name not in state.eligible or name == state.leader:
             return False
         if unclean:
-            state = _alone(state, name)
+            state = alone_in_sync(state, name)
         elif name not in state.isr:
             return False
-        self._set(self._led_by(state, name))
+        self._set(led_by(state, name, rules=self._rules))
         self._inform_all()
         return True
 
@@ -214,28 +200,9 @@ class Controller:
 
     def _alter(self, request: AlterPartitionRequest) -> None:
         """Accept another in-sync set from the leader, or say why not and what is true."""
-        state = self.state
-        error = ErrorCode.NONE
-        if (request.leader, request.leader_epoch) != (state.leader, state.leader_epoch):
-            error = ErrorCode.FENCED_LEADER_EPOCH
-        elif request.partition_epoch != state.partition_epoch:
-            error = ErrorCode.INVALID_UPDATE_VERSION
-        elif not all(name in state.eligible for name in request.new_isr):
-            error = ErrorCode.INELIGIBLE_REPLICA
-        if error is ErrorCode.NONE:
-            state = self._with_isr(state, request.new_isr)
+        error, state = alter_partition(self.state, request, rules=self._rules)
         self._set(state)
         incarnation = self._incarnations.get(request.leader)
         if incarnation is not None:
             response = AlterPartitionResponse(error, incarnation, self.state)
             self._network.send(CONTROLLER, request.leader, response)
-
-
-def _candidates(state: PartitionState) -> Candidates:
-    """Who may lead cleanly."""
-    return Candidates(state.isr, state.elr, state.last_known_leader)
-
-
-def _alone(state: PartitionState, name: str) -> PartitionState:
-    """The state in which one replica is all that is in sync."""
-    return state._replace(isr=(name,), elr=(), last_known_leader=None)

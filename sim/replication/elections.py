@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from sim.log import Control, control_batch
 from sim.replication.leader import advance_high_watermark, append
+from sim.replication.messages import AlterPartitionRequest, ErrorCode, PartitionState
 from sim.replication.replica import Leadership, Replica
 from sim.rules.rules import Rules
 from sim.trace import Event, LeaderElected
@@ -135,56 +136,82 @@ def waits(heirs: Sequence[str], longest_ms: int) -> list[tuple[str, int]]:
     ]
 
 
-class Candidates(NamedTuple):
-    """The replicas that may have everything that is committed.
+class AlterResult(NamedTuple):
+    """What a controller makes of a request for another in-sync set.
 
     Attributes:
-        isr: The in-sync set.
-        elr: With `eligible_leaders: elr`: left the set while it was too small to commit anything.
-        last_leader: Who led when nobody was in either set any more; None = somebody is.
+        error: Why the set stays as it is; `NONE` = it was changed.
+        state: The partition after it.
     """
 
-    isr: tuple[str, ...]
-    elr: tuple[str, ...] = ()
-    last_leader: str | None = None
+    error: ErrorCode
+    state: PartitionState
 
 
-def changed(
-    before: Candidates, isr: tuple[str, ...], *, unclean: Collection[str] = (), rules: Rules
-) -> Candidates:
-    """The candidates after the in-sync set has become `isr`.
+def alter_partition(
+    state: PartitionState, request: AlterPartitionRequest, *, rules: Rules
+) -> AlterResult:
+    """Give a leader the in-sync set it asks for, if it leads and knows the present state.
+
+    All members have to be eligible (ReplicationControlManager.validateAlterPartitionData).
+    """
+    error = ErrorCode.NONE
+    if (request.leader, request.leader_epoch) != (state.leader, state.leader_epoch):
+        error = ErrorCode.FENCED_LEADER_EPOCH
+    elif request.partition_epoch != state.partition_epoch:
+        error = ErrorCode.INVALID_UPDATE_VERSION
+    elif not all(name in state.eligible for name in request.new_isr):
+        error = ErrorCode.INELIGIBLE_REPLICA
+    if error is not ErrorCode.NONE:
+        return AlterResult(error, state)
+    return AlterResult(error, with_isr(state, request.new_isr, rules=rules))
+
+
+def with_isr(
+    state: PartitionState, isr: tuple[str, ...], *, unclean: Collection[str] = (), rules: Rules
+) -> PartitionState:
+    """The partition after its in-sync set has become `isr`.
 
     Without eligible leader replicas the last member stays: only it may lead when it is back. With
     them, who leaves a set that is smaller than `min_isr` after that stays eligible, unless it shut
-    down uncleanly (`unclean`), for nothing is committed without it until the set is large enough
-    (PartitionChangeBuilder.maybePopulateTargetElr).
+    down uncleanly (`unclean`), for nothing is committed without it until the set is large enough;
+    of an empty set the leader is remembered (PartitionChangeBuilder.maybePopulateTargetElr).
     """
     if rules.election.eligible_leaders == "isr":
-        return Candidates(isr or before.isr)
+        return state._replace(isr=isr or state.isr, elr=(), last_known_leader=None)
     if len(isr) >= rules.topic.min_isr:
-        return Candidates(isr)
-    left = [name for name in (*before.elr, *before.isr) if name not in isr and name not in unclean]
-    return Candidates(isr, tuple(dict.fromkeys(left)), before.last_leader)
+        return state._replace(isr=isr, elr=(), last_known_leader=None)
+    left = [name for name in (*state.elr, *state.isr) if name not in isr and name not in unclean]
+    last = state.last_known_leader
+    if state.isr and not isr and state.leader is not None:
+        last = state.leader
+    return state._replace(isr=isr, elr=tuple(dict.fromkeys(left)), last_known_leader=last)
 
 
-def clean_choice(candidates: Candidates, able: Collection[str]) -> tuple[str, ...]:
-    """The replicas of `able` among which a leader may be chosen without a loss: the first kind.
+def alone_in_sync(state: PartitionState, name: str) -> PartitionState:
+    """The partition when one replica is all that is in sync, whatever the others have."""
+    return state._replace(isr=(name,), elr=(), last_known_leader=None)
 
-    In sync, else eligible, else who led last if nobody else is left
-    (PartitionChangeBuilder.electAnyLeader, canElectLastKnownLeader).
+
+def clean_choice(state: PartitionState) -> tuple[str, ...]:
+    """The replicas that may be made leader without a loss; none = there is no such replica.
+
+    In sync, else eligible to lead, else who led last if nobody else is left; not those that are
+    fenced (PartitionChangeBuilder.electAnyLeader, canElectLastKnownLeader).
     """
-    for names in (candidates.isr, candidates.elr):
-        found = tuple(name for name in names if name in able)
+    for names in (state.isr, state.elr):
+        found = tuple([name for name in names if name in state.eligible])
         if found:
             return found
-    last = candidates.last_leader
-    nobody = not candidates.isr and not candidates.elr
-    return (last,) if nobody and last is not None and last in able else ()
+    last = state.last_known_leader
+    nobody = not state.isr and not state.elr
+    return (last,) if nobody and last is not None and last in state.eligible else ()
 
 
-def led_by(candidates: Candidates, leader: str, *, rules: Rules) -> Candidates:
-    """The candidates when `leader` is chosen: alone in sync, if it was not in sync."""
-    if leader in candidates.isr:
-        return candidates._replace(last_leader=None)
-    chosen = changed(candidates, (leader,), rules=rules)
-    return chosen._replace(last_leader=None)
+def led_by(state: PartitionState, leader: str, *, rules: Rules) -> PartitionState:
+    """The partition when `leader` leads the next epoch: alone in sync, if it was not in sync."""
+    if leader not in state.isr:
+        state = with_isr(state, (leader,), rules=rules)
+    return state._replace(
+        leader=leader, leader_epoch=state.leader_epoch + 1, last_known_leader=None
+    )

@@ -4,10 +4,9 @@ The replica's half is UnifiedLog.read with its isolation levels; the client's ha
 CompletedFetch.nextFetchedRecord with its set of aborted producers, and the check of a position
 against a new leader (KIP-320, SubscriptionState.maybeCompleteValidation).
 
-A reader that stops at the end has three ways in use to tell that a reader has everything.
-
-Each is right on a log from which nothing was ever removed. A cleaned log may hold no record, and no
-batch, at its last offset, and fewer records than offsets.
+A reader that stops at the end tells in one of three ways that it has everything (`WAYS`). Each is
+right on a log from which nothing was ever removed. A cleaned log may hold no record, and no batch,
+at its last offset, and fewer records than offsets.
 """
 
 from __future__ import annotations
