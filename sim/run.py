@@ -172,6 +172,7 @@ def _run(
         counters=recorder.counters.values(
             checker.queries,
             {
+                "events": recorder.events,
                 "simulator_events": outcome.simulator_events,
                 "messages": outcome.messages_sent,
                 "messages_lost": outcome.messages_lost,
@@ -196,14 +197,16 @@ class _Recorder:
         self.counters = RunCounters()
         self.coverage = Coverage(checker.history, checker.contract)
         self.removal_delays = RemovalDelays(checker.history, until_ms=faults_end_ms)
+        checker.listen(self.counters.handlers)
         checker.listen(self.coverage.handlers)
+        checker.listen(self.coverage.unusual_handlers, unusual_only=True)
         checker.listen(self.removal_delays.handlers)
+        self.events = 0
         self._trace = trace
         self._pending: list[tuple[int, str, Event]] = []
         self._hash = hashlib.blake2b(digest_size=DIGEST_BYTES)
 
     def take(self, at_ms: int, event: Event) -> None:
-        self.removal_delays.now_ms = at_ms
         self.checker.on(at_ms, event)
         pending = self._pending
         pending.append((at_ms, event.__class__.__name__, event))
@@ -212,9 +215,9 @@ class _Recorder:
 
     def _flush(self) -> None:
         self._hash.update(msgspec.msgpack.encode(self._pending))
-        self.counters.count(event for _, _, event in self._pending)
         if self._trace is not None:
             self._trace.extend((at, event) for at, _, event in self._pending)
+        self.events += len(self._pending)
         self._pending.clear()
 
     def digest(self) -> str:

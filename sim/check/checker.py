@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from sim.check.durability import DurabilityContract
 from sim.check.history import ClusterHistory
-from sim.check.queries import HistoryQueries
-from sim.check.registry import INVARIANTS, Handler, Kind, Violation, discover, method_for
+from sim.check.history_keeper import HistoryKeeper
+from sim.check.queries import HistoryQueries, unlabelled
+from sim.check.registry import INVARIANTS, LISTENERS, Handler, Kind, Violation, discover
 from sim.rules import Rules
-from sim.trace import Event
+from sim.trace import Event, ReplicaCrashed
+
+TakeIn = Callable[[Any], bool]
+"""What takes an event of one class into the history, and says whether it is unusual."""
+
+Route = tuple[TakeIn, tuple[Handler, ...], tuple[Handler, ...]]
+"""Where events of a class go: into the history, then to the first handlers if they are usual, to
+the second ones if not."""
 
 
-def _unlabelled(_: int) -> str | None:
-    return None
+def _always_unusual(_: object) -> bool:
+    return True
 
 
 class Checker:
@@ -31,7 +40,7 @@ class Checker:
         rules: Rules,
         names: Iterable[str],
         *,
-        label: Callable[[int], str | None] = _unlabelled,
+        label: Callable[[int], str | None] = unlabelled,
         zombies_count: bool = True,
         earlier: Iterable[Rules] = (),
         within_contract: bool = False,
@@ -46,42 +55,62 @@ class Checker:
         self._within_contract = within_contract
         self.violations: list[Violation] = []
         self._seen: set[tuple[str, str | None, int | None, str | None]] = set()
-        self._at = 0
         self.history = ClusterHistory(rules, zombies_count=zombies_count, earlier=earlier)
         self.queries = HistoryQueries(self.history, label=label)
         self.contract = DurabilityContract(self.queries)
-        wanted = set(names)
-        self._invariants = [
-            cls(self.queries, self._record) for name, cls in INVARIANTS.items() if name in wanted
-        ]
-        self._listeners: list[Mapping[type, Handler]] = []
-        self._handlers: dict[type, tuple[Handler, ...]] = {}
+        self._keeper = HistoryKeeper(self.history)
+        self._invariants = {
+            name: INVARIANTS[name](self.queries, self._record)
+            for name in names
+            if name in INVARIANTS
+        }
+        self._listeners: list[tuple[Mapping[type, Handler], bool]] = []
+        self._routes: dict[type, Route] = {}
 
-    def listen(self, handlers: Mapping[type, Handler]) -> None:
-        """Also hand events to `handlers`, by their class, after the invariants have seen them."""
-        self._listeners.append(handlers)
-        self._handlers.clear()
+    def listen(self, handlers: Mapping[type, Handler], *, unusual_only: bool = False) -> None:
+        """Also hand events to `handlers`, by their class, after the invariants have seen them.
+
+        `unusual_only` leaves out the usual ones, see `sim.check.history_keeper`.
+        """
+        self._listeners.append((handlers, unusual_only))
+        self._routes.clear()
 
     def on(self, at: int, event: Event) -> None:
         """Take one event that happened at `at`."""
-        self._at = at
-        kind = event.__class__
-        handlers = self._handlers.get(kind)
-        if handlers is None:
-            handlers = self._handlers[kind] = self._handlers_of(kind)
-        for handler in handlers:
+        self.history.at = at
+        route = self._routes.get(event.__class__)
+        if route is None:
+            route = self._route_of(event.__class__)
+        take_in, usually, unusually = route
+        for handler in unusually if take_in(event) else usually:
             handler(event)
 
-    def _handlers_of(self, kind: type) -> tuple[Handler, ...]:
-        """The contract's handler, the history's, the invariants', then those of the listeners."""
-        method = method_for(kind)
-        found = [
-            self.contract.handlers.get(kind),
-            self.history.handlers.get(kind),
-            *[getattr(invariant, method, None) for invariant in self._invariants],
-            *[handlers.get(kind) for handlers in self._listeners],
-        ]
-        return tuple([handler for handler in found if handler is not None])
+    def _route_of(self, kind: type) -> Route:
+        """Into the history, then to the invariants, then to the listeners."""
+        usual: list[Handler] = []
+        unusual: list[Handler] = []
+        for name, method in LISTENERS.get(kind, ()):
+            invariant = self._invariants.get(name)
+            if invariant is not None:
+                handler = getattr(invariant, method)
+                unusual.append(handler)
+                if not invariant.unusual_only:
+                    usual.append(handler)
+        for handlers, unusual_only in self._listeners:
+            if kind in handlers:
+                unusual.append(handlers[kind])
+                if not unusual_only:
+                    usual.append(handlers[kind])
+        take_in = self._keeper.handlers.get(kind, _always_unusual)
+        if kind is ReplicaCrashed:
+            take_in = self._crashed
+        route = self._routes[kind] = (take_in, tuple(usual), tuple(unusual))
+        return route
+
+    def _crashed(self, event: ReplicaCrashed) -> bool:
+        """The contract asks what there was before the crash."""
+        self.contract.on_crash(event)
+        return self._keeper.apply(event)
 
     def _record(
         self, name: str, replica: str | None, offset: int | None, key: str | None, sentence: str
@@ -91,7 +120,7 @@ class Checker:
         identity = (name, replica, offset, key)
         if identity not in self._seen:
             self._seen.add(identity)
-            self.violations.append(Violation(name, self._at, replica, offset, key, sentence))
+            self.violations.append(Violation(name, self.history.at, replica, offset, key, sentence))
 
 
 def story_invariants(*, liveness: bool) -> list[str]:

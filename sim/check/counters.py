@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from sim.check.history import ClusterHistory
 from sim.check.queries import HistoryQueries
-from sim.check.replica_view import EMPTY, ReplicaView
+from sim.check.replica_view import EMPTY
 from sim.compaction import FIXES
 from sim.log.record import BATCH_HEADER_BYTES, size_of
 from sim.trace import (
@@ -110,27 +110,28 @@ COSTS: dict[str, str] = {
 }
 """The counters that say what rules cost, with what reports call them."""
 
-_LOOKED_INTO = frozenset(
-    (
-        Appended,
-        AppendRefused,
-        Copied,
-        Consumed,
-        Converted,
-        Cleaned,
-        ReplicaRemoved,
-        ReplicaWiped,
-        SnapshotChunkFetched,
-    )
+_COUNTED = (
+    Cleaned,
+    FaultInjected,
+    GapLearned,
+    IsrChanged,
+    LeaderElected,
+    SnapshotInstalled,
+    Truncated,
 )
+"""Events of which a counter tells how many there were."""
 
 
 class RunCounters:
-    """Counts events as they come; the rest is read off the history at the end."""
+    """Counts what happens; the rest is read off the history at the end.
+
+    Attributes:
+        handlers: Class of event -> what counts it.
+    """
 
     def __init__(self) -> None:
         """All zero."""
-        self._kinds: dict[type, int] = {}
+        self._kinds: dict[type, int] = dict.fromkeys(_COUNTED, 0)
         self._records = 0
         self._removed = 0
         self._tombstones = 0
@@ -145,42 +146,54 @@ class RunCounters:
         self._bytes_rebuilt = 0
         self._ends: dict[str, int] = {}
         self._refills: dict[str, int] = {}
+        self.handlers: dict[type, Callable[..., None]] = {
+            **dict.fromkeys(_COUNTED, self._happened),
+            Appended: self._appended,
+            AppendRefused: self._append_refused,
+            Cleaned: self._cleaned,
+            Consumed: self._consumed,
+            Converted: self._converted,
+            Copied: self._copied,
+            ReplicaRemoved: self._replica_removed,
+            ReplicaWiped: self._replica_wiped,
+            SnapshotChunkFetched: self._chunk_fetched,
+        }
 
-    def count(self, events: Iterable[Event]) -> None:
-        """Count some events; each has to be counted once."""
-        kinds = self._kinds
-        for event in events:
-            kind = event.__class__
-            kinds[kind] = kinds.get(kind, 0) + 1
-            if kind in _LOOKED_INTO:
-                self._look_into(event)
+    def _happened(self, event: Event) -> None:
+        self._kinds[event.__class__] += 1
 
-    def _look_into(self, event: Event) -> None:
-        if isinstance(event, Appended):
-            self._records += len(event.batch.records)
-            self._bytes_appended += event.batch.size_bytes
-        elif isinstance(event, Copied):
-            self._copied(event)
-        elif isinstance(event, Consumed):
-            self._reads += len(event.records)
-        elif isinstance(event, Converted):
-            self._bytes_converted += event.size_bytes
-        elif isinstance(event, Cleaned):
-            self._removed += len(event.removals)
-            self._tombstones += sum(1 for r in event.removals if r.reason == "tombstone")
-            self._oversized += len(event.oversized)
-            self._stubs[event.replica] = event.stubs
-        elif isinstance(event, AppendRefused):
-            self._refused += event.reason != "not_enough_replicas"
-        elif isinstance(event, ReplicaRemoved):
-            self._stubs.pop(event.replica, None)
-        elif isinstance(event, ReplicaWiped):
-            self._stubs.pop(event.replica, None)
-            if event.reason == REBUILT:
-                self._rebuilds += 1
-                self._refills[event.replica] = self._ends.get(event.replica, 0)
-        elif isinstance(event, SnapshotChunkFetched):
-            self._bytes_replicated += event.size_bytes
+    def _appended(self, event: Appended) -> None:
+        batch = event.batch
+        self._records += len(batch.records)
+        self._bytes_appended += batch.size_bytes
+
+    def _append_refused(self, event: AppendRefused) -> None:
+        self._refused += event.reason != "not_enough_replicas"
+
+    def _cleaned(self, event: Cleaned) -> None:
+        self._happened(event)
+        self._removed += len(event.removals)
+        self._tombstones += [removal.reason for removal in event.removals].count("tombstone")
+        self._oversized += len(event.oversized)
+        self._stubs[event.replica] = event.stubs
+
+    def _consumed(self, event: Consumed) -> None:
+        self._reads += len(event.records)
+
+    def _converted(self, event: Converted) -> None:
+        self._bytes_converted += event.size_bytes
+
+    def _replica_removed(self, event: ReplicaRemoved) -> None:
+        self._stubs.pop(event.replica, None)
+
+    def _replica_wiped(self, event: ReplicaWiped) -> None:
+        self._stubs.pop(event.replica, None)
+        if event.reason == REBUILT:
+            self._rebuilds += 1
+            self._refills[event.replica] = self._ends.get(event.replica, 0)
+
+    def _chunk_fetched(self, event: SnapshotChunkFetched) -> None:
+        self._bytes_replicated += event.size_bytes
 
     def _copied(self, event: Copied) -> None:
         refilled_to = self._refills.get(event.replica, 0)
@@ -192,27 +205,30 @@ class RunCounters:
         self._ends[event.replica] = event.log_end_offset
 
     def values(self, queries: HistoryQueries, cluster: Mapping[str, int]) -> dict[str, int]:
-        """All counters, given how the run ended; `cluster` has those that no event tells."""
+        """All counters, given how the run ended.
+
+        `cluster` has those that no event tells: how many events there were, and what is counted by
+        the simulated cluster.
+        """
         kinds, history = self._kinds, queries.history
         persists = FIXES[history.rules.cleaner.fix].persists_log_end
         found = {
             **cluster,
             "records": self._records,
             "committed": len(history.committed),
-            "events": sum(kinds.values()),
-            "elections": kinds.get(LeaderElected, 0),
-            "isr_changes": kinds.get(IsrChanged, 0),
-            "truncations": kinds.get(Truncated, 0),
-            "cleanings": kinds.get(Cleaned, 0),
+            "elections": kinds[LeaderElected],
+            "isr_changes": kinds[IsrChanged],
+            "truncations": kinds[Truncated],
+            "cleanings": kinds[Cleaned],
             "records_removed": self._removed,
             "tombstones_removed": self._tombstones,
             "oversized_batches": self._oversized,
             "stubs_kept": sum(self._stubs.values()),
             "sends_refused": self._refused,
-            "gaps_learned": kinds.get(GapLearned, 0),
-            "log_ends_persisted": kinds.get(Cleaned, 0) * persists,
-            "snapshots_fetched": kinds.get(SnapshotInstalled, 0),
-            "faults": kinds.get(FaultInjected, 0),
+            "gaps_learned": kinds[GapLearned],
+            "log_ends_persisted": kinds[Cleaned] * persists,
+            "snapshots_fetched": kinds[SnapshotInstalled],
+            "faults": kinds[FaultInjected],
             "rebuilds": self._rebuilds,
             "bytes_rebuilt": self._bytes_rebuilt,
             "reads": self._reads,
@@ -223,26 +239,28 @@ class RunCounters:
             "keys_won_earlier": keys_won_earlier(queries),
             "stale_reads_last": stale_keys(queries),
         }
-        for view in history.replicas.values():
-            for name, value in retained(history, view).items():
-                found[name] = found.get(name, 0) + value
+        found |= retained(history)
         return {name: found.get(name, 0) for name in COUNTERS}
 
 
-def retained(history: ClusterHistory, view: ReplicaView) -> dict[str, int]:
-    """What a log still holds."""
+def retained(history: ClusterHistory) -> dict[str, int]:
+    """What all logs together still hold."""
     size = records = empty = tombstones = 0
     written = history.written
-    for slot in view.slots:
-        if slot > 0:
-            known = written[slot]
-            record = known.record
-            records += 1
-            size += size_of((record,), base_offset=record.offset)
-            tombstones += known.tombstone
-        elif slot == EMPTY:
-            empty += 1
-            size += BATCH_HEADER_BYTES
+    sizes: dict[int, int] = {}
+    for view in history.replicas.values():
+        for slot in view.slots:
+            if slot > 0:
+                known = written[slot]
+                if slot not in sizes:
+                    record = known.record
+                    sizes[slot] = size_of((record,), base_offset=record.offset)
+                records += 1
+                size += sizes[slot]
+                tombstones += known.tombstone
+            elif slot == EMPTY:
+                empty += 1
+                size += BATCH_HEADER_BYTES
     return {
         "bytes_retained": size,
         "records_retained": records,

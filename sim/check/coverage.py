@@ -8,12 +8,10 @@ from sim.check.durability import OUTSIDE, DurabilityContract
 from sim.check.history import ClusterHistory
 from sim.log import Batch, Control
 from sim.trace import (
-    Appended,
     AppendRefused,
     Cleaned,
     ConfigChanged,
     Converted,
-    Copied,
     Event,
     FaultInjected,
     IsrChanged,
@@ -79,6 +77,7 @@ class Coverage:
 
     Attributes:
         handlers: Class of event -> what looks at it, after the history has taken it in.
+        unusual_handlers: The same for events that are of interest only when they are unusual.
     """
 
     def __init__(self, history: ClusterHistory, contract: DurabilityContract) -> None:
@@ -88,62 +87,53 @@ class Coverage:
         self._names: set[str] = set()
         self._isr: tuple[str, ...] = ()
         self._leader: str | None = None
-        self._tails: dict[str, Batch] = {}
-        self._tail_gone: set[str] = set()
+        self._tails: dict[str, tuple[Batch, Batch]] = {}
+        self._tail_gone: dict[str, Batch] = {}
         self.handlers: dict[type, Callable[..., None]] = {
             **dict.fromkeys(_ALONE, self._reached),
-            Appended: self._appended,
-            Copied: self._copied,
             Cleaned: self._cleaned,
             LeaderElected: self._elected,
             IsrChanged: self._isr_changed,
-            PositionRecorded: self._position,
             Converted: self._converted,
         }
+        self.unusual_handlers: dict[type, Callable[..., None]] = {PositionRecorded: self._position}
 
     @property
     def names(self) -> tuple[str, ...]:
         """The situations that occurred, in the order of `SITUATIONS`."""
-        names = self._names | ({OUTSIDE} if self._contract.outside is not None else set())
+        names = set(self._names)
+        if self._contract.outside is not None:
+            names.add(OUTSIDE)
+        if any(known.batch.control is Control.ABORT for known in self._history.written.values()):
+            names.add("transaction-aborted")
         return tuple([name for name in SITUATIONS if name in names])
 
     def _reached(self, event: Event) -> None:
         self._names.add(_ALONE[event.__class__])
 
-    def _appended(self, event: Appended) -> None:
-        self._tails[event.replica] = event.batch
-        self._tail_gone.discard(event.replica)
-        if event.batch.control is Control.ABORT:
-            self._names.add("transaction-aborted")
-
-    def _copied(self, event: Copied) -> None:
-        self._tails[event.replica] = event.batches[-1]
-        self._tail_gone.discard(event.replica)
-
     def _cleaned(self, event: Cleaned) -> None:
-        names = self._names
+        names, removed = self._names, self._history.removed
         if event.partial:
             names.add("partial-round")
         if event.oversized:
             names.add("batch-oversized")
-        for removal in event.removals:
+        if removed:
             names.add("record-removed")
-            if removal.winner_offset is not None and removal.winner_offset < removal.offset:
+        for offset, uid, _, _, winner_offset in removed.get("superseded", ()):
+            if winner_offset is not None and winner_offset < offset:
                 names.add("earlier-record-won")
-                if self._is_bare(removal.uid):
+                if self._is_bare(uid):
                     names.add("unversioned-write-lost")
-            if removal.reason == "tombstone":
-                names.add("tombstone-removed")
-                if any(
-                    view.log_end_offset <= removal.offset
-                    for view in self._history.replicas.values()
-                ):
-                    names.add("tombstone-removed-while-follower-lagged")
-            elif removal.reason == "marker":
-                names.add("marker-removed")
-            elif removal.reason == "aborted":
-                names.add("aborted-data-removed")
-        if event.removals or event.dropped:
+        if "tombstone" in removed:
+            names.add("tombstone-removed")
+            highest = removed["tombstone"][-1].offset
+            if any(len(view.slots) <= highest for view in self._history.replicas.values()):
+                names.add("tombstone-removed-while-follower-lagged")
+        if "marker" in removed:
+            names.add("marker-removed")
+        if "aborted" in removed:
+            names.add("aborted-data-removed")
+        if removed or event.dropped:
             self._clean_tail(event)
 
     def _is_bare(self, uid: int) -> bool:
@@ -155,26 +145,37 @@ class Coverage:
 
     def _clean_tail(self, event: Cleaned) -> None:
         """A batch says where it ends as long as a record of it is left, or it is kept empty."""
-        tail = self._tails.get(event.replica)
-        if tail is None or tail.last_offset != event.log_end_offset - 1:
+        came = self._history.replicas[event.replica].last_batch
+        if came is None or came.last_offset != event.log_end_offset - 1:
             return
+        removed_from = event.removals[-1].offset if event.removals else -1
+        if removed_from < came.base_offset and not event.emptied and not event.dropped:
+            return
+        known = self._tails.get(event.replica)
+        tail = known[1] if known is not None and known[0] is came else came
         gone = {removal.offset for removal in event.removals if removal.offset >= tail.base_offset}
-        left = tuple(record for record in tail.records if record.offset not in gone)
+        left = tuple([record for record in tail.records if record.offset not in gone])
         if tail.last_offset in event.emptied:
             self._names.add("tail-emptied")
         elif tail.last_offset in event.dropped or (tail.records and not left):
             self._names.add("tail-removed")
-            self._tail_gone.add(event.replica)
-        self._tails[event.replica] = tail._replace(records=left)
+            self._tail_gone[event.replica] = came
+        self._tails[event.replica] = (came, tail._replace(records=left))
+
+    def _tail_is_gone(self, replica: str) -> bool:
+        """Nothing was written to that log since its last batch was removed."""
+        view = self._history.replicas.get(replica)
+        last = None if view is None else view.last_batch
+        return replica in self._tail_gone and (last is None or last is self._tail_gone[replica])
 
     def _converted(self, event: Converted) -> None:
         if event.values_lost and event.reader in self._history.replicas:
             self._names.add("delete-value-dropped")
 
     def _elected(self, event: LeaderElected) -> None:
-        if self._leader not in (None, event.replica):
+        if self._leader is not None and self._leader != event.replica:
             self._names.add("leader-migrated")
-            if self._leader in self._tail_gone:
+            if self._tail_is_gone(self._leader):
                 self._names.add("migrated-after-tail-removed")
         self._leader, self._isr = event.replica, event.isr
 

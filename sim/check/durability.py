@@ -20,8 +20,6 @@ violation. From the loss on nothing is promised, so a run is not judged by what 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from sim.check.queries import HistoryQueries
 from sim.check.replica_view import ReplicaView
 from sim.trace import ReplicaCrashed
@@ -35,16 +33,15 @@ class DurabilityContract:
 
     Attributes:
         outside: How the run left it, as a sentence; None = it did not.
-        handlers: Class of event -> what looks at it, before the history has taken it.
     """
 
     def __init__(self, queries: HistoryQueries) -> None:
         """Nothing is lost."""
         self._queries = queries
         self.outside: str | None = None
-        self.handlers: dict[type, Callable[..., None]] = {ReplicaCrashed: self._crashed}
 
-    def _crashed(self, event: ReplicaCrashed) -> None:
+    def on_crash(self, event: ReplicaCrashed) -> None:
+        """Look at a crash before the history has taken it in."""
         if self.outside is None:
             crashed = self._queries.history.replicas[event.replica]
             if event.log_end_offset < crashed.log_end_offset:

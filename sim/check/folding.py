@@ -21,12 +21,12 @@ def decided(history: ClusterHistory, uids: Iterable[int]) -> list[int]:
         known = written.get(uid)
         if known is None:
             continue
-        if known.control is not None:
-            data = pending.pop(known.producer_id, None)
-            if data is not None and known.control is Control.COMMIT:
+        if known.batch.control is not None:
+            data = pending.pop(known.batch.producer_id, None)
+            if data is not None and known.batch.control is Control.COMMIT:
                 found += data
-        elif known.transactional:
-            pending.setdefault(known.producer_id, []).append(uid)
+        elif known.batch.transactional:
+            pending.setdefault(known.batch.producer_id, []).append(uid)
         else:
             found.append(uid)
     return found

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from sim.check.history import ClusterHistory
 from sim.check.replica_view import EMPTY, HOLE, ReplicaView
 
 
-def _unlabelled(_: int) -> str | None:
+def unlabelled(_: int) -> str | None:
+    """No name for any uid."""
     return None
 
 
@@ -20,7 +21,7 @@ class HistoryQueries:
     """
 
     def __init__(
-        self, history: ClusterHistory, *, label: Callable[[int], str | None] = _unlabelled
+        self, history: ClusterHistory, *, label: Callable[[int], str | None] = unlabelled
     ) -> None:
         """Questions about `history`; `label` names uids in sentences."""
         self.history = history
@@ -35,10 +36,9 @@ class HistoryQueries:
         label = self._label(uid)
         if label is not None:
             return f"{label}@{record.offset}"
-        if known.control is not None:
-            return (
-                f"{known.control} marker of producer {known.producer_id} (offset {record.offset})"
-            )
+        if known.batch.control is not None:
+            what = f"{known.batch.control} marker of producer {known.batch.producer_id}"
+            return f"{what} (offset {record.offset})"
         if known.tombstone:
             return f"tombstone of {record.key} (offset {record.offset})"
         return f"{record.key}={record.value} (offset {record.offset})"
@@ -56,7 +56,7 @@ class HistoryQueries:
         """Keyed data that is neither a tombstone nor aborted."""
         known = self.history.written[uid]
         return (
-            known.control is None
+            known.batch.control is None
             and known.record.key is not None
             and not known.tombstone
             and uid not in self.history.aborted
@@ -67,7 +67,7 @@ class HistoryQueries:
         history = self.history
         known = history.written[uid]
         offset = known.record.offset
-        decided = not known.transactional or history.status.get(uid) is True
+        decided = not known.batch.transactional or history.status.get(uid) is True
         return offset < len(history.committed) and history.committed[offset] == uid and decided
 
     def may_be_absent_now(self, uid: int) -> bool:
@@ -111,11 +111,3 @@ class HistoryQueries:
             if twice_counts or offset not in twice:
                 return offset
         return None
-
-    def pairs_differing(self, offset: int) -> Iterator[tuple[ReplicaView, ReplicaView]]:
-        """Pairs of replicas with different records at `offset`, in order of creation."""
-        holders = [view for view in self.history.replicas.values() if view.uid_at(offset) > 0]
-        for index, view in enumerate(holders):
-            for other in holders[index + 1 :]:
-                if view.slots[offset] != other.slots[offset]:
-                    yield view, other

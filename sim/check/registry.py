@@ -81,6 +81,8 @@ class Invariant:
         source: Who asks for it.
         in_stories: False for those that the story format does not evaluate by default.
         fairness: What has to hold for a violation to count; empty = nothing.
+        unusual_only: True for a law that no usual event can break (`sim.check.history_keeper` says
+            which are usual): it is handed the others alone.
     """
 
     name: ClassVar[str] = ""
@@ -88,6 +90,7 @@ class Invariant:
     source: ClassVar[str] = ""
     in_stories: ClassVar[bool] = True
     fairness: ClassVar[str] = ""
+    unusual_only: ClassVar[bool] = False
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:
         """Watch the events that `queries.history` has taken in."""
@@ -108,6 +111,9 @@ class Invariant:
 
 INVARIANTS: dict[str, type[Invariant]] = {}
 """Every invariant by name, in alphabetical order, once `discover` was called."""
+
+LISTENERS: dict[type, list[tuple[str, str]]] = {}
+"""Class of event -> the invariants that listen to it, by name, each with its method."""
 
 
 @cache
@@ -146,18 +152,19 @@ def register(cls: type[Invariant]) -> None:
         raise ValueError(f"invariant {cls.__name__} has no name")
     if cls.name in INVARIANTS:
         raise ValueError(f"invariant {cls.name!r} is registered twice")
-    known = _methods()
-    for method in dir(cls):
-        if method.startswith("on_") and method not in known:
-            raise ValueError(f"{cls.__name__}.{method}: there is no such event")
+    events, methods = _events_by_method(), [name for name in dir(cls) if name.startswith("on_")]
+    unknown = next((name for name in methods if name not in events), None)
+    if unknown is not None:
+        raise ValueError(f"{cls.__name__}.{unknown}: there is no such event")
+    for method in methods:
+        LISTENERS.setdefault(events[method], []).append((cls.name, method))
     INVARIANTS[cls.name] = cls
 
 
-def method_for(kind: type) -> str:
-    """How invariants subscribe to a class of events: `on_leader_elected` for `LeaderElected`."""
-    return "on_" + re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
-
-
 @cache
-def _methods() -> frozenset[str]:
-    return frozenset(method_for(kind) for kind in get_args(Event))
+def _events_by_method() -> dict[str, type]:
+    """`on_leader_elected` -> LeaderElected."""
+    return {
+        "on_" + re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower(): kind
+        for kind in get_args(Event)
+    }

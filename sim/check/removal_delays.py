@@ -28,7 +28,6 @@ class RemovalDelays:
     replicas.
 
     Attributes:
-        now_ms: The time of the event to come.
         handlers: Class of event -> what looks at it, after the history has taken it in.
     """
 
@@ -41,7 +40,6 @@ class RemovalDelays:
         self._met: dict[str, int] = {}
         self._longest_ms = {False: 0, True: 0}
         self._left: dict[str, tuple[int, int]] = {}
-        self.now_ms = 0
         self.handlers: dict[type, Callable[..., None]] = {
             Cleaned: self._cleaned,
             ReplicaRemoved: self._removed,
@@ -62,9 +60,9 @@ class RemovalDelays:
         self._left.pop(event.replica, None)
 
     def _cleaned(self, event: Cleaned) -> None:
-        if self.now_ms >= self._until_ms:
+        name, now_ms = event.replica, self._history.at
+        if now_ms >= self._until_ms:
             return
-        name, now_ms = event.replica, self.now_ms
         view = self._history.replicas[name]
         before = self._due.get(name, {})
         due = {offset: one for offset, one in before.items() if view.uid_at(offset) == one.uid}
@@ -80,7 +78,7 @@ class RemovalDelays:
 
     def _meet(self, event: Cleaned, view: ReplicaView, due: dict[int, _Due]) -> None:
         """Note what this pass met for the first time and left."""
-        written, at_ms = self._history.written, self.now_ms + self._retention_ms
+        written, at_ms = self._history.written, self._history.at + self._retention_ms
         start = min(self._met.get(view.name, 0), event.first_dirty_offset)
         for offset in range(start, min(event.upper_bound, view.log_end_offset)):
             uid = view.slots[offset]
@@ -89,5 +87,5 @@ class RemovalDelays:
         self._met[view.name] = event.upper_bound
         for offset, _ in event.horizons:
             uid = view.uid_at(offset)
-            if uid > 0 and written[uid].control in (Control.COMMIT, Control.ABORT):
+            if uid > 0 and written[uid].batch.control in (Control.COMMIT, Control.ABORT):
                 due.setdefault(offset, _Due(uid, at_ms, is_marker=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sim.log import Record
+from sim.log import Batch, Record
 
 HOLE: Final = 0
 """No record and no batch at this offset."""
@@ -30,12 +30,16 @@ class ReplicaView:
         log_end_offset_before: The log end offset before the latest cleaning pass or crash.
         snapshots: (end offset, epoch) -> its records.
         horizons: Base offset of a batch -> delete horizon in ms.
+        last_batch: What was appended or copied last, as it came.
+        highest_epoch: No record of this log was of a higher one.
     """
 
     __slots__ = (
         "first_dirty_offset",
         "high_watermark",
+        "highest_epoch",
         "horizons",
+        "last_batch",
         "lineage",
         "log_end_offset_before",
         "log_start_offset",
@@ -59,6 +63,8 @@ class ReplicaView:
         self.log_end_offset_before = 0
         self.snapshots: dict[tuple[int, int], tuple[Record, ...]] = {}
         self.horizons: dict[int, int] = {}
+        self.last_batch: Batch | None = None
+        self.highest_epoch = -1
 
     @property
     def log_end_offset(self) -> int:

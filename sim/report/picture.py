@@ -17,6 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
+from sim.check import Checker
 from sim.check.history import ClusterHistory
 from sim.check.queries import HistoryQueries
 from sim.check.replica_view import EMPTY
@@ -78,14 +79,15 @@ def draw_story(run: StoryRun, captions: Mapping[int, str]) -> str:
 
 
 def _panels(run: StoryRun, captions: Mapping[int, str]) -> tuple[list[Panel], HistoryQueries]:
-    history = ClusterHistory(run.story.rules)
+    checker = Checker(run.story.rules, (), label=run.labels.get)
+    history = checker.history
     leader: str | None = None
     panels = []
     position = 0
     for step in sorted(captions):
         while position < len(run.events) and run.events[position][0] <= step:
             event = run.events[position][1]
-            history.apply(event)
+            checker.on(run.events[position][0], event)
             if isinstance(event, LeaderElected):
                 leader = event.replica
             position += 1
@@ -98,7 +100,7 @@ def _panels(run: StoryRun, captions: Mapping[int, str]) -> tuple[list[Panel], Hi
                 leader,
             )
         )
-    return panels, HistoryQueries(history, label=run.labels.get)
+    return panels, checker.queries
 
 
 def _colours(history: ClusterHistory) -> dict[int, str]:

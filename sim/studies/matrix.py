@@ -11,11 +11,10 @@ from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
 
+from sim.check import Checker
 from sim.check.checker import known_invariants, story_invariants
 from sim.check.counters import RunCounters
 from sim.check.coverage import SITUATIONS
-from sim.check.history import ClusterHistory
-from sim.check.queries import HistoryQueries
 from sim.errors import BadInput, did_you_mean
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.rules import RULES, Settings, settings_from
@@ -286,11 +285,11 @@ def _run_story(story: Story) -> MatrixCell:
 
 
 def _counted(run: StoryRun) -> dict[str, int]:
-    history, counters = ClusterHistory(run.story.rules), RunCounters()
-    for _, event in run.events:
-        history.apply(event)
-    counters.count(event for _, event in run.events)
-    return counters.values(HistoryQueries(history), {})
+    checker, counters = Checker(run.story.rules, ()), RunCounters()
+    checker.listen(counters.handlers)
+    for step, event in run.events:
+        checker.on(step, event)
+    return counters.values(checker.queries, {"events": len(run.events)})
 
 
 def _simulate(scenario: Scenario) -> MatrixCell:

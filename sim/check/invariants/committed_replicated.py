@@ -14,6 +14,7 @@ class CommittedReplicated(Invariant):
 
     name = "committed-replicated"
     source = "StrongIsr; MajorityReachedHighWatermark (RaftEventSimulationTest)"
+    unusual_only = True
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """Judge the advance of a leader's high watermark."""

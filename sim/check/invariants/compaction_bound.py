@@ -11,6 +11,7 @@ class CompactionBound(Invariant):
 
     name = "compaction-bound"
     source = "KAFKA-13194; LogCleanerManager.cleanableOffsets"
+    unusual_only = True
 
     def on_cleaned(self, event: Cleaned) -> None:
         """Look at each removal and its winner."""

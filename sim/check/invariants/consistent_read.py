@@ -17,13 +17,21 @@ class ConsistentRead(Invariant):
     def __init__(self, queries: HistoryQueries, report: Report) -> None:
         """Nothing read yet."""
         super().__init__(queries, report)
+        self._alike: list[Consumed] = []
         self._read: dict[int, tuple[int, str]] = {}
 
     def on_consumed(self, event: Consumed) -> None:
+        """Readers that were given committed records agree; compare all as soon as one was not."""
+        self._alike.append(event)
+        if self.history.reads_deviate:
+            for each in self._alike:
+                self._compare(each)
+            self._alike.clear()
+
+    def _compare(self, event: Consumed) -> None:
         """Compare with what was read first at each offset."""
-        read = self._read
         for record in event.records:
-            first, reader = read.setdefault(record.offset, (record.uid, event.consumer))
+            first, reader = self._read.setdefault(record.offset, (record.uid, event.consumer))
             if first != record.uid:
                 self.violated(
                     event.replica,

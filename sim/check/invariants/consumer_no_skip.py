@@ -23,13 +23,15 @@ class ConsumerNoSkip(Invariant):
         """Judge the offsets passed just now, and those that were committed twice."""
         history = self.history
         given = self._given.setdefault(event.consumer, set())
-        given.update([record.uid for record in event.records])
+        given.update(history.uids_read)
         view = history.replicas[event.replica]
         end = min(event.end, view.high_watermark, len(history.committed))
-        for offset in range(max(event.start, view.log_start_offset), end):
-            uid = history.committed[offset]
-            if uid not in given and offset not in history.committed_twice:
-                self._judge(event, view, uid, offset)
+        start = max(event.start, view.log_start_offset)
+        passed = history.committed[start:end]
+        if not given.issuperset(passed):
+            for offset, uid in enumerate(passed, start):
+                if uid not in given and offset not in history.committed_twice:
+                    self._judge(event, view, uid, offset)
         for offset in sorted(history.committed_twice):
             uid = view.uid_at(offset)
             if view.log_start_offset <= offset < end and uid > 0 and uid not in given:
@@ -40,7 +42,7 @@ class ConsumerNoSkip(Invariant):
         known = history.written.get(uid)
         if known is None or known.record.key is None or not self.queries.is_value(uid):
             return
-        if known.transactional and history.status.get(uid) is not True:
+        if known.batch.transactional and history.status.get(uid) is not True:
             return
         key = known.record.key
         winner = history.winners.get(key)

@@ -20,16 +20,16 @@ class ConsumerReadsCommitted(Invariant):
 
     def on_consumed(self, event: Consumed) -> None:
         """Look up the fate of each transactional record."""
-        if not event.committed:
-            return
         history = self.history
+        if not event.committed or not (history.status or history.undecided):
+            return
         committed = history.committed
         for record in event.records:
             uid, offset = record.uid, record.offset
             if offset >= len(committed) or committed[offset] != uid:
                 continue
             fate = history.status.get(uid)
-            if history.written[uid].transactional and fate is not True:
+            if history.written[uid].batch.transactional and fate is not True:
                 self.violated(
                     event.replica,
                     offset,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Report
 from sim.trace import Consumed
@@ -20,34 +22,44 @@ class ConsumerTombstoneVisibility(Invariant):
     def __init__(self, queries: HistoryQueries, report: Report) -> None:
         """No reads yet."""
         super().__init__(queries, report)
-        self._reads: dict[tuple[str, str], dict[int, int]] = {}
+        self._reads: dict[str, list[Consumed]] = {}
+        self._entered: dict[str, int] = {}
+        self._times: dict[tuple[str, str], dict[int, int]] = {}
 
     def on_consumed(self, event: Consumed) -> None:
-        """Note what was given, then judge the offsets that were passed without a record."""
-        history, reads, consumer = self.history, self._reads, event.consumer
-        written = history.written
-        for record in event.records:
-            if record.key is not None:
-                identity = (consumer, record.key)
-                seen = reads.get(identity)
-                if seen is None:
-                    seen = reads[identity] = {}
-                seen[record.uid] = event.now_ms
-        for offset in range(event.start, min(event.end, len(history.committed))):
+        """Note what was given, then judge the tombstones that were passed."""
+        history = self.history
+        reads = self._reads.get(event.consumer)
+        if reads is None:
+            reads = self._reads[event.consumer] = []
+        reads.append(event)
+        tombstones = history.committed_tombstones
+        for index in range(bisect_left(tombstones, event.start), len(tombstones)):
+            offset = tombstones[index]
+            if offset >= event.end:
+                break
             uid = history.committed[offset]
-            known = written.get(uid)
-            if known is None or not known.tombstone or known.record.key is None:
-                continue
-            if history.winners.get(known.record.key) == uid:
-                self._judge(event, known.record.key, uid, offset)
+            key = history.written[uid].record.key or ""
+            if history.winners.get(key) == uid and uid not in history.uids_read:
+                self._judge(event, key, uid, offset)
+
+    def _given(self, consumer: str, key: str) -> dict[int, int]:
+        """The records of a key that a consumer was given: uid -> when, in ms, for the last time."""
+        reads = self._reads[consumer]
+        for event in reads[self._entered.get(consumer, 0) :]:
+            for record in event.records:
+                if record.key is not None:
+                    self._times.setdefault((consumer, record.key), {})[record.uid] = event.now_ms
+        self._entered[consumer] = len(reads)
+        return self._times.get((consumer, key), {})
 
     def _judge(self, event: Consumed, key: str, tombstone: int, offset: int) -> None:
         history = self.history
-        seen = self._reads.get((event.consumer, key), {})
-        if tombstone in seen or any(history.written[u].record.offset > offset for u in seen):
+        given = self._given(event.consumer, key)
+        if tombstone in given or any(history.written[u].record.offset > offset for u in given):
             return
         retention = history.rules.topic.delete_retention_ms
-        for uid, at in seen.items():
+        for uid, at in given.items():
             if self.queries.beats(tombstone, uid) and event.now_ms <= at + retention:
                 self.violated(
                     event.replica,

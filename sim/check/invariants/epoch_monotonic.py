@@ -20,6 +20,7 @@ class EpochMonotonic(Invariant):
     name = "epoch-monotonic"
     source = "MonotonicEpoch (RaftEventSimulationTest)"
     in_stories = False
+    unusual_only = True
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:
         """Nobody has gone down yet."""
@@ -59,7 +60,7 @@ class EpochMonotonic(Invariant):
         base = batches[0].base_offset
         held = history.replicas[replica].lineage[base - 1] if base > 0 else 0
         known = history.written.get(held)
-        epoch = -1 if known is None else known.epoch
+        epoch = -1 if known is None else known.batch.epoch
         for batch in batches:
             if batch.epoch < epoch:
                 self.violated(

@@ -11,6 +11,7 @@ class FollowerPositionSound(Invariant):
 
     name = "follower-position-sound"
     source = "KIP-280; LocalLog.read with Partition.fetchRecords"
+    unusual_only = True
 
     def on_position_recorded(self, event: PositionRecorded) -> None:
         """Compare the belief with the follower's log."""

@@ -20,6 +20,7 @@ class HorizonStability(Invariant):
     name = "horizon-stability"
     source = "KIP-534"
     in_stories = False
+    unusual_only = True
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:
         """No horizons yet."""

@@ -12,6 +12,7 @@ class HwMonotonic(Invariant):
     name = "hw-monotonic"
     source = "MonotonicHighWatermark (RaftEventSimulationTest)"
     in_stories = False
+    unusual_only = True
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """Compare with the one before; what may lower it has its own events."""

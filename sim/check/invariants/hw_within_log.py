@@ -16,6 +16,7 @@ class HwWithinLog(Invariant):
 
     name = "hw-within-log"
     source = "LogCabin, RaftConsensusInvariants"
+    unusual_only = True
 
     def _judge(self, replica: str) -> None:
         view = self.history.replicas[replica]

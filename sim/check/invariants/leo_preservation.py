@@ -12,6 +12,7 @@ class LeoPreservation(Invariant):
     name = "leo-preservation"
     source = "KIP-280; etcd #17780"
     in_stories = False
+    unusual_only = True
 
     def on_cleaned(self, event: Cleaned) -> None:
         """Compare with the log end before the pass."""

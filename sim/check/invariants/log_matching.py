@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sim.check.registry import Invariant
+from sim.check.queries import HistoryQueries
+from sim.check.registry import Invariant, Report
 from sim.check.replica_view import ReplicaView
 from sim.trace import Appended, Copied, Pushed
 
@@ -12,58 +13,63 @@ class LogMatching(Invariant):
 
     name = "log-matching"
     source = "Raft 5.3, adapted to holes"
+    unusual_only = True
 
-    def on_appended(self, event: Appended) -> None:
+    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+        """No two logs disagree."""
+        super().__init__(queries, report)
+        self._judged: list[tuple[int, ReplicaView, ReplicaView]] = []
+
+    def on_appended(self, _: Appended) -> None:
         """A leader's append may clash with another record of the same offset and epoch."""
-        if self.history.disagreeing_offsets:
-            self._same_epoch()
+        self._same_epoch()
 
     def on_copied(self, event: Copied) -> None:
         """A copied record is shared: everything below must agree."""
-        if self.history.disagreeing_offsets:
-            self._same_epoch()
-            view = self.history.replicas[event.replica]
-            self._below(view, range(event.fetch_offset, view.log_end_offset))
+        self._same_epoch()
+        self._below(self.history.replicas[event.replica], event.fetch_offset)
 
     def on_pushed(self, event: Pushed) -> None:
         """As with a copy."""
-        if self.history.disagreeing_offsets:
-            self._same_epoch()
-            view = self.history.replicas[event.replica]
-            self._below(view, range(event.batch.base_offset, view.log_end_offset))
+        self._same_epoch()
+        self._below(self.history.replicas[event.replica], event.batch.base_offset)
 
     def _same_epoch(self) -> None:
-        history = self.history
-        for offset in history.disagreeing_offsets:
-            for view, other in self.queries.pairs_differing(offset):
-                mine, theirs = view.slots[offset], other.slots[offset]
-                if history.written[mine].epoch == history.written[theirs].epoch:
-                    self.violated(
-                        view.name,
-                        offset,
-                        None,
-                        f"{view.name} holds {self.describe(mine)} and {other.name} holds "
-                        f"{self.describe(theirs)} at offset {offset}, both of epoch "
-                        f"{history.written[mine].epoch}.",
-                    )
+        written, found = self.history.written, self.history.disagreements
+        if found is self._judged:
+            return
+        self._judged = found
+        for offset, view, other in found:
+            mine, theirs = view.slots[offset], other.slots[offset]
+            epoch = written[mine].batch.epoch
+            if epoch == written[theirs].batch.epoch:
+                self.violated(
+                    view.name,
+                    offset,
+                    None,
+                    f"{view.name} holds {self.describe(mine)} and {other.name} holds "
+                    f"{self.describe(theirs)} at offset {offset}, both of epoch {epoch}.",
+                )
 
-    def _below(self, view: ReplicaView, copied: range) -> None:
-        history = self.history
-        for offset in history.disagreeing_offsets:
-            mine = view.uid_at(offset)
-            for other in history.replicas.values():
-                theirs = other.uid_at(offset)
-                if other is view or mine <= 0 or theirs <= 0 or mine == theirs:
-                    continue
-                for above in copied:
-                    shared = view.uid_at(above)
-                    if above > offset and shared > 0 and shared == other.uid_at(above):
-                        self.violated(
-                            view.name,
-                            offset,
-                            None,
-                            f"{view.name} and {other.name} share {self.describe(shared)} at "
-                            f"{above} but differ at {offset}: {self.describe(mine)} and "
-                            f"{self.describe(theirs)}.",
-                        )
+    def _below(self, view: ReplicaView, start: int) -> None:
+        """Look below the records that were copied from offset `start` on."""
+        for offset, one, another in self.history.disagreements:
+            if view is one or view is another:
+                other = another if view is one else one
+                for above in range(max(start, offset + 1), len(view.slots)):
+                    shared = view.slots[above]
+                    if shared > 0 and shared == other.uid_at(above):
+                        self._report_shared(view, other, offset, above)
                         break
+
+    def _report_shared(
+        self, view: ReplicaView, other: ReplicaView, offset: int, above: int
+    ) -> None:
+        self.violated(
+            view.name,
+            offset,
+            None,
+            f"{view.name} and {other.name} share {self.describe(view.slots[above])} at {above} but "
+            f"differ at {offset}: {self.describe(view.slots[offset])} and "
+            f"{self.describe(other.slots[offset])}.",
+        )

@@ -11,6 +11,7 @@ class NoOffsetReuse(Invariant):
 
     name = "no-offset-reuse"
     source = "KIP-280; KAFKA-17076"
+    unusual_only = True
 
     def on_appended(self, event: Appended) -> None:
         """Compare with the committed history."""

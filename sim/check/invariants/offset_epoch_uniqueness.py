@@ -11,6 +11,7 @@ class OffsetEpochUniqueness(Invariant):
 
     name = "offset-epoch-uniqueness"
     source = "KIP-595; QuorumState.initialize"
+    unusual_only = True
 
     def on_appended(self, event: Appended) -> None:
         """Compare with the first record that got the same offset in the same epoch."""

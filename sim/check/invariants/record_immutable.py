@@ -19,6 +19,7 @@ class RecordImmutable(Invariant):
         "KIP-534 (timestamps read back unchanged; Rejected Alternatives); KIP-87, Migration Plan"
     )
     in_stories = False
+    unusual_only = True
 
     def on_copied(self, event: Copied) -> None:
         """Compare each copied record with the append."""

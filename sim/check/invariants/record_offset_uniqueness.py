@@ -11,6 +11,7 @@ class RecordOffsetUniqueness(Invariant):
 
     name = "record-offset-uniqueness"
     source = "KIP-280"
+    unusual_only = True
 
     def on_copied(self, event: Copied) -> None:
         """Compare each copy's offset with that of the append."""

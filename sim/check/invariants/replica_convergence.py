@@ -19,7 +19,7 @@ class ReplicaConvergence(Invariant):
             return
         history = self.history
         leader = history.replicas[event.replica]
-        for offset in history.disagreeing_offsets:
+        for offset in dict.fromkeys(offset for offset, _, _ in history.disagreements):
             for view in history.replicas.values():
                 mine, theirs = view.uid_at(offset), leader.uid_at(offset)
                 if view.up and mine > 0 and theirs > 0 and mine != theirs:

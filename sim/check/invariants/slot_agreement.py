@@ -11,37 +11,32 @@ class SlotAgreement(Invariant):
 
     name = "slot-agreement"
     source = "KIP-280"
+    unusual_only = True
 
-    def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
+    def on_high_watermark_moved(self, _: HighWatermarkMoved) -> None:
         """An advance may bring a disagreement below both high watermarks."""
-        if self.history.disagreeing_offsets:
-            self._judge()
+        self._judge()
 
-    def on_copied(self, event: Copied) -> None:
+    def on_copied(self, _: Copied) -> None:
         """So may a copy."""
-        if self.history.disagreeing_offsets:
-            self._judge()
+        self._judge()
 
-    def on_pushed(self, event: Pushed) -> None:
+    def on_pushed(self, _: Pushed) -> None:
         """And a push."""
-        if self.history.disagreeing_offsets:
-            self._judge()
+        self._judge()
 
-    def on_appended(self, event: Appended) -> None:
+    def on_appended(self, _: Appended) -> None:
         """And an append."""
-        if self.history.disagreeing_offsets:
-            self._judge()
+        self._judge()
 
     def _judge(self) -> None:
-        history = self.history
-        for offset in history.disagreeing_offsets:
-            for view, other in self.queries.pairs_differing(offset):
-                if offset < view.high_watermark and offset < other.high_watermark:
-                    self.violated(
-                        view.name,
-                        offset,
-                        None,
-                        f"offset {offset} is {self.describe(view.slots[offset])} on {view.name} "
-                        f"and {self.describe(other.slots[offset])} on {other.name}, below both "
-                        f"high watermarks ({view.high_watermark} and {other.high_watermark}).",
-                    )
+        for offset, view, other in self.history.disagreements:
+            if offset < view.high_watermark and offset < other.high_watermark:
+                self.violated(
+                    view.name,
+                    offset,
+                    None,
+                    f"offset {offset} is {self.describe(view.slots[offset])} on {view.name} and "
+                    f"{self.describe(other.slots[offset])} on {other.name}, below both high "
+                    f"watermarks ({view.high_watermark} and {other.high_watermark}).",
+                )

@@ -21,6 +21,7 @@ class SnapshotConsistency(Invariant):
 
     name = "snapshot-consistency"
     source = "KIP-630"
+    unusual_only = True
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:
         """No snapshots yet."""

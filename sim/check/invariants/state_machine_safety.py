@@ -11,6 +11,7 @@ class StateMachineSafety(Invariant):
 
     name = "state-machine-safety"
     source = "Raft 5.4.3"
+    unusual_only = True
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """Look at what this advance committed again."""

@@ -16,13 +16,14 @@ class TombstoneSafety(Invariant):
 
     name = "tombstone-safety"
     source = "KIP-630, Tombstone and Delete Operations"
+    unusual_only = True
 
     def on_cleaned(self, event: Cleaned) -> None:
         """Look at every other log that ends at or below a removed winning tombstone."""
         if self.history.rules.replication.lag_guard != "none":
             return
-        for removal in event.removals:
-            if removal.reason == "tombstone" and removal.key is not None:
+        for removal in self.history.removed.get("tombstone", ()):
+            if removal.key is not None:
                 for view in self.history.replicas.values():
                     if view.name != event.replica and view.log_end_offset <= removal.offset:
                         self._judge(event.replica, removal.uid, removal.offset, view)

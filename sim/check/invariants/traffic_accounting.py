@@ -22,6 +22,7 @@ class TrafficAccounting(Invariant):
     name = "traffic-accounting"
     source = "KIP-630, Amount of Data Replicated; Rejected Alternatives"
     in_stories = False
+    unusual_only = True
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:
         """Nobody is fetching."""

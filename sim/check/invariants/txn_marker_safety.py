@@ -12,27 +12,30 @@ class TxnMarkerSafety(Invariant):
 
     name = "txn-marker-safety"
     source = "KIP-534, case 2; Redpanda PR 29043"
+    unusual_only = True
 
     def on_cleaned(self, event: Cleaned) -> None:
         """Look at every other log that ends at or below a removed marker."""
-        for removal in event.removals:
-            if removal.reason == "marker":
-                data = self._data_of(
-                    self.history.replicas[event.replica], removal.offset, removal.uid
-                )
-                for view in self.history.replicas.values():
-                    if view.name != event.replica and view.log_end_offset <= removal.offset:
-                        self._judge(event.replica, removal.uid, removal.offset, view, data)
+        history = self.history
+        for removal in history.removed.get("marker", ()):
+            data = self._data_of(history.replicas[event.replica], removal.offset, removal.uid)
+            for view in history.replicas.values():
+                if view.name != event.replica and view.log_end_offset <= removal.offset:
+                    self._judge(event.replica, removal.uid, removal.offset, view, data)
 
     def _data_of(self, view: ReplicaView, marker_offset: int, marker: int) -> list[int]:
         """Uids that the marker decides: its producer's data since that producer's last marker."""
         written = self.history.written
-        producer = written[marker].producer_id
+        producer = written[marker].batch.producer_id
         data = []
         for offset in range(marker_offset - 1, -1, -1):
             known = written.get(view.lineage[offset])
-            if known is not None and known.transactional and known.producer_id == producer:
-                if known.control is not None:
+            if (
+                known is not None
+                and known.batch.transactional
+                and known.batch.producer_id == producer
+            ):
+                if known.batch.control is not None:
                     break
                 data.append(view.lineage[offset])
         return data

@@ -25,14 +25,14 @@ def own_verdicts(
         slot = view.slots[offset]
         uid = slot if slot > 0 else (view.lineage[offset] if slot < 0 and with_empty else 0)
         known = written.get(uid)
-        if known is None or not known.transactional:
+        if known is None or not known.batch.transactional:
             continue
-        if known.control is None:
+        if known.batch.control is None:
             verdicts[uid] = None
-            pending.setdefault(known.producer_id, []).append(uid)
+            pending.setdefault(known.batch.producer_id, []).append(uid)
         elif slot > 0:
-            for data in pending.pop(known.producer_id, ()):
-                verdicts[data] = known.control is Control.COMMIT
+            for data in pending.pop(known.batch.producer_id, ()):
+                verdicts[data] = known.batch.control is Control.COMMIT
     return verdicts
 
 

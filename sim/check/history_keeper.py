@@ -1,0 +1,414 @@
+"""How each event changes the history of a cluster.
+
+Of every event the history says whether it was unusual. Usual are, while no two logs disagree:
+
+* an append at the end of the log, above everything committed, in an epoch that does not fall, to
+  offsets that nobody was given in that epoch;
+* a copy of batches just as they were appended, in epochs that do not fall;
+* a high watermark that rises within its log, commits nothing a second time as something else, and
+  is at or below what enough replicas have, while no snapshot is ahead of it;
+* a position that the follower has reached;
+* a cleaning pass below the high watermark that leaves the log end, removes neither tombstones nor
+  markers, and sets no delete horizon;
+* a read of committed records just as they were appended, if all reads before were such.
+
+Most events are, and most laws cannot be broken by them: such laws are not asked about them, see
+`Invariant.unusual_only`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sim.check.history import ClusterHistory
+from sim.check.replica_view import EMPTY, HOLE, ReplicaView
+from sim.log import Batch, Control
+from sim.trace import (
+    Appended,
+    Cleaned,
+    Consumed,
+    Copied,
+    Event,
+    GapLearned,
+    HighWatermarkMoved,
+    IsrChanged,
+    LeaderElected,
+    LogEmptied,
+    LogStartedAfresh,
+    LogStartMoved,
+    PositionRecorded,
+    PrefixDeleted,
+    Pushed,
+    Removal,
+    ReplicaAdded,
+    ReplicaCrashed,
+    ReplicaRemoved,
+    ReplicaRestarted,
+    ReplicaWiped,
+    SegmentsLost,
+    SnapshotDeleted,
+    SnapshotInstalled,
+    SnapshotTaken,
+    Truncated,
+)
+
+
+class HistoryKeeper:
+    """Keeps a history up to date.
+
+    Attributes:
+        history: The facts.
+        handlers: Class of event -> what takes it in, and says whether the event is unusual.
+    """
+
+    def __init__(self, history: ClusterHistory) -> None:
+        """Nothing has happened."""
+        self.history = history
+        self._replicas = history.replicas
+        self._written = history.written
+        self._committed = history.committed
+        self._uids_of_batch: dict[int, tuple[Batch, list[int]]] = {}
+        self._snapshot_in_log = False
+        self.handlers: dict[type, Callable[..., bool]] = {
+            Appended: self._appended,
+            Copied: self._copied,
+            GapLearned: self._gap_learned,
+            HighWatermarkMoved: self._high_watermark_moved,
+            PositionRecorded: self._position_recorded,
+            Consumed: self._consumed,
+            Cleaned: self._cleaned,
+            SegmentsLost: self._segments_lost,
+            Truncated: self._truncated,
+            Pushed: self._pushed,
+            ReplicaAdded: self._added,
+            ReplicaRemoved: self._removed,
+            ReplicaCrashed: self._crashed,
+            ReplicaRestarted: self._restarted,
+            ReplicaWiped: self._emptied,
+            LogEmptied: self._emptied,
+            LeaderElected: self._elected,
+            IsrChanged: self._isr_changed,
+            SnapshotTaken: self._snapshot_taken,
+            SnapshotDeleted: self._snapshot_deleted,
+            PrefixDeleted: self._prefix_deleted,
+            LogStartMoved: self._log_start_moved,
+            LogStartedAfresh: self._started_afresh,
+            SnapshotInstalled: self._snapshot_installed,
+        }
+
+    def apply(self, event: Event) -> bool:
+        """Take in what happened, and say whether it was unusual."""
+        handler = self.handlers.get(event.__class__)
+        return handler is None or handler(event)
+
+    # Who is there, and who leads.
+
+    def _added(self, event: ReplicaAdded) -> bool:
+        self._replicas[event.replica] = ReplicaView(event.replica)
+        self.history.removed_replicas.discard(event.replica)
+        return True
+
+    def _removed(self, event: ReplicaRemoved) -> bool:
+        del self._replicas[event.replica]
+        history = self.history
+        history.removed_replicas.add(event.replica)
+        history.isr, history.voters = history.present(history.isr), history.present(history.voters)
+        return self._after_a_loss()
+
+    def _crashed(self, event: ReplicaCrashed) -> bool:
+        view = self._replicas[event.replica]
+        view.up = False
+        view.truncate_to(event.log_end_offset)
+        view.high_watermark = event.high_watermark
+        view.log_end_offset_before = len(view.slots)
+        return self._after_a_loss()
+
+    def _restarted(self, event: ReplicaRestarted) -> bool:
+        view = self._replicas[event.replica]
+        view.up = True
+        view.log_end_offset_before = len(view.slots)
+        view.truncate_to(event.log_end_offset)
+        view.high_watermark = event.high_watermark
+        return self._after_a_loss()
+
+    def _emptied(self, event: ReplicaWiped | LogEmptied) -> bool:
+        return self._replaced(ReplicaView(event.replica))
+
+    def _replaced(self, view: ReplicaView) -> bool:
+        self._replicas[view.name] = view
+        return self._after_a_loss()
+
+    def _elected(self, event: LeaderElected) -> bool:
+        # Of two leaders the older may hear later of its election, and of a set that is no more.
+        history = self.history
+        if event.epoch >= history.newest_epoch:
+            history.leader, history.newest_epoch = event.replica, event.epoch
+            history.isr, history.voters = history.present(event.isr), history.present(event.voters)
+        return True
+
+    def _isr_changed(self, event: IsrChanged) -> bool:
+        if event.replica == self.history.leader:
+            self.history.isr = self.history.present(event.isr)
+        return True
+
+    def _position_recorded(self, event: PositionRecorded) -> bool:
+        return event.position > len(self._replicas[event.follower].slots)
+
+    # What is written, and read.
+
+    def _appended(self, event: Appended) -> bool:
+        view, batch, history = self._replicas[event.replica], event.batch, self.history
+        if history.reassigned:
+            history.reassigned = []
+        uids = history.enter(batch)
+        if batch.control is Control.SNAPSHOT:
+            self._snapshot_in_log = True
+        base = batch.base_offset
+        if len(uids) != batch.last_offset + 1 - base or batch.delete_horizon_ms is not None:
+            self._write(view, batch, None)
+            return True
+        self._uids_of_batch[id(batch)] = (batch, uids)
+        usual = self._write_whole(view, batch, uids, None)
+        return not usual or bool(history.reassigned) or base < len(self._committed)
+
+    def _pushed(self, event: Pushed) -> bool:
+        view, batch = self._replicas[event.replica], event.batch
+        for record in batch.records:
+            self.history.assign(record.offset, batch.epoch, record.uid)
+        self._write(view, batch, None)
+        return True
+
+    def _copied(self, event: Copied) -> bool:
+        replicas, known, usual = self._replicas, self._uids_of_batch, not self._snapshot_in_log
+        view, leader = replicas[event.replica], replicas.get(event.leader)
+        if self.history.altered:
+            self.history.altered = []
+        for batch in event.batches:
+            appended = known.get(id(batch))
+            if appended is None:
+                self._copy_rebuilt(view, batch, leader)
+                usual = False
+            elif not self._write_whole(view, batch, appended[1], leader):
+                usual = False
+        return not usual
+
+    def _copy_rebuilt(self, view: ReplicaView, batch: Batch, leader: ReplicaView | None) -> None:
+        """Append a batch that is not as it was appended: a cleaner was there, or worse."""
+        written = self._written
+        for record in batch.records:
+            if written[record.uid].record is not record:
+                self.history.altered.append(record)
+        self._write(view, batch, leader)
+
+    def _write_whole(
+        self, view: ReplicaView, batch: Batch, uids: list[int], leader: ReplicaView | None
+    ) -> bool:
+        """Append a batch as it was appended, with a record at each of its offsets.
+
+        Whether that was usual.
+        """
+        slots, base = view.slots, batch.base_offset
+        if len(slots) < base:
+            self._leave_a_gap(view, base, leader)
+        slots += uids
+        view.lineage += uids
+        view.last_batch = batch
+        if base < len(self._committed):
+            for offset, uid in enumerate(self._committed[base : batch.last_offset + 1], base):
+                if slots[offset] != uid:
+                    view.unexplained_offsets.add(offset)
+        contested = self.history.contested_offsets
+        if contested and not contested.isdisjoint(range(base, batch.last_offset + 1)):
+            self.history.find_disagreements()
+        if batch.epoch < view.highest_epoch:
+            return False
+        view.highest_epoch = batch.epoch
+        return not self.history.disagreements
+
+    def _write(self, view: ReplicaView, batch: Batch, leader: ReplicaView | None) -> None:
+        """Append what is left of a batch; offsets without a record inherit what `leader` knows."""
+        slots, lineage, committed = view.slots, view.lineage, self._committed
+        known = len(committed)
+        for record in batch.records:
+            offset, uid = record.offset, record.uid
+            if len(slots) < offset:
+                self._leave_a_gap(view, offset, leader)
+            slots.append(uid)
+            lineage.append(uid)
+            if offset < known and committed[offset] != uid:
+                view.unexplained_offsets.add(offset)
+        if len(slots) <= batch.last_offset:
+            self._leave_a_gap(view, batch.last_offset + 1, leader)
+        if not batch.records:
+            slots[batch.last_offset] = EMPTY
+        if batch.delete_horizon_ms is not None:
+            view.horizons[batch.base_offset] = batch.delete_horizon_ms
+        view.last_batch = batch
+        view.highest_epoch = max(view.highest_epoch, batch.epoch)
+        contested = self.history.contested_offsets
+        if contested and any(record.offset in contested for record in batch.records):
+            self.history.find_disagreements()
+
+    def _gap_learned(self, event: GapLearned) -> bool:
+        leader = self._replicas.get(event.leader)
+        self._leave_a_gap(self._replicas[event.replica], event.log_end_offset, leader)
+        return True
+
+    def _leave_a_gap(self, view: ReplicaView, end: int, leader: ReplicaView | None) -> None:
+        """The log of `view` goes on at `end`, and holds nothing below it."""
+        start, known = len(view.slots), len(self._committed)
+        inherited = leader.lineage[start:end] if leader is not None else []
+        view.slots += [HOLE] * (end - start)
+        view.lineage += inherited + [0] * (end - start - len(inherited))
+        for uid in inherited:
+            if uid in self._written:
+                view.highest_epoch = max(view.highest_epoch, self._written[uid].batch.epoch)
+        for offset in range(start, end):
+            if offset >= known:
+                if leader is not None and offset in leader.unexplained_offsets:
+                    view.unexplained_offsets.add(offset)
+            elif not self.history.may_be_absent(self._committed[offset]):
+                view.unexplained_offsets.add(offset)
+
+    def _consumed(self, event: Consumed) -> bool:
+        committed, written = self._committed, self._written
+        known, usual = len(committed), True
+        self.history.uids_read = uids = []
+        for record in event.records:
+            uid, offset = record.uid, record.offset
+            uids.append(uid)
+            if offset >= known or committed[offset] != uid or written[uid].record is not record:
+                usual = False
+        if not usual:
+            self.history.reads_deviate = True
+        return self.history.reads_deviate
+
+    # What is committed.
+
+    def _high_watermark_moved(self, event: HighWatermarkMoved) -> bool:
+        view, mark, history = self._replicas[event.replica], event.high_watermark, self.history
+        previous, view.high_watermark = view.high_watermark, mark
+        history.previous_high_watermark = previous
+        if history.recommitted:
+            history.recommitted = []
+        unusual = mark < previous or mark > len(view.slots) or bool(history.disagreements)
+        if not event.leading:
+            return unusual
+        known = len(self._committed)
+        if previous < known:
+            again = view.lineage[previous : min(mark, known)]
+            if again != self._committed[previous : previous + len(again)]:
+                history.commit_again(previous, again)
+        if mark > known:
+            history.commit(known, view.lineage[known:mark])
+        return (
+            unusual
+            or known < history.snapshots_ahead
+            or bool(history.recommitted)
+            or history.too_few_have_it()
+        )
+
+    # What is cleaned, cut and replaced.
+
+    def _truncated(self, event: Truncated) -> bool:
+        view = self._replicas[event.replica]
+        target = max(event.target, view.log_start_offset)
+        view.truncate_to(target)
+        if event.kept_high_watermark:
+            view.high_watermark = event.high_watermark
+        if event.lowest is not None:
+            self._lose(view, range(max(event.lowest, view.log_start_offset), target))
+        return self._after_a_loss()
+
+    def _lose(self, view: ReplicaView, offsets: range) -> None:
+        """A cut took slots below its target: the rest of a batch that straddled it."""
+        for offset in offsets:
+            view.slots[offset], view.lineage[offset] = HOLE, 0
+            committed = offset < len(self._committed)
+            if committed and not self.history.may_be_absent(self._committed[offset]):
+                view.unexplained_offsets.add(offset)
+            else:
+                view.unexplained_offsets.discard(offset)
+
+    def _cleaned(self, event: Cleaned) -> bool:
+        view = self._replicas[event.replica]
+        slots, committed, unexplained = view.slots, self._committed, view.unexplained_offsets
+        view.log_end_offset_before = len(slots)
+        known = len(committed)
+        removed: dict[str, list[Removal]] = {}
+        self.history.removed = removed
+        for removal in event.removals:
+            offset, uid, _, reason, _ = removal
+            slots[offset] = HOLE
+            if reason in removed:
+                removed[reason].append(removal)
+            else:
+                removed[reason] = [removal]
+            if offset >= known or committed[offset] != uid or not self.history.may_be_absent(uid):
+                unexplained.add(offset)
+        for offset in event.emptied:
+            slots[offset] = EMPTY
+        for offset in event.dropped:
+            if slots[offset] == EMPTY:
+                slots[offset] = HOLE
+        for base, horizon in event.horizons:
+            view.horizons[base] = horizon
+        view.first_dirty_offset = max(view.first_dirty_offset, event.upper_bound)
+        if event.log_end_offset < len(slots):
+            view.truncate_to(event.log_end_offset)
+        if self.history.disagreements:
+            self.history.find_disagreements()
+        return (
+            event.log_end_offset != view.log_end_offset_before
+            or event.upper_bound > event.high_watermark
+            or view.high_watermark > len(slots)
+            or bool(event.horizons)
+            or "tombstone" in removed
+            or "marker" in removed
+        )
+
+    def _segments_lost(self, event: SegmentsLost) -> bool:
+        view = self._replicas[event.replica]
+        for offset in event.offsets:
+            view.slots[offset] = HOLE
+            view.unexplained_offsets.add(offset)
+        return self._after_a_loss()
+
+    def _snapshot_taken(self, event: SnapshotTaken) -> bool:
+        snapshots = self._replicas[event.replica].snapshots
+        snapshots[(event.end_offset, event.epoch)] = event.records
+        if event.end_offset > len(self._committed):
+            self.history.snapshots_ahead = max(self.history.snapshots_ahead, event.end_offset)
+        return True
+
+    def _snapshot_deleted(self, event: SnapshotDeleted) -> bool:
+        self._replicas[event.replica].snapshots.pop((event.end_offset, event.epoch), None)
+        return True
+
+    def _prefix_deleted(self, event: PrefixDeleted | LogStartMoved) -> bool:
+        view = self._replicas[event.replica]
+        for offset in range(view.log_start_offset, event.log_start_offset):
+            view.slots[offset] = HOLE
+        view.log_start_offset = event.log_start_offset
+        view.first_dirty_offset = max(view.first_dirty_offset, event.log_start_offset)
+        return self._after_a_loss()
+
+    def _log_start_moved(self, event: LogStartMoved) -> bool:
+        self.history.expired_below = max(self.history.expired_below, event.log_start_offset)
+        return self._prefix_deleted(event)
+
+    def _started_afresh(self, event: LogStartedAfresh) -> bool:
+        return self._replaced(ReplicaView(event.replica, starts_at=event.log_start_offset))
+
+    def _snapshot_installed(self, event: SnapshotInstalled) -> bool:
+        view = ReplicaView(event.replica, starts_at=event.end_offset)
+        view.snapshots[(event.end_offset, event.epoch)] = event.records
+        return self._replaced(view)
+
+    # Where replicas disagree.
+
+    def _after_a_loss(self) -> bool:
+        """Records went from a replica: that can only end a disagreement. It is never usual."""
+        if self.history.disagreements:
+            self.history.find_disagreements()
+        return True

@@ -1,0 +1,124 @@
+"""Laws that no usual event can break are not asked about usual events: nothing is missed by it."""
+
+from collections.abc import Callable
+
+import pytest
+
+from sim.check import Checker
+from sim.check.checker import known_invariants
+from sim.check.registry import Violation
+from sim.rules import rules_from
+from sim.run import run_scenario
+from sim.scenario.generate import generate
+from sim.scenario.generate.mix import Mix
+from sim.trace import Appended, Consumed, Event, HighWatermarkMoved, LeaderElected, PositionRecorded
+from tests.check.events import (
+    RULES,
+    appended,
+    batch,
+    cleaned,
+    cluster,
+    committed,
+    copied,
+    record,
+    superseded,
+)
+
+SOURCES = {
+    "kip-280": {"preset": "kip-280", "fix": "none", "delete_retention_ms": 500},
+    "a majority": {
+        "preset": "kip-280",
+        "commit": "majority",
+        "tombstone_removal": "immediate",
+        "cleaner_bound": "leo",
+    },
+    "no epochs": {"preset": "kafka-2.8", "truncation": "high_watermark", "isr_join": "hw_only"},
+}
+
+
+def judged(events: list[tuple[int, Event]], checker: Checker) -> list[Violation]:
+    for at, event in events:
+        checker.on(at, event)
+    return checker.violations
+
+
+def asking_always(checker: Checker) -> Checker:
+    """Makes a checker take every event for unusual."""
+
+    def unusual(take_in: Callable[[Event], bool]) -> Callable[[Event], bool]:
+        return lambda event: take_in(event) or True
+
+    handlers = checker._keeper.handlers
+    handlers |= {kind: unusual(take_in) for kind, take_in in handlers.items()}
+    return checker
+
+
+@pytest.mark.parametrize("rules", SOURCES)
+def test_asking_every_law_about_every_event_finds_no_violation_more(rules: str) -> None:
+    values = rules_from(SOURCES[rules])
+    found = 0
+    for seed in range(8):
+        events: list[tuple[int, Event]] = []
+        run_scenario(
+            generate(seed, Mix.model_validate("reference")).with_rules(values), trace=events
+        )
+        every, some = (Checker(values, known_invariants()) for _ in range(2))
+
+        assert judged(events, some) == judged(events, asking_always(every))
+        found += len(some.violations)
+    assert found > 0
+
+
+FIRST, SECOND = batch(0, "k"), batch(1, "k")
+TWO: list[Event] = [
+    *cluster("r1", "r2"),
+    *appended("r1", FIRST, SECOND),
+    copied("r2", "r1", 0, FIRST, SECOND),
+    committed("r1", 2),
+]
+
+
+@pytest.mark.parametrize(
+    ("event", "unusual"),
+    [
+        (Appended("r1", batch(2, "k")), False),
+        (Appended("r1", batch(2, "k", epoch=0)), True),
+        (Appended("r1", batch(1, "k", uid=9)), True),
+        (PositionRecorded("r1", "r2", 2), False),
+        (PositionRecorded("r1", "r2", 3), True),
+        (HighWatermarkMoved("r2", 2, leading=False), False),
+        (HighWatermarkMoved("r2", 3, leading=False), True),
+        (HighWatermarkMoved("r1", 1, leading=True), True),
+        (Consumed("r1", "c", 0, 2, (FIRST.records[0],), 5), False),
+        (Consumed("r1", "c", 0, 2, (record(0, "k", "another"),), 5), True),
+        (cleaned("r1", 2, superseded(0, "k", 1)), False),
+        (cleaned("r1", 2, superseded(0, "k", 1), end=1), True),
+        (cleaned("r1", 2, superseded(0, "k", 1), hw=1), True),
+    ],
+)
+def test_what_is_unusual(event: Event, unusual: bool) -> None:
+    checker = Checker(RULES, ())
+    for before in TWO:
+        checker.on(0, before)
+
+    assert checker._keeper.apply(event) is unusual
+
+
+def test_a_batch_that_is_not_the_one_that_was_appended_is_unusual() -> None:
+    checker = Checker(RULES, ())
+    for before in [*cluster("r1", "r2"), *appended("r1", FIRST)]:
+        checker.on(0, before)
+
+    assert checker._keeper.apply(copied("r2", "r1", 0, batch(0, "k", "another")))
+
+
+def test_while_two_logs_disagree_nothing_that_is_written_or_committed_is_usual() -> None:
+    checker = Checker(RULES, ())
+    other = batch(0, "k", "another", uid=9, epoch=2)
+    leads = LeaderElected("r2", 2, 0, ("r1", "r2"), ("r1", "r2"))
+    for before in [*cluster("r1", "r2"), *appended("r1", FIRST), leads, *appended("r2", other)]:
+        checker.on(0, before)
+
+    assert checker._keeper.apply(Appended("r2", batch(1, "k", epoch=2)))
+    assert checker._keeper.apply(copied("r1", "r2", 1, batch(1, "k", epoch=2)))
+    assert checker._keeper.apply(HighWatermarkMoved("r1", 0, leading=False))
