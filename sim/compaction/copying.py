@@ -149,6 +149,7 @@ class Copier:
         """
         records, latest, mapped_from = batch.records, self.latest_offset, self.mapped_from
         winner_of, protected, values_stay = self.winners.get, self.protected, self.values_stay
+        supersede = self.superseded.append
         self.result.messages_read += len(records)
         reached = records
         if batch.last_offset > latest:
@@ -165,7 +166,7 @@ class Copier:
                 and (offset >= mapped_from or self._loses(record, winner))
                 and offset != protected
             ):
-                self.superseded.append(record)
+                supersede(record)
             elif values_stay and key is not None and record.value is not None:
                 stays.append(record)
             else:

@@ -147,11 +147,11 @@ def bound_of(
         lag_ms=min_compaction_lag_ms,
         now_ms=now_ms,
     )
-    limits = [(segments[-1].base_offset, Limit.ACTIVE_SEGMENT)]
-    if young is not None:
-        limits.append((young.base_offset, Limit.MIN_LAG))
-    limits.append((stable_offset, Limit.STABLE_OFFSET))
-    limited_to, limit = min(limits, key=lambda pair: pair[0])
+    limited_to, limit = segments[-1].base_offset, Limit.ACTIVE_SEGMENT
+    if young is not None and young.base_offset < limited_to:
+        limited_to, limit = young.base_offset, Limit.MIN_LAG
+    if stable_offset < limited_to:
+        limited_to, limit = stable_offset, Limit.STABLE_OFFSET
     offset = max(limited_to, first_dirty_offset)
     return Bound(offset, segments[from_offset(segments, offset)].base_offset, limit, limited_to)
 
@@ -229,12 +229,17 @@ def eligibility(
         now_ms=now_ms,
     )
     holds_dirty = from_offset(segments, first_dirty_offset)
-    clean = sum(s.size_bytes for s in segments if s.base_offset < first_dirty_offset)
-    cleanable = sum(s.size_bytes for s in segments[holds_dirty:] if s.base_offset < bound.effective)
+    clean = cleanable = 0
+    for index, segment in enumerate(segments):
+        if segment.base_offset < first_dirty_offset:
+            clean += segment.size_bytes
+        if index >= holds_dirty and segment.base_offset < bound.effective:
+            cleanable += segment.size_bytes
     delay = 0
-    earliest = earliest_dirty_ms(segments, first_dirty_offset=first_dirty_offset)
-    if config.max_compaction_lag_ms is not None and earliest is not None:
-        delay = max(0, now_ms - config.max_compaction_lag_ms - earliest)
+    if config.max_compaction_lag_ms is not None:
+        earliest = earliest_dirty_ms(segments, first_dirty_offset=first_dirty_offset)
+        if earliest is not None:
+            delay = max(0, now_ms - config.max_compaction_lag_ms - earliest)
     total = clean + cleanable
     ratio = cleanable / total if total else None
     overdue = delay > 0 and cleanable > 0
