@@ -86,10 +86,10 @@ compiled: $(COMPILED)/installed  ## make .venv-compiled, where replog runs compi
 $(COMPILED)/installed: $(STAMP) $(shell find sim -name '*.py')
 	@$(MAKE) --no-print-directory wheel
 	@$(BIN)/python -m venv --clear --without-pip $(COMPILED)
-	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
-	  > $$(echo $(COMPILED)/lib/python3*/site-packages)/replog-dependencies.pth
 	@$(BIN)/python -m pip --python $(COMPILED)/bin/python install --quiet --disable-pip-version-check \
 	  --no-compile --no-deps --no-index --find-links dist replog
+	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+	  > $$(echo $(COMPILED)/lib/python3*/site-packages)/replog-dependencies.pth
 	@touch $@
 
 .PHONY: conformance
