@@ -49,7 +49,7 @@ demo: $(STAMP)  ## run the scenario suite, sweep both fixes on random scenarios,
 .PHONY: test
 test: $(STAMP)  ## all tests, those on Spark included
 	@$(HAVE_JAVA) || { echo "Some of the tests run on Spark, which $(NO_JAVA)" >&2; exit 2; }
-	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
 
 .PHONY: lint
 lint: $(STAMP)  ## style, format, types, who may import whom

@@ -1,4 +1,4 @@
-"""What every test shares: the Hypothesis profiles.
+"""What every test shares: the Hypothesis profiles, and that the longest tests start first.
 
 `dev` searches anew each time and remembers what failed; `ci`, chosen by the environment variable
 CI, searches the same examples on every machine. Neither has a deadline: being slow is no defect.
@@ -6,8 +6,20 @@ CI, searches the same examples on every machine. Neither has a deadline: being s
 
 import os
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("dev", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests on Spark and on worker processes come first.
+
+    They wait more than they compute, share one Spark session, and would be the end of the run that
+    everybody waits for; `--dist worksteal` gives the rest to whoever is free.
+    """
+    items.sort(
+        key=lambda item: "spark" not in item.fixturenames and item.path.stem != "test_engines"
+    )

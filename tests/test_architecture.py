@@ -44,37 +44,38 @@ def test_a_layer_imports_only_from_below() -> None:
     assert result.returncode == 0, result.stdout
 
 
-@pytest.mark.parametrize(
-    ("module", "line", "broken"),
-    [
-        (
-            "sim/log/record.py",
-            "import sim.compaction.cleaner",
-            "A layer imports only from layers below it",
-        ),
-        ("sim/compaction/cleaner.py", "import random", "The core is pure"),
-        ("sim/compaction/cleaner.py", "import msgspec", "What a replica does needs the standard"),
-        ("sim/log/record.py", "import simpy", "Time lives in sim.cluster"),
-        ("sim/trace/__init__.py", "import pyspark", "Only sim.sweep knows Spark"),
-        (
-            "sim/trace/__init__.py",
-            "import pandas",
-            "Only sim.report and sim.sweep know data frames",
-        ),
-        ("sim/stray.py", "import json", "A layer imports only from layers below it"),
-    ],
-    ids=lambda value: value.removeprefix("import ") if value.startswith("import ") else None,
-)
-def test_an_import_against_the_design_is_found(
-    copy: Path, module: str, line: str, broken: str
-) -> None:
-    with (copy / module).open("a") as file:
-        file.write(f"\n{line}\n")
+IMPORTS = [
+    ("sim/log/record.py", "sim.compaction.cleaner", "A layer imports only from layers below it"),
+    ("sim/compaction/cleaner.py", "random", "The core is pure"),
+    ("sim/compaction/cleaner.py", "msgspec", "What a replica does needs the standard"),
+    ("sim/log/record.py", "simpy", "Time lives in sim.cluster"),
+    ("sim/trace/__init__.py", "pyspark", "Only sim.sweep knows Spark"),
+    ("sim/trace/__init__.py", "pandas", "Only sim.report and sim.sweep know data frames"),
+]
+
+
+def test_imports_against_the_design_are_found(copy: Path) -> None:
+    for module, imported, _ in IMPORTS:
+        with (copy / module).open("a") as file:
+            file.write(f"\nimport {imported}\n")
 
     result = lint_imports(copy)
 
     assert result.returncode == 1
-    assert re.search(rf"^{re.escape(broken)}.* BROKEN", result.stdout, re.MULTILINE), result.stdout
+    for module, imported, contract in IMPORTS:
+        broken = rf"^{re.escape(contract)}.* BROKEN"
+        assert re.search(broken, result.stdout, re.MULTILINE), contract
+        name = module.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        assert re.search(rf"{name} -> {re.escape(imported)} ", result.stdout), (name, imported)
+
+
+def test_a_new_module_has_to_be_given_its_place(copy: Path) -> None:
+    (copy / "sim/stray.py").write_text("import json\n")
+
+    result = lint_imports(copy)
+
+    assert result.returncode == 1
+    assert re.search(r"^A layer imports only .* BROKEN", result.stdout, re.MULTILINE)
 
 
 def imports_of(path: Path, modules: Collection[str]) -> set[str]:

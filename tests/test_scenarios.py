@@ -1,6 +1,7 @@
 """Timed scenarios and log files in scenarios/ end as they say, and twins differ as they say."""
 
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ def document_of(path: Path) -> dict[str, Any]:
     return document
 
 
+@cache
 def result_of(path: Path) -> CaseResult:
     [result] = run_suite(path)
     return result

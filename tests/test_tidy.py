@@ -2,9 +2,8 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parent.parent
 MODULES = sorted([*ROOT.glob("sim/**/*.py"), *ROOT.glob("tests/**/*.py")])
@@ -25,42 +24,44 @@ def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def functions(source: str) -> Iterator[tuple[str, int]]:
+@cache
+def source(path: Path) -> str:
+    return path.read_text()
+
+
+def functions(text: str) -> Iterator[tuple[str, int]]:
     """Name and number of lines of each function, nested ones included, decorators not counted."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert node.end_lineno is not None
             yield node.name, node.end_lineno - node.lineno + 1
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_a_module_is_short_enough_to_have_one_purpose(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= MODULE_LINES
+def test_a_module_is_short_enough_to_have_one_purpose() -> None:
+    lines = {name(path): len(source(path).splitlines()) for path in MODULES}
+
+    assert {path: count for path, count in lines.items() if count > MODULE_LINES} == {}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_a_function_fits_on_a_screen(path: Path) -> None:
-    too_long = {
-        function: lines for function, lines in functions(path.read_text()) if lines > FUNCTION_LINES
-    }
+def test_a_function_fits_on_a_screen() -> None:
+    found = [(name(path), *one) for path in MODULES for one in functions(source(path))]
 
-    assert too_long == {}
+    assert [(path, function) for path, function, lines in found if lines > FUNCTION_LINES] == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_a_line_fits_beside_another_file(path: Path) -> None:
-    too_long = [
-        number
-        for number, line in enumerate(path.read_text().splitlines(), start=1)
+def test_a_line_fits_beside_another_file() -> None:
+    found = [
+        (name(path), number)
+        for path in MODULES
+        for number, line in enumerate(source(path).splitlines(), start=1)
         if len(line) > LINE_COLUMNS
     ]
 
-    assert too_long == []
+    assert found == []
 
 
-@pytest.mark.parametrize("path", PUBLIC, ids=name)
-def test_a_public_module_says_what_it_is_for(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text()))
+def test_a_public_module_says_what_it_is_for() -> None:
+    assert [name(path) for path in PUBLIC if not ast.get_docstring(ast.parse(source(path)))] == []
 
 
 def test_the_lock_file_names_no_index() -> None:

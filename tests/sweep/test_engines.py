@@ -61,13 +61,17 @@ def assert_same(out: Path, other: Path) -> None:
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sweep of one wave."""
+    """A sweep of one wave, in two blocks."""
     out = tmp_path_factory.mktemp("small") / "out"
     run_sweep(plan(), out=out, engine="process", partitions=2, open_case=quick)
     return out
 
 
-@pytest.mark.parametrize("partitions", [1, 4, 7])
+@pytest.mark.parametrize(
+    ("engine", "partitions"),
+    [("process", 7), pytest.param("spark", 4, marks=pytest.mark.spark)],
+    indirect=["engine"],
+)
 def test_any_engine_with_any_blocks_makes_the_same_tables(
     engine: EngineName, partitions: int, small: Path, tmp_path: Path
 ) -> None:
@@ -241,31 +245,28 @@ def test_a_session_that_was_there_is_used_and_left_running(spark: object, tmp_pa
     assert spark.range(3).count() == 3  # type: ignore[attr-defined]
 
 
-def test_hash_seeds_do_not_reach_the_tables(tmp_path: Path) -> None:
-    for seed in ("1", "2"):
-        out = str(tmp_path / seed)
-        program = (
-            "from pathlib import Path\n"
-            "from sim.sweep import run_sweep\n"
-            "from tests.sweep.fakes import plan\n"
-            "if __name__ == '__main__':\n"
-            f"    run_sweep(plan(), out=Path({out!r}), count=2, engine='process')\n"
-        )
-        (tmp_path / "program.py").write_text(program)
-        environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed}
-        subprocess.run(
-            [sys.executable, tmp_path / "program.py"], cwd=ROOT, env=environment, check=True
-        )
-
-    assert_same(tmp_path / "1", tmp_path / "2")
-
-
 @pytest.fixture(scope="session")
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four cases, simulated in one block."""
     out = tmp_path_factory.mktemp("simulated") / "out"
     run_sweep(plan(), out=out, count=4, engine="process", partitions=1)
     return out
+
+
+def test_hash_seeds_do_not_reach_the_tables(simulated: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    program = (
+        "from pathlib import Path\n"
+        "from sim.sweep import run_sweep\n"
+        "from tests.sweep.fakes import plan\n"
+        "if __name__ == '__main__':\n"
+        f"    run_sweep(plan(), out=Path({str(out)!r}), count=4, engine='process')\n"
+    )
+    (tmp_path / "program.py").write_text(program)
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "4711"}
+    subprocess.run([sys.executable, tmp_path / "program.py"], cwd=ROOT, env=environment, check=True)
+
+    assert_same(out, simulated)
 
 
 def test_simulated_runs_are_the_same_on_both_engines_and_replay_to_their_digests(

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from tests.plugged import PLAN, folder, replog, with_plugins
+from tests.plugins.plugged import PLAN, folder, replog, replog_process, with_plugins
 
 __all__ = ["folder"]
 
@@ -21,7 +21,7 @@ SWEEP = ("sweep", "plan.yaml", "--out", "out")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with plugins and, in `out`, a sweep by processes; what it printed is in `said`."""
     made = with_plugins(tmp_path_factory.mktemp("swept"))
-    ran = replog(made, *SWEEP, "--engine", "process", *PLUGIN)
+    ran = replog_process(made, *SWEEP, "--engine", "process", *PLUGIN)
     assert ran.returncode == 0, ran.stderr
     (made / "said").write_text(ran.stdout)
     return made
@@ -39,7 +39,7 @@ def test_worker_processes_know_the_plugins(swept: Path) -> None:
 
 @pytest.mark.spark
 def test_workers_of_spark_know_the_plugins(folder: Path) -> None:
-    ran = replog(folder, *SWEEP, "--engine", "spark", "--master", "local[2,3]", *PLUGIN)
+    ran = replog_process(folder, *SWEEP, "--engine", "spark", "--master", "local[2,3]", *PLUGIN)
 
     assert ran.returncode == 0, ran.stderr
     assert_no_run_failed(folder / "out")

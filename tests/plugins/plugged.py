@@ -1,12 +1,19 @@
 """Plugins of a user in a folder of their own, with a plan, a story and a log file that need one."""
 
+import importlib
+import io
 import os
 import subprocess
 import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
+from sim import plugins
+from sim.cli import main
+from sim.compaction.extending import REGISTERED, forget
 from tests.test_readme import ROOT, blocks
 
 (EXAMPLE,) = (block for block in blocks("python") if "register_strategy" in block)
@@ -50,8 +57,8 @@ steps: [elect r1 1, append r1 a A, append r1 b A, compact r1]
 """
 
 
-def replog(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """The command in a folder that holds the plugins."""
+def replog_process(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """The command, as a process of its own, in a folder that holds the plugins."""
     return subprocess.run(
         [sys.executable, "-m", "sim", *map(str, arguments)],
         cwd=folder,
@@ -60,6 +67,33 @@ def replog(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]
         text=True,
         check=False,
     )
+
+
+def replog(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """The same in this process, which has forgotten all plugins afterwards."""
+    argv = ["replog", *map(str, arguments)]
+    out, err = io.StringIO(), io.StringIO()
+    registered, named = len(REGISTERED), [*plugins._NAMED]
+    with (
+        chdir(folder),
+        patch.object(sys, "argv", argv),
+        patch.object(sys, "path", [*sys.path]),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        try:
+            main()
+            status: object = 0
+        except SystemExit as ended:
+            status = ended.code
+        finally:
+            forget(registered)
+            plugins._NAMED[:] = named
+            for module in ("longest", "others", "mine"):
+                sys.modules.pop(module, None)
+            importlib.invalidate_caches()
+    assert isinstance(status, int)
+    return subprocess.CompletedProcess(argv, status, out.getvalue(), err.getvalue())
 
 
 LOG = """{"format": "replog-log/1", "title": "log", "source": "a test",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugged import LOG, PAIR, PLAN, folder, replog
+from tests.plugins.plugged import LOG, PAIR, PLAN, folder, replog
 
 __all__ = ["folder"]
 

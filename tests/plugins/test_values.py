@@ -10,7 +10,7 @@ from sim import plugins
 from sim.compaction import FIXES, STRATEGIES, TOMBSTONE_REMOVALS, TombstoneRemoval, strategy_for
 from sim.compaction.extending import fix_problem, removal_problem, strategy_problem
 from sim.errors import BadInput
-from tests.plugged import EXAMPLE, OTHERS, PAIR, folder, replog
+from tests.plugins.plugged import EXAMPLE, OTHERS, PAIR, folder, replog, replog_process
 from tests.test_readme import ROOT
 
 __all__ = ["folder"]
@@ -94,7 +94,7 @@ def test_an_installed_package_names_its_plugin_as_an_entry_point(folder: Path) -
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: longest\nVersion: 1\n")
     (info / "entry_points.txt").write_text("[replog.plugins]\nlongest = longest\n")
-    rows = json.loads(replog(folder, "list", "rules", "--json").stdout)
+    rows = json.loads(replog_process(folder, "list", "rules", "--json").stdout)
 
     assert rows[0]["values"][-1]["value"] == "longest"
 

@@ -1,0 +1,94 @@
+"""Nothing that Replog makes depends on the order of sets: another hash seed changes no byte."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout, suppress
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from sim.cli import main
+from sim.rules import rules_from
+from sim.run import run_scenario
+from sim.scenario.environment import environment_digest
+from sim.scenario.generate import BUILT_IN_MIXES, generate
+from tests.cluster.worlds import tell
+
+ROOT = Path(__file__).resolve().parent.parent
+STORY = ROOT / "scenarios/kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml"
+TIMED = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
+PRESETS = ("kafka-4.0", "kafka-2.8", "kraft", "redpanda-25.3")
+STORM = BUILT_IN_MIXES["storm"]
+
+
+def scenarios() -> list[str]:
+    mixes = BUILT_IN_MIXES.values()
+    return [environment_digest(generate(seed, mix)) for mix in mixes for seed in (0, 1, 2**63 - 1)]
+
+
+def events() -> list[str]:
+    storm = generate(11, STORM)
+    rules = [rules_from({"preset": preset}) for preset in PRESETS]
+    return [tell(storm.with_rules(preset)).digest() for preset in rules]
+
+
+def runs() -> list[str]:
+    return [run_scenario(generate(seed, STORM)).digest for seed in range(6)]
+
+
+def printed() -> list[str]:
+    return [told("run", STORY, "--json"), told("run", TIMED, "--json")]
+
+
+def told(*arguments: object) -> str:
+    """What a command prints."""
+    out = io.StringIO()
+    argv = ["replog", *map(str, arguments)]
+    with patch.object(sys, "argv", argv), redirect_stdout(out), suppress(SystemExit):
+        main()
+    return out.getvalue()
+
+
+MADE: dict[str, Callable[[], list[str]]] = {
+    "scenarios": scenarios,
+    "events": events,
+    "runs": runs,
+    "what a command prints": printed,
+}
+
+
+@pytest.fixture(scope="module")
+def elsewhere() -> list[dict[str, list[str]]]:
+    """What two other processes make, with two other hash seeds."""
+    program = (
+        "import json, tests.test_hash_seeds as here\n"
+        "print(json.dumps({what: make() for what, make in here.MADE.items()}))"
+    )
+    return [
+        json.loads(
+            subprocess.run(
+                [sys.executable, "-c", program],
+                cwd=ROOT,
+                env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+        )
+        for seed in ("1", "4711")
+    ]
+
+
+@pytest.mark.parametrize("what", MADE)
+def test_other_hash_seeds_in_other_processes_change_nothing(
+    what: str, elsewhere: list[dict[str, list[str]]]
+) -> None:
+    here = MADE[what]()
+
+    assert [there[what] for there in elsewhere] == [here, here]
+    assert len(set(here)) == len(here) > 1
