@@ -6,15 +6,18 @@ from sim.errors import BadInput
 from sim.files.document import Place, unknown_field, unknown_value
 from sim.files.fields import as_object
 from sim.rules import PRESETS, RULES, Rules, rules_from
-from sim.rules.rules import RuleValue, check_value
+from sim.rules.rules import check_value
 
 
-def rule_at(name: str, value: object, place: Place) -> RuleValue:
-    """The value at `place` if rule `name` allows it. Raises BadInput."""
+def rule_problem(name: str, value: object) -> str | None:
+    """What is wrong with the value of a rule, without where it stands; None = nothing."""
+    if name not in RULES:
+        return unknown_field(name, RULES, what="rule")
     try:
-        return check_value(name, value, where="")
+        check_value(name, value, where="")
     except BadInput as error:
-        place.fail(str(error).partition(": ")[2])
+        return str(error).partition(": ")[2]
+    return None
 
 
 def rules_at(values: object, place: Place, *, base: Rules) -> Rules:
@@ -29,8 +32,8 @@ def rules_at(values: object, place: Place, *, base: Rules) -> Rules:
         if name == "preset":
             if not isinstance(value, str) or value not in PRESETS:
                 at.fail(unknown_value(value, PRESETS, what="preset"))
-        elif name not in RULES:
-            at.fail(unknown_field(name, RULES, what="rule"))
         else:
-            rule_at(name, value, at)
+            problem = rule_problem(name, value)
+            if problem is not None:
+                at.fail(problem)
     return rules_from(given, base=base)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sim.compaction.strategies import ENCODERS
 from sim.files.document import CommandLine, Place, shown, unknown_field, unknown_value
 from sim.files.fields import MAX_LONG, as_object
-from sim.files.rule_values import rule_at
+from sim.files.rule_values import rule_problem
 from sim.rules import PRESETS, Rules
 from sim.rules.rules import DEFAULTS
 
@@ -124,7 +124,10 @@ def _rule(name: str, value: object, place: Place) -> object:
     typed = isinstance(place.document, CommandLine)
     if not typed and type(DEFAULTS[name]) is int and type(value) is not int:
         place.fail(f"expected a whole number, not {shown(value)}")
-    return rule_at(name, value, place)
+    problem = rule_problem(name, value)
+    if problem is not None:
+        place.fail(problem)
+    return value
 
 
 def _last_modified(value: object, place: Place) -> int | None:

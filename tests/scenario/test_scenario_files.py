@@ -227,18 +227,18 @@ def test_expectations_are_compared_with_what_is_known(load: Load) -> None:
 
     assert load(text, **known).expect == Expect(("a",), ("a", "b"), ("r",))
     assert complaints(load, "expect: {violated: [c], checked: [a], reached: [s]}", **known) == [
-        "x.yaml:2: expect.reached[0]: unknown name 's'; allowed: r",
+        'x.yaml:2: expect.reached[0]: unknown name "s"; allowed: r',
         "x.yaml:2: expect.violated[0]: c is not among `checked`",
-        "x.yaml:2: expect.violated[0]: unknown name 'c'; allowed: a, b",
+        'x.yaml:2: expect.violated[0]: unknown name "c"; allowed: a, b',
     ]
 
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("rules: {fx: none}", "rules.fx: unknown rule 'fx' (did you mean 'fix'?); allowed: "),
+        ("rules: {fx: none}", "rules.fx: unknown rule (did you mean 'fix'?); allowed: "),
         ("rules: {fix: leo}", "rules.fix: unknown value 'leo'; allowed: none, leo_retention"),
-        ("rules: {preset: kafka}", "rules.preset: unknown name 'kafka' (did you mean"),
+        ("rules: {preset: kafka}", 'rules.preset: unknown preset "kafka" (did you mean'),
         ("topic: {cleanup.policy: deleted}", 'topic.cleanup.policy: unknown value "deleted"'),
         ("topic: {segment.m: 3}", "topic.segment.m: unknown field (did you mean 'segment.ms'?)"),
         (

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
+from sim.scenario.file.configs import NEVER_REACHED
 from sim.scenario.file.load import load_scenario
-from sim.scenario.file.snapshot_fields import NEVER_REACHED
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Scenario

@@ -96,7 +96,7 @@ def test_brokers_and_clients_change_their_versions(tmp_path: Path) -> None:
         ),
         (
             f"{PINNED}changes: [{{at: 1, replica: r2, set: {{software: 0.11.0}}}}]",
-            "changes[0].set.software: unknown value '0.11.0'",
+            'changes[0].set.software: unknown value "0.11.0"',
         ),
         (
             "changes: [{at: 1, producer: 1, format: 3}]",

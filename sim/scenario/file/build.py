@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from pathlib import Path
 
-from sim.errors import BadInput, did_you_mean
-from sim.files.document import Location, Report
-from sim.replication.recovery import NONE_OLD, OldFiles
+from sim.files.document import Report, unknown_value
+from sim.files.rule_values import rule_problem
 from sim.rules import PRESETS, Settings
-from sim.rules.rules import DEFAULTS, check_value
-from sim.scenario.file.build_changes import build_changes
-from sim.scenario.file.build_versions import check_versions, versions_of
-from sim.scenario.file.build_workload import build_workload
-from sim.scenario.file.format import FaultLine, ReplicaSettings, ScenarioFile
-from sim.scenario.file.snapshot_fields import snapshots_of
-from sim.scenario.file.topic import conflicts, nameless_header, settings_as_rules, topic_of
-from sim.scenario.model import (
-    Consumer,
-    CrashWithOldFiles,
-    Fault,
-    FaultKind,
-    Network,
-    ReplicaSpec,
-    Scenario,
+from sim.rules.rules import DEFAULTS
+from sim.scenario.file.changes import build_changes
+from sim.scenario.file.configs import (
+    conflicts,
+    nameless_header,
+    settings_as_rules,
+    snapshots_of,
+    topic_of,
 )
-from sim.scenario.model.faults import INSTANT_FAULTS
+from sim.scenario.file.faults import build_faults
+from sim.scenario.file.format import ScenarioFile
+from sim.scenario.file.replicas import build_replicas, no_such_replica
+from sim.scenario.file.workload import build_workload
+from sim.scenario.model import Consumer, Network, Scenario
 from sim.scenario.model.snapshots import SnapshotSettings
-
-ROLES = ("leader", "follower")
 
 
 def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -> Scenario:
@@ -37,7 +31,7 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
     `path` is where the file is: trace files are relative to it. `seed` replaces the file's own.
     What is returned is meaningful only if nothing was reported.
     """
-    replicas = _replicas(file, report)
+    replicas = build_replicas(file, report)
     names = [replica.name for replica in replicas]
     chosen_seed = file.seed if seed is None else seed
     settings = _settings(file, len(replicas), report)
@@ -63,7 +57,7 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
         timers=file.timers,
         workload=build_workload(file, path=path, seed=chosen_seed, report=report),
         consumers=_consumers(file, names, report),
-        faults=_faults(file, names, report),
+        faults=build_faults(file, names, report),
         changes=build_changes(file, replicas, report),
         snapshots=_snapshots(file, report),
         last_rounds=file.last_rounds,
@@ -89,17 +83,11 @@ def check_expectations(
     ):
         for index, name in enumerate(names):
             if known and name not in known:
-                report(("expect", field, index), unknown_name(name, known))
+                report(("expect", field, index), unknown_value(name, known, what="name"))
     if expect.checked is not None:
         for index, name in enumerate(expect.violated):
             if name not in expect.checked:
                 report(("expect", "violated", index), f"{name} is not among `checked`")
-
-
-def unknown_name(name: str, known: Iterable[str]) -> str:
-    """What to say about a name that is not among the known ones."""
-    known = list(known)
-    return f"unknown name {name!r}{did_you_mean(name, known)}; allowed: {', '.join(known)}"
 
 
 def _settings(file: ScenarioFile, replicas: int, report: Report) -> Settings:
@@ -111,14 +99,15 @@ def _settings(file: ScenarioFile, replicas: int, report: Report) -> Settings:
         if preset in PRESETS:
             values.update(PRESETS[str(preset)].values)
         else:
-            report(("rules", "preset"), unknown_name(str(preset), PRESETS))
+            report(("rules", "preset"), unknown_value(preset, PRESETS, what="preset"))
     values.update(settings_as_rules(file.broker))
     values.update(settings_as_rules(file.topic))
     for name, value in given.items():
-        try:
-            values[name] = check_value(name, value)
-        except BadInput as error:
-            report(("rules", name), str(error).partition(": ")[2])
+        problem = rule_problem(name, value)
+        if problem is not None:
+            report(("rules", name), problem)
+        else:
+            values[name] = value
     for setting, text in conflicts(file.rules, file.topic):
         report(("topic", setting), text)
     for place, text in nameless_header(file.rules, file.topic, file.broker):
@@ -142,33 +131,6 @@ def _snapshots(file: ScenarioFile, report: Report) -> SnapshotSettings:
     return found
 
 
-def _replicas(file: ScenarioFile, report: Report) -> tuple[ReplicaSpec, ...]:
-    backoff_ms = file.broker.backoff_ms or ReplicaSpec("").cleaner_backoff_ms
-    items: tuple[str | ReplicaSettings, ...]
-    if isinstance(file.replicas, int):
-        items = tuple(f"r{number}" for number in range(1, file.replicas + 1))
-    else:
-        items = file.replicas
-    found: list[ReplicaSpec] = []
-    for index, item in enumerate(items):
-        if isinstance(item, ReplicaSettings):
-            own = "cleaner_backoff_ms" in item.model_fields_set
-            backoff = item.cleaner_backoff_ms if own else backoff_ms
-            versions = versions_of(item, file.broker)
-            mark = item.tombstone_mark
-            spec = ReplicaSpec(item.name, item.clock_skew_ms, backoff, mark, versions)
-        else:
-            spec = ReplicaSpec(item, 0, backoff_ms, versions=versions_of(None, file.broker))
-        if spec.name in ROLES:
-            report(("replicas", index), f"{spec.name!r} is a role, not a name for a replica")
-        if any(spec.name == other.name for other in found):
-            report(("replicas", index), f"{spec.name!r} is given twice")
-        found.append(spec)
-    settings = [item if isinstance(item, ReplicaSettings) else None for item in items]
-    check_versions(found, settings, file.broker, report)
-    return tuple(found)
-
-
 def _check_network(network: Network, names: list[str], report: Report) -> None:
     if network.latency_ms[0] > network.latency_ms[1]:
         report(("network", "latency_ms"), "the first number is above the second")
@@ -181,11 +143,6 @@ def _check_network(network: Network, names: list[str], report: Report) -> None:
             report(place, "a link leads from one replica to another one")
         if link.latency_ms[0] > link.latency_ms[1]:
             report((*place, "latency_ms"), "the first number is above the second")
-
-
-def no_such_replica(name: str, names: Iterable[str]) -> str:
-    """What to say about a replica that does not exist."""
-    return f"there is no replica {name!r}; there are {', '.join(names)}"
 
 
 def _consumers(file: ScenarioFile, names: list[str], report: Report) -> tuple[Consumer, ...]:
@@ -204,71 +161,3 @@ def _consumers(file: ScenarioFile, names: list[str], report: Report) -> tuple[Co
                 report(("consumers", index, "pauses", number), "a pause ends after it begins")
         found.append(consumer)
     return tuple(found)
-
-
-def _faults(file: ScenarioFile, names: list[str], report: Report) -> tuple[Fault, ...]:
-    joined = {target: line.at for line in file.faults for target in (line.add_replica,) if target}
-    taken = {*names, *ROLES}
-    found: list[Fault] = []
-    for index, line in enumerate(file.faults):
-        kinds = line.named()
-        place = ("faults", index)
-        if len(kinds) != 1:
-            allowed = ", ".join(kind.value for kind in FaultKind)
-            report(place, f"give exactly one kind of fault with its target; allowed: {allowed}")
-            continue
-        kind, target = kinds[0]
-        if line.at >= file.duration_ms:
-            report((*place, "at"), f"{line.at} is not before the end, {file.duration_ms}")
-        _check_fault(line, kind, place, report)
-        if kind is FaultKind.ADD_REPLICA:
-            if target in taken:
-                report((*place, kind.value), f"{target!r} is taken")
-            taken.add(target)
-        elif kind is FaultKind.REMOVE_REPLICA and target in ROLES:
-            report((*place, kind.value), f"name the replica that leaves, not its role {target!r}")
-        elif target not in names and target not in ROLES:
-            if target not in joined:
-                known = (*ROLES, *names, *joined)
-                report((*place, kind.value), no_such_replica(target, known))
-            elif line.at < joined[target]:
-                report((*place, "at"), f"{target} joins later, at {joined[target]}")
-        duration_ms = line.for_ms or 0
-        known = (*names, *joined)
-        for peer in line.peers:
-            if peer not in known or peer == target:
-                report((*place, "peers"), no_such_replica(peer, [n for n in known if n != target]))
-        fault = (
-            line.at,
-            kind,
-            target,
-            duration_ms,
-            line.pick,
-            line.lose_batches,
-            line.peers,
-            line.power_loss,
-            line.during,
-        )
-        old = OldFiles(line.high_watermark, line.cleaned, line.epochs)
-        found.append(Fault(*fault) if old == NONE_OLD else CrashWithOldFiles(*fault, old))
-    return tuple(sorted(found, key=lambda fault: fault.at_ms))
-
-
-def _check_fault(line: FaultLine, kind: FaultKind, place: Location, report: Report) -> None:
-    if kind in INSTANT_FAULTS and line.for_ms is not None:
-        report((*place, "for_ms"), f"{kind.value} happens at a moment; leave for_ms out")
-    if kind not in INSTANT_FAULTS and line.for_ms is None:
-        report((*place, "for_ms"), f"missing; how long does {kind.value} last?")
-    if line.lose_batches and kind is not FaultKind.CRASH:
-        report((*place, "lose_batches"), "only a crash loses batches")
-    if line.peers and kind not in (FaultKind.PARTITION, FaultKind.ONE_WAY_PARTITION):
-        report((*place, "peers"), "only a partition has peers")
-    if line.power_loss and kind is not FaultKind.CRASH:
-        report((*place, "power_loss"), "only a crash is a loss of power")
-    for file in OldFiles._fields:
-        if getattr(line, file) is not None and kind is not FaultKind.CRASH:
-            report((*place, file), "only a crash leaves files that are older than the log")
-    if line.during is not None and kind is not FaultKind.CRASH:
-        report((*place, "during"), "only a crash comes during a pass or an install")
-    if line.power_loss and line.lose_batches:
-        report((*place, "lose_batches"), "with power_loss the rule `flush` says what is lost")

@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Lt
 from pydantic import BaseModel, Discriminator, Field, Tag
 
-from sim.scenario.file.snapshot_fields import FILE_CONFIG
-from sim.scenario.file.topic import BrokerSettings, Release, TopicSettings
+from sim.scenario.file.configs import FILE_CONFIG, BrokerSettings, Release, TopicSettings
 from sim.scenario.generate.workload import WorkloadShape
 from sim.scenario.model import (
     Consumer,

@@ -6,11 +6,34 @@ from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from annotated_types import Ge
-from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from sim.compaction import STRATEGIES
-from sim.scenario.file.snapshot_fields import FILE_CONFIG, SnapshotFields
 from sim.scenario.model import Milliseconds, Name, Period, Share, Topic
+from sim.scenario.model.snapshots import (
+    FETCH_SNAPSHOT_BYTES,
+    INTERVAL_MS,
+    RECORD_BYTES,
+    RETENTION_BYTES,
+    RETENTION_MS,
+    SnapshotSettings,
+)
+
+FILE_CONFIG = ConfigDict(
+    strict=True,
+    frozen=True,
+    extra="forbid",
+    use_attribute_docstrings=True,
+    allow_inf_nan=False,
+)
+"""How every part of a scenario file is validated."""
+
+NEVER_REACHED = 2**63 - 1
+"""What -1 stands for: old snapshots are looked for, and stay."""
+
+Bound = Annotated[int, Ge(-1)]
+"""A bound in bytes or ms; -1 = none."""
+
 
 Release = Literal["0.10.1", "0.10.2"]
 """The releases before and with KIP-87, as `sim.log.versions` has them."""
@@ -81,9 +104,31 @@ class TopicSettings(BaseModel):
     """A segment is closed by the first append so many ms after its first record."""
 
 
-class BrokerSettings(SnapshotFields):
+class BrokerSettings(BaseModel):
     """A scenario file's `broker`: defaults for what `topic` does not say."""
 
+    model_config = FILE_CONFIG
+
+    fetch_snapshot_bytes: Annotated[int, Ge(1)] | None = Field(
+        None, alias="controller.quorum.fetch.snapshot.max.bytes"
+    )
+    """Most bytes of a snapshot in one answer (KIP-630, KIP-1219); default: 8 MiB."""
+    record_bytes: Annotated[int, Ge(1)] | None = Field(
+        None, alias="metadata.log.max.record.bytes.between.snapshots"
+    )
+    """A snapshot is taken when so many bytes of records are committed since the last one."""
+    snapshot_interval_ms: Milliseconds | None = Field(
+        None, alias="metadata.log.max.snapshot.interval.ms"
+    )
+    """A snapshot is taken when a record is newer than the last one for so many ms; 0 = never."""
+    metadata_retention_bytes: Bound | None = Field(None, alias="metadata.max.retention.bytes")
+    """Old snapshots go, with the log before the next one, while all is larger than this."""
+    metadata_retention_ms: Bound | None = Field(None, alias="metadata.max.retention.ms")
+    """Old snapshots go, with the log before the next one, when they are older than this."""
+    start_offset_lag_ms: Milliseconds | None = Field(
+        None, alias="metadata.start.offset.lag.time.max.ms"
+    )
+    """`prefix_gate: all_live_or_timeout`: so long deletion waits for replicas (KIP-630, drafts)."""
     software: Release | None = None
     """What the brokers run: the release before KIP-87, or the one with it."""
     protocol_version: Release | None = Field(None, alias="inter.broker.protocol.version")
@@ -176,6 +221,36 @@ def topic_of(topic: TopicSettings, broker: BrokerSettings) -> Topic:
                 break
     policy = topic.cleanup_policy
     return Topic(**values, deletes="delete" in policy, compacts=policy != "delete")
+
+
+def snapshots_of(broker: BrokerSettings, *, policy: str) -> SnapshotSettings:
+    """How replicas take, keep and fetch snapshots.
+
+    With `snapshot` in the topic's cleanup `policy`, what the broker does not say is Kafka's
+    default; otherwise none is taken that no setting asks for.
+    """
+    asked = "snapshot" in policy
+    defaults: dict[str, int | None] = {
+        "record_bytes": RECORD_BYTES if asked else None,
+        "interval_ms": INTERVAL_MS if asked else None,
+        "retention_bytes": RETENTION_BYTES if asked else None,
+        "retention_ms": RETENTION_MS if asked else None,
+        "chunk_bytes": FETCH_SNAPSHOT_BYTES,
+    }
+    given: dict[str, int | None] = {
+        "record_bytes": broker.record_bytes,
+        "interval_ms": broker.snapshot_interval_ms,
+        "retention_bytes": broker.metadata_retention_bytes,
+        "retention_ms": broker.metadata_retention_ms,
+        "chunk_bytes": broker.fetch_snapshot_bytes,
+    }
+    values = {name: defaults[name] if value is None else value for name, value in given.items()}
+    if values["interval_ms"] == 0:
+        values["interval_ms"] = None
+    for name in ("retention_bytes", "retention_ms"):
+        if values[name] == -1:
+            values[name] = NEVER_REACHED
+    return SnapshotSettings(**values)  # type: ignore[arg-type]
 
 
 def conflicts(rules: Mapping[str, object], topic: TopicSettings) -> list[tuple[str, str]]:

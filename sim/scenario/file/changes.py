@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sim.errors import BadInput, did_you_mean
-from sim.files.document import Location, Report
-from sim.log.versions import VERSION_SETTINGS
+from sim.errors import did_you_mean
+from sim.files.document import Location, Report, unknown_value
+from sim.files.rule_values import rule_problem
+from sim.log.versions import RELEASES, VERSION_SETTINGS
 from sim.rules.rules import RuleValue, check_value
-from sim.scenario.file.build_versions import check_changes, version_problem
 from sim.scenario.file.format import ChangeLine, ScenarioFile
+from sim.scenario.file.replicas import no_such_replica
 from sim.scenario.model import Change, Consumer, ReplicaSpec
 from sim.scenario.model.changes import CHANGEABLE, EVERY_REPLICA
 
@@ -38,7 +39,7 @@ def build_changes(
             found.append((index, _of_consumer(line, line.consumer, file, place, report)))
         else:
             found.append((index, _of_producer(line, place, report)))
-    check_changes(replicas, found, report)
+    _check_versions(replicas, found, report)
     return tuple(sorted((change for _, change in found), key=lambda change: change.at_ms))
 
 
@@ -46,8 +47,7 @@ def _of_replica(
     line: ChangeLine, name: str, known: list[str], place: Location, report: Report
 ) -> Change:
     if name != EVERY_REPLICA and name not in known:
-        allowed = ", ".join([EVERY_REPLICA, *known])
-        report((*place, "replica"), f"there is no replica {name!r}; there are {allowed}")
+        report((*place, "replica"), no_such_replica(name, [EVERY_REPLICA, *known]))
     if line.versions is not None:
         report((*place, "versions"), "only producers send versions; name a `producer`")
     if line.format is not None:
@@ -60,17 +60,13 @@ def _of_replica(
             text = f"does not change during a run{did_you_mean(rule, CHANGEABLE)}"
             report((*place, "set", rule), f"{text}; allowed: {', '.join(CHANGEABLE)}")
             continue
-        if rule in VERSION_SETTINGS:
-            problem = version_problem(value)
-            if problem is not None:
-                report((*place, "set", rule), problem)
-                continue
-            settings.append((rule, value))
-            continue
-        try:
-            settings.append((rule, check_value(rule, value)))
-        except BadInput as error:
-            report((*place, "set", rule), str(error).partition(": ")[2])
+        is_version = rule in VERSION_SETTINGS
+        if is_version and value not in RELEASES:
+            report((*place, "set", rule), unknown_value(value, RELEASES))
+        elif not is_version and (problem := rule_problem(rule, value)) is not None:
+            report((*place, "set", rule), problem)
+        else:
+            settings.append((rule, value if is_version else check_value(rule, value)))
     if ("tombstone_removal", "coordinated") in settings:
         text = "coordinated is for a cluster as a whole; give it in `rules`"
         report((*place, "set", "tombstone_removal"), text)
@@ -101,3 +97,35 @@ def _of_consumer(
     if formats.get(name) is None:
         report((*place, "consumer"), f"there is no consumer {name!r} with a `format` to begin with")
     return Change(line.at, versions=None, consumer=name, format=line.format)
+
+
+def _check_versions(
+    replicas: Sequence[ReplicaSpec], changes: Sequence[tuple[int, Change]], report: Report
+) -> None:
+    """Go through the changes of versions, in order of time, with their indexes in the file.
+
+    A replica that joins later begins with the versions of the first.
+    """
+    now = {replica.name: replica.versions for replica in replicas}
+    first = replicas[0].name if replicas else ""
+    for index, change in sorted(changes, key=lambda pair: pair[1].at_ms):
+        settings = {name: value for name, value in change.settings if name in VERSION_SETTINGS}
+        if not settings or change.replica is None:
+            _check_client(index, change, told=now.get(first) is not None, report=report)
+            continue
+        for name in list(now) if change.replica == EVERY_REPLICA else [change.replica]:
+            known = now.get(name, now.get(first))
+            if known is None:
+                text = "versions change only where they are given; add `broker.software`"
+                report(("changes", index, "set", next(iter(settings))), text)
+                break
+            now[name] = later = known.with_settings(settings)
+            problem = later.contradiction()
+            if problem is not None:
+                report(("changes", index, "set"), f"{name} would not start: {problem}")
+
+
+def _check_client(index: int, change: Change, *, told: bool, report: Report) -> None:
+    if change.producer is not None and change.format is not None and not told:
+        text = "producers have versions only where brokers have; add `broker.software`"
+        report(("changes", index, "format"), text)
