@@ -23,6 +23,7 @@ class Broker:
         clock: Simulated time; the replica's own clock is `now_ms`.
         network: Where messages go out.
         spec: Its settings in the scenario.
+        skew_ms: How far its own clock is ahead of simulated time.
         name: What it is called, which is its address.
         rules: What it goes by: the cluster's, but for what its own software takes for a tombstone,
             and for settings that have changed since the start.
@@ -46,6 +47,7 @@ class Broker:
         "network",
         "replica",
         "rules",
+        "skew_ms",
         "spec",
         "versions",
     )
@@ -56,6 +58,7 @@ class Broker:
         self.clock = context.clock
         self.network = context.network
         self.spec = spec
+        self.skew_ms = spec.clock_skew_ms
         self.name = spec.name
         mark = spec.tombstone_mark
         rules = (
@@ -71,7 +74,7 @@ class Broker:
     @property
     def now_ms(self) -> int:
         """The replica's own clock in ms."""
-        return self.clock.now_ms + self.spec.clock_skew_ms
+        return self.clock.now_ms + self.skew_ms
 
     @property
     def settings(self) -> Settings:

@@ -13,6 +13,9 @@ from typing import Any
 import simpy
 from simpy.events import NORMAL
 
+ONE_ARGUMENT, ARGUMENTS = 5, 6
+"""Sizes of the entries of the queue that are calls; those of SimPy's events have 4."""
+
 Action = Callable[..., object]
 """What is called when a moment has come; its result is ignored."""
 
@@ -24,9 +27,9 @@ class EventLimitReached(Exception):
 class Clock(simpy.Environment):
     """Simulated time. Events of one moment happen in the order in which they were scheduled.
 
-    A call at a later moment is an entry of SimPy's own queue with the function and its arguments in
-    the place of the event, so that it costs no object with callbacks; events, timeouts and
-    processes of SimPy work as ever.
+    A call at a later moment is an entry of SimPy's own queue with the function and its argument, or
+    a tuple of them, in the place of the event, so that it costs no object with callbacks; events,
+    timeouts and processes of SimPy work as ever.
 
     Attributes:
         now_ms: Simulated time in ms; only whole delays are ever scheduled.
@@ -43,8 +46,31 @@ class Clock(simpy.Environment):
 
     def after(self, delay_ms: int, action: Action, *arguments: Any) -> None:
         """Call `action(*arguments)` when `delay_ms` ms (at least 0) have passed."""
-        entry = (self.now_ms + delay_ms, NORMAL, next(self._eid), action, arguments)
+        entry = (self.now_ms + delay_ms, NORMAL, next(self._eid), action, arguments, True)
         heappush(self._queue, entry)  # type: ignore[misc]  # no two entries have the same number
+
+    def call(self, delay_ms: int, action: Callable[[Any], object], argument: Any) -> None:
+        """Call `action(argument)` when `delay_ms` ms (at least 0) have passed."""
+        entry = (self.now_ms + delay_ms, NORMAL, next(self._eid), action, argument)
+        heappush(self._queue, entry)  # type: ignore[misc]  # as above
+
+    def step(self) -> None:
+        """Go through the next event or call, so that `run` of SimPy works, too.
+
+        Raises:
+            EmptySchedule: There is none.
+        """
+        if not self._queue:
+            raise simpy.core.EmptySchedule
+        entry: Any = heappop(self._queue)
+        self._now = self.now_ms = entry[0]
+        self.processed += 1
+        if len(entry) == ONE_ARGUMENT:
+            entry[3](entry[4])
+        elif len(entry) == ARGUMENTS:
+            entry[3](*entry[4])
+        else:
+            _happen(entry[3])
 
     def run_until(self, end_ms: int) -> None:
         """Go through everything that is to happen before `end_ms`, which is the time then.
@@ -61,19 +87,23 @@ class Clock(simpy.Environment):
                 left -= 1
                 entry = heappop(queue)
                 self._now = self.now_ms = entry[0]
-                if len(entry) == 5:
+                size = len(entry)
+                if size == ONE_ARGUMENT:
+                    entry[3](entry[4])
+                elif size == ARGUMENTS:
                     entry[3](*entry[4])
                 else:
-                    _perform(entry[3])
+                    _happen(entry[3])
         finally:
             self.processed = self.limit - left
         self._now = self.now_ms = end_ms
 
 
-def _perform(event: simpy.Event) -> None:
-    """What `simpy.Environment.step` does with an event of its own."""
+def _happen(event: simpy.Event) -> None:
+    """Call back those who wait for an event of SimPy, as `simpy.Environment.step` does."""
     callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
     for callback in callbacks:
         callback(event)
-    if not event._ok and not hasattr(event, "_defused"):  # noqa: SLF001  # as SimPy itself asks
-        raise event._value  # noqa: SLF001
+    failure = None if event.ok or event.defused else event.value
+    if failure is not None:
+        raise failure

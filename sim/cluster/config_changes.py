@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sim.cluster.cluster import Cluster
 from sim.cluster.consumer import Consumer
-from sim.cluster.workload import Workload
+from sim.cluster.workload import Timetable
 from sim.scenario.model import Change
 from sim.scenario.model.changes import EVERY_REPLICA, changed
 from sim.scenario.model.promises import changes_of
@@ -20,11 +20,13 @@ class ConfigChanges:
     compacted before stays as it is.
     """
 
-    def __init__(self, cluster: Cluster, workload: Workload, consumers: Sequence[Consumer]) -> None:
+    def __init__(
+        self, cluster: Cluster, timetable: Timetable, consumers: Sequence[Consumer]
+    ) -> None:
         """They start with `start`."""
         self._cluster = cluster
         self._context = cluster.context
-        self._workload = workload
+        self._timetable = timetable
         self._consumers = consumers
 
     def start(self) -> None:
@@ -44,7 +46,7 @@ class ConfigChanges:
                     node.configure(changed(*node.settings, change))
                     context.emit(ConfigChanged(node.name, settings))
         if change.producer is not None:
-            self._emit(self._workload.roll_out(change), change)
+            self._emit(self._timetable.roll_out(change), change)
         if change.consumer is not None and change.format is not None:
             for consumer in self._consumers:
                 if consumer.name == change.consumer:

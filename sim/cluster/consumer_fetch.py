@@ -13,7 +13,7 @@ from sim.replication.messages import ConsumerFetchRequest, ConsumerFetchResponse
 from sim.replication.reading import answer_consumer_fetch
 
 
-class WaitingFetch(NamedTuple):
+class WaitingRead(NamedTuple):
     """A consumer's fetch that waits, and when it is answered at the latest (ms)."""
 
     request: ConsumerFetchRequest
@@ -33,7 +33,7 @@ class ConsumerFetches:
         """Nobody asks."""
         self._broker = broker
         self._timed = False
-        self.waiting: dict[str, WaitingFetch] = {}
+        self.waiting: dict[str, WaitingRead] = {}
 
     def receive(self, request: ConsumerFetchRequest) -> None:
         """Answer a fetch, now or later."""
@@ -56,12 +56,14 @@ class ConsumerFetches:
         )
         if events:
             broker.context.emit_all(events)
-        return response._replace(read_ms=broker.clock.now_ms) if response.batches else response
+        if not response.batches:
+            return response
+        return ConsumerFetchResponse(*response[:-1], broker.clock.now_ms)
 
     def _wait(self, request: ConsumerFetchRequest) -> None:
         clock = self._broker.clock
         deadline_ms = clock.now_ms + request.max_wait_ms
-        self.waiting[request.client_id] = WaitingFetch(request, deadline_ms)
+        self.waiting[request.client_id] = WaitingRead(request, deadline_ms)
         if not self._timed:
             self._timed = True
             clock.after(request.max_wait_ms, self._end_waits)

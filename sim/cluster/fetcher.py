@@ -216,12 +216,10 @@ class Fetcher:
     def _take(self, response: FetchResponse) -> ReceiveResult:
         """Do what an answer says."""
         broker = self._broker
-        log = broker.replica.log
-        before = log.high_watermark
         result = receive_fetch(broker.replica, response, rules=broker.rules, now_ms=broker.now_ms)
         if result.events:
             broker.context.emit_all(result.events)
-            if log.high_watermark != before:
+            if result.committed:
                 broker.high_watermark_moved()
         return result
 

@@ -141,15 +141,18 @@ class LeaderState:
             replica.leadership.voters = voters
             self.react(advance_high_watermark(replica, rules=self._broker.rules))
 
-    def is_stale(self, request: FetchRequest) -> bool:
-        """Whether a fetch was sent in an earlier life of the follower (KIP-903)."""
-        progress = self.progress.get(request.follower)
-        return progress is not None and request.replica_epoch < progress.replica_epoch
-
     def fetch(self, request: FetchRequest) -> bool:
-        """Answer a follower's fetch now or later; True when its position was recorded."""
+        """Answer a follower's fetch now or later; True when its position was recorded.
+
+        One that was sent in an earlier life of the follower is dropped (KIP-903).
+        """
         broker = self._broker
         name = request.follower
+        progress = self.progress.get(name)
+        if progress is None:
+            progress = self.progress[name] = FollowerProgress(broker.clock.now_ms)
+        elif request.replica_epoch < progress.replica_epoch:
+            return False
         response, events = answer_fetch(
             broker.replica, request, rules=broker.rules, snapshots=self._snapshots
         )
@@ -159,7 +162,7 @@ class LeaderState:
             self.react(events)
             broker.send(name, response)
             return False
-        self._note_fetch(request)
+        self._note_fetch(progress, request)
         if events:
             self.react(events)
         if response.batches or (
@@ -191,12 +194,9 @@ class LeaderState:
         if progress is not None:
             progress.replica_epoch = max(progress.replica_epoch, replica_epoch)
 
-    def _note_fetch(self, request: FetchRequest) -> None:
+    def _note_fetch(self, progress: FollowerProgress, request: FetchRequest) -> None:
         """Replica.updateFetchStateOrThrow: caught up now, or at the time of the last fetch."""
         now_ms = self._broker.clock.now_ms
-        progress = self.progress.get(request.follower)
-        if progress is None:
-            progress = self.progress[request.follower] = FollowerProgress(now_ms)
         end, offset = self._broker.replica.log.log_end_offset, request.offset
         if offset >= end:
             progress.caught_up_ms = now_ms
@@ -232,7 +232,7 @@ class LeaderState:
                 return
             question = request[1:6]
             if shared is not None and same == question:
-                response = shared._replace(correlation_id=request.correlation_id)
+                response = FetchResponse(*shared[:-1], request.correlation_id)
             else:
                 response, events = answer_fetch(
                     broker.replica, request, rules=broker.rules, snapshots=self._snapshots

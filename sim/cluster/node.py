@@ -13,7 +13,7 @@ from sim.cluster.fetcher import Fetcher
 from sim.cluster.leader import LeaderState
 from sim.cluster.loading import StateLoader
 from sim.cluster.produce import receive_marker, receive_produce
-from sim.cluster.snapshots import SnapshotTasks
+from sim.cluster.snapshot_tasks import SnapshotTasks
 from sim.replication.elections import become_leader
 from sim.replication.leader import answer_fetch
 from sim.replication.messages import (
@@ -106,12 +106,10 @@ class Node(Broker):
 
     def _fetch(self, request: FetchRequest) -> None:
         """A follower fetches; in a version that is not known here, it gets no answer."""
-        if not self.understands(request.version):
+        if self.versions is not None and not self.understands(request.version):
             return
         state = self.leader
         if state is not None:
-            if state.is_stale(request):
-                return
             if request.epoch > state.epoch and self.rules.replication.fencing:
                 self.membership.heard_epoch(request.epoch)
             if self.leader is state:

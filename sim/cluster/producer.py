@@ -170,10 +170,13 @@ class Producer:
         self._transmit(flight)
 
     def _request_of(self, decision: Decision) -> InFlightRequest:
+        self._correlation_id = number = self._correlation_id + 1
         end = decision.end
         if end is not None:
             committed = end.commit and self._failed != end.transaction
-            marker = WriteTxnMarkersRequest(self.name, self.number, 0, committed, self.client)
+            marker = WriteTxnMarkersRequest(
+                self.name, self.number, 0, committed, self.client, number
+            )
             return InFlightRequest(marker, end.transaction)
         transaction = decision.sends[0].transaction
         request = ProduceRequest(
@@ -185,6 +188,7 @@ class Producer:
             self._sequence if self.idempotent else -1,
             transaction > 0,
             self.client,
+            number,
         )
         self._sequence += len(decision.sends)
         return InFlightRequest(request, transaction)
@@ -213,8 +217,9 @@ class Producer:
         if self._leader is None and context.leader is not None:
             self._leader = context.leader[1]
         flight.asked = self._leader
-        self._correlation_id = number = self._correlation_id + 1
-        flight.request = flight.request._replace(correlation_id=number)
+        if flight.tries > 1:
+            self._correlation_id += 1
+            flight.request = flight.request._replace(correlation_id=self._correlation_id)
         if not self._timed:
             self._timed = True
             clock.after(max(1, self._retry_ms), self._end_waits)

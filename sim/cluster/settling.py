@@ -12,7 +12,7 @@ from sim.cluster.cluster import Cluster
 from sim.cluster.consumer import Consumer
 from sim.cluster.faults import Faults
 from sim.cluster.node import Node
-from sim.cluster.workload import Workload
+from sim.cluster.workload import Timetable
 from sim.trace import Quiesced, RoundsEnded
 
 SLICE_MS = 50
@@ -32,21 +32,21 @@ class Settling:
         self,
         cluster: Cluster,
         *,
-        workload: Workload,
+        timetable: Timetable,
         consumers: Sequence[Consumer],
         faults: Faults,
     ) -> None:
         """Everything that has to come to rest."""
         self._cluster = cluster
         self._context = cluster.context
-        self._workload = workload
+        self._timetable = timetable
         self._consumers = consumers
         self._faults = faults
 
     def run(self) -> str | None:
         """Heal, synchronise, clean, read to the end; why it did not work, or None."""
         self._faults.end()
-        self._workload.stop()
+        self._timetable.stop()
         unfinished = self._wait_for_rest()
         if unfinished is not None:
             return unfinished
@@ -105,7 +105,7 @@ class Settling:
         leader = cluster.leading()
         if leader is None:
             return "there is no leader"
-        if not self._workload.finished:
+        if not self._timetable.finished:
             return "a producer still waits for an answer"
         for node in cluster.nodes.values():
             if node is not leader and not self._is_synced(leader, node):

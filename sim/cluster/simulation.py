@@ -11,7 +11,7 @@ from sim.cluster.consumer import Consumer
 from sim.cluster.context import SimulationResult
 from sim.cluster.faults import Faults
 from sim.cluster.settling import Settling
-from sim.cluster.workload import Workload
+from sim.cluster.workload import Timetable
 from sim.errors import BadInput
 from sim.scenario.model import Scenario
 from sim.trace import Event
@@ -57,15 +57,15 @@ def _run(cluster: Cluster) -> str | None:
     context = cluster.context
     clock, scenario = context.clock, context.scenario
     cluster.start()
-    workload = Workload(context)
+    timetable = Timetable(context)
     consumers = [Consumer(context, spec) for spec in scenario.consumers]
     faults = Faults(cluster)
-    ConfigChanges(cluster, workload, consumers).start()
-    workload.start()
+    ConfigChanges(cluster, timetable, consumers).start()
+    timetable.start()
     for index, consumer in enumerate(consumers):
         consumer.start(index)
     faults.start()
     clock.run_until(max(1, scenario.duration_ms))
-    while workload.reads_file:
+    while timetable.reads_file:
         clock.run_until(clock.now_ms + scenario.duration_ms)
-    return Settling(cluster, workload=workload, consumers=consumers, faults=faults).run()
+    return Settling(cluster, timetable=timetable, consumers=consumers, faults=faults).run()

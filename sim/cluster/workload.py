@@ -16,7 +16,7 @@ def _when(step: Send | EndTransaction) -> int:
     return step.at_ms
 
 
-class Workload:
+class Timetable:
     """All producers of a scenario, and the moments at which they decide something."""
 
     __slots__ = (

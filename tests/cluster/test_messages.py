@@ -15,7 +15,7 @@ from sim.cluster.controller import Controller
 from sim.cluster.elections import ControllerElections
 from sim.cluster.network import Network
 from sim.cluster.producer import Producer
-from sim.cluster.workload import Workload
+from sim.cluster.workload import Timetable
 from sim.log import Log
 from sim.replication.messages import (
     FetchRequest,
@@ -26,9 +26,8 @@ from sim.replication.replica import Replica
 from sim.rules import Rules, rules_from
 from sim.scenario.generate import BUILT_IN_MIXES, generate
 from sim.scenario.model import Consumer as ConsumerSpec
-from sim.scenario.model import FaultKind, Scenario, Timers
+from sim.scenario.model import FaultKind, Scenario, Timers, Workload
 from sim.scenario.model import Network as NetworkSettings
-from sim.scenario.model import Workload as Writes
 from sim.trace import Consumed, LeaderElected, Truncated
 from tests.cluster.worlds import fault, scenario, sends, tell
 
@@ -43,7 +42,8 @@ def sent(case: Scenario, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str
     send = Network.send
 
     def spy(network: Network, source: str, target: str, message: Any, delay_ms: int = 0) -> None:
-        found.append((network._clock.now_ms + delay_ms, source, target, message))
+        clock: Any = network._call.__self__  # type: ignore[attr-defined]
+        found.append((clock.now_ms + delay_ms, source, target, message))
         send(network, source, target, message, delay_ms)
 
     monkeypatch.setattr(Network, "send", spy)
@@ -86,12 +86,12 @@ def test_no_party_holds_another_after_a_run(preset: str) -> None:
     case = storm(preset)
     cluster = Cluster(case, lambda _at, _event: None)
     cluster.start()
-    workload = Workload(cluster.context)
-    workload.start()
+    timetable = Timetable(cluster.context)
+    timetable.start()
     consumer = Consumer(cluster.context, ConsumerSpec("c1"))
     consumer.start(0)
     cluster.context.clock.run_until(3_000)
-    parties: list[Any] = [*cluster.nodes.values(), *workload._producers.values(), consumer]
+    parties: list[Any] = [*cluster.nodes.values(), *timetable._producers.values(), consumer]
     if isinstance(cluster.elections, ControllerElections):
         parties.append(cluster.elections.controller)
 
@@ -154,7 +154,7 @@ def test_a_consumer_that_finds_nothing_waits_at_the_broker(
 ) -> None:
     """One write in 4 s, fetches that wait for 2 s: three questions, not forty polls."""
     quiet = scenario(
-        workload=Writes(sends=sends(1, start_ms=2_500)),
+        workload=Workload(sends=sends(1, start_ms=2_500)),
         timers=Timers(fetch_wait_ms=2_000, replica_lag_max_ms=5_000),
         network=NetworkSettings((3, 3)),
     )
@@ -167,7 +167,7 @@ def test_a_consumer_that_finds_nothing_waits_at_the_broker(
 
 def test_a_consumer_that_waits_at_a_leader_is_sent_on_when_that_resigns() -> None:
     move = fault(FaultKind.MIGRATE, 1_000, "r2")
-    quiet = Writes(sends=(*sends(1), *sends(1, start_ms=1_200)))
+    quiet = Workload(sends=(*sends(1), *sends(1, start_ms=1_200)))
     waits = Timers(fetch_wait_ms=3_000, replica_lag_max_ms=6_000)
     story = tell(scenario(move, workload=quiet, timers=waits))
     elected_ms = story.of(LeaderElected)[-1][0]

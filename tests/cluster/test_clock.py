@@ -1,0 +1,64 @@
+"""The clock: calls, SimPy's own events and processes, and the bound on all of them."""
+
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+import simpy
+
+from sim.cluster.clock import Clock, EventLimitReached
+
+
+def test_what_happens_at_one_moment_happens_in_the_order_it_was_scheduled_in() -> None:
+    clock, found = Clock(limit=10), []
+
+    def note(*what: Any) -> None:
+        found.append((clock.now_ms, *what))
+
+    clock.after(5, note, "b", 1)
+    clock.call(5, note, "c")
+    clock.after(2, note)
+    clock.call(7, note, "late")
+    clock.run_until(7)
+
+    assert found == [(2,), (5, "b", 1), (5, "c")]
+    assert (clock.now_ms, clock.now, clock.processed) == (7, 7, 3)
+
+
+@pytest.mark.parametrize("own_loop", [True, False])
+def test_processes_of_simpy_run_beside_calls(*, own_loop: bool) -> None:
+    clock, found = Clock(limit=100), []
+
+    def process() -> Generator[simpy.Event, Any, None]:
+        for _ in range(3):
+            yield clock.timeout(10)
+            found.append(("process", clock.now_ms))
+
+    clock.process(process())
+    clock.call(10, found.append, ("call", 10))
+    clock.after(20, found.append, ("call", 20))
+    if own_loop:
+        clock.run_until(25)
+    else:
+        clock.run(until=25)
+
+    assert found == [("call", 10), ("process", 10), ("call", 20), ("process", 20)]
+
+
+def test_an_event_that_fails_and_nobody_waits_for_ends_the_run() -> None:
+    clock = Clock(limit=10)
+    clock.event().fail(ValueError("lost"))
+
+    with pytest.raises(ValueError, match="lost"):
+        clock.run_until(1)
+
+
+def test_the_clock_stops_before_the_event_that_is_one_too_many() -> None:
+    clock, found = Clock(limit=2), []
+    for at_ms in (1, 2, 3):
+        clock.call(at_ms, found.append, at_ms)
+
+    with pytest.raises(EventLimitReached):
+        clock.run_until(10)
+    assert found == [1, 2]
+    assert clock.processed == 2

@@ -1,0 +1,107 @@
+"""Links: what arrives, when, and what a cut, a loss or a removal takes."""
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from sim.cluster.clock import Clock
+from sim.cluster.network import CONTROLLER, Network
+from sim.scenario.model import Link
+from sim.scenario.model import Network as NetworkSettings
+
+
+class Parties:
+    """A network of two replicas, a client and the controller that note what they get."""
+
+    def __init__(self, settings: NetworkSettings) -> None:
+        self.clock = Clock(limit=1_000)
+        self.network = Network(self.clock, settings, Random)
+        self.got: list[tuple[str, Any, int]] = []
+        for name in ("r1", "r2", CONTROLLER):
+            self.network.add(name, self.taker(name))
+        self.network.add_client("c1", self.taker("c1"))
+
+    def taker(self, name: str) -> Any:
+        return lambda message: self.got.append((name, message, self.clock.now_ms))
+
+    def after(self, ms: int) -> list[tuple[str, Any, int]]:
+        self.clock.run_until(self.clock.now_ms + ms)
+        got, self.got = self.got, []
+        return got
+
+
+def test_a_message_arrives_after_the_latency_of_its_direction() -> None:
+    there = Link("r1", "r2", latency_ms=(9, 9))
+    parties = Parties(NetworkSettings((3, 3), links=(there,)))
+    parties.network.send("r1", "r2", "there")
+    parties.network.send("r2", "r1", "back")
+    parties.network.send("c1", "r1", "later", 20)
+
+    assert parties.after(50) == [("r1", "back", 3), ("r2", "there", 9), ("r1", "later", 23)]
+
+
+def test_a_cut_takes_what_is_sent_and_what_would_arrive_but_not_what_clients_say() -> None:
+    parties = Parties(NetworkSettings((5, 5)))
+    network = parties.network
+    network.send("r1", "r2", "on its way")
+    links = network.outgoing("r1")
+    network.cut(links)
+    network.send("r1", CONTROLLER, "lost")
+    network.send("r2", "r1", "the other direction")
+    network.send("c1", "r1", "from a client")
+    network.send("r1", "c1", "to a client")
+
+    assert {message for _, message, _ in parties.after(10)} == {
+        "the other direction",
+        "from a client",
+        "to a client",
+    }
+    assert (network.sent, network.lost) == (3, 2)
+    assert not network.reaches("r1", "r2")
+    network.mend(links)
+    assert network.reaches("r1", "r2")
+
+
+def test_two_cuts_of_a_link_are_mended_one_by_one() -> None:
+    network = Parties(NetworkSettings((5, 5))).network
+    first, second = network.outgoing("r1", ("r2",)), network.incoming("r2", ("r1",))
+    network.cut(first)
+    network.cut(second)
+    network.mend(first)
+
+    assert first == second
+    assert not network.reaches("r1", "r2")
+
+
+def test_links_to_the_controller_lose_nothing() -> None:
+    parties = Parties(NetworkSettings((1, 5), loss=0.9))
+    for number in range(50):
+        parties.network.send("r1", CONTROLLER, number)
+        parties.network.send("r1", "r2", number)
+    got = [name for name, _, _ in parties.after(10)]
+
+    assert got.count(CONTROLLER) == 50
+    assert 0 < got.count("r2") < 25
+
+
+def test_what_is_on_its_way_to_or_from_a_replica_that_leaves_is_lost() -> None:
+    parties = Parties(NetworkSettings((5, 5)))
+    network = parties.network
+    network.send("r1", "r2", "to it")
+    network.send("r2", "c1", "from it")
+    network.remove("r2")
+    network.send("r1", "r2", "to nobody")
+
+    assert parties.after(10) == []
+    assert network.replicas() == ["r1"]
+
+
+@pytest.mark.parametrize("name", ["r3", "r4"])
+def test_a_replica_that_joins_is_connected_with_clients_too(name: str) -> None:
+    parties = Parties(NetworkSettings((2, 2)))
+    parties.network.add(name, parties.taker(name))
+    parties.network.send("c1", name, "ask")
+    parties.network.send(name, "c1", "answer")
+
+    assert {got for got, _, _ in parties.after(5)} == {name, "c1"}
