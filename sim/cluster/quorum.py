@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from sim.cluster.leader import LeaderState
 from sim.cluster.node import Node
-from sim.replication.elections import grants_vote, is_free, last_entry, successors, votes_for, waits
+from sim.replication.elections import answer_vote, last_entry, successors, votes_for, waits
 from sim.replication.messages import (
     BeginQuorumEpochRequest,
     EndQuorumEpochRequest,
@@ -224,30 +224,22 @@ class QuorumMembership:
         node, replica = self._node, self._node.replica
         if not self.is_voter:
             return
-        candidate, epoch = request.candidate, request.epoch
+        epoch, fetcher = request.epoch, node.fetcher
         if epoch > replica.epoch:
             self._learn(epoch)
-        able = epoch == replica.epoch and node.leader is None and not self.barred
-        granted = (
-            able
-            and grants_vote(replica, (request.last_epoch, request.last_offset))
-            and (self._may_pre_vote() if request.pre_vote else self._is_free(candidate, epoch))
+        now_ms = node.clock.now_ms
+        response = answer_vote(
+            replica,
+            request,
+            leader_known=fetcher.leader is not None and fetcher.epoch == epoch,
+            heard_lately=fetcher.leader is not None
+            and now_ms < node.heard_ms + self._times.loyal_ms,
+            barred=self.barred,
+            rules=node.rules,
         )
-        if granted and not request.pre_vote:
-            votes_for(replica, epoch, candidate)
-            node.heard_ms = node.clock.now_ms
-        node.send(candidate, VoteResponse(node.name, replica.epoch, granted, request.pre_vote))
-
-    def _may_pre_vote(self) -> bool:
-        """Not while a leader was heard lately. Nothing is promised."""
-        node = self._node
-        loyal_until_ms = node.heard_ms + self._times.loyal_ms
-        return node.fetcher.leader is None or node.clock.now_ms >= loyal_until_ms
-
-    def _is_free(self, candidate: str, epoch: int) -> bool:
-        node = self._node
-        leader_known = node.fetcher.leader is not None and node.fetcher.epoch == epoch
-        return not leader_known and is_free(node.replica, epoch, candidate, rules=node.rules)
+        if response.granted and not request.pre_vote:
+            node.heard_ms = now_ms
+        node.send(request.candidate, response)
 
     def _receive_vote(self, response: VoteResponse) -> None:
         """A voter grants or refuses; one that refuses may be in a later epoch."""

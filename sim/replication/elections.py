@@ -12,7 +12,13 @@ from typing import NamedTuple
 
 from sim.log import Control, control_batch
 from sim.replication.leader import advance_high_watermark, append
-from sim.replication.messages import AlterPartitionRequest, ErrorCode, PartitionState
+from sim.replication.messages import (
+    AlterPartitionRequest,
+    ErrorCode,
+    PartitionState,
+    VoteRequest,
+    VoteResponse,
+)
 from sim.replication.replica import Leadership, Replica
 from sim.rules.rules import Rules
 from sim.trace import Event, LeaderElected
@@ -48,6 +54,39 @@ def votes_for(voter: Replica, epoch: int, candidate: str) -> None:
     """Promise `candidate` the vote in `epoch`; it is kept before the answer goes out."""
     voter.sees(epoch)
     voter.vote = (epoch, candidate)
+
+
+def answer_vote(
+    voter: Replica,
+    request: VoteRequest,
+    *,
+    leader_known: bool,
+    heard_lately: bool,
+    barred: bool,
+    rules: Rules,
+) -> VoteResponse:
+    """Grant a vote and promise it, or refuse; a pre-vote is granted without a promise.
+
+    Source: KafkaRaftClient.handleVoteRequest, KIP-996.
+
+    Args:
+        voter: Who is asked; it has moved to the epoch of the request if that is above its own.
+        request: Who asks, and what its log ends with.
+        leader_known: Whether the voter follows a leader of that epoch, who has won it then.
+        heard_lately: Whether it has heard of a leader so lately that it helps nobody else to lead.
+        barred: Whether it lost its disk and has yet to get back what it had acknowledged.
+        rules: Say whether votes are promises.
+    """
+    epoch, candidate = request.epoch, request.candidate
+    able = epoch == voter.epoch and voter.leadership is None and not barred
+    granted = able and grants_vote(voter, (request.last_epoch, request.last_offset))
+    if request.pre_vote:
+        granted = granted and not heard_lately
+    elif granted:
+        granted = not leader_known and is_free(voter, epoch, candidate, rules=rules)
+        if granted:
+            votes_for(voter, epoch, candidate)
+    return VoteResponse(voter.name, voter.epoch, granted, request.pre_vote)
 
 
 def wins(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sim.log import Batch, LeaderEpochCache, Log
 from sim.replication.late_versions import raise_floor
@@ -21,6 +21,9 @@ from sim.trace import (
     HighWatermarkMoved,
     Pushed,
 )
+
+FOLLOWING: Final = False
+"""Whose high watermark moved: a follower's."""
 
 
 def fetch_request(
@@ -156,7 +159,7 @@ def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: i
         high_watermark < log.high_watermark and replication.high_watermark_update == "assign"
     ):
         log.high_watermark = high_watermark
-        events.append(HighWatermarkMoved(follower.name, high_watermark, leading=False))
+        events.append(HighWatermarkMoved(follower.name, high_watermark, FOLLOWING))
     return events
 
 

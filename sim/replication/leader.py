@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sim.compaction import FIXES
 from sim.log import Batch
@@ -21,6 +21,9 @@ from sim.trace import (
     PositionRecorded,
     SnapshotOffered,
 )
+
+LEADING: Final = True
+"""Whose high watermark moved: a leader's."""
 
 
 class AppendResult(NamedTuple):
@@ -82,7 +85,7 @@ def _advance(leader: Replica, rules: Rules, events: list[Event]) -> None:
         candidate = _majority_candidate(leader, leadership, rules.replication.epoch_commit_rule)
     if candidate > log.high_watermark:
         log.high_watermark = candidate
-        events.append(HighWatermarkMoved(leader.name, candidate, leading=True))
+        events.append(HighWatermarkMoved(leader.name, candidate, LEADING))
 
 
 def _isr_candidate(own: str, leadership: Leadership, log_end_offset: int, min_isr: int) -> int:

@@ -4,8 +4,10 @@ import pytest
 
 from sim.log import Control
 from sim.replication import Replica
-from sim.replication.elections import grants_vote, last_entry, wins
+from sim.replication.elections import answer_vote, grants_vote, last_entry, wins
+from sim.replication.messages import VoteRequest, VoteResponse
 from sim.replication.replica import crash, restart, wipe
+from sim.rules import Rules
 from sim.trace import LeaderElected
 from tests.replication.replicas import RULES, batch, elect, leading
 
@@ -121,3 +123,60 @@ def test_a_new_disk_is_empty_and_has_seen_nothing() -> None:
     wipe(made, reason="a new disk")
 
     assert (made.log.log_end_offset, made.epoch, made.leadership, made.up) == (0, 0, None, True)
+
+
+def vote(voter: Replica, *, pre_vote: bool = False, **changes: bool) -> VoteResponse:
+    """The answer to candidate r1 of epoch 2 with a log of epoch 1 that ends at 2."""
+    known = {"leader_known": False, "heard_lately": False, "barred": False} | changes
+    request = VoteRequest("r1", 2, 1, 2, pre_vote)
+    return answer_vote(voter, request, **known, rules=Rules())
+
+
+def voter(*epochs: int) -> Replica:
+    """A voter in epoch 2 with one record per epoch given."""
+    made = replica("r2", *epochs)
+    made.sees(2)
+    return made
+
+
+def test_a_vote_is_granted_and_promised_to_one_candidate_of_an_epoch() -> None:
+    asked = voter(1, 1)
+
+    assert vote(asked) == VoteResponse("r2", 2, granted=True)
+    assert asked.vote == (2, "r1")
+    other = VoteRequest("r3", 2, 1, 2)
+    answer = answer_vote(
+        asked, other, leader_known=False, heard_lately=False, barred=False, rules=Rules()
+    )
+    assert not answer.granted
+
+
+def test_a_pre_vote_promises_nothing() -> None:
+    asked = voter(1, 1)
+
+    assert vote(asked, pre_vote=True) == VoteResponse("r2", 2, granted=True, pre_vote=True)
+    assert asked.vote is None
+
+
+@pytest.mark.parametrize("epochs", [(1, 1, 1), (1, 2)])
+def test_a_log_that_ends_later_refuses_both_kinds_of_vote(epochs: tuple[int, ...]) -> None:
+    assert not vote(voter(*epochs)).granted
+    assert not vote(voter(*epochs), pre_vote=True).granted
+
+
+@pytest.mark.parametrize(
+    ("why", "votes", "pre_votes"),
+    [("barred", False, False), ("leader_known", False, True), ("heard_lately", True, False)],
+)
+def test_what_keeps_a_voter_from_a_vote_and_from_a_pre_vote(
+    why: str, votes: bool, pre_votes: bool
+) -> None:
+    assert vote(voter(1), **{why: True}).granted == votes
+    assert vote(voter(1), pre_vote=True, **{why: True}).granted == pre_votes
+
+
+def test_a_voter_of_another_epoch_refuses_and_says_in_which_it_is() -> None:
+    later = voter(1)
+    later.sees(5)
+
+    assert vote(later) == VoteResponse("r2", 5, granted=False)
