@@ -38,6 +38,13 @@ class Rules:
     reading: ReadingRules = field(default_factory=ReadingRules)
     topic: TopicRules = field(default_factory=TopicRules)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Rules travel to the workers of a sweep by name and value.
+
+        How frozen dataclasses are pickled by themselves does not work once they are compiled.
+        """
+        return _rules_out_of, (self.as_dict(),)
+
     @classmethod
     def of(cls, **values: RuleValue) -> Rules:
         """The defaults, but for the rules that are given by name.
@@ -59,8 +66,7 @@ class Rules:
             if name not in GROUP_OF:
                 raise BadInput(f"{place_of(name, where)}: is for a scenario")
             by_group.setdefault(GROUP_OF[name], {})[name] = checked
-        changed = {group: replace(getattr(self, group), **by_group[group]) for group in by_group}
-        return replace(self, **changed)
+        return _replaced(self, by_group)
 
     def as_dict(self) -> dict[str, RuleValue]:
         """All rules with their values by name, group by group in order of declaration."""
@@ -82,6 +88,10 @@ class Settings:
 
     rules: Rules = field(default_factory=Rules)
     upgrade: UpgradeOrders = field(default_factory=UpgradeOrders)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As with `Rules`."""
+        return _settings_out_of, (self.as_dict(),)
 
     def with_values(self, values: Mapping[str, object], *, where: str = "rules") -> Settings:
         """These settings with some values changed, given by name.
@@ -107,6 +117,29 @@ class Settings:
         """What has another value here than in `other`."""
         theirs = other.as_dict()
         return {name: value for name, value in self.as_dict().items() if theirs[name] != value}
+
+
+def _replaced(rules: Rules, by_group: Mapping[str, Mapping[str, RuleValue]]) -> Rules:
+    """The rules with some values of some groups replaced, which are right."""
+    changed: dict[str, Any] = {}
+    for group, values in by_group.items():
+        own: Mapping[str, Any] = values
+        changed[group] = replace(getattr(rules, group), **own)
+    return replace(rules, **changed)
+
+
+def _rules_out_of(values: Mapping[str, RuleValue]) -> Rules:
+    """What `Rules.as_dict` was made of; nothing is checked, for a plugin may not be loaded yet."""
+    by_group: dict[str, dict[str, RuleValue]] = {}
+    for name, group in GROUP_OF.items():
+        by_group.setdefault(group, {})[name] = values[name]
+    return _replaced(Rules(), by_group)
+
+
+def _settings_out_of(values: Mapping[str, RuleValue]) -> Settings:
+    """What `Settings.as_dict` was made of."""
+    orders: dict[str, Any] = {name: values[name] for name in _UPGRADE}
+    return Settings(_rules_out_of(values), UpgradeOrders(**orders))
 
 
 GROUP_OF: dict[str, str] = {

@@ -1,6 +1,7 @@
 """Rules and presets: defaults, values, and what is said about unknown ones."""
 
-from dataclasses import dataclass, fields
+from copy import deepcopy
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Literal, get_args, get_origin, get_type_hints
 
@@ -113,6 +114,16 @@ def test_the_order_of_an_upgrade_is_given_like_a_rule_and_is_none() -> None:
     assert Settings().with_values(given.as_dict()) == given
     with pytest.raises(BadInput, match=r"rules\.rollout: is for a scenario"):
         Rules.of(rollout="producers_first")
+
+
+def test_settings_travel_to_another_process_whatever_plugins_it_has() -> None:
+    """A copy is made as pickle makes one: by `__reduce__`."""
+    given = settings_from({"preset": "redpanda-25.3", "rollout": "rolled_back", "min_isr": 2})
+    foreign = replace(given.rules.cleaner, strategy="of a plugin")
+    settings = replace(given, rules=replace(given.rules, cleaner=foreign))
+
+    assert deepcopy(settings) == settings
+    assert deepcopy(settings.rules) == settings.rules
 
 
 @pytest.mark.parametrize("name", PRESETS)
