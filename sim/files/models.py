@@ -68,7 +68,7 @@ def _bad_input(
     found: dict[tuple[int, str], list[str]] = {}
     for item in error.errors(include_url=False):
         if item["type"] == "too_short" and item["input"]:
-            continue  # nothing valid was left; what is wrong with its items is told for each
+            continue  # nothing valid was left; each item has a message of its own
         location = item["loc"][skip:]
         parent = location if item["type"].endswith("_type") else location[:-1]
         fields = _fields_allowed(schema, document.existing(parent))

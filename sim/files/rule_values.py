@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from sim.errors import BadInput
 from sim.files.document import Place, unknown_field, unknown_value
 from sim.files.fields import as_object
 from sim.rules import PRESETS, RULES, Rules, rules_from
-from sim.rules.rules import check_value
+from sim.rules.rules import allowed_value
 
 
 def rule_problem(name: str, value: object) -> str | None:
@@ -14,9 +13,9 @@ def rule_problem(name: str, value: object) -> str | None:
     if name not in RULES:
         return unknown_field(name, RULES, what="rule")
     try:
-        check_value(name, value, where="")
-    except BadInput as error:
-        return str(error).partition(": ")[2]
+        allowed_value(name, value)
+    except ValueError as error:
+        return str(error)
     return None
 
 

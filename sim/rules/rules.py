@@ -178,21 +178,30 @@ def check_value(name: str, value: object, *, where: str = "rules") -> RuleValue:
     Raises:
         BadInput: Unknown rule, or a value it does not allow.
     """
-    spec = RULES.get(name)
-    if spec is None:
+    if name not in RULES:
         raise BadInput(
             f"{where}: unknown rule {name!r}{did_you_mean(name, RULES)}; allowed: {listed(RULES)}"
         )
-    default = DEFAULTS[name]
+    try:
+        return allowed_value(name, value)
+    except ValueError as error:
+        raise BadInput(f"{place_of(name, where)}: {error}") from None
+
+
+def allowed_value(name: str, value: object) -> RuleValue:
+    """The value if rule `name`, which exists, allows it; numbers and booleans may come as text.
+
+    Raises:
+        ValueError: It does not; the text says what is allowed, and not where the value stands.
+    """
+    spec, default = RULES[name], DEFAULTS[name]
     parsed = _parse(value, type(default))
     if parsed is None or (spec.values and parsed not in spec.values):
         allowed = listed(spec.values) or _kind(default, spec.minimum)
-        close = did_you_mean(str(value), [str(allowed_value) for allowed_value in spec.values])
-        place = place_of(name, where)
-        raise BadInput(f"{place}: unknown value {value!r}{close}; allowed: {allowed}")
+        close = did_you_mean(str(value), [str(known) for known in spec.values])
+        raise ValueError(f"unknown value {value!r}{close}; allowed: {allowed}")
     if spec.minimum is not None and isinstance(parsed, int) and parsed < spec.minimum:
-        place = place_of(name, where)
-        raise BadInput(f"{place}: {parsed} is below the smallest allowed, {spec.minimum}")
+        raise ValueError(f"{parsed} is below the smallest allowed, {spec.minimum}")
     return parsed
 
 

@@ -346,7 +346,7 @@ class StoryDriver:
         if name in self.isr:
             self._set_isr(tuple(member for member in self.isr if member != name))
 
-    # Reading and judging.
+    # Reading and checking.
 
     def _consume(self, step: Step) -> None:
         replica = self.replicas[step["replica"]]

@@ -121,7 +121,9 @@ def _subset(top: Fields, name: str, replicas: tuple[str, ...]) -> tuple[str, ...
 
 
 def _names(top: Fields, name: str) -> tuple[str, ...]:
-    value = top.values.get(name)
+    if name not in top.values:
+        top.fail(name, "missing; a list of names")
+    value = top.values[name]
     try:
         names = names_in(value) if isinstance(value, list) else ()
     except (ValueError, TypeError):

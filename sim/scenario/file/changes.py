@@ -111,7 +111,7 @@ def _check_versions(
     for index, change in sorted(changes, key=lambda pair: pair[1].at_ms):
         settings = {name: value for name, value in change.settings if name in VERSION_SETTINGS}
         if not settings or change.replica is None:
-            _check_client(index, change, told=now.get(first) is not None, report=report)
+            _check_client(index, change, versioned=now.get(first) is not None, report=report)
             continue
         for name in list(now) if change.replica == EVERY_REPLICA else [change.replica]:
             known = now.get(name, now.get(first))
@@ -125,7 +125,7 @@ def _check_versions(
                 report(("changes", index, "set"), f"{name} would not start: {problem}")
 
 
-def _check_client(index: int, change: Change, *, told: bool, report: Report) -> None:
-    if change.producer is not None and change.format is not None and not told:
+def _check_client(index: int, change: Change, *, versioned: bool, report: Report) -> None:
+    if change.producer is not None and change.format is not None and not versioned:
         text = "producers have versions only where brokers have; add `broker.software`"
         report(("changes", index, "format"), text)

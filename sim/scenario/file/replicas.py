@@ -75,16 +75,16 @@ def _check_versions(
     report: Report,
 ) -> None:
     """Report a version without a software, and settings with which a broker would not start."""
-    told = any(replica.versions is not None for replica in replicas)
+    versioned = any(replica.versions is not None for replica in replicas)
     advice = "`broker.software` gives it for every replica"
-    if not told and any(getattr(broker, field) for field in _FIELDS[1:]):
+    if not versioned and any(getattr(broker, field) for field in _FIELDS[1:]):
         report(("broker", SOFTWARE), "missing; what do the brokers run?")
     for index, (replica, own) in enumerate(zip(replicas, settings, strict=True)):
         if replica.versions is not None:
             problem = replica.versions.contradiction()
             if problem is not None:
                 report(("replicas", index), f"{replica.name} would not start: {problem}")
-        elif told:
+        elif versioned:
             report(("replicas", index), f"{replica.name} has no software, others have; {advice}")
         elif own is not None and any(getattr(own, field) for field in _FIELDS[1:]):
             report(("replicas", index, SOFTWARE), f"missing; {advice}")
