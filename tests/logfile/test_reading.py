@@ -1,4 +1,4 @@
-"""Files that cannot be read, and how a complaint names the file and the path."""
+"""Files that are no log files, and how a complaint names the file, the path and the line."""
 
 import json
 from pathlib import Path
@@ -13,20 +13,11 @@ from tests.logfile.writer import Writer
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "case.json:1: is not JSON: Expecting value"),
-        ("{\n\n,", "case.json:3: is not JSON: "),
         ("[]", "case.json: expected fields, not []"),
         ("7", "case.json: expected fields, not 7"),
-        ("\udcff", "case.json: is not UTF-8 text (byte 0)"),
-        ("[" * 100_000, "case.json"),
-        ("9" * 5_000, "case.json: is not JSON: "),
         (
             '{"format": "replog-log/1", "steps": [], "steps": []}',
             "case.json:1: steps: given twice, first in line 1",
-        ),
-        (
-            '{"format": "replog-log/1", "segments": [], "steps": [{"op": "roll", "op": "roll"}]}',
-            "case.json:1: steps[0].op: given twice, first in line 1",
         ),
         (
             '{"format": "replog-log/1", "segments": [[]], "steps": [{"op": "roll", "op": "roll"}]}',
@@ -46,7 +37,7 @@ def test_a_file_that_cannot_be_read_as_a_log_file_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("case.json").write_bytes(text.encode(errors="surrogateescape"))
+    Path("case.json").write_bytes(text.encode())
 
     with pytest.raises(BadInput) as raised:
         load_log_file(Path("case.json"))
@@ -73,8 +64,3 @@ def test_the_file_is_named_with_the_path(tmp_path: Path, monkeypatch: pytest.Mon
         str(raised.value)
         == "case.json: segments[1][0].records[3].offset: 7 is not above 9 (line 1)"
     )
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"none\.json: cannot be read: No such file"):
-        load_log_file(tmp_path / "none.json")
