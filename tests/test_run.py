@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sim.check import Violation
+from sim.compaction import TOMBSTONE_MARKS
 from sim.log import Control, Record, control_batch, data_batch
-from sim.rows import as_row
 from sim.rules import Rules, rules_from
 from sim.run import Run, as_document, differences, run_scenario
 from sim.scenario.file.load import load_scenario
@@ -17,6 +17,7 @@ from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Expect, Limits, Scenario, Send, Workload
 from sim.trace import Appended, Event
+from sim.trace.written import as_row
 
 ROOT = Path(__file__).resolve().parent.parent
 LOST_TAIL = load_scenario(ROOT / "scenarios/kip280/timed_lost_tail.yaml")
@@ -256,7 +257,7 @@ def test_an_event_as_a_row_has_names_for_everything_in_it() -> None:
     events: list[tuple[int, Event]] = []
     run_scenario(LOST_TAIL, trace=events)
 
-    rows = [as_row(at, event) for at, event in events]
+    rows = [as_row(at, event, TOMBSTONE_MARKS["null_value"]) for at, event in events]
 
     (removing,) = [row for row in rows if row["event"] == "Cleaned" and row["removals"]]
     assert removing["removals"][0]["reason"] == "superseded"
@@ -279,7 +280,7 @@ def test_every_record_in_a_row_says_whether_it_is_a_tombstone(
     )
     marker = control_batch(4, epoch=1, control=Control.COMMIT, timestamp_ms=0)
 
-    row = as_row(5, Appended("r1", data_batch(records, epoch=1)), tombstone_mark=mark)
+    row = as_row(5, Appended("r1", data_batch(records, epoch=1)), TOMBSTONE_MARKS[mark])
     assert [record["tombstone"] for record in row["batch"]["records"]] == tombstones
-    [control] = as_row(5, Appended("r1", marker), tombstone_mark=mark)["batch"]["records"]
+    [control] = as_row(5, Appended("r1", marker), TOMBSTONE_MARKS[mark])["batch"]["records"]
     assert control["tombstone"] is False

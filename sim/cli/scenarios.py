@@ -20,7 +20,13 @@ from sim.cli.arguments import (
     take_rules,
     take_trace,
 )
-from sim.cli.output import print_counters, print_explanation, print_json, print_violations
+from sim.cli.output import (
+    print_counters,
+    print_explanation,
+    print_json,
+    print_violations,
+    write_trace,
+)
 from sim.errors import BadInput
 from sim.files.formats import STORY_FORMAT
 
@@ -59,8 +65,6 @@ def run(
     keep = explain or trace is not None
     result = run_file(file, seed=seed, rules=rule_values(rule), keep_events=keep)
     if trace is not None:
-        from sim.rows import write_trace
-
         write_trace(trace, result.events, tombstone_mark=result.tombstone_mark)
     explanation = _explanation(result) if explain else None
     if as_json:

@@ -25,6 +25,7 @@ from sim.cli.output import (
     print_json,
     print_table,
     print_violations,
+    write_trace,
 )
 
 if TYPE_CHECKING:
@@ -148,8 +149,6 @@ def replay(folder: Path, run_id: int, *, explain: bool, trace: Path | None, as_j
     made = sweeps.replay(folder, run_id, trace=events)
     same = row["digest"] == made.digest
     if trace is not None:
-        from sim.rows import write_trace
-
         write_trace(trace, events, tombstone_mark=made.rules.cleaner.tombstone_mark)
     reasons = _reasons(made, events) if explain else []
     if as_json:

@@ -1,0 +1,41 @@
+"""The written trace: NDJSON, one event a line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from sim.log.record import Record
+from sim.trace import Event
+
+IsTombstone = Callable[[Record], bool]
+"""Whether a keyed record is a tombstone under the mark of the run."""
+
+
+def lines(events: Iterable[tuple[int, Event]], is_tombstone: IsTombstone) -> Iterator[bytes]:
+    """Events, each with its time in ms or its step, as lines of a trace; see `as_row`."""
+    encoder = msgspec.json.Encoder()
+    for at, event in events:
+        yield encoder.encode(as_row(at, event, is_tombstone)) + b"\n"
+
+
+def as_row(at: int, event: Event, is_tombstone: IsTombstone) -> dict[str, Any]:
+    """An event as a mapping with `at`, `event` and its fields; what is in it as mappings, too.
+
+    Every record says whether it is a `tombstone`, as `isTombstone` of KIP-87 tells a reader.
+    """
+    fields = {name: _plain(value, is_tombstone) for name, value in event._asdict().items()}
+    return {"at": at, "event": event.__class__.__name__, **fields}
+
+
+def _plain(value: Any, is_tombstone: IsTombstone) -> Any:
+    if isinstance(value, tuple):
+        if hasattr(value, "_asdict"):
+            parts = {name: _plain(part, is_tombstone) for name, part in value._asdict().items()}
+            if isinstance(value, Record):
+                parts["tombstone"] = value.key is not None and is_tombstone(value)
+            return parts
+        return [_plain(part, is_tombstone) for part in value]
+    return value
