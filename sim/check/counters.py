@@ -196,12 +196,13 @@ class RunCounters:
         self._bytes_replicated += event.size_bytes
 
     def _copied(self, event: Copied) -> None:
-        refilled_to = self._refills.get(event.replica, 0)
         for batch in event.batches:
-            size = batch.size_bytes
-            self._bytes_replicated += size
-            if batch.base_offset < refilled_to:
-                self._bytes_rebuilt += size
+            self._bytes_replicated += batch.size_bytes
+        if self._refills:
+            refilled_to = self._refills.get(event.replica, 0)
+            for batch in event.batches:
+                if batch.base_offset < refilled_to:
+                    self._bytes_rebuilt += batch.size_bytes
         self._ends[event.replica] = event.log_end_offset
 
     def values(self, queries: HistoryQueries, cluster: Mapping[str, int]) -> dict[str, int]:

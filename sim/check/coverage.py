@@ -104,7 +104,7 @@ class Coverage:
         names = set(self._names)
         if self._contract.outside is not None:
             names.add(OUTSIDE)
-        if any(known.batch.control is Control.ABORT for known in self._history.written.values()):
+        if Control.ABORT in self._history.controls:
             names.add("transaction-aborted")
         return tuple([name for name in SITUATIONS if name in names])
 

@@ -59,6 +59,7 @@ class ClusterHistory:
         voters: Who counts for a majority.
         written: uid -> what was appended.
         uids_of_key: key -> uids appended for it, in order.
+        controls: What control records said that were appended.
         committed: Index = offset; uid that was there when the offset was first committed.
         committed_twice: Offset -> the second uid that was committed there.
         winners: key -> uid of the winning committed, decided record.
@@ -108,6 +109,7 @@ class ClusterHistory:
         self.voters: tuple[str, ...] = ()
         self.written: dict[int, Written] = {}
         self.uids_of_key: dict[str, list[int]] = {}
+        self.controls: set[Control] = set()
         self.committed: list[int] = []
         self.committed_twice: dict[int, int] = {}
         self.winners: dict[str, int] = {}
@@ -163,6 +165,8 @@ class ClusterHistory:
         written, uids_of_key, first_uid = self.written, self.uids_of_key, self._first_uid
         data = batch.control is None
         plain = data and not batch.transactional
+        if batch.control is not None:
+            self.controls.add(batch.control)
         entered: list[int] = []
         for record in batch.records:
             uid, key = record.uid, record.key
@@ -205,10 +209,10 @@ class ClusterHistory:
             if known is not None:
                 if known.tombstone:
                     self.committed_tombstones.append(offset)
-                if known.plain:
-                    self._fold(uid, known)
-                else:
+                if not known.plain:
                     self._decide(uid, known.batch)
+                elif known.record.key is not None:
+                    self._fold(known.record.key, uid, known)
         end = start + len(uids)
         for view in self.replicas.values():
             held = view.slots[start:end]
@@ -225,16 +229,14 @@ class ClusterHistory:
         committed = batch.control is Control.COMMIT
         for data in self.undecided.pop(batch.producer_id, ()):
             self.status[data] = committed
-            if committed:
-                self._fold(data, self.written[data])
-            else:
+            known = self.written[data]
+            if not committed:
                 self.aborted.add(data)
+            elif known.record.key is not None:
+                self._fold(known.record.key, data, known)
 
-    def _fold(self, uid: int, known: Written) -> None:
-        """A record counts: does it win?"""
-        key = known.record.key
-        if key is None:
-            return
+    def _fold(self, key: str, uid: int, known: Written) -> None:
+        """A record of `key` counts: does it win?"""
         winner = self.winners.get(key)
         if winner is None or known.version > self.written[winner].version:
             self.winners[key] = uid

@@ -68,7 +68,6 @@ class HistoryKeeper:
         self._written = history.written
         self._committed = history.committed
         self._uids_of_batch: dict[int, tuple[Batch, list[int]]] = {}
-        self._snapshot_in_log = False
         self.handlers: dict[type, Callable[..., bool]] = {
             Appended: self._appended,
             Copied: self._copied,
@@ -161,8 +160,6 @@ class HistoryKeeper:
         if history.reassigned:
             history.reassigned = []
         uids = history.enter(batch)
-        if batch.control is Control.SNAPSHOT:
-            self._snapshot_in_log = True
         base = batch.base_offset
         if len(uids) != batch.last_offset + 1 - base or batch.delete_horizon_ms is not None:
             self._write(view, batch, None)
@@ -179,10 +176,11 @@ class HistoryKeeper:
         return True
 
     def _copied(self, event: Copied) -> bool:
-        replicas, known, usual = self._replicas, self._uids_of_batch, not self._snapshot_in_log
+        replicas, known, history = self._replicas, self._uids_of_batch, self.history
         view, leader = replicas[event.replica], replicas.get(event.leader)
-        if self.history.altered:
-            self.history.altered = []
+        usual = Control.SNAPSHOT not in history.controls
+        if history.altered:
+            history.altered = []
         for batch in event.batches:
             appended = known.get(id(batch))
             if appended is None:

@@ -75,7 +75,10 @@ class EpochCacheConsistency(Invariant):
         return self._of(replica).answer(epoch)
 
     def _of(self, replica: str) -> _KnownEpochs:
-        return self._known.setdefault(replica, _KnownEpochs())
+        known = self._known.get(replica)
+        if known is None:
+            known = self._known[replica] = _KnownEpochs()
+        return known
 
     def on_leader_elected(self, event: LeaderElected) -> None:
         """A new epoch ends the one before."""
