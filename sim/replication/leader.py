@@ -55,9 +55,10 @@ def append(leader: Replica, batch: Batch, *, rules: Rules, now_ms: int) -> Appen
     Raises:
         ValueError: The batch does not start at the log end offset.
     """
-    late = late_record(leader, batch, rules=rules)
-    if late is not None:
-        return AppendResult([AppendRefused(leader.name, late.key)], accepted=False)
+    if leader.version_floor is not None:
+        late = late_record(leader, batch, rules=rules)
+        if late is not None:
+            return AppendResult([AppendRefused(leader.name, late.key)], accepted=False)
     log = leader.log
     log.append(batch, now_ms=now_ms)
     flush_after_append(log, rules=rules)
@@ -80,26 +81,21 @@ def _advance(leader: Replica, rules: Rules, events: list[Event]) -> None:
         return
     log = leader.log
     if rules.replication.commit == "isr":
-        candidate = _isr_candidate(leader.name, leadership, log.log_end_offset, rules.topic.min_isr)
+        confirmed = leadership.confirmed
+        if (len(leadership.isr) if confirmed is None else confirmed) < rules.topic.min_isr:
+            return
+        # Smallest position of the in-sync set; an unknown one blocks (maybeIncrementLeaderHW).
+        own, positions, candidate = leader.name, leadership.positions, log.log_end_offset
+        for name in leadership.isr:
+            if name != own:
+                position = positions.get(name, -1)
+                if position < candidate:
+                    candidate = position
     else:
         candidate = _majority_candidate(leader, leadership, rules.replication.epoch_commit_rule)
     if candidate > log.high_watermark:
         log.high_watermark = candidate
         events.append(HighWatermarkMoved(leader.name, candidate, LEADING))
-
-
-def _isr_candidate(own: str, leadership: Leadership, log_end_offset: int, min_isr: int) -> int:
-    """Smallest position of the in-sync set; an unknown one blocks (maybeIncrementLeaderHW)."""
-    isr, confirmed = leadership.isr, leadership.confirmed
-    if (len(isr) if confirmed is None else confirmed) < min_isr:
-        return -1
-    candidate, positions = log_end_offset, leadership.positions
-    for name in isr:
-        if name != own:
-            position = positions.get(name, -1)
-            if position < candidate:
-                candidate = position
-    return candidate
 
 
 def _majority_candidate(leader: Replica, leadership: Leadership, rule: str) -> int:

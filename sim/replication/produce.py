@@ -203,7 +203,7 @@ def _refused(
     versions: Versions | None,
 ) -> ProduceResult | None:
     """Why a leader refuses a request whatever it holds; None = it does not."""
-    if not speaks(versions, version):
+    if versions is not None and not speaks(versions, version):
         unknown = AppendRefused(leader.name, None, "client_version")
         return ProduceResult([unknown], ErrorCode.UNSUPPORTED_VERSION)
     if acks == ACKS_ALL and not has_enough_replicas(leadership, rules=rules):
