@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from sim.cluster.broker import Broker
-from sim.log.formats import serve
+from sim.replication.converting import as_served
 from sim.replication.leader import advance_high_watermark, answer_fetch
 from sim.replication.messages import Answer, FetchRequest, FetchResponse
-from sim.trace import Converted, Event
+from sim.trace import Event
 
 LONG_AGO_MS = -(10**9)
 
@@ -247,11 +247,15 @@ class LeaderState:
         broker, name = self._broker, request.follower
         versions = broker.versions
         if versions is not None and request.version is not None and response.batches:
-            served = serve(response.batches, understood=versions.understood, client=request.version)
-            if served.converted_bytes:
-                broker.context.emit(
-                    Converted(broker.name, name, served.converted_bytes, served.values_lost)
-                )
+            served = as_served(
+                broker.name,
+                response.batches,
+                understood=versions.understood,
+                reader=name,
+                version=request.version,
+            )
+            if served.events:
+                broker.context.emit_all(served.events)
                 response = response._replace(batches=served.batches)
         broker.network.send(broker.name, name, response)
 
