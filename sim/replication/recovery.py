@@ -32,35 +32,39 @@ Three files beside the log may be older than it, each for itself:
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sim.log import Log
 from sim.replication.replica import Replica, come_back, crash
 from sim.replication.snapshots.fetch import install
 from sim.rules.rules import Rules
+from sim.rules.storage import Flush
 from sim.trace import EpochCacheChanged, Event
 
-ACKNOWLEDGED, ON_APPEND, BEFORE_FETCH = "acknowledged", "on_append", "before_fetch"
+_LEADER_FLUSHES: Final[tuple[Flush, ...]] = ("on_append", "before_fetch")
+"""With these a leader flushes what it appended at once."""
+_FETCHING_FLUSHES: Final[tuple[Flush, ...]] = ("acknowledged", "before_fetch")
+"""With these a follower flushes what it acknowledges by its next fetch."""
 
 
 def flush_after_append(log: Log, *, rules: Rules) -> None:
     """A leader has appended."""
-    if rules.storage.flush in (ON_APPEND, BEFORE_FETCH):
+    if rules.storage.flush in _LEADER_FLUSHES:
         log.flush()
 
 
 def flush_after_copy(log: Log, *, rules: Rules) -> None:
     """A follower has appended what it fetched."""
-    if rules.storage.flush == ON_APPEND:
+    if rules.storage.flush == "on_append":
         log.flush()
 
 
 def durable_end(log: Log, *, rules: Rules) -> int:
     """Up to where a log survives a loss of power (exclusive)."""
     end = log.flushed_end
-    if rules.storage.flush in (ACKNOWLEDGED, BEFORE_FETCH):
+    if rules.storage.flush in _FETCHING_FLUSHES:
         end = max(end, log.acknowledged_end)
-    if rules.storage.flush == ACKNOWLEDGED:
+    if rules.storage.flush == "acknowledged":
         end = max(end, log.high_watermark)
     return min(end, log.log_end_offset)
 

@@ -15,7 +15,7 @@ ReplicaManager.lastOffsetForLeaderEpoch.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sim.replication.messages import (
     ErrorCode,
@@ -24,8 +24,12 @@ from sim.replication.messages import (
 )
 from sim.replication.replica import Replica, truncate
 from sim.replication.snapshots.fetch import drop_download
+from sim.rules.replication import Truncation
 from sim.rules.rules import Rules
 from sim.trace import Event
+
+_ASKING: Final[tuple[Truncation, ...]] = ("epoch_kip101", "epoch_kip279")
+"""With these a new follower asks where its newest epoch ends before it fetches."""
 
 
 class FollowResult(NamedTuple):
@@ -65,8 +69,7 @@ def next_question(
 
     A log without epochs has nothing to ask about, and what it holds is not cut.
     """
-    asks = rules.replication.truncation in ("epoch_kip101", "epoch_kip279")
-    if not asks or not follower.log.epochs.entries:
+    if rules.replication.truncation not in _ASKING or not follower.log.epochs.entries:
         return None
     return OffsetsForLeaderEpochRequest(follower.name, epoch, follower.log.epochs.latest)
 

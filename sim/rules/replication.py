@@ -7,6 +7,9 @@ from typing import Literal
 
 from sim.rules.spec import RuleSpec, Value
 
+Truncation = Literal["epoch_diverging", "epoch_kip279", "epoch_kip101", "high_watermark", "none"]
+"""What a follower does with a tail that its leader does not have."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReplicationRules:
@@ -15,9 +18,7 @@ class ReplicationRules:
     commit: Literal["majority", "isr"] = "majority"
     isr_join: Literal["epoch_start", "hw_only"] = "epoch_start"
     epoch_commit_rule: Literal["strict", "off_by_one", "none"] = "strict"
-    truncation: Literal[
-        "epoch_diverging", "epoch_kip279", "epoch_kip101", "high_watermark", "none"
-    ] = "epoch_diverging"
+    truncation: Truncation = "epoch_diverging"
     follower_position: Literal["read_end", "request"] = "read_end"
     offset_assignment: Literal["leader_assigned", "follower_assigned"] = "leader_assigned"
     leader_change_record: bool = False

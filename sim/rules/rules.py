@@ -20,7 +20,7 @@ from sim.rules.replication import REPLICATION_TABLE, ReplicationRules
 from sim.rules.snapshots import SNAPSHOTS_TABLE, SnapshotRules
 from sim.rules.spec import RuleSpec, RuleValue, shown
 from sim.rules.storage import STORAGE_TABLE, StorageRules
-from sim.rules.topic import TOPIC_TABLE, TopicRules
+from sim.rules.topic import TOPIC_TABLE, TopicSettings
 from sim.rules.upgrade import UPGRADE_TABLE, UpgradeOrders
 
 __all__ = ["RULES", "RuleSpec", "RuleValue", "Rules", "Settings", "check_value", "listed", "shown"]
@@ -36,7 +36,7 @@ class Rules:
     storage: StorageRules = field(default_factory=StorageRules)
     snapshots: SnapshotRules = field(default_factory=SnapshotRules)
     reading: ReadingRules = field(default_factory=ReadingRules)
-    topic: TopicRules = field(default_factory=TopicRules)
+    topic: TopicSettings = field(default_factory=TopicSettings)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Rules travel to the workers of a sweep by name and value.

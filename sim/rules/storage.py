@@ -7,6 +7,9 @@ from typing import Literal
 
 from sim.rules.spec import RuleSpec, Value
 
+Flush = Literal["acknowledged", "on_append", "before_fetch", "interval"]
+"""What of a log is on disk."""
+
 SegmentSwap = Literal["swap_files", "new_first", "old_first"]
 """How cleaned segments take the place of the old ones."""
 
@@ -16,7 +19,7 @@ class StorageRules:
     """What is on disk when, and what a restart makes of it."""
 
     leo_source: Literal["stored", "last_record"] = "stored"
-    flush: Literal["acknowledged", "on_append", "before_fetch", "interval"] = "acknowledged"
+    flush: Flush = "acknowledged"
     segment_swap: SegmentSwap = "swap_files"
     cleaner_checkpoint: Literal["after_work", "before_work", "both"] = "after_work"
     epoch_recovery: Literal["from_batches", "as_stored"] = "from_batches"

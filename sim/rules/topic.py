@@ -1,4 +1,4 @@
-"""Topic settings that are rules, too: a sweep may vary them as it varies rules."""
+"""Topic settings that a sweep may vary, and a file may give, as it does rules."""
 
 from __future__ import annotations
 
@@ -8,8 +8,17 @@ from sim.rules.spec import RuleSpec
 
 
 @dataclass(frozen=True, slots=True)
-class TopicRules:
-    """Topic settings under the names that rules have for them."""
+class TopicSettings:
+    """What replicas, clients and checks go by of the topic's settings.
+
+    Under Kafka's names they stand in a file's `topic`: `compaction.strategy.header`,
+    `delete.retention.ms` and `min.insync.replicas`.
+
+    Attributes:
+        strategy_header: Name of the header that the header strategy reads.
+        delete_retention_ms: How long a tombstone stays at least, in ms.
+        min_isr: Smallest in-sync set that commits, the leader included.
+    """
 
     strategy_header: str = "version"
     delete_retention_ms: int = 86_400_000

@@ -1,5 +1,6 @@
 """Rules and presets: defaults, values, and what is said about unknown ones."""
 
+import ast
 from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -16,6 +17,8 @@ from sim.rules.presets import PRESETS
 from sim.rules.rules import DEFAULTS, RULES
 from sim.rules.spec import meaning_of, source_of
 from sim.rules.upgrade import UpgradeOrders
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_every_rule_is_described_once_with_its_default_first() -> None:
@@ -56,6 +59,28 @@ def test_a_misspelt_value_of_a_rule_is_a_type_error(tmp_path: Path) -> None:
 
     where = [line.split(":", 2)[1] for line in found.splitlines() if ": error:" in line]
     assert where == ["4", "5", "6"]
+
+
+def test_rules_are_compared_in_ways_that_the_types_check() -> None:
+    """With a value written there, or by `in` with a named tuple whose type lists the values."""
+    open_ended = {"strategy_header", "min_isr", "delete_retention_ms", "start_offset_lag_ms"}
+    groups = {group.name for group in fields(Rules)}
+    compared = unchecked = 0
+    for path in (ROOT / "sim").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Compare) or not isinstance(node.left, ast.Attribute):
+                continue
+            holder = node.left.value
+            if not isinstance(holder, ast.Attribute) or holder.attr not in groups:
+                continue
+            if node.left.attr not in RULES or node.left.attr in open_ended:
+                continue
+            compared += 1
+            by_in = isinstance(node.ops[0], ast.In | ast.NotIn)
+            unchecked += not isinstance(node.comparators[0], ast.Name if by_in else ast.Constant)
+
+    assert compared > 50
+    assert unchecked == 0
 
 
 def test_every_value_says_once_what_it_means_and_who_says_so() -> None:
