@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from sim.cluster.broker import Broker
 from sim.replication.converting import as_served
@@ -14,19 +14,8 @@ from sim.trace import Event
 LONG_AGO_MS = -(10**9)
 
 
-class WaitingFetch(NamedTuple):
-    """A follower's fetch that waits, and when it is answered at the latest (ms)."""
-
-    request: FetchRequest
-    deadline_ms: int
-
-
-class Acknowledgement(NamedTuple):
-    """A response for a client that waits until `last_offset` (inclusive) is committed."""
-
-    last_offset: int
-    client: str
-    response: Any
+Acknowledgement = tuple[int, str, Any]
+"""A response that waits until an offset (inclusive) is committed: offset, client, response."""
 
 
 class FollowerProgress:
@@ -69,6 +58,7 @@ class LeaderState:
     __slots__ = (
         "_acknowledgements",
         "_broker",
+        "_deadlines",
         "_high_watermark",
         "_snapshots",
         "_tells_commits",
@@ -87,7 +77,8 @@ class LeaderState:
         self._broker = broker
         self.epoch = epoch
         self.progress = {name: FollowerProgress(now_ms) for name in replicas if name != broker.name}
-        self.waiting: dict[str, WaitingFetch] = {}
+        self.waiting: dict[str, FetchRequest] = {}
+        self._deadlines: dict[str, int] = {}
         self.over = False
         self._acknowledgements: list[Acknowledgement] = []
         self._high_watermark = -1
@@ -113,7 +104,7 @@ class LeaderState:
         broker.high_watermark_moved()
         waiting = self._acknowledgements
         if waiting:
-            self._acknowledgements = [one for one in waiting if one.last_offset >= committed]
+            self._acknowledgements = [one for one in waiting if one[0] >= committed]
             for last_offset, client, response in waiting:
                 if last_offset < committed:
                     broker.send(client, response)
@@ -131,7 +122,7 @@ class LeaderState:
         if last_offset < self._broker.replica.log.high_watermark and not after:
             self._broker.send(client, response)
             return
-        self._acknowledgements.append(Acknowledgement(last_offset, client, response))
+        self._acknowledgements.append((last_offset, client, response))
         self.react(after)
 
     def count_over(self, voters: tuple[str, ...]) -> None:
@@ -207,8 +198,9 @@ class LeaderState:
         progress.replica_epoch = request.replica_epoch
 
     def _wait(self, request: FetchRequest) -> None:
-        clock = self._broker.clock
-        self.waiting[request.follower] = WaitingFetch(request, clock.now_ms + self._wait_ms)
+        clock, name = self._broker.clock, request.follower
+        self.waiting[name] = request
+        self._deadlines[name] = clock.now_ms + self._wait_ms
         if not self._timed:
             self._timed = True
             clock.after(self._wait_ms, self._end_waits)
@@ -219,7 +211,7 @@ class LeaderState:
             waiting, self.waiting = self.waiting, {}
             self._answer(waiting.values())
 
-    def _answer(self, fetches: Iterable[WaitingFetch]) -> None:
+    def _answer(self, requests: Iterable[FetchRequest]) -> None:
         """Answer fetches that have waited, whatever there is to say.
 
         Their positions are recorded already, so equal questions have equal answers.
@@ -227,7 +219,7 @@ class LeaderState:
         broker = self._broker
         same: tuple[Any, ...] | None = None
         shared: FetchResponse | None = None
-        for request, _ in fetches:
+        for request in requests:
             if self.over:
                 return
             question = request[1:6]
@@ -266,11 +258,10 @@ class LeaderState:
             return
         clock = self._broker.clock
         now_ms = clock.now_ms
-        due = [fetch for fetch in self.waiting.values() if fetch.deadline_ms <= now_ms]
-        for fetch in due:
-            del self.waiting[fetch.request.follower]
-        self._answer(due)
+        waiting, deadlines = self.waiting, self._deadlines
+        due = [name for name in waiting if deadlines[name] <= now_ms]
+        self._answer([waiting.pop(name) for name in due])
         if self.waiting and not self._timed:
             self._timed = True
-            first_ms = min([fetch.deadline_ms for fetch in self.waiting.values()])
+            first_ms = min([deadlines[name] for name in self.waiting])
             clock.after(max(1, first_ms - now_ms), self._end_waits)

@@ -9,7 +9,6 @@ retry is appended again. With `acks: all` the answer comes when the batch is com
 from __future__ import annotations
 
 from collections import deque
-from typing import NamedTuple
 
 from sim.cluster.context import Context
 from sim.compaction.strategies import ENCODERS
@@ -35,15 +34,9 @@ Headers = tuple[tuple[str, bytes], ...]
 """Name and value of each header of a record."""
 
 
-class Decision(NamedTuple):
-    """What a producer decides at one moment: to write records, or to end a transaction.
-
-    `headers` are those of each record beside its version; empty = no record has any.
-    """
-
-    sends: tuple[Send, ...]
-    end: EndTransaction | None = None
-    headers: tuple[Headers, ...] = ()
+Decision = tuple[tuple[Send, ...], EndTransaction | None, tuple[Headers, ...]]
+"""What a producer decides at one moment: to write records, or to end a transaction. The headers are
+those of each record beside its version; empty = no record has any."""
 
 
 class InFlightRequest:
@@ -131,57 +124,71 @@ class Producer:
         """Nothing waits and nothing is on its way."""
         return not self._queue and not self._flights
 
-    def decide(self, decision: Decision) -> None:
+    def decide(
+        self,
+        sends: tuple[Send, ...],
+        end: EndTransaction | None = None,
+        headers: tuple[Headers, ...] = (),
+    ) -> None:
         """Send this, after what was decided before."""
-        if not self.versions and decision.sends:
-            bare = tuple([send._replace(version=None) for send in decision.sends])
-            decision = decision._replace(sends=bare)
+        if not self.versions and sends:
+            sends = tuple([send._replace(version=None) for send in sends])
         if self._queue or (self._flights and self.idempotent):
-            self._queue.append(decision)
+            self._queue.append((sends, end, headers))
             self._pump()
         else:
-            self._start(decision)
+            self._start(sends, end, headers)
 
     def _pump(self) -> None:
         """Send what may be sent now."""
         while self._queue and not (self.idempotent and self._flights):
-            self._start(self._next_batch())
+            self._start(*self._next_batch())
 
     def _next_batch(self) -> Decision:
         """The next decision, with those that fit into the same batch."""
         queue = self._queue
         first = queue.popleft()
-        if not self.idempotent or first.end is not None or first.headers:
+        sends, end, headers = first
+        if not self.idempotent or end is not None or headers or not queue:
             return first
-        sends = first.sends
-        while queue and queue[0].end is None and not queue[0].headers:
-            more = queue[0].sends
-            if more[0].transaction != sends[0].transaction:
+        transaction = sends[0].transaction
+        while queue:
+            more, end, headers = queue[0]
+            if end is not None or headers or more[0].transaction != transaction:
                 break
             if len(sends) + len(more) > MAX_BATCH_RECORDS:
                 break
             sends += more
             queue.popleft()
-        return Decision(sends)
+        return sends, None, ()
 
-    def _start(self, decision: Decision) -> None:
-        flight = self._request_of(decision)
+    def _start(
+        self,
+        sends: tuple[Send, ...],
+        end: EndTransaction | None,
+        headers: tuple[Headers, ...],
+    ) -> None:
+        flight = self._request_of(sends, end, headers)
         self._flights.append(flight)
         self._transmit(flight)
 
-    def _request_of(self, decision: Decision) -> InFlightRequest:
+    def _request_of(
+        self,
+        sends: tuple[Send, ...],
+        end: EndTransaction | None,
+        headers: tuple[Headers, ...],
+    ) -> InFlightRequest:
         self._correlation_id = number = self._correlation_id + 1
-        end = decision.end
         if end is not None:
             committed = end.commit and self._failed != end.transaction
             marker = WriteTxnMarkersRequest(
                 self.name, self.number, 0, committed, self.client, number
             )
             return InFlightRequest(marker, end.transaction)
-        transaction = decision.sends[0].transaction
+        transaction = sends[0].transaction
         request = ProduceRequest(
             self.name,
-            self._records_of(decision),
+            self._records_of(sends, headers),
             self._acks,
             self.number if self.idempotent else -1,
             0 if self.idempotent else -1,
@@ -190,16 +197,15 @@ class Producer:
             self.client,
             number,
         )
-        self._sequence += len(decision.sends)
+        self._sequence += len(sends)
         return InFlightRequest(request, transaction)
 
-    def _records_of(self, decision: Decision) -> tuple[Record, ...]:
+    def _records_of(self, sends: tuple[Send, ...], more: tuple[Headers, ...]) -> tuple[Record, ...]:
         """The records as they are sent; the leader gives them their offsets."""
         rules = self._context.rules
         marked = rules.cleaner.tombstone_mark != "null_value"
-        more = decision.headers
         records = []
-        for index, send in enumerate(decision.sends):
+        for index, send in enumerate(sends):
             headers: Headers = ()
             if send.version is not None:
                 encode = ENCODERS[rules.cleaner.header_form]
@@ -305,4 +311,4 @@ class Producer:
 
     def abort_open_transaction(self) -> None:
         """What the coordinator does when a transaction takes too long (transaction.timeout.ms)."""
-        self.decide(Decision((), EndTransaction(self._clock.now_ms, self.number, 0, commit=False)))
+        self.decide((), EndTransaction(self._clock.now_ms, self.number, 0, commit=False))

@@ -120,8 +120,8 @@ class Settling:
         log = node.replica.log
         if (
             fetch is None
-            or fetch.request.offset != log.log_end_offset
-            or fetch.request.correlation_id != node.fetcher.number
+            or fetch.offset != log.log_end_offset
+            or fetch.correlation_id != node.fetcher.number
         ):
             return False
         high_watermark = leader.replica.log.high_watermark

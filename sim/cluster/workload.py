@@ -88,9 +88,9 @@ class Timetable:
                 break
             index += 1
             if isinstance(step, EndTransaction):
-                self._producers[step.producer].decide(Decision((), step))
+                self._producers[step.producer].decide((), step)
             else:
-                self._producers[step.producer].decide(Decision((step,)))
+                self._producers[step.producer].decide((step,))
         self._next = index
 
     def _read_file(self, interval_ms: int) -> None:
@@ -102,7 +102,7 @@ class Timetable:
             if decision is None:
                 self._file = None
                 return
-            self._file_producer.decide(decision)
+            self._file_producer.decide(*decision)
         self._context.clock.after(interval_ms, self._read_file, interval_ms)
 
     @property
@@ -134,4 +134,4 @@ def _batches_of(source: TraceSource, number: int) -> Iterator[Decision]:
             for change in batch
         )
         headers = tuple(change.headers for change in batch)
-        yield Decision(sends, headers=headers if any(headers) else ())
+        yield sends, None, headers if any(headers) else ()
