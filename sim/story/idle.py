@@ -17,6 +17,8 @@ from sim.story.steps import Step
 
 _ATOMS = (str, bytes, int, float, type(None), tuple, frozenset, Enum)
 """Compared as they are; tuples, with names or without, hold what never changes."""
+_DECLARED = ("__slots__", "__mypyc_attrs__")
+"""What names the attributes of an object without a `__dict__`; the second: of a compiled one."""
 _FETCHED_TO = "acknowledged_end"
 """A refused fetch moves it, too; only a loss of power makes a difference of it."""
 
@@ -59,6 +61,13 @@ def _plain(value: Any, ignored: tuple[str, ...]) -> object:
         return [_plain(item, ignored) for item in value]
     if isinstance(value, set):
         return frozenset(value)
-    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
-    names = [name for name in (*slots, *getattr(value, "__dict__", ())) if name not in ignored]
-    return [(name, _plain(getattr(value, name, None), ignored)) for name in names]
+    names = [
+        name
+        for kind in type(value).__mro__
+        for declared in _DECLARED
+        for name in getattr(kind, declared, ())
+    ]
+    names += getattr(value, "__dict__", ())
+    return [
+        (name, _plain(getattr(value, name, None), ignored)) for name in names if name not in ignored
+    ]

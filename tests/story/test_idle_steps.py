@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sim.story.format import story_from
-from sim.story.idle import idle_steps
+from sim.story.idle import _plain, idle_steps
 from tests.story.refusing import BASE
 
 
@@ -88,6 +88,23 @@ def test_a_refused_fetch_counts_only_where_power_is_lost() -> None:
 
     assert idle(*steps) == ["fetch 2 1", "fetch 2 1"]
     assert idle(*steps, "crash 2 power_loss=true") == ["fetch 2 1"]
+
+
+def test_a_change_in_an_object_of_a_compiled_class_is_seen() -> None:
+    """It has neither `__dict__` nor `__slots__`, but what mypyc gives it."""
+
+    class Compiled:
+        __slots__ = ()
+        __mypyc_attrs__ = ("end",)
+        ends = iter([1, 2, 2])
+
+        @property
+        def end(self) -> int:
+            return next(self.ends)
+
+    first, second, third = (_plain(Compiled(), ()) for _ in range(3))
+
+    assert first != second == third
 
 
 @pytest.mark.parametrize(
