@@ -15,18 +15,18 @@ class CompactionBound(Invariant):
 
     def on_cleaned(self, event: Cleaned) -> None:
         """Look at each removal and its winner."""
-        hw = event.high_watermark
-        if event.upper_bound <= hw:
+        committed = event.high_watermark
+        if event.upper_bound <= committed:
             return
         for removal in event.removals:
             cause = removal.winner_offset
             highest = removal.offset if cause is None else max(removal.offset, cause)
-            if highest >= hw:
+            if highest >= committed:
                 because = "" if cause is None else f", beaten by the record at {cause}"
                 self.violated(
                     event.replica,
                     removal.offset,
                     removal.key,
                     f"{event.replica} removed {self.describe(removal.uid)}{because}, with "
-                    f"its high watermark at {hw}.",
+                    f"its high watermark at {committed}.",
                 )

@@ -15,12 +15,12 @@ class FollowerPositionSound(Invariant):
 
     def on_position_recorded(self, event: PositionRecorded) -> None:
         """Compare the belief with the follower's log."""
-        leo = self.history.replicas[event.follower].log_end_offset
-        if event.position > leo:
+        end = self.history.replicas[event.follower].log_end_offset
+        if event.position > end:
             self.violated(
                 event.follower,
-                leo,
+                end,
                 None,
                 f"{event.replica} believes that {event.follower} has everything below "
-                f"{event.position}, but its log end offset is {leo}.",
+                f"{event.position}, but its log end offset is {end}.",
             )

@@ -22,12 +22,12 @@ class LeoPreservation(Invariant):
         """Compare with the log end that the crash left."""
         self._judge(event.replica, event.log_end_offset, "a restart")
 
-    def _judge(self, replica: str, leo: int, what: str) -> None:
+    def _judge(self, replica: str, end: int, what: str) -> None:
         before = self.history.replicas[replica].log_end_offset_before
-        if leo != before:
+        if end != before:
             self.violated(
                 replica,
-                leo,
+                end,
                 None,
-                f"{what} moved the log end offset of {replica} from {before} to {leo}.",
+                f"{what} moved the log end offset of {replica} from {before} to {end}.",
             )

@@ -14,12 +14,12 @@ class SnapshotBound(Invariant):
 
     def on_snapshot_taken(self, event: SnapshotTaken) -> None:
         """Compare end and high watermark."""
-        hw = self.history.replicas[event.replica].high_watermark
-        if event.end_offset > hw:
+        committed = self.history.replicas[event.replica].high_watermark
+        if event.end_offset > committed:
             self.violated(
                 event.replica,
                 event.end_offset,
                 None,
                 f"{event.replica} took snapshot ({event.end_offset}, {event.epoch}) above its "
-                f"high watermark {hw}.",
+                f"high watermark {committed}.",
             )
