@@ -24,7 +24,7 @@ from sim.trace import (
     Truncated,
 )
 from tests.check.events import RULES, appended, batch, checked, cluster, copied, violations_of
-from tests.machine import NAMES, Cluster
+from tests.walks.cluster import NAMES, Cluster
 
 
 def watched(rules: Rules) -> tuple[Cluster, EpochCacheConsistency]:

@@ -13,8 +13,9 @@ from sim.trace import Event, FaultInjected
 DARK = Mix(power_losses=0.5, power_failures=0.5, cleaning_crashes=0.5, flush_settings=0.5)
 SNAPSHOTS = Mix(mix="kraft", replicas=(3, 5), faults=(2, 12), outage_ms=(100, 6_000))
 INTERRUPTED = SNAPSHOTS.model_copy(update={"install_crashes": 0.5})
-HIT = [generate(seed, INTERRUPTED) for seed in (9, 83)]
-KRAFT = rules_from({"preset": "kraft"})
+FINISHED = rules_from(
+    {"preset": "kraft", "install_recovery": "finished", "held_snapshot": "ignored"}
+)
 BY_THE_OS = Rules.of(commit="isr", fix="empty_batch", flush="interval")
 ALWAYS = Rules.of(commit="isr", fix="empty_batch", flush="on_append")
 
@@ -64,14 +65,14 @@ def test_crashes_during_an_install_are_added_and_nothing_else_differs() -> None:
     assert all(not f.during for seed in range(40) for f in generate(seed, without_snapshots).faults)
 
 
-def test_random_installs_are_interrupted_and_only_a_restart_that_finishes_them_is_safe() -> None:
-    found = {}
-    for recovery in ("finished", "log_kept"):
-        rules = KRAFT.with_values({"install_recovery": recovery, "held_snapshot": "ignored"})
-        trace: list[tuple[int, Event]] = []
-        runs = [run_scenario(case.with_rules(rules), trace=trace) for case in HIT]
-        details = [event.detail for _, event in trace if isinstance(event, FaultInjected)]
-        assert sum("before a snapshot is installed" in detail for detail in details) >= len(HIT)
-        found[recovery] = {run.verdict for run in runs}
+def test_random_installs_are_interrupted_and_a_restart_that_finishes_them_is_safe() -> None:
+    """What does not finish them, `tests/cluster/test_interrupted_installs.py` shows."""
+    trace: list[tuple[int, Event]] = []
+    runs = [
+        run_scenario(generate(seed, INTERRUPTED).with_rules(FINISHED), trace=trace)
+        for seed in range(25)
+    ]
+    details = [event.detail for _, event in trace if isinstance(event, FaultInjected)]
 
-    assert found == {"finished": {"holds"}, "log_kept": {"holds", "violated"}}
+    assert sum("before a snapshot is installed" in detail for detail in details) > 5
+    assert {run.verdict for run in runs} == {"holds"}

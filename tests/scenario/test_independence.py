@@ -118,8 +118,9 @@ def test_a_new_kind_of_fault_that_occurs_leaves_all_other_faults_as_they_are() -
 @pytest.mark.parametrize("kind", Weights.model_fields)
 def test_without_a_kind_of_fault_only_its_own_and_what_follows_them_is_missing(kind: str) -> None:
     given = {**EVERYTHING, "tail_hunts": 0.0}
-    mix = mix_with(**given, weights=Weights(unclean_migrate=2.0))
-    without = mix_with(**given, weights=Weights(**{"unclean_migrate": 2.0, kind: 0.0}))
+    every = {name: weight or 2.0 for name, weight in Weights()}
+    mix = mix_with(**given, weights=Weights(**every))
+    without = mix_with(**given, weights=Weights(**{**every, kind: 0.0}))
     missing: Counter[Fault] = Counter()
     for seed in SEEDS:
         assert not counted(without, seed) - counted(mix, seed)

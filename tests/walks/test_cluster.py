@@ -14,8 +14,8 @@ from hypothesis.stateful import (
 )
 
 from sim.rules import Rules
-from tests.machine import NAMES, OFFSET_SAFETY, Cluster
-from tests.walking import walk
+from tests.walks.cluster import NAMES, OFFSET_SAFETY, Cluster
+from tests.walks.walking import walk
 
 KAFKA = Rules.of(commit="isr", strategy="header", follower_position="read_end")
 

@@ -9,7 +9,7 @@ from sim.replication.messages import FetchResponse
 from sim.replication.recovery import recover
 from sim.replication.replica import crash
 from sim.rules import Rules
-from tests.walking import Watched
+from tests.walks.walking import Watched
 
 VOTERS = ("r1", "r2", "r3", "r4", "r5")
 

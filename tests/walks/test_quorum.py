@@ -12,8 +12,8 @@ from hypothesis.stateful import (
 )
 
 from sim.rules import rules_from
-from tests.quorum_machine import VOTERS, Quorum
-from tests.walking import walk
+from tests.walks.quorum import VOTERS, Quorum
+from tests.walks.walking import walk
 
 KRAFT = rules_from({"preset": "kraft"})
 

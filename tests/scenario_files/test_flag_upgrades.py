@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.test_scenarios import FOLDER, differing, result_of, settings, shown
+from tests.scenario_files.test_scenarios import FOLDER, differing, result_of, settings, shown
 
 TWINS = (
     ("upgrade_01_recommended_order", "upgrade_02_flag_before_the_message_format", {"workload"}),

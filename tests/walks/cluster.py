@@ -10,7 +10,7 @@ from sim.replication.cleaning import Cleaner, stable_offset
 from sim.replication.replica import crash, restart, wipe
 from sim.rules import Rules
 from sim.trace import Quiesced
-from tests.walking import Watched
+from tests.walks.walking import Watched
 
 NAMES = ("r1", "r2", "r3")
 

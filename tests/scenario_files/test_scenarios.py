@@ -11,9 +11,9 @@ from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT
 from sim.files.reading import read_json
 from sim.scenario.file.load import load_scenario
 from sim.suite import CaseResult, format_of, run_file, run_suite, scenario_files
-from tests.twins import LOG_TWINS, TWINS
+from tests.scenario_files.twins import LOG_TWINS, TWINS
 
-FOLDER = Path(__file__).parents[1] / "scenarios"
+FOLDER = Path(__file__).parents[2] / "scenarios"
 PATHS = [p for p in scenario_files(FOLDER) if format_of(p) in (SCENARIO_FORMAT, LOG_FORMAT)]
 
 ABOUT = ("title", "source", "note", "expect")
