@@ -88,11 +88,6 @@ class Broker:
         rules = self._settings
         self.rules = rules.with_values({"tombstone_mark": "null_value"}) if old else rules
 
-    def understands(self, version: int | None) -> bool:
-        """Whether it understands requests of a version; None = versions are not told of."""
-        versions = self.versions
-        return versions is None or version is None or version <= versions.newest_client
-
     def send(self, target: str, message: Any) -> None:
         """Send a message to an address."""
         self.network.send(self.name, target, message)

@@ -14,6 +14,7 @@ from sim.cluster.leader import LeaderState
 from sim.cluster.loading import StateLoader
 from sim.cluster.produce import receive_marker, receive_produce
 from sim.cluster.snapshot_tasks import SnapshotTasks
+from sim.replication.converting import speaks
 from sim.replication.elections import become_leader
 from sim.replication.leader import answer_fetch
 from sim.replication.messages import (
@@ -106,7 +107,7 @@ class Node(Broker):
 
     def _fetch(self, request: FetchRequest) -> None:
         """A follower fetches; in a version that is not known here, it gets no answer."""
-        if self.versions is not None and not self.understands(request.version):
+        if self.versions is not None and not speaks(self.versions, request.version):
             return
         state = self.leader
         if state is not None:

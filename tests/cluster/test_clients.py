@@ -147,3 +147,14 @@ def test_a_consumer_never_reads_at_or_above_the_high_watermark() -> None:
     ends = [e.end for at, e in story.of(Consumed) if at < 3_400]
 
     assert max(ends) < 15
+
+
+def test_a_poll_before_a_pause_waits_no_longer_than_until_the_pause_begins() -> None:
+    """The writes stop at 950 ms; what comes at 1100 is read when the reader polls again."""
+    writes = (*sends(18), *sends(1, start_ms=1_100))
+    paused = Consumer("c1", pauses=((1_000, 2_000),))
+    story = tell(scenario(workload=Workload(sends=writes), consumers=(paused,)))
+    read = [at for at, e in story.of(Consumed) if at > 1_000]
+
+    assert read
+    assert min(read) >= 2_000

@@ -129,3 +129,13 @@ def test_no_epoch_has_two_leaders(rules: Rules | None) -> None:
 
     assert len(epochs) > 4
     assert epochs == sorted(set(epochs))
+
+
+def test_a_broker_whose_registration_was_lost_registers_again_when_it_can_talk() -> None:
+    cut = fault(FaultKind.PARTITION, 400, "r2", 1_500)
+    down = fault(FaultKind.CRASH, 500, "r2", 300)
+    story = tell(scenario(cut, down))
+    joined = [at for at, e in story.of(IsrChanged) if e.joined == "r2"]
+
+    assert [at > 1_900 for at in joined] == [True]
+    assert story.outcome.inconclusive is None
