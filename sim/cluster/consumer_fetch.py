@@ -51,14 +51,16 @@ class ConsumerFetches:
     def answer(self, request: ConsumerFetchRequest) -> ConsumerFetchResponse:
         """What there is to read, now."""
         broker = self._broker
-        response, events = answer_consumer_fetch(
-            broker.replica, request, rules=broker.rules, versions=broker.versions
+        answered = answer_consumer_fetch(
+            broker.replica,
+            request,
+            rules=broker.rules,
+            versions=broker.versions,
+            now_ms=broker.clock.now_ms,
         )
-        if events:
-            broker.context.emit_all(events)
-        if not response.batches:
-            return response
-        return ConsumerFetchResponse(*response[:-1], broker.clock.now_ms)
+        if answered.events:
+            broker.context.emit_all(answered.events)
+        return answered.response
 
     def _wait(self, request: ConsumerFetchRequest) -> None:
         clock = self._broker.clock
@@ -73,9 +75,9 @@ class ConsumerFetches:
 
         A read that finds nothing even so (only an undecided transaction, say) goes on waiting.
         """
-        for client, (request, _) in list(self.waiting.items()):
-            response = self.answer(request)
-            if not _finds_nothing(request, response):
+        for client, fetch in list(self.waiting.items()):
+            response = self.answer(fetch.request)
+            if not _finds_nothing(fetch.request, response):
                 del self.waiting[client]
                 self._broker.send(client, response)
 
@@ -88,10 +90,10 @@ class ConsumerFetches:
         self._timed = False
         clock = self._broker.clock
         now_ms = clock.now_ms
-        for client, (request, deadline_ms) in list(self.waiting.items()):
-            if deadline_ms <= now_ms:
+        for client, fetch in list(self.waiting.items()):
+            if fetch.deadline_ms <= now_ms:
                 del self.waiting[client]
-                self._broker.send(client, self.answer(request))
+                self._broker.send(client, self.answer(fetch.request))
         if self.waiting:
             self._timed = True
             first_ms = min([fetch.deadline_ms for fetch in self.waiting.values()])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sim.cluster.broker import Broker
@@ -222,9 +223,15 @@ class LeaderState:
         for request in requests:
             if self.over:
                 return
-            question = request[1:6]
+            question = (
+                request.epoch,
+                request.offset,
+                request.last_epoch,
+                request.max_batches,
+                request.max_bytes,
+            )
             if shared is not None and same == question:
-                response = FetchResponse(*shared[:-1], request.correlation_id)
+                response = shared.sent_again(request.correlation_id)
             else:
                 response, events = answer_fetch(
                     broker.replica, request, rules=broker.rules, snapshots=self._snapshots
@@ -248,7 +255,7 @@ class LeaderState:
             )
             if served.events:
                 broker.context.emit_all(served.events)
-                response = response._replace(batches=served.batches)
+                response = replace(response, batches=served.batches)
         broker.network.send(broker.name, name, response)
 
     def _end_waits(self) -> None:

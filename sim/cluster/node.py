@@ -117,10 +117,10 @@ class Node(Broker):
                 if state.fetch(request):
                     self.membership.fetched(request.follower)
                 return
-        response, _ = answer_fetch(
+        answered = answer_fetch(
             self.replica, request, rules=self.rules, snapshots=self.context.retention is None
         )
-        self.send(request.follower, response)
+        self.send(request.follower, answered.response)
 
     def _fetch_snapshot(self, request: FetchSnapshotRequest) -> None:
         response = answer_fetch_snapshot(self.replica, request, rules=self.rules)

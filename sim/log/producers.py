@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sim.log.record import Batch, Control
 
@@ -41,13 +41,26 @@ class AbortedTransaction(NamedTuple):
     last_stable_offset: int
 
 
-class SentBatch(NamedTuple):
+@dataclass(init=False, slots=True)
+class SentBatch:
     """A data batch as its producer numbered it; all bounds are inclusive."""
 
-    first_sequence: int
-    last_sequence: int
-    first_offset: int
-    last_offset: int
+    first_sequence: Final[int]
+    last_sequence: Final[int]
+    first_offset: Final[int]
+    last_offset: Final[int]
+
+    def __init__(
+        self,
+        first_sequence: int,
+        last_sequence: int,
+        first_offset: int,
+        last_offset: int,
+    ) -> None:
+        self.first_sequence = first_sequence
+        self.last_sequence = last_sequence
+        self.first_offset = first_offset
+        self.last_offset = last_offset
 
 
 class LastRecord(NamedTuple):
@@ -205,8 +218,10 @@ class ProducerStates:
         producer = self.producers.get(producer_id)
         if producer is None or producer.epoch != epoch:
             return None
-        sequences = (first_sequence, last_sequence)
-        return next((sent for sent in producer.batches if sent[:2] == sequences), None)
+        for sent in producer.batches:
+            if sent.first_sequence == first_sequence and sent.last_sequence == last_sequence:
+                return sent
+        return None
 
     def expire(self, *, now_ms: int, after_ms: int) -> tuple[int, ...]:
         """Forget producers that were silent for `after_ms` and have no open transaction.

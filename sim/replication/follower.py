@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 from sim.log import Batch, LeaderEpochCache, Log
 from sim.replication.late_versions import raise_floor
@@ -56,7 +57,8 @@ def fetch_request(
     )
 
 
-class ReceiveResult(NamedTuple):
+@dataclass(init=False, slots=True)
+class ReceiveResult:
     """What an answer to a fetch led to.
 
     Attributes:
@@ -66,10 +68,23 @@ class ReceiveResult(NamedTuple):
         retry_later: True = nothing came of it, and the same question at once would bring the same.
     """
 
-    events: list[Event]
-    committed: bool = False
-    rebuilt: bool = False
-    retry_later: bool = False
+    events: Final[list[Event]]
+    committed: Final[bool]
+    rebuilt: Final[bool]
+    retry_later: Final[bool]
+
+    def __init__(
+        self,
+        events: list[Event],
+        *,
+        committed: bool = False,
+        rebuilt: bool = False,
+        retry_later: bool = False,
+    ) -> None:
+        self.events = events
+        self.committed = committed
+        self.rebuilt = rebuilt
+        self.retry_later = retry_later
 
 
 def receive_fetch(
@@ -97,7 +112,7 @@ def receive_fetch(
             return _ignored(follower, answer)
         high_watermark = log.high_watermark
         events = _copy(follower, response, rules=rules, now_ms=now_ms)
-        return ReceiveResult(events, log.high_watermark != high_watermark)
+        return ReceiveResult(events, committed=log.high_watermark != high_watermark)
     if elsewhere and fenced:
         return _ignored(follower, answer)
     if answer is Answer.REBUILD:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from sim.compaction import FIXES
@@ -26,7 +27,8 @@ LEADING: Final = True
 """Whose high watermark moved: a leader's."""
 
 
-class AppendResult(NamedTuple):
+@dataclass(init=False, slots=True)
+class AppendResult:
     """What a leader did with a batch.
 
     Attributes:
@@ -35,9 +37,20 @@ class AppendResult(NamedTuple):
         committed: True = the high watermark has moved.
     """
 
-    events: list[Event]
-    accepted: bool = True
-    committed: bool = False
+    events: Final[list[Event]]
+    accepted: Final[bool]
+    committed: Final[bool]
+
+    def __init__(
+        self,
+        events: list[Event],
+        *,
+        accepted: bool = True,
+        committed: bool = False,
+    ) -> None:
+        self.events = events
+        self.accepted = accepted
+        self.committed = committed
 
 
 class FetchResult(NamedTuple):
@@ -159,7 +172,7 @@ def answer_fetch(
         found = log.epochs.end_offset_for(last_epoch, end)
         if found.epoch < last_epoch or found.end_offset < offset:
             response = _nothing(Answer.DIVERGING, leader, epoch, request)
-            return FetchResult(response._replace(diverging=found), [])
+            return FetchResult(replace(response, diverging=found), [])
     if replication.lag_guard != "none" and 0 < offset < leader.removed_tombstone_end:
         return FetchResult(_nothing(Answer.REBUILD, leader, epoch, request), [])
     batches, believed, says_gap = log.read(offset) if offset < end else [], offset, False
@@ -212,7 +225,7 @@ def _with_gap(response: FetchResponse, leader: Replica) -> FetchResponse:
     if offset >= log.log_end_offset:
         return response
     epochs = tuple(entry for entry in log.epochs.entries if entry.start_offset >= offset)
-    return response._replace(gap_end=log.log_end_offset, gap_epochs=epochs)
+    return replace(response, gap_end=log.log_end_offset, gap_epochs=epochs)
 
 
 def _nothing(answer: Answer, leader: Replica, epoch: int, request: FetchRequest) -> FetchResponse:
@@ -247,7 +260,7 @@ def _needs_snapshot(leader: Replica, request: FetchRequest, rules: Rules) -> boo
 def _offer_snapshot(leader: Replica, request: FetchRequest, epoch: int) -> FetchResult:
     snapshot = leader.latest_snapshot()
     id_ = None if snapshot is None else snapshot.id
-    response = _nothing(Answer.SNAPSHOT, leader, epoch, request)._replace(snapshot=id_)
+    response = replace(_nothing(Answer.SNAPSHOT, leader, epoch, request), snapshot=id_)
     end, snapshot_epoch = (-1, -1) if id_ is None else id_
     offered = SnapshotOffered(leader.name, request.follower, request.offset, end, snapshot_epoch)
     return FetchResult(response, [offered])

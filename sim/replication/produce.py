@@ -7,7 +7,8 @@ the timestamps are plausible, whether the batch is there already, and only then 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 from sim.log import Control, Record, control_batch, data_batch
 from sim.log.versions import Versions
@@ -27,7 +28,8 @@ AT_ONCE = -1
 """`due_above` of an answer that waits for nothing: every high watermark is above it."""
 
 
-class ProduceResult(NamedTuple):
+@dataclass(init=False, slots=True)
+class ProduceResult:
     """What a broker did with a request, and when the answer is due.
 
     Attributes:
@@ -42,14 +44,35 @@ class ProduceResult(NamedTuple):
         committed: True = the high watermark has moved.
     """
 
-    events: list[Event]
-    error: ErrorCode
-    base_offset: int = -1
-    last_offset: int = -1
-    due_above: int = AT_ONCE
-    uids_used: int = 0
-    repeated: bool = False
-    committed: bool = False
+    events: Final[list[Event]]
+    error: Final[ErrorCode]
+    base_offset: Final[int]
+    last_offset: Final[int]
+    due_above: Final[int]
+    uids_used: Final[int]
+    repeated: Final[bool]
+    committed: Final[bool]
+
+    def __init__(
+        self,
+        events: list[Event],
+        error: ErrorCode,
+        base_offset: int = -1,
+        last_offset: int = -1,
+        due_above: int = AT_ONCE,
+        uids_used: int = 0,
+        *,
+        repeated: bool = False,
+        committed: bool = False,
+    ) -> None:
+        self.events = events
+        self.error = error
+        self.base_offset = base_offset
+        self.last_offset = last_offset
+        self.due_above = due_above
+        self.uids_used = uids_used
+        self.repeated = repeated
+        self.committed = committed
 
 
 def produce(

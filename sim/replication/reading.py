@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sim.compaction.tombstones import without_record_horizon
 from sim.compaction.transactions import aborted_in
@@ -46,11 +46,20 @@ class Position:
     source: tuple[str, int] | None = None
 
 
-class ConsumerFetchResult(NamedTuple):
+@dataclass(init=False, slots=True)
+class ConsumerFetchResult:
     """A replica's answer to a consumer, and what happened for it."""
 
-    response: ConsumerFetchResponse
-    events: tuple[Event, ...]
+    response: Final[ConsumerFetchResponse]
+    events: Final[tuple[Event, ...]]
+
+    def __init__(
+        self,
+        response: ConsumerFetchResponse,
+        events: tuple[Event, ...],
+    ) -> None:
+        self.response = response
+        self.events = events
 
 
 class Fetched(NamedTuple):
@@ -155,14 +164,14 @@ def consumer_request(
     return ConsumerFetchRequest(
         client_id,
         position.offset,
-        read_committed,
-        max_batches,
-        max_wait_ms,
-        version,
-        leader_only,
-        position.epoch if checks and position.source is not None else -1,
-        position.source,
-        correlation_id,
+        read_committed=read_committed,
+        max_batches=max_batches,
+        max_wait_ms=max_wait_ms,
+        version=version,
+        leader_only=leader_only,
+        last_epoch=position.epoch if checks and position.source is not None else -1,
+        checked_with=position.source,
+        correlation_id=correlation_id,
     )
 
 
@@ -172,6 +181,7 @@ def answer_consumer_fetch(
     *,
     rules: Rules,
     versions: Versions | None = None,
+    now_ms: int = 0,
 ) -> ConsumerFetchResult:
     """Read for a consumer what its isolation level allows, from its position on.
 
@@ -184,6 +194,7 @@ def answer_consumer_fetch(
         request: What it is asked for.
         rules: Say what is listed as aborted, and what marks a delete.
         versions: The broker's; None = the scenario is not about them.
+        now_ms: Simulated time of the read; 0 = the scenario is not timed.
     """
     log, number = replica.log, request.correlation_id
     error = ErrorCode.NONE
@@ -226,6 +237,7 @@ def answer_consumer_fetch(
         readable,
         log.log_start_offset,
         number,
+        now_ms if batches else 0,
     )
     return ConsumerFetchResult(response, events)
 

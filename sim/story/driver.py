@@ -210,9 +210,9 @@ class StoryDriver:
 
     def _answer(self, fetcher: Replica, source: Replica, limit: int | None = None) -> FetchResponse:
         request = follower.fetch_request(fetcher, max_batches=limit)
-        response, events = leader.answer_fetch(source, request, rules=self.rules)
-        self._emit(events)
-        return response
+        answered = leader.answer_fetch(source, request, rules=self.rules)
+        self._emit(answered.events)
+        return answered.response
 
     def _receive(self, fetcher: Replica, response: Response | None) -> None:
         if isinstance(response, FetchResponse):

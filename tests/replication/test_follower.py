@@ -152,7 +152,7 @@ def test_a_follower_learns_from_the_result_whether_to_ask_at_once_or_later() -> 
     assert (copied.committed, copied.rebuilt, copied.retry_later) == (True, False, False)
 
     stale = follower.receive_fetch(fetcher, response, rules=RULES, now_ms=0)
-    assert stale == ([], False, False, False)
+    assert stale == follower.ReceiveResult([])
 
     refusal, _ = ask(Replica("r3"), fetcher)
     assert follower.receive_fetch(fetcher, refusal, rules=RULES, now_ms=0).retry_later

@@ -1,6 +1,7 @@
 """A consumer's fetches by the client's algorithm, compared with the fold of the log."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -239,7 +240,7 @@ def asked(
 ) -> ConsumerFetchResponse:
     """The answer to the next fetch of a read_uncommitted consumer."""
     request = consumer_request(position, "c", read_committed=False, rules=CHECKING)
-    request = request._replace(**more)  # type: ignore[arg-type]
+    request = replace(request, **more)  # type: ignore[arg-type]
     return answer_consumer_fetch(replica, request, rules=CHECKING, versions=versions).response
 
 
@@ -273,7 +274,7 @@ def test_an_old_consumer_is_given_deletes_without_their_values_and_the_broker_sa
     append(leader, data_batch((flagged,), epoch=1), rules=CHECKING, now_ms=0)
     rules = CHECKING.with_values({"tombstone_mark": "flag"})
     request = consumer_request(Position(), "c", read_committed=False, rules=rules, version=2)
-    response, events = answer_consumer_fetch(leader, request, rules=rules, versions=Versions(NEW))
+    answered = answer_consumer_fetch(leader, request, rules=rules, versions=Versions(NEW))
 
-    assert [r.value for batch in response.batches for r in batch.records] == [None]
-    assert events == (Converted("r1", "c", leader.log.size_bytes, (0,)),)
+    assert [r.value for batch in answered.response.batches for r in batch.records] == [None]
+    assert answered.events == (Converted("r1", "c", leader.log.size_bytes, (0,)),)
