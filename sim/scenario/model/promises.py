@@ -47,6 +47,8 @@ def promise_of(scenario: Scenario) -> Promise:
         if change.replica is not None:
             newest, _ = changed(newest, None, change)
             seen.append(newest)
+    if len(seen) == 1:
+        return Promise(newest, ())
     shortest = min(rules.topic.delete_retention_ms for rules in seen)
     earlier = tuple(dict.fromkeys(rules for rules in seen if rules != newest))
     return Promise(newest.with_values({"delete_retention_ms": shortest}), earlier)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 class Rollout:
     """The timetable of an upgrade from `offset` to the strategy of the rules; all times in ms.
 
-    `phases_ms`: when its three phases begin; which is which, the rule `rollout` says. The others
-    are counted from the beginning of their phase: new software of each replica, version headers of
-    each producer, and when the topic's new strategy reaches each replica. `rollback_ms`: when the
-    topic goes back to offset, if the order is `rolled_back`.
+    `phases_ms`: when its three phases begin; which is which, `Scenario.upgrade.rollout` says. The
+    others are counted from the beginning of their phase: new software of each replica, version
+    headers of each producer, and when the topic's new strategy reaches each replica.
+    `rollback_ms`: when the topic goes back to offset, if the order is `rolled_back`.
     """
 
     phases_ms: tuple[int, int, int]
@@ -26,8 +26,8 @@ class Rollout:
 class FlagRollout:
     """The timetable of an upgrade from null values to the tombstone flag; all times in ms.
 
-    `phases_ms`: when its five phases begin; which is which, the rule `flag_rollout` says. The
-    others are counted from the beginning of their phase: software, inter-broker protocol and
+    `phases_ms`: when its five phases begin; `Scenario.upgrade.flag_rollout` says which is which.
+    The others are counted from the beginning of their phase: software, inter-broker protocol and
     message format of each replica, and the new version of each producer and of each consumer, by
     their order in the scenario. `taken_back_ms`: when all of it is taken back, if the order is
     `taken_back`: clients at once, brokers one by one as they got the software.
