@@ -44,7 +44,7 @@ def reference_mix(trees: list[Tree], count: int) -> dict[str, Any]:
             if process.name != "compiled"  # compiled code has no frames to look at
         }
     if "compiled" in digests and digests["compiled"] != digests["pure"]:
-        raise AssertionError("compiled and pure runs have different digests")
+        raise AssertionError("compiled and pure runs have different digests; `make compiled` first")
     names = [tree.name for tree in trees]
     return {
         "scenarios": count,

@@ -22,7 +22,7 @@ def test_what_happens_at_one_moment_happens_in_the_order_it_was_scheduled_in() -
     clock.run_until(7)
 
     assert found == [(2,), (5, "b", 1), (5, "c")]
-    assert (clock.now_ms, clock.now, clock.processed) == (7, 7, 3)
+    assert (clock.now_ms, clock.environment.now, clock.processed) == (7, 7, 3)
 
 
 @pytest.mark.parametrize("own_loop", [True, False])
@@ -31,23 +31,23 @@ def test_processes_of_simpy_run_beside_calls(*, own_loop: bool) -> None:
 
     def process() -> Generator[simpy.Event, Any, None]:
         for _ in range(3):
-            yield clock.timeout(10)
+            yield clock.environment.timeout(10)
             found.append(("process", clock.now_ms))
 
-    clock.process(process())
+    clock.environment.process(process())
     clock.call(10, found.append, ("call", 10))
     clock.after(20, found.append, ("call", 20))
     if own_loop:
         clock.run_until(25)
     else:
-        clock.run(until=25)
+        clock.environment.run(until=25)
 
     assert found == [("call", 10), ("process", 10), ("call", 20), ("process", 20)]
 
 
 def test_an_event_that_fails_and_nobody_waits_for_ends_the_run() -> None:
     clock = Clock(limit=10)
-    clock.event().fail(ValueError("lost"))
+    clock.environment.event().fail(ValueError("lost"))
 
     with pytest.raises(ValueError, match="lost"):
         clock.run_until(1)
