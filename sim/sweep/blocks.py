@@ -7,7 +7,6 @@ wave comes into place as a whole or not at all, and no row passes through the le
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,7 +19,13 @@ from sim.plugins import NO_PLUGINS, Plugins, load_in_worker
 from sim.sweep.layout import Wave, block_file_name, blocks_of
 from sim.sweep.output import RUNS, STAGING, VIOLATIONS, commit_wave
 from sim.sweep.plan import Sweep
-from sim.sweep.row import VIOLATIONS_SCHEMA, runs_schema, split_tables
+from sim.sweep.row import (
+    VIOLATIONS_SCHEMA,
+    batch_of,
+    runs_schema,
+    split_tables,
+    worker_schema,
+)
 from sim.sweep.work import OpenCase, batches_of_cases
 
 ROW_GROUP_ROWS = 5_000
@@ -67,6 +72,15 @@ class Work:
         )
 
 
+def get_ready(work: Work) -> None:
+    """Loads what a worker's first block would: plugins, and what Arrow imports with its first row.
+
+    That is pandas, where it is installed: half a second.
+    """
+    load_in_worker(work.plugins)
+    batch_of([], worker_schema(work.sweep))
+
+
 def simulate_block(work: Work, block: Block) -> float:
     """Runs a block and writes its two files; real ms spent in its runs. This is all a worker does.
 
@@ -86,7 +100,6 @@ def simulate_block(work: Work, block: Block) -> float:
             files[table].add(rows)
     for table in (VIOLATIONS, RUNS):  # runs last: its file says that the block is there
         files[table].close()
-    gc.collect()
     return busy_ms
 
 

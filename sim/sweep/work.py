@@ -30,6 +30,8 @@ WALL_BOUND_SECONDS = 60.0
 this one is for what those do not see."""
 ROWS_PER_BATCH = 20
 ERROR_LENGTH_MAX = 8_000
+CASES_PER_FULL_COLLECTION = 128
+"""A full collection looks through all that was imported, too: it takes as long as a run."""
 RATE_CASES_MAX = 500
 """Cases on which the rate is measured, at most."""
 
@@ -87,7 +89,7 @@ def rows_of_cases(
             for row in _rows_of_case(sweep, case_id, open_case, bound_seconds):
                 gc.collect(0)  # what a run leaves behind, while the caches still have it
                 yield row
-            gc.collect(1)
+            gc.collect(2 if case_id % CASES_PER_FULL_COLLECTION == 0 else 1)
 
 
 def _rows_of_case(

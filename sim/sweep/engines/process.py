@@ -13,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 
 from sim.errors import BadInput
-from sim.sweep.blocks import Block, StagedWaves, Work, simulate_block
+from sim.sweep.blocks import Block, StagedWaves, Work, get_ready, simulate_block
 from sim.sweep.counting import count_files
 from sim.sweep.layout import Wave
 from sim.sweep.output import clear_errors, close_folder, worker_died
@@ -30,14 +30,15 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _start_worker() -> None:
-    """Leave Ctrl-C to the parent, and do not outlive it.
+def _start_worker(work: Work) -> None:
+    """Leave Ctrl-C to the parent, do not outlive it, and get ready for blocks.
 
     Ctrl-C reaches every process of the group; only the parent decides what to do about it. A parent
     that is killed tells nobody, and its workers would wait for blocks for ever.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
+    get_ready(work)
 
 
 def _end_with_the_parent() -> None:
@@ -65,6 +66,7 @@ class ProcessEngine:
             max_workers=min(self.cores, self.work.sweep.count),
             mp_context=multiprocessing.get_context("spawn"),
             initializer=_start_worker,
+            initargs=(self.work,),
         )
         wait([self._pool.submit(time.sleep, WARM_UP_SECONDS) for _ in range(self.cores)])
 

@@ -17,7 +17,7 @@ from pyspark import InheritableThread
 from pyspark.sql import DataFrame, SparkSession
 
 from sim.errors import BadInput
-from sim.sweep.blocks import Block, StagedWaves, Work, simulate_block
+from sim.sweep.blocks import Block, StagedWaves, Work, get_ready, simulate_block
 from sim.sweep.engines.spark_tally import count_in_spark
 from sim.sweep.layout import Wave
 from sim.sweep.output import STAGING, disk_full, worker_died
@@ -43,10 +43,15 @@ def block_worker(work: Work, blocks: tuple[Block, ...]) -> Callable[[_Batches], 
     return simulate
 
 
-def idle_worker(batches: _Batches) -> _Batches:
-    """Imports what `block_worker` needs, by being here, and answers nothing."""
-    for batch in batches:
-        yield batch.slice(0, 0)
+def idle_worker(work: Work) -> Callable[[_Batches], _Batches]:
+    """A function that loads what that of `block_worker` needs, and answers nothing."""
+
+    def wait(batches: _Batches) -> _Batches:
+        get_ready(work)
+        for batch in batches:
+            yield batch.slice(0, 0)
+
+    return wait
 
 
 @dataclass(slots=True)
@@ -63,7 +68,7 @@ class SparkEngine:
 
     def warm_up(self) -> None:
         """Starts a Python worker per core and has it import the simulator."""
-        self._numbers(self.cores).mapInArrow(idle_worker, "id long").collect()
+        self._numbers(self.cores).mapInArrow(idle_worker(self.work), "id long").collect()
 
     def count(self) -> Counts:
         """Sums up the finished tables."""
