@@ -89,7 +89,7 @@ def rows_of_cases(
             for row in _rows_of_case(sweep, case_id, open_case, bound_seconds):
                 gc.collect(0)  # what a run leaves behind, while the caches still have it
                 yield row
-            gc.collect(2 if case_id % CASES_PER_FULL_COLLECTION == 0 else 1)
+            gc.collect(1 if (case_id + 1) % CASES_PER_FULL_COLLECTION else 2)
 
 
 def _rows_of_case(

@@ -120,8 +120,19 @@ def test_no_invariant_is_dropped_even_when_there_are_more_than_rows() -> None:
     assert len(kept) == 50
 
 
-@pytest.mark.parametrize("count", [1, 40])
-def test_the_rate_of_one_process_is_measured_on_cases_of_the_sweep(count: int) -> None:
-    sweep = number_runs(plan(), count=count)
+@pytest.mark.parametrize(
+    ("count", "cases"), [(1, [0, 0]), (40, [0, 1]), (2_000, [0, 4])], ids=["one", "few", "many"]
+)
+def test_the_rate_of_one_process_is_measured_after_a_first_case_on_others_of_the_sweep(
+    count: int, cases: list[int]
+) -> None:
+    opened = []
 
-    assert measure_rate(sweep, open_case=quick, budget_seconds=0.05) > 100
+    def open_case(sweep: Sweep, case_id: int) -> RunCase:
+        opened.append(case_id)
+        return quick(sweep, case_id)
+
+    rate = measure_rate(number_runs(plan(), count=count), open_case=open_case, budget_seconds=0)
+
+    assert opened == cases
+    assert rate > 0
