@@ -34,12 +34,11 @@ class Tree:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Of the processes of this tree."""
-        return {
-            **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
-            **({} if self.path is None else {"PYTHONPATH": str(self.path)}),
-            "PYTHONHASHSEED": "0",
+        """Of the processes of this tree; Python keeps its bytecode, whatever the caller's does."""
+        inherited = {
+            name: value for name, value in os.environ.items() if not name.startswith("PYTHON")
         }
+        return inherited | ({} if self.path is None else {"PYTHONPATH": str(self.path)})
 
     def command(self, *arguments: str) -> list[str]:
         """Python of this tree; -P keeps the folder of a script off its path."""
