@@ -82,7 +82,8 @@ def test_a_trace_is_replayed_by_a_plugins_strategy(folder: Path) -> None:
     ran = replog(folder, "trace", "replay", "trace.csv", "--plugin", "longest", "--json")
 
     told = {row["strategy"]: row["winners_differing"] for row in json.loads(ran.stdout)}
-    assert told == {"offset": 0, "timestamp": 0, "header": 0, "longest": 1}
+    assert {told[name] for name in ("offset", "timestamp", "header")} == {0}
+    assert told["longest"] == 1
 
 
 def test_a_plan_that_names_a_plugin_which_cannot_be_used_is_one_line(folder: Path) -> None:

@@ -14,7 +14,7 @@ from sim.scenario.generate.hunts import tail_hunt
 from sim.scenario.generate.mix import Mix
 from sim.scenario.generate.streams import Draws, between, log_between
 from sim.scenario.model import Fault, FaultKind
-from sim.scenario.model.faults import INSTANT_FAULTS
+from sim.scenario.model.faults import INSTANT_FAULTS, KEEPS_POSITION
 
 USUAL_WEIGHTS = 16.0
 """Weights that add up to this give as many faults as the mix says, on average; the defaults do."""
@@ -22,10 +22,6 @@ _LOPSIDED, _LOPSIDED_MEAN = 4.0, 1.3525
 """In one run a kind is up to 16 times as frequent as in another, of those that have it at all.
 
 The mean of 4 ** (2u - 1) over u from 0 to 1 is (4 - 1/4) / (2 ln 4)."""
-_KEEPS_POSITION = frozenset(
-    {FaultKind.MIGRATE, FaultKind.UNCLEAN_MIGRATE, FaultKind.ROLL, FaultKind.SLOW_CLEANER}
-)
-"""After these nobody has anything to catch up with, so no migration is made to follow."""
 _NEWCOMERS_MAX = 2
 _LOST_BATCHES = (1, 6)
 _AIMED = 0.5
@@ -122,7 +118,7 @@ def _migrations_back(seed: int, mix: Mix, drawn: Mapping[str, Sequence[Fault]]) 
         return
     share = Draws(seed, "migrations back").random()
     for kind, faults in drawn.items():
-        if kind in _KEEPS_POSITION:
+        if kind in KEEPS_POSITION:
             continue
         draws = Draws(seed, f"migrations back/{kind}")
         for fault in faults:

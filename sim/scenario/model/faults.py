@@ -48,6 +48,11 @@ INSTANT_FAULTS = frozenset(
 )
 """What happens at one moment; every other kind lasts for a time."""
 
+KEEPS_POSITION = frozenset(
+    {FaultKind.MIGRATE, FaultKind.UNCLEAN_MIGRATE, FaultKind.ROLL, FaultKind.SLOW_CLEANER}
+)
+"""After these nobody has anything to catch up with: no random migration is made to follow them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:
