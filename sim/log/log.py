@@ -304,9 +304,14 @@ class Log:
     def recompute_log_end_offset(self, *, at_least: int = 0) -> None:
         """Derive the log end offset from the last surviving batch (`leo_source: last_record`).
 
-        It is not below `at_least`, for what is written down beside the records.
+        It is not below `at_least`, for what is written down beside the records. The active segment
+        begins there at the latest, since a segment holds nothing below its base offset.
         """
         last = self.last_batch()
         found = self.log_start_offset if last is None else last.last_offset + 1
-        self.log_end_offset = max(found, at_least)
+        self.log_end_offset = end = max(found, at_least)
+        while len(self.segments) > 1 and self.segments[-2].base_offset >= end:
+            del self.segments[-2]
+        active = self.segments[-1]
+        active.base_offset = min(active.base_offset, end)
         self._lower_to_log_end()

@@ -177,6 +177,18 @@ def test_the_end_recomputed_from_what_is_left() -> None:
     assert log.log_end_offset == log.log_start_offset == 0
 
 
+def test_what_is_appended_at_an_end_that_went_back_is_found_by_its_offset() -> None:
+    log = filled(batch(0), batch(1))
+    log.roll(now_ms=0)
+    del log.segments[0].batches[1:]
+    log.recompute_log_end_offset()
+    log.append(batch(1), now_ms=0)
+    log.append(batch(2), now_ms=0)
+
+    assert [found.base_offset for found in log.read(2)] == [2]
+    assert [segment.base_offset for segment in log.segments] == [0, 1]
+
+
 @pytest.mark.parametrize(("limit", "segments"), [(1, 2), (None, 1)])
 def test_a_segment_rolls_before_it_would_grow_too_large(limit: int | None, segments: int) -> None:
     size = batch(0).size_bytes
