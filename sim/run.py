@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from html import escape
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -37,8 +37,8 @@ SHOWN = 5
 """Most violations in a notebook's table."""
 LEFT_THE_CONTRACT = f"{OUTSIDE}: {SITUATIONS[OUTSIDE]}"
 """The reason of every run that left the durability contract, so that reports can count them."""
-_FLUSH_AT = 2048
-_COLLECT_AFTER = 100_000
+_FLUSH_AT: Final = 2048
+_COLLECT_AFTER: Final = 100_000
 """How many more objects than before set off Python's collector of cycles while a run lasts.
 
 With Python's own 700 it looks through the logs again and again, which hold none: a fifth of a run.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from sim.cluster.broker import Broker
 from sim.replication.converting import as_served
@@ -12,7 +12,7 @@ from sim.replication.leader import advance_high_watermark, answer_fetch
 from sim.replication.messages import Answer, FetchRequest, FetchResponse
 from sim.trace import Event
 
-LONG_AGO_MS = -(10**9)
+LONG_AGO_MS: Final = -(10**9)
 
 
 Acknowledgement = tuple[int, str, Any]
@@ -145,9 +145,10 @@ class LeaderState:
             progress = self.progress[name] = FollowerProgress(broker.clock.now_ms)
         elif request.replica_epoch < progress.replica_epoch:
             return False
-        response, events = answer_fetch(
+        answered = answer_fetch(
             broker.replica, request, rules=broker.rules, snapshots=self._snapshots
         )
+        response, events = answered.response, answered.events
         if response.answer is not Answer.RECORDS:
             if response.answer is Answer.REBUILD and broker.replica.leadership is not None:
                 broker.replica.leadership.positions.pop(name, None)
@@ -233,10 +234,11 @@ class LeaderState:
             if shared is not None and same == question:
                 response = shared.sent_again(request.correlation_id)
             else:
-                response, events = answer_fetch(
+                answered = answer_fetch(
                     broker.replica, request, rules=broker.rules, snapshots=self._snapshots
                 )
-                self.react(events)
+                response = answered.response
+                self.react(answered.events)
                 if response.answer is Answer.RECORDS:
                     same, shared = question, response
             self._send(request, response)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sim.cluster.clock import Clock
 from sim.scenario.model import Network as NetworkSettings
 
-CONTROLLER = "controller"
+CONTROLLER: Final = "controller"
 """The address of the controller (commit: isr). Partitions cut its links; they lose nothing."""
 
 Receive = Callable[[Any], None]

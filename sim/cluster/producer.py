@@ -9,6 +9,7 @@ retry is appended again. With `acks: all` the answer comes when the batch is com
 from __future__ import annotations
 
 from collections import deque
+from typing import Final
 
 from sim.cluster.context import Context
 from sim.compaction.strategies import ENCODERS
@@ -24,7 +25,7 @@ from sim.replication.messages import (
 )
 from sim.scenario.model import EndTransaction, Send
 
-MAX_BATCH_RECORDS = 16
+MAX_BATCH_RECORDS: Final = 16
 """Most records that wait together for the answer to an earlier batch and go as one."""
 BACKOFF_MS, BACKOFF_MAX_MS = 100, 1_000
 """Pause of a producer that was told to try again, doubled each time up to the second (KIP-580:

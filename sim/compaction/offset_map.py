@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from sim.compaction.strategies import Strategy
 from sim.compaction.transactions import TransactionWatch, aborted_in
 from sim.log import Batch, Record, Segment
 
-ENTRY_BYTES = 24
+ENTRY_BYTES: Final = 24
 """A key's hash and an offset (SkimpyOffsetMap.bytesPerEntry)."""
 
-VERSION_BYTES = 8
+VERSION_BYTES: Final = 8
 """What an entry needs on top when winners are not chosen by offset (KIP-280, Memory)."""
 
 

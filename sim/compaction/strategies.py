@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from sim.log import Record
 
@@ -174,7 +174,7 @@ class UncheckedVarintHeaderStrategy:
         return (-1, record.offset)
 
 
-_NO_OFFSET = 1 << 63
+_NO_OFFSET: Final = 1 << 63
 """Above every offset."""
 
 

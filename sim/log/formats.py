@@ -14,7 +14,7 @@ Deprecation, and Migration Plan.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sim.errors import BadInput
 from sim.log.record import Batch, Record, size_of
@@ -22,7 +22,7 @@ from sim.log.record import Batch, Record, size_of
 MAGIC_NULL_VALUE = (0, 1)
 """Formats in which a null value is the delete."""
 
-MAGIC_FLAG = 2
+MAGIC_FLAG: Final = 2
 """KIP-87's format, in which the flag is the delete."""
 
 MAGIC_OF_CLIENT = {2: 1, 3: MAGIC_FLAG}

@@ -10,13 +10,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Final
 
 from sim.log.epochs import EpochEntry, LeaderEpochCache
 from sim.log.producers import AbortedTransaction, ProducerStates
 from sim.log.record import Batch
 from sim.log.segment import Segment
 
-MAX_RELATIVE_OFFSET = 2**31 - 1
+MAX_RELATIVE_OFFSET: Final = 2**31 - 1
 """Farthest a record may be from the base of its segment (LogSegment.canConvertToRelativeOffset)."""
 
 _last_offset = attrgetter("last_offset")

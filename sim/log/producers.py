@@ -13,14 +13,14 @@ from typing import Final, NamedTuple
 
 from sim.log.record import Batch, Control
 
-REMEMBERED_BATCHES = 5
+REMEMBERED_BATCHES: Final = 5
 """Batches per producer in which a repetition is recognised (NUM_BATCHES_TO_RETAIN)."""
 
-MAX_SEQUENCE = 2**31 - 1
+MAX_SEQUENCE: Final = 2**31 - 1
 """After it sequence numbers start again at 0 (DefaultRecordBatch.incrementSequence)."""
 
 
-NO_EPOCH = -1
+NO_EPOCH: Final = -1
 """Epoch of a producer of whom only an emptied marker is left (RecordBatch.NO_PRODUCER_EPOCH)."""
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-BATCH_HEADER_BYTES = 61
+BATCH_HEADER_BYTES: Final = 61
 """Size of a version 2 batch header (DefaultRecordBatch.RECORD_BATCH_OVERHEAD)."""
 
-CONTROL_RECORD_BYTES = 17
+CONTROL_RECORD_BYTES: Final = 17
 """Size of a transaction marker: a key of 4 bytes, a value of 6, and one byte for each length.
 
 A delete horizon makes it larger: its timestamp is then stored as the distance to the horizon.

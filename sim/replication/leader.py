@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from sim.compaction import FIXES
 from sim.log import Batch
@@ -53,11 +53,16 @@ class AppendResult:
         self.committed = committed
 
 
-class FetchResult(NamedTuple):
+@dataclass(init=False, slots=True)
+class FetchResult:
     """A leader's answer to a follower, and what happened for it."""
 
-    response: FetchResponse
-    events: list[Event]
+    response: Final[FetchResponse]
+    events: Final[list[Event]]
+
+    def __init__(self, response: FetchResponse, events: list[Event]) -> None:
+        self.response = response
+        self.events = events
 
 
 def append(leader: Replica, batch: Batch, *, rules: Rules, now_ms: int) -> AppendResult:

@@ -24,7 +24,7 @@ from sim.replication.replica import Leadership, Replica
 from sim.rules.rules import Rules
 from sim.trace import AcknowledgedEarly, AppendRefused, Event
 
-AT_ONCE = -1
+AT_ONCE: Final = -1
 """`due_above` of an answer that waits for nothing: every high watermark is above it."""
 
 

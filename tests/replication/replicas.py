@@ -50,7 +50,8 @@ def ask(
     source: Replica, fetcher: Replica, *, most: int | None = None, rules: Rules = RULES
 ) -> tuple[FetchResponse, list[Event]]:
     """The leader's answer to the follower's next fetch."""
-    return leader.answer_fetch(source, fetch_request(fetcher, max_batches=most), rules=rules)
+    answered = leader.answer_fetch(source, fetch_request(fetcher, max_batches=most), rules=rules)
+    return answered.response, answered.events
 
 
 def fetch(

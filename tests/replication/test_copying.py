@@ -28,7 +28,7 @@ def test_a_follower_copies_so_many_bytes_at_once_and_one_batch_at_least(
     source, fetcher = leading(records=3), Replica("r2")
     request = fetch_request(fetcher, max_bytes=max_bytes)
 
-    response, _ = answer_fetch(source, request, rules=RULES)
+    response = answer_fetch(source, request, rules=RULES).response
 
     assert len(response.batches) == copied
 
@@ -129,6 +129,6 @@ def test_or_it_is_ignored_and_offered_for_ever() -> None:
     rules = RULES.with_values({"held_snapshot": "ignored"})
 
     for _ in range(3):
-        response, _ = answer_fetch(source, fetch_request(fetcher), rules=rules)
+        response = answer_fetch(source, fetch_request(fetcher), rules=rules).response
         assert receive_fetch(fetcher, response, rules=rules, now_ms=0).events == []
         assert (response.answer, fetcher.download) == (Answer.SNAPSHOT, None)

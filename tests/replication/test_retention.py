@@ -126,7 +126,9 @@ def test_a_fetch_below_the_log_start_is_out_of_range_and_the_follower_starts_afr
     delete_old_segments(leader, Retention(retention_ms=100), now_ms=150)
     follower = Replica("r2")
 
-    response, _ = answer_fetch(leader, FetchRequest("r2", 1, 0, -1), rules=Rules(), snapshots=False)
+    response = answer_fetch(
+        leader, FetchRequest("r2", 1, 0, -1), rules=Rules(), snapshots=False
+    ).response
     assert (response.answer, response.log_start_offset) == (Answer.OUT_OF_RANGE, 2)
 
     assert start_afresh(follower, 2) == [LogStartedAfresh("r2", 2, 0, 0)]

@@ -86,7 +86,8 @@ class Cluster(Watched):
         if acting is None or not fetcher.up or fetcher is acting:
             return
         request = follower.fetch_request(fetcher, max_batches=most)
-        response, events = leader.answer_fetch(acting, request, rules=self.rules)
+        answered = leader.answer_fetch(acting, request, rules=self.rules)
+        response, events = answered.response, answered.events
         self._emit(events)
         self._emit(follower.receive_fetch(fetcher, response, rules=self.rules, now_ms=0).events)
 

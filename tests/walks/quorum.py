@@ -89,7 +89,8 @@ class Quorum(Watched):
         request = follower.fetch_request(fetcher, max_batches=most)
         if answering.leadership is not None and request.epoch > answering.leadership.epoch:
             answering.sees(request.epoch)
-        response, events = leader.answer_fetch(answering, request, rules=self.rules)
+        answered = leader.answer_fetch(answering, request, rules=self.rules)
+        response, events = answered.response, answered.events
         self._emit(events)
         self.late.append((name, response))
 
