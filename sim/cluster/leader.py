@@ -179,13 +179,18 @@ class LeaderState:
         return progress.caught_up_ms if progress is not None else LONG_AGO_MS
 
     def forget(self, follower: str, replica_epoch: int) -> None:
-        """Do not count on what a follower acknowledged before life `replica_epoch`."""
+        """Do not count on what a follower acknowledged before life `replica_epoch`.
+
+        Nor on a fetch of that time that waits here, or is still to come.
+        """
         leadership = self._broker.replica.leadership
         if leadership is not None:
             leadership.positions.pop(follower, None)
+        self.waiting.pop(follower, None)
         progress = self.progress.get(follower)
-        if progress is not None:
-            progress.replica_epoch = max(progress.replica_epoch, replica_epoch)
+        if progress is None:
+            progress = self.progress[follower] = FollowerProgress(self._broker.clock.now_ms)
+        progress.replica_epoch = max(progress.replica_epoch, replica_epoch)
 
     def _note_fetch(self, progress: FollowerProgress, request: FetchRequest) -> None:
         """Replica.updateFetchStateOrThrow: caught up now, or at the time of the last fetch."""

@@ -1,6 +1,7 @@
 """Each kind of fault does what it says."""
 
 from sim.cluster.cluster import Cluster
+from sim.replication.follower import fetch_request
 from sim.replication.recovery import OldFiles
 from sim.rules import Rules
 from sim.scenario.model import CrashWithOldFiles, FaultKind, Workload
@@ -76,6 +77,24 @@ def test_a_leader_does_not_count_on_what_a_lost_disk_acknowledged() -> None:
     cluster.elections.wiped(wiped)
 
     assert leadership.positions == {"r3": 5}
+
+
+def test_a_fetch_from_before_the_loss_of_a_disk_is_not_believed_after_it() -> None:
+    cluster = Cluster(scenario(rules=Rules()), lambda _at, _event: None)
+    cluster.elections.start()
+    leader, wiped, _ = cluster.nodes.values()
+    leading = leader.lead(1, isr=(), replicas=("r1", "r2", "r3"))
+    fetch = fetch_request(wiped.replica, replica_epoch=wiped.incarnation)
+    leading.fetch(fetch)
+    assert list(leading.waiting) == ["r2"]
+
+    wiped.incarnation += 1
+    cluster.elections.wiped(wiped)
+    leading.wake()
+    leading.fetch(fetch)
+
+    assert leader.replica.leadership is not None
+    assert leader.replica.leadership.positions == {}
 
 
 def test_a_replica_behind_a_partition_neither_fetches_nor_answers() -> None:
