@@ -107,6 +107,7 @@ def _compare(count: int, seed: int, ways: tuple[Way, ...]) -> int:
                 different += 1
                 print(f"{path}, {cases} cases, seed {seed}, run {run_id}: {each}")
         compared += sweep.runs
+        print(f"{path}: {sweep.runs} runs compared", file=sys.stderr)
     print(", ".join(f"{way} {spent:.0f} s" for way, spent in seconds.items()))
     print(f"{compared} runs of {len(plans)} plans, {different} with different digests")
     return 1 if different else 0
