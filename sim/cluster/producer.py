@@ -226,7 +226,10 @@ class Producer:
         flight.asked = self._leader
         if flight.tries > 1:
             self._correlation_id += 1
-            flight.request = flight.request._replace(correlation_id=self._correlation_id)
+            # In the version that the client has by now (KIP-87): else it would be refused for ever.
+            flight.request = flight.request._replace(
+                correlation_id=self._correlation_id, version=self.client
+            )
         if not self._timed:
             self._timed = True
             clock.after(max(1, self._retry_ms), self._end_waits)

@@ -250,6 +250,16 @@ def test_a_new_producer_is_refused_by_old_software_until_it_is_upgraded() -> Non
     assert stored(story) == [(None, None)]
 
 
+def test_a_producer_that_went_back_sends_again_in_the_version_it_has_now() -> None:
+    back = Change(600, producer=0, format=2)
+    story = told(back, versions=Versions(OLD, OLD, OLD), sends=(DELETE,))
+
+    refused = [at for at, event in story.of(AppendRefused) if event.reason == "client_version"]
+    assert refused
+    assert max(refused) < 600
+    assert stored(story) == [(None, None)]
+
+
 def test_without_compaction_the_flag_is_there_to_read_and_deletes_nothing() -> None:
     """Proposed Changes: the flag belongs to the message, whatever becomes of the topic."""
     sends = (*SENDS, Send(2_000, 1, "C", "c", 2_000), Send(3_000, 1, "D", "d", 3_000))
