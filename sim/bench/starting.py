@@ -66,5 +66,6 @@ def _replog(tree: Tree, arguments: list[str]) -> None:
         text=True,
         check=False,
     )
-    if done.returncode not in {0, 1}:  # 1: what the story or the run expects is not met
+    # 1: what a story or a run expects is not met; or Python itself ended with a traceback.
+    if done.returncode not in {0, 1} or "Traceback" in done.stderr:
         raise AssertionError(f"replog {' '.join(arguments)} ({tree.name}): {done.stderr}")
