@@ -29,15 +29,14 @@ from sim.scenario.environment import environment_digest
 from sim.scenario.model import Scenario
 from sim.scenario.model.promises import promise_of
 from sim.trace import Event
+from sim.trace.digest import CHUNK, DIGEST_BYTES
 
 COMPILED = not __file__.endswith(".py")
 """Whether the simulator runs compiled (`make compiled`); what comes out is the same."""
-DIGEST_BYTES = 16
 SHOWN = 5
 """Most violations in a notebook's table."""
 LEFT_THE_CONTRACT = f"{OUTSIDE}: {SITUATIONS[OUTSIDE]}"
 """The reason of every run that left the durability contract, so that reports can count them."""
-_FLUSH_AT: Final = 2048
 _COLLECT_AFTER: Final = 100_000
 """How many more objects than before set off Python's collector of cycles while a run lasts.
 
@@ -210,7 +209,7 @@ class _Recorder:
         self.checker.on(at_ms, event)
         pending = self._pending
         pending.append((at_ms, event.__class__.__name__, event))
-        if len(pending) >= _FLUSH_AT:
+        if len(pending) >= CHUNK:
             self._flush()
 
     def _flush(self) -> None:

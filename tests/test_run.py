@@ -17,6 +17,7 @@ from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Expect, Limits, Scenario, Send, Workload
 from sim.trace import Appended, Event
+from sim.trace.digest import digest_of
 from sim.trace.written import as_row
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -91,6 +92,7 @@ def test_keeping_the_events_changes_nothing(lost_tail: Run) -> None:
 
     assert run_scenario(LOST_TAIL, trace=events) == lost_tail
     assert len(events) == lost_tail.counters["events"]
+    assert digest_of(events) == lost_tail.digest
     assert [at for at, _ in events] == sorted(at for at, _ in events)
 
 

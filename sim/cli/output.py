@@ -5,11 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from sim.trace import Event
+from typing import Any
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
@@ -29,20 +25,6 @@ def complain(text: str) -> None:
     """Problems go to stderr, each line with the name of the program."""
     for line in text.splitlines():
         print(f"replog: {line}", file=sys.stderr)
-
-
-def write_trace(path: Path, events: Iterable[tuple[int, Event]], *, tombstone_mark: str) -> None:
-    """Write a trace file, whole or not at all.
-
-    Raises:
-        BadInput: `path` cannot be written.
-    """
-    from sim.compaction import TOMBSTONE_MARKS
-    from sim.files.atomic import replacing
-    from sim.trace.written import lines
-
-    with replacing(path) as file:
-        file.writelines(lines(events, TOMBSTONE_MARKS[tombstone_mark]))
 
 
 def print_json(value: object) -> None:

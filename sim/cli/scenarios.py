@@ -25,7 +25,6 @@ from sim.cli.output import (
     print_explanation,
     print_json,
     print_violations,
-    write_trace,
 )
 from sim.errors import BadInput
 from sim.files.formats import STORY_FORMAT
@@ -62,10 +61,16 @@ def run(
         from sim.files.atomic import check_writable
 
         check_writable(trace, what=f"--trace {trace}")
-    keep = explain or trace is not None
-    result = run_file(file, seed=seed, rules=rule_values(rule), keep_events=keep)
+    traced = trace is not None
+    result = run_file(
+        file,
+        seed=seed,
+        rules=rule_values(rule),
+        keep_events=explain or traced,
+        describe=traced,
+    )
     if trace is not None:
-        write_trace(trace, result.events, tombstone_mark=result.tombstone_mark)
+        _write_trace(trace, result)
     explanation = _explanation(result) if explain else None
     if as_json:
         document = result.as_json()
@@ -80,6 +85,17 @@ def run(
         arguments += [] if seed is None else [f"--seed={seed}"]
         _show(result, explanation, f"replog run {shlex.join(arguments)}")
     return result.exit_code
+
+
+def _write_trace(path: Path, result: CaseResult) -> None:
+    from sim.files.trace_file import TraceVerdict, write_trace
+    from sim.trace.digest import digest_of
+
+    assert result.trace_header is not None
+    violations = tuple(violation._asdict() for violation in result.violations)
+    digest = digest_of(result.events)
+    verdict = TraceVerdict(result.verdict, result.reason, violations, digest)
+    write_trace(path, result.trace_header, result.events, verdict)
 
 
 def _explanation(result: CaseResult) -> list[str]:

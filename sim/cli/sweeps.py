@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sim.cli.arguments import (
     Command,
@@ -25,11 +25,11 @@ from sim.cli.output import (
     print_json,
     print_table,
     print_violations,
-    write_trace,
 )
 
 if TYPE_CHECKING:
     from sim.run import Run
+    from sim.trace import Event
 
 
 def _sweep_takes(parser: Parser) -> None:
@@ -145,11 +145,11 @@ def replay(folder: Path, run_id: int, *, explain: bool, trace: Path | None, as_j
 
         check_writable(trace, what=f"--trace {trace}")
     row = sweeps.find_run(folder, run_id)
-    events: list[Any] = []
+    events: list[tuple[int, Event]] = []
     made = sweeps.replay(folder, run_id, trace=events)
     same = row["digest"] == made.digest
     if trace is not None:
-        write_trace(trace, events, tombstone_mark=made.rules.cleaner.tombstone_mark)
+        _write_trace(trace, folder, run_id, made, events)
     reasons = _reasons(made, events) if explain else []
     if as_json:
         document = {"run_id": run_id, **as_document(made), "digest_reproduced": same}
@@ -162,7 +162,18 @@ def replay(folder: Path, run_id: int, *, explain: bool, trace: Path | None, as_j
     return 0 if same else EXIT_FAILED
 
 
-def _reasons(made: Run, events: list[Any]) -> list[str]:
+def _write_trace(
+    path: Path, folder: Path, run_id: int, made: Run, events: list[tuple[int, Event]]
+) -> None:
+    from sim.files.trace_file import TraceVerdict, write_trace
+    from sim.sweep.one_run import trace_header_of_run
+
+    violations = tuple(violation._asdict() for violation in made.violations)
+    verdict = TraceVerdict(made.verdict, made.reason, violations, made.digest)
+    write_trace(path, trace_header_of_run(folder, run_id), events, verdict)
+
+
+def _reasons(made: Run, events: list[tuple[int, Event]]) -> list[str]:
     from sim.check.explain import explain
 
     return explain(events, made.violations[0]) if made.violations else []

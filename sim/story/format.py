@@ -30,7 +30,10 @@ STORY_DEFAULTS = Rules.of(
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A story as loaded; `replicas` are in order of creation."""
+    """A story as loaded; `replicas` are in order of creation.
+
+    `preset` is what its rules were named by, None = nothing; `rules` have all its values.
+    """
 
     id: str
     title: str
@@ -41,6 +44,7 @@ class Story:
     voters: tuple[str, ...]
     steps: tuple[Step, ...]
     expect: StoryExpect
+    preset: str | None = None
 
 
 _TOP = [
@@ -91,16 +95,18 @@ def _story_in(document: Document, *, default_id: str) -> Story:
             known.append(step["replica"])
         if step.op == "remove_replica":
             known.remove(step["replica"])
+    rules = top.values.get("rules", {})
     return Story(
         id=_text_or(top, "id", default_id),
         title=_text_or(top, "title", ""),
         source=_text_or(top, "source", ""),
-        rules=rules_at(top.values.get("rules", {}), top.at("rules"), base=STORY_DEFAULTS),
+        rules=rules_at(rules, top.at("rules"), base=STORY_DEFAULTS),
         replicas=replicas,
         isr=_subset(top, "isr", replicas),
         voters=_subset(top, "voters", replicas),
         steps=tuple(steps),
         expect=expect_at(top.values.get("expect", {}), known, top.at("expect")),
+        preset=rules.get("preset") if isinstance(rules, dict) else None,
     )
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sim.check import Violation
 from sim.plugins import as_options
 from sim.trace import Event
+
+if TYPE_CHECKING:
+    from sim.files.trace_file import TraceHeader
 
 BAD_INPUT = "bad input"
 ERROR = "error"
@@ -35,9 +38,9 @@ class CaseResult:
         run_with: The command that reproduces it: a log file has commands of its own.
         wall_ms: How long it took, in ms of real time.
         events: (when, event) of everything that happened; of a timed run only if asked for.
+        trace_header: What a trace of it says first; only if asked for.
         settled: That there is no verdict is what the file expects: its run is to leave the
             durability contract.
-        tombstone_mark: What marks a tombstone in it.
         idle_steps: The steps of a story that did nothing, as (number, line); only if asked for.
     """
 
@@ -52,9 +55,9 @@ class CaseResult:
     is_story: bool = False
     run_with: str = "replog run"
     wall_ms: int = 0
-    events: tuple[tuple[int, Event], ...] = ()
+    events: Sequence[tuple[int, Event]] = ()
+    trace_header: TraceHeader | None = None
     settled: bool = False
-    tombstone_mark: str = "null_value"
     idle_steps: tuple[tuple[int, str], ...] = ()
 
     @property

@@ -16,6 +16,9 @@ from sim.suite.result import BAD_INPUT, ERROR, CaseResult
 from sim.suite.scenario_files import format_of, scenario_files
 
 if TYPE_CHECKING:
+    from sim.files.trace_file import TraceHeader
+    from sim.scenario.model import Scenario
+    from sim.story.format import Story
     from sim.story.result import StoryRun
     from sim.trace import Event
 
@@ -31,6 +34,7 @@ def run_file(
     seed: int | None = None,
     rules: Mapping[str, str] | None = None,
     keep_events: bool = False,
+    describe: bool = False,
 ) -> CaseResult:
     """Run one scenario file.
 
@@ -40,6 +44,7 @@ def run_file(
         rules: Rule values, or a preset, that replace those of the file.
         keep_events: Keep what happened, for a saved trace or a timeline, and of a story the steps
             that did nothing.
+        describe: Also say what the header of a saved trace needs.
 
     Raises:
         BadInput: The file is no scenario, or says something wrong.
@@ -48,9 +53,9 @@ def run_file(
     if found == STORY_FORMAT:
         if seed is not None:
             raise BadInput(f"{path}: --seed: a story has no randomness to seed")
-        return _run_story(path, rules or {}, watch=keep_events)
+        return _run_story(path, rules or {}, watch=keep_events, describe=describe)
     if found == SCENARIO_FORMAT:
-        return _run_timed(path, seed, rules or {}, keep_events=keep_events)
+        return _run_timed(path, seed, rules or {}, keep_events=keep_events, describe=describe)
     if found in _ELSEWHERE:
         raise BadInput(f"{path}: format: {found}: {_ELSEWHERE[found]} {shlex.quote(str(path))}")
     raise BadInput(
@@ -58,7 +63,7 @@ def run_file(
     )
 
 
-def _run_story(path: Path, rules: Mapping[str, str], *, watch: bool) -> CaseResult:
+def _run_story(path: Path, rules: Mapping[str, str], *, watch: bool, describe: bool) -> CaseResult:
     # What the other kinds of files need is most of what would have to be imported for a story.
     from sim.rules import rules_from
     from sim.story.driver import run_story
@@ -68,7 +73,8 @@ def _run_story(path: Path, rules: Mapping[str, str], *, watch: bool) -> CaseResu
     started = time.perf_counter()
     story = load_story(path)
     if rules:
-        story = replace(story, rules=rules_from(rules, base=story.rules, where="--rule"))
+        changed = rules_from(rules, base=story.rules, where="--rule")
+        story = replace(story, rules=changed, preset=rules.get("preset", story.preset))
     run = run_story(story)
     return CaseResult(
         path=path,
@@ -81,7 +87,7 @@ def _run_story(path: Path, rules: Mapping[str, str], *, watch: bool) -> CaseResu
         is_story=True,
         wall_ms=_since(started),
         events=run.events,
-        tombstone_mark=story.rules.cleaner.tombstone_mark,
+        trace_header=_of_story(story) if describe else None,
         idle_steps=tuple((step.number, step.line) for step in idle_steps(story)) if watch else (),
     )
 
@@ -94,7 +100,12 @@ def _story_detail(run: StoryRun) -> dict[str, Any]:
 
 
 def _run_timed(
-    path: Path, seed: int | None, rules: Mapping[str, str], *, keep_events: bool
+    path: Path,
+    seed: int | None,
+    rules: Mapping[str, str],
+    *,
+    keep_events: bool,
+    describe: bool,
 ) -> CaseResult:
     from sim.check.checker import known_invariants
     from sim.check.coverage import SITUATIONS
@@ -108,7 +119,9 @@ def _run_timed(
         path, seed=seed, known_invariants=known_invariants(), known_reached=SITUATIONS
     )
     if rules:
-        scenario = scenario.with_rules(settings_from(rules, base=scenario.settings, where="--rule"))
+        settings = settings_from(rules, base=scenario.settings, where="--rule")
+        preset = rules.get("preset", scenario.preset)
+        scenario = replace(scenario.with_rules(settings), preset=preset)
     events: list[tuple[int, Event]] = []
     run = run_scenario(scenario, trace=events if keep_events else None)
     return CaseResult(
@@ -121,10 +134,22 @@ def _run_timed(
         differences=tuple(differences(scenario, run)),
         detail=as_document(run),
         wall_ms=_since(started),
-        events=tuple(events),
+        events=events,
+        trace_header=_of_timed(scenario) if describe else None,
         settled=run.outside is not None and OUTSIDE in scenario.expect.reached,
-        tombstone_mark=scenario.rules.cleaner.tombstone_mark,
     )
+
+
+def _of_story(story: Story) -> TraceHeader:
+    from sim.story.trace_header import header_of
+
+    return header_of(story)
+
+
+def _of_timed(scenario: Scenario) -> TraceHeader:
+    from sim.scenario.trace_header import header_of
+
+    return header_of(scenario)
 
 
 def _run_log(path: Path) -> CaseResult:

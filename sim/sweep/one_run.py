@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sim.errors import BadInput
+from sim.files.trace_file import TraceHeader
 from sim.run import Run, run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.model import Scenario
+from sim.scenario.trace_header import header_of
 from sim.sweep.layout import block_file_name, wave_of_case
 from sim.sweep.output import RUNS, clear_errors, read_sweep
 from sim.trace import Event
@@ -44,6 +47,15 @@ def find_run(out: Path, run_id: int) -> dict[str, Any]:
     return rows[0]
 
 
+def trace_header_of_run(out: Path | str, run_id: int) -> TraceHeader:
+    """What the trace of a run says first; its rates hold for what the plan draws from.
+
+    Raises BadInput as `scenario_of_run` does.
+    """
+    mix = read_sweep(Path(out)).plan.generate
+    return header_of(scenario_of_run(out, run_id), mix=mix)
+
+
 def scenario_of_run(out: Path | str, run_id: int) -> Scenario:
     """The scenario of a run, with its rules, made again from `plan.json` and the run's number.
 
@@ -52,7 +64,7 @@ def scenario_of_run(out: Path | str, run_id: int) -> Scenario:
     sweep = read_sweep(Path(out))
     case_id, rule_set = sweep.place_of(run_id)
     scenario = generate(sweep.case_seed(case_id), sweep.plan.generate)
-    return scenario.with_rules(rule_set.settings)
+    return replace(scenario.with_rules(rule_set.settings), preset=rule_set.preset)
 
 
 def replay(out: Path | str, run_id: int, *, trace: list[tuple[int, Event]] | None = None) -> Run:

@@ -137,6 +137,8 @@ class RuleSet:
     """One entry per swept rule of the plan, whether this rule set names it or not."""
     settings: Settings
     """All values by name, those that are the same in every rule set included."""
+    preset: str | None = None
+    """What the rules were named by; None = nothing."""
 
     @property
     def rules(self) -> Rules:
@@ -206,7 +208,9 @@ def _rule_sets(plan: Plan) -> tuple[RuleSet, ...]:
         settings = settings_from(given, base=base)
         values = {name: _value(plan, given, settings, name) for name in swept}
         label = plan.labels[index] if plan.labels else _label(values, index)
-        found.append(RuleSet(index=index, label=label, values=values, settings=settings))
+        named = given.get(PRESET, plan.rules.get(PRESET))
+        preset = None if named is None else str(named)
+        found.append(RuleSet(index, label, values, settings, preset))
     return tuple(found)
 
 

@@ -1,24 +1,15 @@
-"""The written trace: NDJSON, one event a line."""
+"""How a written trace shows an event, see `FORMAT.md` beside this module."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any
-
-import msgspec
 
 from sim.log.record import Record
 from sim.trace import Event
 
 IsTombstone = Callable[[Record], bool]
 """Whether a keyed record is a tombstone under the mark of the run."""
-
-
-def lines(events: Iterable[tuple[int, Event]], is_tombstone: IsTombstone) -> Iterator[bytes]:
-    """Events, each with its time in ms or its step, as lines of a trace; see `as_row`."""
-    encoder = msgspec.json.Encoder()
-    for at, event in events:
-        yield encoder.encode(as_row(at, event, is_tombstone)) + b"\n"
 
 
 def as_row(at: int, event: Event, is_tombstone: IsTombstone) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from sim import __version__
 from sim.check.counters import COUNTERS
 from tests.cli.conftest import Replog
 
@@ -179,7 +180,7 @@ def test_a_seed_replaces_that_of_the_file(replog: Replog, timed: Path) -> None:
 def test_a_trace_has_one_event_a_line_in_order_of_time(replog: Replog, timed: Path) -> None:
     answer = replog("run", timed, "--trace", "events.ndjson")
 
-    rows = [json.loads(line) for line in Path("events.ndjson").read_text().splitlines()]
+    _, *rows, _ = [json.loads(line) for line in Path("events.ndjson").read_text().splitlines()]
     assert answer.status == 0
     assert rows[0] == {"at": 0, "event": "ReplicaAdded", "replica": "r1"}
     assert [row["at"] for row in rows] == sorted(row["at"] for row in rows)
@@ -192,8 +193,39 @@ def test_a_trace_has_one_event_a_line_in_order_of_time(replog: Replog, timed: Pa
 def test_a_storys_trace_counts_steps(replog: Replog, story: Path) -> None:
     replog("run", story, "--trace", "events.ndjson")
 
-    rows = [json.loads(line) for line in Path("events.ndjson").read_text().splitlines()]
-    assert (rows[-1]["event"], rows[-1]["at"]) == ("Quiesced", 4)
+    header, *rows = [json.loads(line) for line in Path("events.ndjson").read_text().splitlines()]
+    assert (header["kind"], header["seed"], header["within_contract"]) == ("story", None, False)
+    assert (rows[-2]["event"], rows[-2]["at"]) == ("Quiesced", 4)
+
+
+def test_a_trace_says_first_which_run_it_is_of_and_last_what_the_run_found(
+    replog: Replog, timed: Path
+) -> None:
+    rules = ("--rule", "preset=kip-280", "--rule", "fix=empty_batch", "--seed", 7)
+    told = replog("run", timed, *rules, "--json", "--trace", "events.ndjson").document
+
+    header, *rows, verdict = [
+        json.loads(line) for line in Path("events.ndjson").read_text().splitlines()
+    ]
+    assert (header["format"], header["version"]) == ("replog-trace/1", __version__)
+    assert (header["id"], header["seed"], header["kind"]) == (told["id"], 7, "scenario")
+    assert (header["preset"], header["rules"]) == ("kip-280", told["rules"])
+    assert (header["rules"]["fix"], header["commit"]) == ("empty_batch", "isr")
+    assert header["strategy"] == {"name": "header", "header": "version", "header_form": "last_long"}
+    assert header["topic"]["segment.bytes"] == 2048
+    assert header["topic"]["compaction.strategy"] == "header"
+    assert (verdict["event"], verdict["events"]) == ("Verdict", len(rows))
+    assert (verdict["verdict"], verdict["digest"]) == (told["verdict"], told["digest"])
+
+
+def test_the_violations_of_a_run_are_in_the_last_line_of_its_trace(replog: Replog) -> None:
+    told = replog("run", LOST_TAIL, "--json", "--trace", "events.ndjson").document
+
+    verdict = json.loads(Path("events.ndjson").read_text().splitlines()[-1])
+    assert verdict["verdict"] == "violated"
+    assert [dict(row, at_ms=row["at"]) for row in verdict["violations"]] == [
+        dict(row, at=row["at_ms"]) for row in told["violations"]
+    ]
 
 
 def test_an_explanation_tells_the_first_violation_event_by_event(replog: Replog) -> None:

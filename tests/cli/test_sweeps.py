@@ -94,10 +94,15 @@ def test_a_replay_shows_the_rules_the_counters_and_the_digest(replog: Replog, sw
 
 
 def test_a_replay_can_save_the_events(replog: Replog, swept: Path, here: Path) -> None:
-    replog("replay", swept, 1, "--trace", "events.ndjson")
+    told = replog("replay", swept, 1, "--json", "--trace", "events.ndjson").document
 
-    rows = [json.loads(line) for line in (here / "events.ndjson").read_text().splitlines()]
+    header, *rows, verdict = [
+        json.loads(line) for line in (here / "events.ndjson").read_text().splitlines()
+    ]
     assert rows[0] == {"at": 0, "event": "ReplicaAdded", "replica": "r1"}
+    assert (header["id"], header["rules"]) == (told["id"], told["rules"])
+    assert (header["environment"]["mix"], header["environment"]["hunts"]) == ("quiet", 0.3)
+    assert (verdict["digest"], verdict["events"]) == (told["digest"], len(rows))
 
 
 def test_a_replay_can_explain_the_first_violation(

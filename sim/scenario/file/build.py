@@ -63,6 +63,7 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
         last_rounds=file.last_rounds,
         expect=file.expect,
         limits=file.limits,
+        preset=str(file.rules["preset"]) if "preset" in file.rules else None,
     )
 
 

@@ -9,6 +9,8 @@ from annotated_types import Ge
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from sim.compaction import STRATEGIES
+from sim.rules import Rules
+from sim.rules.rules import RuleValue
 from sim.scenario.model import Milliseconds, Name, Period, Share, Topic
 from sim.scenario.model.snapshots import (
     FETCH_SNAPSHOT_BYTES,
@@ -191,6 +193,15 @@ _AS_TOPIC = (
     "timestamp_difference_max_ms",
 )
 
+_AS_SNAPSHOTS = {
+    "fetch_snapshot_bytes": "chunk_bytes",
+    "record_bytes": "record_bytes",
+    "snapshot_interval_ms": "interval_ms",
+    "metadata_retention_bytes": "retention_bytes",
+    "metadata_retention_ms": "retention_ms",
+}
+"""Settings of snapshots: field of the broker's settings -> field of `SnapshotSettings`."""
+
 
 def settings_as_rules(settings: TopicSettings | BrokerSettings) -> dict[str, str | int]:
     """The rules that the settings give, by name of the rule."""
@@ -238,11 +249,7 @@ def snapshots_of(broker: BrokerSettings, *, policy: str) -> SnapshotSettings:
         "chunk_bytes": FETCH_SNAPSHOT_BYTES,
     }
     given: dict[str, int | None] = {
-        "record_bytes": broker.record_bytes,
-        "interval_ms": broker.snapshot_interval_ms,
-        "retention_bytes": broker.metadata_retention_bytes,
-        "retention_ms": broker.metadata_retention_ms,
-        "chunk_bytes": broker.fetch_snapshot_bytes,
+        name: getattr(broker, setting) for setting, name in _AS_SNAPSHOTS.items()
     }
     values = {name: defaults[name] if value is None else value for name, value in given.items()}
     if values["interval_ms"] == 0:
@@ -251,6 +258,47 @@ def snapshots_of(broker: BrokerSettings, *, policy: str) -> SnapshotSettings:
         if values[name] == -1:
             values[name] = NEVER_REACHED
     return SnapshotSettings(**values)  # type: ignore[arg-type]
+
+
+def kafka_settings(
+    rules: Rules,
+    topic: Topic | None = None,
+    snapshots: SnapshotSettings | None = None,
+    *,
+    takes_snapshots: bool,
+) -> dict[str, RuleValue | float | None]:
+    """All settings by Kafka's names, whoever gave them; None = no bound.
+
+    `topic` and `snapshots` are None for a story, which has those settings alone that are rules.
+    """
+    given = rules.as_dict()
+    policy = _policy_of(rules, topic, takes_snapshots=takes_snapshots)
+    found: dict[str, RuleValue | float | None] = {"cleanup.policy": policy}
+    found |= {_kafka_name(name): given[rule] for name, rule in _AS_RULES.items()}
+    if topic is not None:
+        found |= {_kafka_name(name): getattr(topic, name) for name in _AS_TOPIC}
+    if snapshots is not None:
+        found |= {_kafka_name(name): getattr(snapshots, of) for name, of in _AS_SNAPSHOTS.items()}
+    return found
+
+
+def _policy_of(rules: Rules, topic: Topic | None, *, takes_snapshots: bool) -> str:
+    """What `cleanup.policy` comes to."""
+    if topic is not None and not topic.compacts:
+        return "delete"
+    cleanup = rules.cleaner.cleanup
+    parts = {
+        "compact": cleanup != "snapshot",
+        "delete": topic is not None and topic.deletes,
+        "snapshot": cleanup == "snapshot" or (takes_snapshots and cleanup != "compact"),
+    }
+    return ",".join(part for part, asked in parts.items() if asked)
+
+
+def _kafka_name(name: str) -> str:
+    """Kafka's name of a field, that of the topic's setting where there are two."""
+    fields = TopicSettings.model_fields
+    return (fields if name in fields else BrokerSettings.model_fields)[name].alias or name
 
 
 def conflicts(rules: Mapping[str, object], topic: TopicSettings) -> list[tuple[str, str]]:

@@ -29,7 +29,8 @@ class Scenario:
 
     `upgrade` is the order of the phases that `rollout` and `flag_rollout` give times of.
     `last_rounds`: so often, when the cluster is at rest, every log is rolled and cleaned and the
-    delete retention passes, before the end is judged.
+    delete retention passes, before the end is judged. `preset` is what the rules were named by,
+    None = nothing; `rules` have all its values.
     """
 
     id: str
@@ -53,6 +54,7 @@ class Scenario:
     last_rounds: Count = 0
     expect: Expect = field(default_factory=Expect)
     limits: Limits = field(default_factory=Limits)
+    preset: str | None = None
 
     @property
     def settings(self) -> Settings:

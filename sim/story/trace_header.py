@@ -1,0 +1,23 @@
+"""What the trace of a story says of it first."""
+
+from __future__ import annotations
+
+from sim.files.trace_file import TraceHeader
+from sim.rules import Settings
+from sim.scenario.file.configs import kafka_settings
+from sim.story.format import Story
+
+
+def header_of(story: Story) -> TraceHeader:
+    """The header of the trace of a story: nothing is left to chance, and all of it is judged."""
+    takes = any(step.op == "snapshot" for step in story.steps)
+    return TraceHeader(
+        id=story.id,
+        seed=None,
+        kind="story",
+        preset=story.preset,
+        settings=Settings(story.rules),
+        judged_by=story.rules,
+        topic=kafka_settings(story.rules, takes_snapshots=takes),
+        within_contract=False,
+    )
