@@ -22,7 +22,7 @@ from sim.replication.reading import (
 )
 from sim.rules import Rules
 from sim.scenario.model import Consumer as ConsumerSpec
-from sim.trace import Consumed, Understood
+from sim.trace import Consumed, ConsumerReset, Understood
 
 
 class Consumer:
@@ -202,6 +202,10 @@ class Consumer:
             self._finish(response.replica, goal)
             return Fetched(self.position, self.position, ())
         fetched = receive_consumer_fetch(self._place, response, committed=self._committed)
+        if fetched.reset is not None:
+            self._context.emit(
+                ConsumerReset(response.replica, self.name, fetched.start, fetched.reset)
+            )
         if fetched.end > fetched.start:
             self._hand_on(fetched, response)
         if goal is not None and goal.reached(self.position):
@@ -210,7 +214,7 @@ class Consumer:
 
     def _hand_on(self, fetched: Fetched, response: ConsumerFetchResponse) -> None:
         context, spec, replica = self._context, self._spec, response.replica
-        start, end, batches = fetched
+        start, end, batches, _ = fetched
         given: Sequence[Record] = [record for batch in batches for record in batch.records]
         given = as_read(given, rules=self._rules)
         if given and given[0].offset < start:

@@ -10,13 +10,14 @@ from sim.cluster.broker import Broker
 from sim.replication.converting import as_served
 from sim.replication.leader import advance_high_watermark, answer_fetch
 from sim.replication.messages import Answer, FetchRequest, FetchResponse
-from sim.trace import Event
+from sim.trace import Acknowledged, Event
 
 LONG_AGO_MS: Final = -(10**9)
 
 
-Acknowledgement = tuple[int, str, Any]
-"""A response that waits until an offset (inclusive) is committed: offset, client, response."""
+Acknowledgement = tuple[int, str, Any, Acknowledged | None]
+"""A response that waits until an offset (inclusive) is committed: offset, client, response, and
+what a producer is told by it; None = it is about no batch."""
 
 
 class FollowerProgress:
@@ -106,14 +107,26 @@ class LeaderState:
         waiting = self._acknowledgements
         if waiting:
             self._acknowledgements = [one for one in waiting if one[0] >= committed]
-            for last_offset, client, response in waiting:
+            for last_offset, client, response, told in waiting:
                 if last_offset < committed:
-                    broker.send(client, response)
+                    self.tell(client, response, told)
         if self._tells_commits:
             self.wake()
 
+    def tell(self, client: str, response: Any, told: Acknowledged | None) -> None:
+        """Answer a client now; `told`: which batch it learns of as written."""
+        if told is not None:
+            self._broker.context.emit(told)
+        self._broker.send(client, response)
+
     def acknowledge(
-        self, last_offset: int, client: str, response: Any, *, after: Sequence[Event] = ()
+        self,
+        last_offset: int,
+        client: str,
+        response: Any,
+        told: Acknowledged | None,
+        *,
+        after: Sequence[Event] = (),
     ) -> None:
         """Answer a client when everything up to an offset (inclusive) is committed.
 
@@ -121,9 +134,9 @@ class LeaderState:
         leadership ends before, there is no answer.
         """
         if last_offset < self._broker.replica.log.high_watermark and not after:
-            self._broker.send(client, response)
+            self.tell(client, response, told)
             return
-        self._acknowledgements.append((last_offset, client, response))
+        self._acknowledgements.append((last_offset, client, response, told))
         self.react(after)
 
     def count_over(self, voters: tuple[str, ...]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sim.cluster.broker import Broker
 from sim.cluster.leader import LeaderState
 from sim.replication.messages import (
+    ACKS_ALL,
     ErrorCode,
     ProduceRequest,
     ProduceResponse,
@@ -12,6 +13,7 @@ from sim.replication.messages import (
     WriteTxnMarkersResponse,
 )
 from sim.replication.produce import AT_ONCE, ProduceResult, produce, write_marker
+from sim.trace import Acknowledged
 
 
 def receive_produce(broker: Broker, state: LeaderState | None, request: ProduceRequest) -> None:
@@ -34,7 +36,16 @@ def receive_produce(broker: Broker, state: LeaderState | None, request: ProduceR
         broker.replica.epoch,
         request.correlation_id,
     )
-    _finish(broker, state, request.client_id, result, response)
+    told = Acknowledged(
+        broker.name,
+        request.producer_id,
+        request.base_sequence,
+        result.base_offset,
+        result.last_offset,
+        broker.replica.epoch,
+        "all" if request.acks == ACKS_ALL else "1",
+    )
+    _finish(broker, state, request.client_id, result, response, told)
 
 
 def receive_marker(
@@ -52,7 +63,7 @@ def receive_marker(
     response = WriteTxnMarkersResponse(
         result.error, None, broker.replica.epoch, request.correlation_id
     )
-    _finish(broker, state, request.client_id, result, response)
+    _finish(broker, state, request.client_id, result, response, None)
 
 
 def _finish(
@@ -61,8 +72,9 @@ def _finish(
     client: str,
     result: ProduceResult,
     response: ProduceResponse | WriteTxnMarkersResponse,
+    told: Acknowledged | None,
 ) -> None:
-    """Let out what happened, and answer now or when enough is committed."""
+    """Let out what happened, and answer now or when enough is committed; that is `told` then."""
     context = broker.context
     context.next_uid += result.uids_used
     error = result.error
@@ -73,12 +85,12 @@ def _finish(
         if error is not ErrorCode.UNSUPPORTED_VERSION:  # that closes the connection
             broker.send(client, response)
         return
-    if result.repeated and response.__class__ is ProduceResponse:
+    if result.repeated and told is not None:
         context.counts.repeats_recognised += 1
     if result.due_above == AT_ONCE:
         state.react(result.events)
-        broker.send(client, response)
+        state.tell(client, response, told)
     else:
-        state.acknowledge(result.due_above, client, response, after=result.events)
+        state.acknowledge(result.due_above, client, response, told, after=result.events)
     if not result.repeated:
         state.wake()

@@ -22,7 +22,7 @@ from sim.replication.messages import (
 )
 from sim.replication.replica import Leadership, Replica
 from sim.rules.rules import Rules
-from sim.trace import AcknowledgedEarly, AppendRefused, Event
+from sim.trace import AppendRefused, Event
 
 AT_ONCE: Final = -1
 """`due_above` of an answer that waits for nothing: every high watermark is above it."""
@@ -156,8 +156,6 @@ def _write(
     if not appended.accepted:
         return ProduceResult(events, ErrorCode.INVALID_RECORD)
     last = batch.last_offset
-    if not waits:
-        events.append(AcknowledgedEarly(leader.name, batch))
     return ProduceResult(
         events,
         ErrorCode.NONE,

@@ -25,6 +25,7 @@ from sim.replication.messages import ConsumerFetchRequest, ConsumerFetchResponse
 from sim.replication.replica import Replica
 from sim.rules.rules import Rules
 from sim.trace import Event, ReadingEnded
+from sim.trace.logs import ResetCause
 
 ISOLATIONS = ("read_uncommitted", "read_committed")
 """Kafka's `isolation.level`, its default first."""
@@ -66,14 +67,16 @@ class Fetched(NamedTuple):
     """What one fetch brought.
 
     Attributes:
-        start: The position it was fetched at.
+        start: The position it was fetched at: where the consumer was, unless it was reset.
         end: The position after it: behind the last batch that came, whatever is left of it.
         batches: Those the application is given; control batches and aborted data are passed over.
+        reset: Why the replica did not read at the consumer's position; None = it did.
     """
 
     start: int
     end: int
     batches: tuple[Batch, ...]
+    reset: ResetCause | None = None
 
 
 def as_read(records: Sequence[Record], *, rules: Rules) -> tuple[Record, ...]:
@@ -255,13 +258,18 @@ def _checked_offset(replica: Replica, request: ConsumerFetchRequest) -> tuple[in
     return request.offset, -1
 
 
-def check_position(position: Position, replica: Replica, *, rules: Rules) -> None:
-    """Have a position checked by a replica that a consumer is about to read, without a fetch."""
+def check_position(position: Position, replica: Replica, *, rules: Rules) -> ResetCause | None:
+    """Have a position checked by a replica that a consumer is about to read, without a fetch.
+
+    Returns why it had to go back; None = it did not.
+    """
     request = consumer_request(position, "", read_committed=False, rules=rules)
     offset, epoch = _checked_offset(replica, request)
     position.source = (replica.name, replica.epoch)
-    if epoch >= 0:
-        position.offset, position.epoch = offset, epoch
+    if epoch < 0:
+        return None
+    position.offset, position.epoch = offset, epoch
+    return "log_truncated"
 
 
 def receive_consumer_fetch(
@@ -274,18 +282,28 @@ def receive_consumer_fetch(
     start, batches = response.start, response.batches
     if response.error is not ErrorCode.NONE:
         return Fetched(position.offset, position.offset, ())
+    reset = _reset_by(position.offset, response)
     position.source = (response.replica, response.epoch)
     position.offset = start
     if response.diverging_epoch >= 0:
         position.epoch = response.diverging_epoch
     if not batches:
-        return Fetched(start, start, ())
+        return Fetched(start, start, (), reset)
     position.offset, position.epoch = response.end, batches[-1].epoch
     if committed and any(batch.transactional for batch in batches):
         given = undo_aborted(batches, response.aborted)
     else:
         given = [batch for batch in batches if batch.control is None]
-    return Fetched(start, response.end, tuple(given))
+    return Fetched(start, response.end, tuple(given), reset)
+
+
+def _reset_by(offset: int, response: ConsumerFetchResponse) -> ResetCause | None:
+    """Why an answer begins elsewhere than at the consumer's offset; None = it begins there."""
+    if response.start == offset:
+        return None
+    if response.diverging_epoch >= 0:
+        return "log_truncated"
+    return "below_log_start" if response.start > offset else "above_log_end"
 
 
 def fetch(

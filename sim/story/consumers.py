@@ -15,7 +15,8 @@ from sim.replication.reading import (
 )
 from sim.rules import Rules
 from sim.story.steps import Step
-from sim.trace import Consumed, Event
+from sim.trace import Consumed, ConsumerReset, Event
+from sim.trace.logs import ResetCause
 
 
 class StoryConsumers:
@@ -30,7 +31,7 @@ class StoryConsumers:
         log, rules, consumer = replica.log, self._rules, step["consumer"]
         committed = step.get("isolation") == "read_committed"
         position = self._positions.setdefault(consumer, Position())
-        check_position(position, replica, rules=rules)
+        events = self._checked(consumer, position, replica)
         start = position.offset
         limit = readable_end(log, committed=committed)
         end = max(start, min(step.get("upto", limit), limit))
@@ -39,20 +40,23 @@ class StoryConsumers:
         if batches:
             position.epoch = batches[-1].epoch
         given = handed_on(replica, batches, start, end, committed=committed, rules=rules)
-        return [self._consumed(replica, consumer, start, end, given, now_ms, committed=committed)]
+        return [
+            *events,
+            self._consumed(replica, consumer, start, end, given, now_ms, committed=committed),
+        ]
 
     def read_to_end(self, step: Step, replica: Replica, *, now_ms: int) -> list[Event]:
         """Fetch as a client does until the end is reached, or a fetch brings nothing."""
         rules, consumer = self._rules, step["consumer"]
         committed = step.get("isolation") == "read_committed"
         position = self._positions.setdefault(consumer, Position())
-        check_position(position, replica, rules=rules)
+        events = self._checked(consumer, position, replica)
         start = max(position.offset, replica.log.log_start_offset)
         end = readable_end(replica.log, committed=committed)
         goal = ReadingGoal(step.get("until", "position"), start, end)
-        events: list[Event] = []
         while not goal.reached(position.offset):
             fetched = fetch(position, replica, committed=committed, rules=rules)
+            events += _reset(replica, consumer, position, fetched.reset)
             if fetched.end == fetched.start:
                 break
             consumed = self._consumed(
@@ -68,6 +72,11 @@ class StoryConsumers:
             events.append(consumed)
         return [*events, goal.ended(replica.name, consumer, position.offset)]
 
+    def _checked(self, consumer: str, position: Position, replica: Replica) -> list[Event]:
+        """Whom a consumer is about to read says whether its position is good there."""
+        cause = check_position(position, replica, rules=self._rules)
+        return _reset(replica, consumer, position, cause)
+
     def _consumed(
         self,
         replica: Replica,
@@ -82,3 +91,12 @@ class StoryConsumers:
         records = [r for batch in batches for r in batch.records if start <= r.offset < end]
         given = as_read(records, rules=self._rules)
         return Consumed(replica.name, consumer, start, end, given, now_ms, committed)
+
+
+def _reset(
+    replica: Replica, consumer: str, position: Position, cause: ResetCause | None
+) -> list[Event]:
+    """What there is to tell when a replica moved a consumer, and why it did; None = it did not."""
+    if cause is None:
+        return []
+    return [ConsumerReset(replica.name, consumer, position.offset, cause)]

@@ -34,10 +34,11 @@ from sim.trace.cluster import (
     ReplicaWiped,
 )
 from sim.trace.logs import (
-    AcknowledgedEarly,
+    Acknowledged,
     Appended,
     AppendRefused,
     Consumed,
+    ConsumerReset,
     Converted,
     Copied,
     EpochCacheChanged,
@@ -62,7 +63,7 @@ from sim.trace.snapshots import (
 
 __all__ = [
     "REBUILT",
-    "AcknowledgedEarly",
+    "Acknowledged",
     "AppendRefused",
     "Appended",
     "Cleaned",
@@ -70,6 +71,7 @@ __all__ = [
     "CleaningFailed",
     "ConfigChanged",
     "Consumed",
+    "ConsumerReset",
     "Converted",
     "Copied",
     "EpochCacheChanged",
@@ -118,7 +120,7 @@ Event = (
     | LeaderElected
     | LeaderResigned
     | Appended
-    | AcknowledgedEarly
+    | Acknowledged
     | AppendRefused
     | Converted
     | Copied
@@ -147,6 +149,7 @@ Event = (
     | RemovalBoundMoved
     | RoundsEnded
     | Consumed
+    | ConsumerReset
     | ReadingEnded
     | Understood
     | TombstoneProbed

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from sim.log.epochs import EpochEntry
 from sim.log.record import Batch, Record
+
+ResetCause = Literal["below_log_start", "above_log_end", "log_truncated"]
+"""Why a consumer's position moved other than by reading."""
 
 
 class Appended(NamedTuple):
@@ -15,11 +18,28 @@ class Appended(NamedTuple):
     batch: Batch
 
 
-class AcknowledgedEarly(NamedTuple):
-    """A leader told a producer that a batch is written before it was committed (`acks: 1`)."""
+class Acknowledged(NamedTuple):
+    """A leader told a producer that its batch is written; a repeated request is told so again.
+
+    The answer is on its way, and may be lost there. Ends of transactions are not told of.
+
+    Attributes:
+        replica: The leader.
+        producer_id: Who sent the batch; -1 = a producer without an id.
+        base_sequence: Sequence number of its first record, as the request says; -1 = none.
+        first_offset: Offset of its first record (inclusive), as the answer says.
+        last_offset: Offset of its last record (inclusive), as the answer says.
+        epoch: The epoch of the leader that tells it; a repeated batch may be of an earlier one.
+        acks: What the producer waited for: `all` = it is committed, `1` = the leader has it.
+    """
 
     replica: str
-    batch: Batch
+    producer_id: int
+    base_sequence: int
+    first_offset: int
+    last_offset: int
+    epoch: int
+    acks: Literal["all", "1"]
 
 
 class AppendRefused(NamedTuple):
@@ -133,6 +153,20 @@ class Consumed(NamedTuple):
     records: tuple[Record, ...]
     now_ms: int
     committed: bool = False
+
+
+class ConsumerReset(NamedTuple):
+    """A consumer's position moved other than by reading: it goes on at `position` (inclusive).
+
+    `replica` is whose answer moved it. `cause`: `below_log_start` and `above_log_end` where that
+    log begins later or ends earlier (`auto.offset.reset`), `log_truncated` where it parts from what
+    the consumer has read (KIP-320).
+    """
+
+    replica: str
+    consumer: str
+    position: int
+    cause: ResetCause
 
 
 class ReadingEnded(NamedTuple):

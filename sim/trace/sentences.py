@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from sim.log import Batch, Record
 from sim.trace import (
-    AcknowledgedEarly,
+    Acknowledged,
     Appended,
     AppendRefused,
     Cleaned,
@@ -14,6 +14,7 @@ from sim.trace import (
     CleaningFailed,
     ConfigChanged,
     Consumed,
+    ConsumerReset,
     Converted,
     Copied,
     EpochCacheChanged,
@@ -62,6 +63,12 @@ _REFUSED = {
     "not_enough_replicas": "fewer than min.insync.replicas are in sync",
 }
 
+_RESET = {
+    "below_log_start": "that log starts there",
+    "above_log_end": "that log ends there",
+    "log_truncated": "there that log parts from what it has read",
+}
+
 NAMED = 4
 """A batch of more records is shown by their number and offsets."""
 
@@ -74,7 +81,7 @@ def describe(event: Event, *, about: About | None = None) -> str:
         about: Tells by offset and key which records to name; the others are counted.
     """
     sentence = _on_the_log(event, about)
-    parts = (_in_the_cluster, _of_a_reader, _of_a_replica, _of_a_snapshot, _of_start_and_state)
+    parts = (_in_the_cluster, _of_a_client, _of_a_replica, _of_a_snapshot, _of_start_and_state)
     for part in parts:
         sentence = sentence or part(event)
     if sentence is not None:
@@ -113,10 +120,17 @@ def _on_the_log(event: Event, about: About | None) -> str | None:
             return None
 
 
-def _of_a_reader(event: Event) -> str | None:
+def _of_a_client(event: Event) -> str | None:
     match event:
+        case Acknowledged(_, producer, sequence, first, last, _, acks):
+            whom = f"producer {producer}" if producer >= 0 else "a producer"
+            number = f" (from sequence {sequence} on)" if sequence >= 0 else ""
+            when = "committed" if acks == "all" else "written"
+            return f"{event.replica} tells {whom} that {first} to {last}{number} are {when}"
         case Understood(_, consumer, values, deletes):
             return f"{consumer} takes {len(values)} records for values, {len(deletes)} for deletes"
+        case ConsumerReset(replica, consumer, position, cause):
+            return f"{consumer} goes on at {position} of {replica}: {_RESET[cause]}"
         case ReadingEnded(replica, consumer, until, _, end, position, last, given):
             return (
                 f"{consumer} wanted to read {replica} up to {end} by {until}: it is at {position} "
@@ -166,8 +180,6 @@ def _of_a_replica(event: Event) -> str | None:
             gone = f"; gone are the values of the deletes at {', '.join(map(str, lost))}"
             to = "its own log" if reader == name else reader
             return f"{name} writes records in an older format for {to}{gone if lost else ''}"
-        case AcknowledgedEarly(_, batch):
-            return f"{name} acknowledges {_batches([batch], None)} before it is committed"
         case CleaningFailed(_, offset):
             return f"{name} cannot read the version at {offset}: no more cleaning before a restart"
         case ReplicaRestarted(_, end, _):

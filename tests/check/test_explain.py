@@ -185,6 +185,26 @@ def test_of_a_long_story_the_beginning_is_left_out() -> None:
             "r1 cleans [0, 4): removes 1 (superseded by 0), 3 (marker), keeps 3 empty; log end 4",
         ),
         (trace.Consumed("r1", "c1", 0, 2, (), 5), "c1 reads r1 from 0 to 2: nothing"),
+        (
+            trace.ConsumerReset("r1", "c1", 4, "below_log_start"),
+            "c1 goes on at 4 of r1: that log starts there",
+        ),
+        (
+            trace.ConsumerReset("r1", "c1", 4, "above_log_end"),
+            "c1 goes on at 4 of r1: that log ends there",
+        ),
+        (
+            trace.ConsumerReset("r1", "c1", 4, "log_truncated"),
+            "c1 goes on at 4 of r1: there that log parts from what it has read",
+        ),
+        (
+            trace.Acknowledged("r1", 7, 3, 12, 14, 2, "all"),
+            "r1 tells producer 7 that 12 to 14 (from sequence 3 on) are committed",
+        ),
+        (
+            trace.Acknowledged("r1", -1, -1, 12, 14, 2, "1"),
+            "r1 tells a producer that 12 to 14 are written",
+        ),
         (trace.IsrChanged("r1", ("r1", "r3"), "r3"), "in sync: r1, r3 (r3 joined)"),
         (
             trace.SnapshotOffered("r1", "r3", 2, 7, 1),

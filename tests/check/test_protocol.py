@@ -1,7 +1,7 @@
 """Raft's properties: what a core with a mistake would tell, and near misses."""
 
 from sim.trace import (
-    AcknowledgedEarly,
+    Acknowledged,
     Event,
     HighWatermarkMoved,
     IsrChanged,
@@ -170,10 +170,16 @@ def test_replicas_are_compared_with_the_leader_at_rest_and_not_before() -> None:
 
 
 def test_a_write_that_was_acknowledged_early_and_is_not_committed_in_the_end_is_found() -> None:
-    told = [AcknowledgedEarly("r1", A), AcknowledgedEarly("r1", B)]
+    told = [Acknowledged("r1", -1, -1, offset, offset, 1, "1") for offset in (0, 1)]
     lost = [*BASE, *told, committed("r1", 1), at_rest("r1")]
     kept = [*BASE, *told, committed("r1", 2), at_rest("r1")]
 
     [sentence] = violations_of("acknowledged-kept", lost)
     assert sentence == "r1 acknowledged b=v (offset 1), which was never committed."
     assert violations_of("acknowledged-kept", kept) == []
+
+
+def test_a_write_that_was_acknowledged_as_committed_is_not_what_acks_1_risks() -> None:
+    told = Acknowledged("r1", -1, -1, 1, 1, 1, "all")
+
+    assert violations_of("acknowledged-kept", [*BASE, told, at_rest("r1")]) == []

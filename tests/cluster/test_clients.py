@@ -8,9 +8,10 @@ from sim.scenario.model import (
     FaultKind,
     Network,
     Send,
+    Topic,
     Workload,
 )
-from sim.trace import Appended, Consumed, LeaderElected
+from sim.trace import Acknowledged, Appended, Consumed, ConsumerReset, LeaderElected
 from tests.cluster.worlds import Story, fault, scenario, sends, tell
 
 LOSSY = Network((1, 5), loss=0.25)
@@ -115,6 +116,29 @@ def test_a_consumer_starts_where_it_ended() -> None:
     consumed = [e for _, e in tell(scenario()).of(Consumed)]
 
     assert [e.start for e in consumed] == [0, *(e.end for e in consumed[:-1])]
+
+
+def test_what_a_producer_is_told_is_what_was_appended_and_once_more_for_a_repetition() -> None:
+    story = tell(scenario(network=LOSSY, workload=Workload(sends=sends(), retries=20)))
+    appended = [e.batch for _, e in story.of(Appended)]
+    acknowledged = [e for _, e in story.of(Acknowledged)]
+    told = {(e.producer_id, e.base_sequence, e.first_offset, e.last_offset) for e in acknowledged}
+
+    assert told == {
+        (b.producer_id, b.base_sequence, b.base_offset, b.last_offset) for b in appended
+    }
+    assert len(acknowledged) > len(told) > story.outcome.counts.sends_given_up
+
+
+def test_a_consumer_is_reset_once_where_its_position_is_no_longer_in_the_log() -> None:
+    deleting = Topic(segment_bytes=600, segment_ms=300, deletes=True, retention_ms=500)
+    late = Consumer("late", starts_ms=2_500)
+    story = tell(scenario(topic=deleting, consumers=(late, Consumer("c1"))))
+    [(_, reset)] = story.of(ConsumerReset)
+    first = next(e for _, e in story.of(Consumed) if e.consumer == "late")
+
+    assert (reset.consumer, reset.cause) == ("late", "below_log_start")
+    assert reset.position == first.start > 0
 
 
 def test_a_consumer_that_pauses_or_reads_little_lags() -> None:

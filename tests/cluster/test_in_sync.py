@@ -8,7 +8,7 @@ from sim.rules import rules_from
 from sim.run import run_scenario
 from sim.scenario.generate import BUILT_IN_MIXES, generate
 from sim.scenario.model import Fault, FaultKind, Send, Workload
-from sim.trace import AcknowledgedEarly, Appended, AppendRefused, HighWatermarkMoved, LeaderElected
+from sim.trace import Acknowledged, Appended, AppendRefused, HighWatermarkMoved, LeaderElected
 from tests.cluster.worlds import Story, fault, scenario, sends, tell
 
 KAFKA = rules_from({"preset": "kafka-4.0", "min_isr": 2})
@@ -58,7 +58,7 @@ def test_with_one_required_the_leader_goes_on_alone() -> None:
 
 def test_who_is_content_with_the_leader_is_served_and_told_at_once() -> None:
     story = told(CUT, workload=Workload(sends=WRITES, acks="1"))
-    early = {at for at, _ in story.of(AcknowledgedEarly)}
+    early = {at for at, e in story.of(Acknowledged) if e.acks == "1"}
     committed = [at for at, e in story.of(HighWatermarkMoved) if e.leading and 1_500 < at < 2_900]
 
     assert early == {at for at, _ in story.of(Appended)}
@@ -67,8 +67,17 @@ def test_who_is_content_with_the_leader_is_served_and_told_at_once() -> None:
     assert story.outcome.counts.not_enough_replicas == 0
 
 
-def test_nobody_is_told_early_by_default() -> None:
-    assert told(CUT).of(AcknowledgedEarly) == []
+def test_by_default_nobody_is_told_before_the_commit() -> None:
+    events = [event for _, event in told(CUT).events]
+    committed, acknowledged = 0, 0
+    for event in events:
+        if isinstance(event, HighWatermarkMoved) and event.leading:
+            committed = max(committed, event.high_watermark)
+        elif isinstance(event, Acknowledged):
+            assert (event.acks, event.last_offset < committed) == ("all", True)
+            acknowledged += 1
+
+    assert acknowledged >= len([e for e in events if isinstance(e, Appended)]) // 2
 
 
 def test_an_eligible_replica_leads_cleanly_where_the_in_sync_set_is_down() -> None:

@@ -16,7 +16,7 @@ from sim.replication.messages import (
 )
 from sim.replication.produce import AT_ONCE, ProduceResult, produce, write_marker
 from sim.rules import Rules
-from sim.trace import AcknowledgedEarly, Appended, AppendRefused, Converted, HighWatermarkMoved
+from sim.trace import Appended, AppendRefused, Converted, HighWatermarkMoved
 from tests.replication.replicas import RULES, batch, leading
 
 TWO = RULES.with_values({"min_isr": 2})
@@ -74,11 +74,11 @@ def test_with_acks_all_the_answer_is_due_when_the_last_record_is_committed() -> 
     assert leader.log.high_watermark > result.due_above
 
 
-def test_with_acks_one_the_answer_is_due_at_once_and_says_so_before_the_commit() -> None:
+def test_with_acks_one_the_answer_is_due_at_once_before_the_commit() -> None:
     leader = leading(isr=("r1", "r2"))
     result = sent(leader, request("a", acks=ACKS_LEADER))
 
-    assert [type(event) for event in result.events] == [Appended, AcknowledgedEarly]
+    assert [type(event) for event in result.events] == [Appended]
     assert (result.due_above, leader.log.high_watermark) == (AT_ONCE, 0)
 
 

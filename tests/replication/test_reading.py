@@ -174,15 +174,32 @@ def followed(end: int) -> tuple[Position, Replica]:
     return position, new
 
 
-@pytest.mark.parametrize(("end", "goes_on_at"), [(2, 2), (4, 4), (6, 4)])
+@pytest.mark.parametrize(
+    ("end", "goes_on_at", "reset"), [(2, 2, "log_truncated"), (4, 4, None), (6, 4, None)]
+)
 def test_a_position_goes_back_to_where_its_epoch_ended_at_the_new_leader(
-    end: int, goes_on_at: int
+    end: int, goes_on_at: int, reset: str | None
 ) -> None:
     position, new = followed(end)
 
     fetched = fetch(position, new, committed=False, rules=CHECKING)
 
-    assert fetched.start == goes_on_at
+    assert (fetched.start, fetched.reset) == (goes_on_at, reset)
+
+
+@pytest.mark.parametrize(
+    ("position", "goes_on_at", "reset"),
+    [(1, 2, "below_log_start"), (2, 2, None), (4, 4, None), (5, 4, "above_log_end")],
+)
+def test_a_position_that_is_not_in_the_log_is_reset_to_the_nearer_end(
+    position: int, goes_on_at: int, reset: str | None
+) -> None:
+    replica = leading("r1", records=4)
+    replica.log.log_start_offset = 2
+
+    fetched = fetch(Position(position), replica, committed=False, rules=RULES)
+
+    assert (fetched.start, fetched.reset) == (goes_on_at, reset)
 
 
 def test_without_the_check_a_position_is_only_kept_within_the_log() -> None:
@@ -258,7 +275,7 @@ def test_a_consumer_stays_where_it_is_when_its_request_is_refused() -> None:
     response = asked(Replica("r2"), position, correlation_id=5)
     fetched = receive_consumer_fetch(position, response, committed=False)
 
-    assert (response.correlation_id, fetched) == (5, (3, 3, ()))
+    assert (response.correlation_id, fetched) == (5, (3, 3, (), None))
     assert position == Position(3, 1, ("r1", 1))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Kind, Report
-from sim.trace import AcknowledgedEarly, Quiesced
+from sim.trace import Acknowledged, Quiesced
 
 
 class AcknowledgedKept(Invariant):
@@ -23,10 +23,13 @@ class AcknowledgedKept(Invariant):
         super().__init__(queries, report)
         self._promised: dict[int, str] = {}
 
-    def on_acknowledged_early(self, event: AcknowledgedEarly) -> None:
-        """A promise."""
-        for record in event.batch.records:
-            self._promised[record.uid] = event.replica
+    def on_acknowledged(self, event: Acknowledged) -> None:
+        """A promise that waits for nobody else."""
+        if event.acks == "1":
+            held = self.history.replicas[event.replica].lineage
+            for uid in held[event.first_offset : event.last_offset + 1]:
+                if uid in self.history.written:
+                    self._promised[uid] = event.replica
 
     def on_quiesced(self, event: Quiesced) -> None:
         """Compare with what was committed."""
