@@ -17,6 +17,7 @@ from sim.report.sweep_folder import SweepFolder, read_folder
 
 LISTED_MAX = 4
 """Rule sets that one sentence names."""
+INTERVALS = "in brackets the share and its two-sided 95 % interval"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +52,25 @@ def _rates_sentence(rates: Sequence[Rate], rule: str) -> str:
     """All rates of a few rule sets; of many, the worst and how many never violated."""
     if len(rates) <= LISTED_MAX:
         parts = [f"{rule}{rate.label} in {rate.text}" for rate in rates]
-        return f"An invariant was violated under {'; '.join(parts)}; with 95 % confidence."
+        return f"An invariant was violated under {'; '.join(parts)}; {INTERVALS}."
     worst = sorted((rate for rate in rates if rate.violated), key=lambda rate: -(rate.rate or 0))
-    never = [rate for rate in rates if rate.upper_bound is not None]
+    never = [rate.exact for rate in rates if rate.exact and not rate.violated]
     sentence = f"{len(worst)} of {len(rates)} rule sets violated an invariant"
     if worst:
         parts = [f"{rule}{rate.label} in {rate.text}" for rate in worst[:LISTED_MAX]]
         sentence += f"; most often {'; '.join(parts)}"
     if never:
-        bound = wording.share(max(rate.upper_bound or 0 for rate in never))
-        sentence += f"; {len(never)} never did (each below {bound})"
-    return f"{sentence}; with 95 % confidence."
+        widest = max(never, key=lambda interval: interval.high)
+        sentence += f"; {len(never)} never did (each {wording.shares(widest)})"
+    return f"{sentence}; {INTERVALS}."
 
 
 def comparison_table(out: Path) -> list[dict[str, str]]:
     """One row of text cells per rule set of a finished sweep, in the order of the plan.
 
-    Columns: `rule set`, `runs`, `violated`, `rate` (with its exact 95 % interval, or the one-sided
-    bound when nothing violated), `not judged` (inconclusive and failed runs), and one per cost: the
-    mean per run and how many times the baseline's.
+    Columns: `rule set`, `runs`, `violated`, `rate` (with its exact 95 % interval), `not judged`
+    (inconclusive and failed runs), and one per cost: the mean per run and how many times the
+    baseline's.
 
     Raises:
         BadInput: The folder holds no finished sweep.
@@ -81,7 +82,7 @@ def comparison_table(out: Path) -> list[dict[str, str]]:
             "rule set": rate.label,
             "runs": wording.count(sum(rate.verdicts.values())),
             "violated": wording.count(rate.violated),
-            "rate": _rate_cell(rate),
+            "rate": rate.share_text,
             "not judged": wording.count(rate.verdicts["inconclusive"] + rate.verdicts["error"]),
         }
         row |= {cost.title: _cost_cell(cost.rule_sets[place]) for cost in comparison.costs}
@@ -92,14 +93,6 @@ def comparison_table(out: Path) -> list[dict[str, str]]:
 def headline(out: Path) -> tuple[str, ...]:
     """The result of a finished sweep in one to three sentences. Raises BadInput."""
     return compare(read_folder(out)).headline
-
-
-def _rate_cell(rate: Rate) -> str:
-    if rate.rate is None or rate.exact is None:
-        return "-"
-    if rate.upper_bound is not None:
-        return f"below {wording.share(rate.upper_bound)}"
-    return f"{wording.share(rate.rate)} ({wording.shares(rate.exact)})"
 
 
 def _cost_cell(cost: CostOfRuleSet) -> str:

@@ -65,10 +65,9 @@ def rates_figure(rates: Sequence[Rate], colours: Sequence[str]) -> str:
         axes = figure.subplots()
         top = 0.0
         for place, rate in enumerate(rates):
-            if rate.rate is None or rate.wilson is None:
+            if rate.rate is None or rate.exact is None:
                 continue
-            high = rate.upper_bound if rate.upper_bound is not None else rate.wilson.high
-            low = 0.0 if rate.upper_bound is not None else rate.wilson.low
+            low, high = rate.exact
             top = max(top, high)
             ink = colours[place]
             axes.plot(
@@ -78,7 +77,7 @@ def rates_figure(rates: Sequence[Rate], colours: Sequence[str]) -> str:
                 linewidth=2.2,
                 solid_capstyle="butt",
             )
-            fill = "none" if rate.upper_bound is not None else ink
+            fill = ink if rate.violated else "none"
             axes.plot(
                 [100 * rate.rate],
                 [place],
@@ -89,19 +88,13 @@ def rates_figure(rates: Sequence[Rate], colours: Sequence[str]) -> str:
                 markeredgewidth=1.8,
                 clip_on=False,
             )
-            _label(axes, 100 * high, place, _rate_label(rate))
+            _label(axes, 100 * high, place, rate.share_text)
         _rows(axes, [rate.label for rate in rates])
         axes.set_xlim(0, max(100 * top, 1e-6) * 1.45)
         axes.set_xlabel("runs that violated an invariant, %")
         axes.grid(axis="x", linewidth=0.6)
         _no_axis_offset(axes)
     return drawn[0]
-
-
-def _rate_label(rate: Rate) -> str:
-    if rate.upper_bound is not None:
-        return f"0 of {wording.count(rate.judged)}, below {wording.share(rate.upper_bound)}"
-    return f"{wording.share(rate.rate or 0.0)}"
 
 
 def costs_figure(costs: Sequence[Cost], colours: Sequence[str]) -> str:

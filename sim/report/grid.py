@@ -12,7 +12,7 @@ from typing import Any
 from sim.errors import BadInput
 from sim.report import stats, wording
 from sim.report.costs import Cost, costs_of
-from sim.report.rates import Rate, rate_of
+from sim.report.rates import rate_of
 from sim.report.sweep_folder import SweepFolder
 
 
@@ -58,7 +58,7 @@ def grid_as_markdown(folder: SweepFolder, rule: str) -> str:
     cases = wording.count(plan["count"])
     parts = [
         f"## In random weather: {plan['plan']['title']}",
-        f"{cases} random cases; each met every value. Intervals are exact, 95 %.",
+        f"{cases} random cases; each met every value. Intervals are exact, two-sided, 95 %.",
         f"```console\n$ {folder.sweep_command}\n```",
     ]
     costs = costs_of(folder)
@@ -73,7 +73,7 @@ def _rows(folder: SweepFolder, block: Block, costs: Sequence[Cost]) -> list[list
     rates = [rate_of(entry) for entry in entries]
     rows = [
         ["of the cases", *block.values],
-        ["any invariant violated", *map(_rate, rates)],
+        ["any invariant violated", *(rate.share_text for rate in rates)],
         [f"against {block.values[0]}, case by case", *_against_first(folder, block)],
     ]
     seen = [entry["counts"]["invariant"] for entry in entries]
@@ -83,14 +83,6 @@ def _rows(folder: SweepFolder, block: Block, costs: Sequence[Cost]) -> list[list
             rows.append([f"{name}", *map(wording.count, runs)])
     rows += [[f"{cost.title}, per run", *_costs(cost, block)] for cost in costs]
     return rows
-
-
-def _rate(rate: Rate) -> str:
-    if rate.rate is None or rate.exact is None:
-        return "-"
-    if rate.upper_bound is not None:
-        return f"none; below {wording.share(rate.upper_bound)}"
-    return f"{wording.share(rate.rate)} ({wording.shares(rate.exact)})"
 
 
 def _against_first(folder: SweepFolder, block: Block) -> list[str]:

@@ -21,6 +21,10 @@ class InvariantOfPair:
     both: int
     only_left: int
     only_right: int
+    difference: float
+    """Share of left - share of right, of the cases judged under both."""
+    interval: Interval
+    """Two-sided, 95 %, not adjusted for the number of invariants."""
     adjusted_p: float
     """Of McNemar's exact test; Holm's, over the invariants of the pair."""
 
@@ -40,7 +44,9 @@ class PairComparison:
     """Cases in which one of the two runs was inconclusive or failed."""
     difference: float | None
     interval: Interval | None
+    """Two-sided, 95 %, not adjusted for the number of pairs; without 0 where `p` < 0.05."""
     p: float
+    """Of McNemar's exact test."""
     adjusted_p: float
     """Holm's, among those asked for in advance and among all others; one alone keeps its p."""
     other_weather: int
@@ -144,19 +150,25 @@ def _pair(
         neither=neither,
         left_out=sum(pair["verdicts"].values()) - judged,
         difference=(only_left - only_right) / judged if judged else None,
-        interval=stats.newcombe_paired(*cells) if judged else None,
+        interval=stats.paired_difference(only_left, only_right, judged) if judged else None,
         p=p,
         adjusted_p=adjusted_p,
         other_weather=pair["other_weather"],
-        invariants=_invariants(pair["invariants"]),
+        invariants=_invariants(pair["invariants"], judged),
     )
 
 
-def _invariants(counted: dict[str, dict[str, int]]) -> tuple[InvariantOfPair, ...]:
+def _invariants(counted: dict[str, dict[str, int]], judged: int) -> tuple[InvariantOfPair, ...]:
     values = [stats.mcnemar_exact(one["only_left"], one["only_right"]) for one in counted.values()]
     found = [
-        InvariantOfPair(name, one["both"], one["only_left"], one["only_right"], adjusted_p)
-        for (name, one), adjusted_p in zip(counted.items(), stats.holm(values), strict=True)
+        InvariantOfPair(
+            name,
+            **cases,
+            difference=(cases["only_left"] - cases["only_right"]) / judged,
+            interval=stats.paired_difference(cases["only_left"], cases["only_right"], judged),
+            adjusted_p=adjusted_p,
+        )
+        for (name, cases), adjusted_p in zip(counted.items(), stats.holm(values), strict=True)
     ]
     return tuple(
         sorted(

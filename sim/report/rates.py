@@ -24,22 +24,27 @@ class Rate:
     rate: float | None
     """None when no run was judged."""
     exact: Interval | None
-    wilson: Interval | None
-    upper_bound: float | None
-    """One-sided, when no run violated; else None."""
+    """Two-sided, 95 %."""
 
     @property
     def text(self) -> str:
         """The rate in words; never a bare zero."""
         if self.rate is None or self.exact is None:
             return "no run was judged"
-        if self.upper_bound is not None:
-            bound = wording.share(self.upper_bound)
-            return f"none of {wording.count(self.judged)} runs (below {bound})"
+        if not self.violated:
+            return f"none of {wording.count(self.judged)} runs ({wording.shares(self.exact)})"
         return (
             f"{wording.count(self.violated)} of {wording.count(self.judged)} runs "
             f"({wording.share(self.rate)}; {wording.shares(self.exact)})"
         )
+
+    @property
+    def share_text(self) -> str:
+        """The share and its interval alone; never a bare zero."""
+        if self.rate is None or self.exact is None:
+            return "-"
+        seen = wording.share(self.rate) if self.violated else "none"
+        return f"{seen} ({wording.shares(self.exact)})"
 
 
 def rate_of(entry: dict[str, Any]) -> Rate:
@@ -55,6 +60,4 @@ def rate_of(entry: dict[str, Any]) -> Rate:
         violated=violated,
         rate=violated / judged if judged else None,
         exact=stats.clopper_pearson(violated, judged) if judged else None,
-        wilson=stats.wilson(violated, judged) if judged else None,
-        upper_bound=stats.upper_bound_of_zero(judged) if judged and not violated else None,
     )

@@ -1,6 +1,8 @@
 """Intervals and tests for counts of violating runs. The unit is the run, never the violation.
 
 Rule sets run on the same cases, so two of them are compared by the cases in which they disagree.
+Every interval is two-sided and covers at least 95 %; an interval of a difference leaves out 0 if
+and only if the test of that difference has p below 0.05.
 """
 
 from __future__ import annotations
@@ -9,9 +11,16 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from scipy import stats
+import numpy as np
+from scipy import optimize, special, stats
 
 CONFIDENCE = 0.95
+TAIL = (1 - CONFIDENCE) / 2
+"""What a two-sided interval leaves out on either side."""
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(128)
+_PRECISION = 1e-10
+"""Of the limits of a paired difference, far below what is shown."""
 
 
 class Interval(NamedTuple):
@@ -21,30 +30,13 @@ class Interval(NamedTuple):
     high: float
 
 
-def wilson(events: int, runs: int) -> Interval:
-    """Wilson's score interval of a proportion (1927), for pictures: 95 % coverage on average.
-
-    Needs `runs` > 0.
-    """
-    found = stats.binomtest(events, runs).proportion_ci(CONFIDENCE, method="wilson")
-    return Interval(float(found.low), float(found.high))
-
-
 def clopper_pearson(events: int, runs: int) -> Interval:
     """The exact interval of a proportion (Clopper and Pearson 1934): never covers less than 95 %.
 
-    Needs `runs` > 0.
+    With no event its low end is 0 and its high end 1 - 0.025 ** (1 / runs). Needs `runs` > 0.
     """
     found = stats.binomtest(events, runs).proportion_ci(CONFIDENCE, method="exact")
     return Interval(float(found.low), float(found.high))
-
-
-def upper_bound_of_zero(runs: int) -> float:
-    """What a proportion is below, with 95 % confidence, when none of `runs` showed the event.
-
-    One-sided and exact: 1 - 0.05 ** (1 / runs), of which 3 / runs is the well-known shorthand.
-    """
-    return -math.expm1(math.log(1 - CONFIDENCE) / runs)
 
 
 def mcnemar_exact(only_left: int, only_right: int) -> float:
@@ -57,39 +49,55 @@ def mcnemar_exact(only_left: int, only_right: int) -> float:
     return float(stats.binomtest(only_left, only_left + only_right, 0.5).pvalue)
 
 
-def newcombe_paired(both: int, only_left: int, only_right: int, neither: int) -> Interval:
+def paired_difference(only_left: int, only_right: int, pairs: int) -> Interval:
     """The interval of (rate left - rate right) for paired proportions, in [-1, 1].
 
-    Method 10 of Newcombe, Statistics in Medicine 17 (1998) 2635-2650: Wilson's limits of both
-    rates, joined with the correlation of the pairs, which is corrected for continuity. Needs at
-    least one pair.
+    Fay and Lumbard, Statistics in Medicine 40 (2021) 1147-1159: it goes with McNemar's exact test,
+    so that it leaves out 0 if and only if that test has p < 0.05. Needs `pairs` > 0.
     """
-    pairs = both + only_left + only_right + neither
-    left = (both + only_left) / pairs
-    right = (both + only_right) / pairs
-    left_limits = wilson(both + only_left, pairs)
-    right_limits = wilson(both + only_right, pairs)
-    correlation = _corrected_correlation(both, only_left, only_right, neither)
-
-    def width(one: float, other: float) -> float:
-        return math.sqrt(max(0.0, one**2 - 2 * correlation * one * other + other**2))
-
-    below = width(left - left_limits.low, right_limits.high - right)
-    above = width(left_limits.high - left, right - right_limits.low)
-    return Interval(left - right - below, left - right + above)
+    low = _low_end(only_left, only_right, pairs)
+    return Interval(low, -_low_end(only_right, only_left, pairs))
 
 
-def _corrected_correlation(both: int, only_left: int, only_right: int, neither: int) -> float:
-    product = (
-        (both + only_left) * (only_right + neither) * (both + only_right) * (only_left + neither)
-    )
-    if product == 0:
-        return 0.0
-    pairs = both + only_left + only_right + neither
-    determinant = both * neither - only_left * only_right
-    if determinant > 0:
-        return max(determinant - pairs / 2, 0.0) / math.sqrt(product)
-    return determinant / math.sqrt(product)
+def _low_end(only_left: int, only_right: int, pairs: int) -> float:
+    """The low end of a paired difference.
+
+    The difference is (share of pairs that disagree) * (2 * lean - 1), where lean is the share of
+    left among those. What Clopper and Pearson's limits leave open about each of the two, at every
+    confidence at once, is a beta distribution; the low end is the 2.5 % quantile of the product. A
+    lean to the left counts with the low side of the share, one to the right with the high side.
+    """
+    apart = only_left + only_right
+    if only_left == 0:  # the lean is 0 at its low side
+        return -clopper_pearson(apart, pairs).high
+    to_the_right = float(special.betainc(only_left, only_right + 1, 0.5))
+    if to_the_right < TAIL:
+        lean, weights = _lean(only_left, only_right, to_the_right, 1.0)
+
+        def above(difference: float) -> float:
+            share = np.minimum(1.0, difference / lean)
+            within = special.betainc(apart, pairs - apart + 1, share)
+            return float(to_the_right + weights @ within) - TAIL
+
+        return float(optimize.brentq(above, 0.0, 1.0, xtol=_PRECISION))
+    lean, weights = _lean(only_left, only_right, 0.0, to_the_right)
+    if apart == pairs:  # the share is 1 at its high side
+        return float(2 * special.betaincinv(only_left, only_right + 1, TAIL) - 1)
+
+    def below(difference: float) -> float:
+        share = np.minimum(1.0, difference / lean)
+        return float(weights @ special.betaincc(apart + 1, pairs - apart, share)) - TAIL
+
+    return float(optimize.brentq(below, -1.0, 0.0, xtol=_PRECISION))
+
+
+def _lean(
+    only_left: int, only_right: int, start: float, end: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """2 * lean - 1 at the nodes of an integral over its quantiles from `start` to `end`."""
+    quantiles = start + (end - start) * (_NODES + 1) / 2
+    lean = 2 * special.betaincinv(only_left, only_right + 1, quantiles) - 1
+    return lean, _WEIGHTS * (end - start) / 2
 
 
 def holm(values: Sequence[float]) -> list[float]:

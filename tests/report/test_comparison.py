@@ -21,11 +21,12 @@ def test_a_rate_is_out_of_the_runs_that_were_judged(tmp_path: Path) -> None:
     assert empty_batch.judged == 998
 
 
-def test_nothing_seen_is_a_bound_and_never_a_bare_zero(tmp_path: Path) -> None:
+def test_nothing_seen_is_an_interval_and_never_a_bare_zero(tmp_path: Path) -> None:
     empty_batch = compare(read_folder(both_fixes(tmp_path))).rates[1]
 
-    assert empty_batch.upper_bound == pytest.approx(0.002997, abs=1e-6)
-    assert empty_batch.text == "none of 998 runs (below 0.30 %)"
+    assert empty_batch.exact == pytest.approx((0, 0.003689), abs=1e-6)
+    assert empty_batch.text == "none of 998 runs (0 to 0.37 %)"
+    assert empty_batch.share_text == "none (0 to 0.37 %)"
 
 
 def test_the_pair_asked_for_comes_first_whatever_the_order_in_the_plan(tmp_path: Path) -> None:
@@ -65,12 +66,13 @@ def test_the_headline_says_rates_and_the_paired_difference(tmp_path: Path) -> No
 
     assert rates == (
         "An invariant was violated under fix none in 120 of 998 runs (12.0 %; 10.1 to 14.2 %); "
-        "fix empty_batch in none of 998 runs (below 0.30 %); "
-        "fix leo_retention in 7 of 1,000 runs (0.70 %; 0.28 to 1.44 %); with 95 % confidence."
+        "fix empty_batch in none of 998 runs (0 to 0.37 %); "
+        "fix leo_retention in 7 of 1,000 runs (0.70 %; 0.28 to 1.44 %); "
+        "in brackets the share and its two-sided 95 % interval."
     )
     assert difference == (
         "On the same 998 cases, leo_retention violated alone in 7, empty_batch alone in 0, both in "
-        "0: a difference of +0.70 points (95 % interval +0.17 to +1.44 points; p = 0.016)."
+        "0: a difference of +0.70 points (95 % interval +0.098 to +1.44 points; p = 0.016)."
     )
 
 
@@ -85,7 +87,7 @@ def test_two_fixes_that_never_violate_are_said_to_show_no_difference(tmp_path: P
     sentence = headline(out)[1]
 
     assert "no difference seen" in sentence
-    assert "95 % interval \u22120.19 to +0.19 points" in sentence
+    assert "95 % interval \u22120.18 to +0.18 points" in sentence
 
 
 def test_costs_are_compared_with_the_same_cases_without_a_fix(tmp_path: Path) -> None:
@@ -153,7 +155,7 @@ def test_the_table_for_a_terminal_has_a_row_per_rule_set(tmp_path: Path) -> None
         "rule set": "empty_batch",
         "runs": "1,000",
         "violated": "0",
-        "rate": "below 0.30 %",
+        "rate": "none (0 to 0.37 %)",
         "not judged": "2",
         "bytes retained": "1,200 (x1.200)",
         "bytes replicated": "0",

@@ -178,7 +178,7 @@ def test_errors_and_inconclusive_runs_are_shown(out: Path, name: str) -> None:
 def test_a_rate_of_nothing_is_never_written_as_zero_per_cent(out: Path, name: str) -> None:
     text = (out / name).read_text()
 
-    assert "below 0.30" in text
+    assert "(0 to 0.37 %)" in text
     assert not re.search(r"(?<![\d.,])0(\.0+)?\s%\s\(", text)
 
 

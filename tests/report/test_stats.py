@@ -4,6 +4,7 @@ import math
 import warnings
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,9 +14,7 @@ from sim.report.stats import (
     holm,
     mcnemar_exact,
     mean_interval,
-    newcombe_paired,
-    upper_bound_of_zero,
-    wilson,
+    paired_difference,
 )
 
 with warnings.catch_warnings():
@@ -25,25 +24,10 @@ with warnings.catch_warnings():
     from statsmodels.stats.proportion import proportion_confint
     from statsmodels.stats.weightstats import DescrStatsW
 
-CELLS = st.tuples(*[st.integers(0, 200)] * 4).filter(lambda cells: sum(cells) > 0)
-
 
 @pytest.mark.parametrize(
     ("events", "runs", "low", "high"),
-    [  # Newcombe, Statistics in Medicine 17 (1998) 857-872, table I, method 3
-        (81, 263, 0.2553, 0.3662),
-        (15, 148, 0.0624, 0.1605),
-        (0, 20, 0.0000, 0.1611),
-        (1, 29, 0.0061, 0.1718),
-    ],
-)
-def test_wilson_is_the_published_interval(events: int, runs: int, low: float, high: float) -> None:
-    assert wilson(events, runs) == pytest.approx((low, high), abs=5e-5)
-
-
-@pytest.mark.parametrize(
-    ("events", "runs", "low", "high"),
-    [  # the same table, method 5
+    [  # Newcombe, Statistics in Medicine 17 (1998) 857-872, table I, method 5
         (81, 263, 0.2527, 0.3676),
         (15, 148, 0.0578, 0.1617),
         (0, 20, 0.0000, 0.1684),
@@ -57,41 +41,72 @@ def test_clopper_pearson_is_the_published_interval(
 
 
 @given(runs=st.integers(1, 5_000), data=st.data())
-def test_intervals_of_a_rate_are_those_of_statsmodels(runs: int, data: st.DataObject) -> None:
+def test_the_interval_of_a_rate_is_that_of_statsmodels(runs: int, data: st.DataObject) -> None:
     events = data.draw(st.integers(0, runs))
 
-    assert wilson(events, runs) == pytest.approx(
-        proportion_confint(events, runs, method="wilson"), abs=1e-12
-    )
     assert clopper_pearson(events, runs) == pytest.approx(
         proportion_confint(events, runs, method="beta"), abs=1e-9
     )
 
 
-def test_newcombes_paired_interval_is_the_published_one() -> None:
-    # Newcombe, Statistics in Medicine 17 (1998) 2635-2650, method 10
-    assert newcombe_paired(36, 12, 2, 0) == pytest.approx((0.0569, 0.3404), abs=5e-5)
+@st.composite
+def paired(draw: st.DrawFn) -> tuple[int, int, int]:
+    """Cases violated by left alone, by right alone, and all cases."""
+    only_left, only_right = draw(st.integers(0, 200)), draw(st.integers(0, 200))
+    return only_left, only_right, only_left + only_right + draw(st.integers(0, 10**6)) or 1
 
 
-@given(cells=CELLS)
+@given(cells=paired())
 def test_the_paired_interval_holds_the_difference_and_turns_with_the_sides(
-    cells: tuple[int, int, int, int],
+    cells: tuple[int, int, int],
 ) -> None:
-    both, only_left, only_right, neither = cells
-    difference = (only_left - only_right) / sum(cells)
+    only_left, only_right, pairs = cells
 
-    low, high = newcombe_paired(*cells)
+    low, high = paired_difference(*cells)
 
-    assert -1 - 1e-9 <= low <= difference + 1e-12
-    assert difference - 1e-12 <= high <= 1 + 1e-9
-    turned = newcombe_paired(both, only_right, only_left, neither)
-    assert turned == pytest.approx((-high, -low), abs=1e-12)
+    assert -1 <= low <= (only_left - only_right) / pairs + 1e-9
+    assert (only_left - only_right) / pairs - 1e-9 <= high <= 1
+    assert paired_difference(only_right, only_left, pairs) == (-high, -low)
 
 
-def test_pairs_that_agree_make_the_paired_interval_narrower() -> None:
-    together, apart = newcombe_paired(100, 10, 10, 880), newcombe_paired(10, 100, 100, 790)
+@given(cells=paired())
+def test_the_paired_interval_leaves_out_zero_where_mcnemars_test_rejects(
+    cells: tuple[int, int, int],
+) -> None:
+    only_left, only_right, pairs = cells
 
-    assert together.high - together.low < apart.high - apart.low
+    low, high = paired_difference(only_left, only_right, pairs)
+
+    assert (low > 0 or high < 0) == (mcnemar_exact(only_left, only_right) < 0.05)
+
+
+@pytest.mark.parametrize(("only_left", "rejected"), [(5, False), (6, True)])
+def test_five_against_none_decide_nothing_and_six_do(only_left: int, rejected: bool) -> None:
+    assert (mcnemar_exact(only_left, 0) < 0.05) is rejected
+    assert (paired_difference(only_left, 0, 1_000).low > 0) is rejected
+
+
+def test_pairs_that_never_disagree_bound_the_difference_as_one_rate() -> None:
+    bound = clopper_pearson(0, 2_000).high
+
+    assert paired_difference(0, 0, 2_000) == pytest.approx((-bound, bound))
+
+
+@pytest.mark.parametrize("cells", [(25, 4, 10_000), (12, 2, 14), (12, 2, 50), (480, 500, 2_000)])
+def test_the_low_end_is_a_quantile_of_the_product_of_two_betas(cells: tuple[int, int, int]) -> None:
+    only_left, only_right, pairs = cells
+    apart = only_left + only_right
+    chance = np.random.default_rng(2021)
+    lean = 2 * chance.beta(only_left, only_right + 1, 400_000) - 1
+    share = np.where(
+        lean > 0,
+        chance.beta(apart, pairs - apart + 1, lean.size),
+        chance.beta(apart + 1, pairs - apart, lean.size) if apart < pairs else 1.0,
+    )
+
+    low = paired_difference(*cells).low
+
+    assert np.mean(share * lean <= low) == pytest.approx(0.025, abs=0.001)
 
 
 @given(only_left=st.integers(0, 300), only_right=st.integers(0, 300))
@@ -106,14 +121,13 @@ def test_seven_against_none_is_one_in_sixty_four() -> None:
     assert mcnemar_exact(7, 0) == pytest.approx(2 / 2**7)
 
 
-@pytest.mark.parametrize(("runs", "bound"), [(1_000, 0.00299), (2_000, 0.001497), (1, 0.95)])
+@pytest.mark.parametrize(("runs", "bound"), [(1_000, 0.003682), (10_000, 0.000369), (1, 0.975)])
 def test_nothing_seen_bounds_the_rate(runs: int, bound: float) -> None:
-    assert upper_bound_of_zero(runs) == pytest.approx(bound, abs=2e-6)
-    assert (1 - upper_bound_of_zero(runs)) ** runs == pytest.approx(0.05)
+    low, high = clopper_pearson(0, runs)
 
-
-def test_the_bound_of_nothing_seen_is_about_three_over_n() -> None:
-    assert upper_bound_of_zero(10**6) == pytest.approx(3e-6, rel=0.002)
+    assert low == 0
+    assert high == pytest.approx(bound, abs=1e-6)
+    assert (1 - high) ** runs == pytest.approx(0.025)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
