@@ -26,6 +26,7 @@ from sim.cluster.simulation import simulate
 from sim.rules import Rules, Settings
 from sim.rules.upgrade import UpgradeOrders
 from sim.scenario.environment import environment_digest
+from sim.scenario.exposure import exposure_of
 from sim.scenario.model import Scenario
 from sim.scenario.model.promises import promise_of
 from sim.trace import Event
@@ -177,6 +178,7 @@ def _run(
                 "messages_lost": outcome.messages_lost,
                 "not_enough_replicas": outcome.counts.not_enough_replicas,
                 **recorder.removal_delays.counters(),
+                **exposure_of(scenario),
             },
         ),
         reached=recorder.coverage.names,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from sim.check.durability import DurabilityContract
+from sim.check.families import family_of
 from sim.check.history import ClusterHistory
 from sim.check.history_keeper import HistoryKeeper
 from sim.check.queries import HistoryQueries, unlabelled
@@ -120,7 +121,9 @@ class Checker:
         identity = (name, replica, offset, key)
         if identity not in self._seen:
             self._seen.add(identity)
-            self.violations.append(Violation(name, self.history.at, replica, offset, key, sentence))
+            family = family_of(self.queries, name, replica, offset, key)
+            at = self.history.at
+            self.violations.append(Violation(name, at, replica, offset, key, sentence, family))
 
 
 def story_invariants(*, liveness: bool) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from sim.check.history import ClusterHistory
+from sim.check.intent import unmeant_keys
 from sim.check.queries import HistoryQueries
 from sim.check.replica_view import EMPTY
 from sim.compaction import FIXES
@@ -67,6 +68,15 @@ COUNTERS: tuple[str, ...] = (
     "simulator_events",
     "messages",
     "messages_lost",
+    "leader_changes",
+    "log_ends_cleaned",
+    "markers_removed",
+    "unmeant_keys",
+    "sends",
+    "late_sends",
+    "outages",
+    "outages_beyond_retention",
+    "rolls",
 )
 """Names of the counters, in the order of every table. All are integers.
 
@@ -107,6 +117,7 @@ COSTS: dict[str, str] = {
     "bytes_rebuilt": "bytes fetched again for them",
     "snapshots_fetched": "snapshots installed",
     "stale_reads_last": "stale records a consumer reads last",
+    "unmeant_keys": "keys that end on what their producer did not mean",
 }
 """The counters that say what rules cost, with what reports call them."""
 
@@ -135,6 +146,10 @@ class RunCounters:
         self._records = 0
         self._removed = 0
         self._tombstones = 0
+        self._markers = 0
+        self._log_ends = 0
+        self._leader: str | None = None
+        self._leader_changes = 0
         self._oversized = 0
         self._refused = 0
         self._stubs: dict[str, int] = {}
@@ -154,6 +169,7 @@ class RunCounters:
             Consumed: self._consumed,
             Converted: self._converted,
             Copied: self._copied,
+            LeaderElected: self._elected,
             ReplicaRemoved: self._replica_removed,
             ReplicaWiped: self._replica_wiped,
             SnapshotChunkFetched: self._chunk_fetched,
@@ -173,9 +189,18 @@ class RunCounters:
     def _cleaned(self, event: Cleaned) -> None:
         self._happened(event)
         self._removed += len(event.removals)
-        self._tombstones += [removal.reason for removal in event.removals].count("tombstone")
+        reasons = [removal.reason for removal in event.removals]
+        self._tombstones += reasons.count("tombstone")
+        self._markers += reasons.count("marker")
+        if reasons and event.removals[-1].offset == event.log_end_offset - 1:
+            self._log_ends += 1
         self._oversized += len(event.oversized)
         self._stubs[event.replica] = event.stubs
+
+    def _elected(self, event: LeaderElected) -> None:
+        self._happened(event)
+        self._leader_changes += self._leader not in (None, event.replica)
+        self._leader = event.replica
 
     def _consumed(self, event: Consumed) -> None:
         self._reads += len(event.records)
@@ -208,8 +233,8 @@ class RunCounters:
     def values(self, queries: HistoryQueries, cluster: Mapping[str, int]) -> dict[str, int]:
         """All counters, given how the run ended.
 
-        `cluster` has those that no event tells: how many events there were, and what is counted by
-        the simulated cluster.
+        `cluster` has those that no event tells: how many events there were, what is counted by the
+        simulated cluster, and what the scenario exposes it to.
         """
         kinds, history = self._kinds, queries.history
         persists = FIXES[history.rules.cleaner.fix].persists_log_end
@@ -239,6 +264,10 @@ class RunCounters:
             "keys": len(history.winners),
             "keys_won_earlier": keys_won_earlier(queries),
             "stale_reads_last": stale_keys(queries),
+            "leader_changes": self._leader_changes,
+            "log_ends_cleaned": self._log_ends,
+            "markers_removed": self._markers,
+            "unmeant_keys": unmeant_keys(queries),
         }
         found |= retained(history)
         return {name: found.get(name, 0) for name in COUNTERS}

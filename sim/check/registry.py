@@ -14,6 +14,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, get_args
 
+from sim.check.families import NO_FAMILY
 from sim.check.queries import HistoryQueries
 from sim.trace import Event
 
@@ -28,6 +29,7 @@ class Violation(NamedTuple):
         offset: The offset concerned, if one is.
         key: The key concerned, if one is.
         sentence: What happened, with the numbers in it.
+        family: What kind of thing goes wrong, see `sim.check.families`.
     """
 
     invariant: str
@@ -36,6 +38,7 @@ class Violation(NamedTuple):
     offset: int | None
     key: str | None
     sentence: str
+    family: str = NO_FAMILY
 
     def as_row(self, *, when: str) -> dict[str, Any]:
         """A flat mapping for JSON; `when` names its time: `at_ms` or `step`."""

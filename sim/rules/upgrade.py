@@ -56,7 +56,8 @@ UPGRADE_TABLE: tuple[RuleSpec, ...] = (
             Value(
                 "rolled_back",
                 "as brokers_first, and in the end the topic goes back to offset",
-                "KIP-280, Compatibility, Deprecation, and Migration Plan: the topic goes back first",
+                "KIP-280, Compatibility, Deprecation, and Migration Plan: "
+                "the topic goes back first",
                 "sweeps/upgrade.yaml",
             ),
         ),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,16 @@ def test_what_happened_is_counted_event_by_event(scenario: Scenario) -> None:
         "reads": sum(len(event.records) for event in events if isinstance(event, Consumed)),
         "records_removed": len(removals),
         "tombstones_removed": sum(1 for r in removals if r.reason == "tombstone"),
+        "markers_removed": sum(1 for r in removals if r.reason == "marker"),
+        "log_ends_cleaned": sum(
+            event.log_end_offset - 1 in {removal.offset for removal in event.removals}
+            for event in events
+            if isinstance(event, Cleaned)
+        ),
+        "leader_changes": sum(
+            one != other
+            for one, other in pairwise(e.replica for e in events if type(e) is LeaderElected)
+        ),
     }
     assert {name: run.counters[name] for name in expected} == expected
 

@@ -1,0 +1,69 @@
+"""What producers meant: whether a key ends on a value that a newer one was written for.
+
+KIP-280's motivation: with offsets for versions, a write that is late or sent again wins over a
+newer one, and every invariant holds, since that is the order. This is what a strategy is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from sim.check.folding import winners_of
+from sim.check.history import ClusterHistory
+from sim.check.invariants.materialized_state_equivalence import base_records
+from sim.check.queries import HistoryQueries
+from sim.compaction.strategies import MeantHeaderStrategy
+
+_VERSIONED: Final = 1
+"""First item of a header version when there is one."""
+
+
+def unmeant_keys(queries: HistoryQueries) -> int:
+    """Keys that end, in the leader's log, on what their producers did not mean; 0 for deltas.
+
+    A record is *behind* another of its key if its producer gave it an older timestamp and, where
+    both have one, a lower version. So it is for producers whose clocks agree, and two writes with
+    one version are not told apart. A key is counted if the record it ends on is behind a committed
+    one; a key that ends deleted, with its tombstone gone, if no committed tombstone is ahead of all
+    values.
+    """
+    history = queries.history
+    if history.leader is None or history.rules.snapshots.state_machine == "deltas":
+        return 0
+    view = history.replicas[history.leader]
+    held = view.slots[view.log_start_offset : view.high_watermark]
+    state = winners_of(history, held, base_records(view))
+    order = MeantHeaderStrategy(history.rules.topic.strategy_header or "version")
+    return sum(
+        1
+        for key in history.winners
+        if _ends_behind(history, order, state.get(key), _committed(queries, key))
+    )
+
+
+def _committed(queries: HistoryQueries, key: str) -> list[int]:
+    return [uid for uid in queries.history.uids_of_key[key] if queries.is_committed(uid)]
+
+
+def _ends_behind(
+    history: ClusterHistory, order: MeantHeaderStrategy, held: int | None, uids: Sequence[int]
+) -> bool:
+    if held is not None:
+        return any(_is_behind(history, order, held, uid) for uid in uids)
+    return not any(
+        history.written[uid].tombstone
+        and not any(_is_behind(history, order, uid, other) for other in uids)
+        for uid in uids
+    )
+
+
+def _is_behind(history: ClusterHistory, order: MeantHeaderStrategy, uid: int, other: int) -> bool:
+    """Whether `other` was meant to be newer than `uid`; the same value sent twice never is."""
+    record, newer = history.written[uid].record, history.written[other].record
+    if newer.timestamp_ms <= record.timestamp_ms:
+        return False
+    version, higher = order.version(record), order.version(newer)
+    if version[0] == higher[0] == _VERSIONED:
+        return higher[1] > version[1]
+    return True
