@@ -26,6 +26,7 @@ MODULES = {
     "suite": "scenarios",
     "draw": "scenarios",
     "matrix": "matrices",
+    "phases": "phases",
     "clean": "logs",
     "eligible": "logs",
     "traffic": "metadata",

@@ -61,7 +61,7 @@ def colours_of(rule_sets: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def rates_figure(rates: Sequence[Rate], colours: Sequence[str]) -> str:
     """Violation rate per rule set with its 95 % interval; an open mark where nothing violated."""
-    with _figure(height=0.55 + 0.42 * len(rates)) as (figure, drawn):
+    with svg_figure(height=0.55 + 0.42 * len(rates)) as (figure, drawn):
         axes = figure.subplots()
         top = 0.0
         for place, rate in enumerate(rates):
@@ -101,7 +101,7 @@ def costs_figure(costs: Sequence[Cost], colours: Sequence[str]) -> str:
     """Mean cost per run, one panel per cost, each with its own scale."""
     rows = max(len(cost.rule_sets) for cost in costs)
     lines = -(-len(costs) // PANELS_MAX)
-    with _figure(height=(0.85 + 0.34 * rows) * lines) as (figure, drawn):
+    with svg_figure(height=(0.85 + 0.34 * rows) * lines) as (figure, drawn):
         columns = min(len(costs), PANELS_MAX)
         panels = figure.subplots(lines, columns, sharey=True, squeeze=False).flatten()
         for axes in panels[len(costs) :]:
@@ -131,7 +131,7 @@ def invariants_figure(
     names: Sequence[str], labels: Sequence[str], runs: Sequence[Sequence[int]]
 ) -> str:
     """Runs that violated each invariant (rows) under each rule set (columns), as a shaded grid."""
-    with _figure(height=0.7 + 0.3 * len(names)) as (figure, drawn):
+    with svg_figure(height=0.7 + 0.3 * len(names)) as (figure, drawn):
         axes = figure.subplots()
         most = max((count for row in runs for count in row), default=0) or 1
         for place, row in enumerate(runs):
@@ -172,7 +172,7 @@ def _no_axis_offset(axes: Axes) -> None:
 
 
 @contextmanager
-def _figure(*, height: float) -> Iterator[tuple[Figure, list[str]]]:
+def svg_figure(*, height: float) -> Iterator[tuple[Figure, list[str]]]:
     """A figure to draw on; its SVG is in the list afterwards."""
     drawn: list[str] = []
     with mpl.rc_context(_STYLE):

@@ -1,0 +1,125 @@
+"""`replog phases`: how likely a failure is over the quantities that decide it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sim.cli.arguments import Command, Number, Parser, take_json
+from sim.cli.output import print_json, print_table
+from sim.errors import BadInput, did_you_mean
+
+if TYPE_CHECKING:
+    from sim.studies.phases.question import Found
+    from sim.sweep.runs_progress import Reporter
+
+CASES = 200
+SEED = 2_800
+PAGE, DOCUMENT = "phases.md", "phases.json"
+
+
+def _phases_takes(parser: Parser) -> None:
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="Diagrams to make (default: all there are)."
+    )
+    parser.add_argument(
+        "--cases", type=Number(1, 100_000), default=CASES, metavar="N", help="Cases in each cell."
+    )
+    parser.add_argument("--seed", type=Number(), default=SEED, metavar="N", help="Seed.")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help=f"Write {PAGE}, {DOCUMENT} and a figure for each into this folder.",
+    )
+    take_json(parser)
+
+
+def phases(names: list[str], *, cases: int, seed: int, out: Path | None, as_json: bool) -> int:
+    """Say how often a failure happens over the two or three quantities that decide it.
+
+    A deleted key that returns by outage and cleaner period, a late write that outlives its delete
+    by lateness, an offset given twice by rolls, pause and outage, a record that waits longer than
+    KIP-354 says by disorder. Everything else is held still.
+    """
+    from rich.console import Console
+
+    from sim.studies.phases import QUESTIONS, page
+    from sim.studies.phases.measuring import measure
+    from sim.sweep.runs_progress import show_progress
+
+    for name in names:
+        if name not in QUESTIONS:
+            hint = did_you_mean(name, list(QUESTIONS))
+            raise BadInput(f"no such diagram: {name}{hint}; there are {', '.join(QUESTIONS)}")
+    if out is not None and not out.is_dir():
+        raise BadInput(f"--out {out}: no such folder")
+    words = ["replog", "phases", *names, "--cases", str(cases), "--seed", str(seed)]
+    command = shlex.join([*words, "--out", str(out)])
+    asked = [QUESTIONS[name] for name in dict.fromkeys(names or QUESTIONS)]
+    total = cases * sum(len(question.points) for question in asked)
+    found: list[Found] = []
+    with show_progress(Console(stderr=True), total=total) as report:
+        for question in asked:
+            before = sum(cases * len(one.question.points) for one in found)
+            found.append(
+                measure(question, cases=cases, seed=seed, report=partial(_add, report, before))
+            )
+            if out is not None:  # after each, so that Ctrl-C keeps what is finished
+                _write(out, found, command=command)
+    if as_json:
+        print_json(page.as_document(found))
+        return 0
+    for one in found:
+        _show(one)
+    if out is not None:
+        print(out / PAGE)
+    return 0
+
+
+def _add(report: Reporter, before: int, done: int) -> None:
+    report(before + done)
+
+
+def _write(out: Path, found: Sequence[Found], *, command: str) -> None:
+    from sim.files.atomic import replacing
+    from sim.studies.phases import page
+
+    files = {f"phases_{one.question.name}.svg": page.as_figure(one) for one in found[-1:]}
+    files[DOCUMENT] = json.dumps(page.as_document(found), indent=2, ensure_ascii=False) + "\n"
+    files[PAGE] = page.as_markdown(found, command=command)
+    for name, text in files.items():
+        with replacing(out / name) as file:
+            file.write(text.encode())
+
+
+def _show(found: Found) -> None:
+    from sim.report.phase_figure import share_in_words
+    from sim.studies.phases import page
+
+    question = found.question
+    print(f"{question.title}: share of {question.rate_of}. {page.answer(found)}")
+    for at, panel in enumerate(question.panels.shown):
+        if panel:
+            print(f"{question.panels.title} {panel}")
+        print(f"across: {question.columns.title}")
+        print_table(
+            [
+                {
+                    question.rows.title: label,
+                    **{
+                        column: share_in_words(count, found.cases)
+                        for column, count in zip(question.columns.shown, row, strict=True)
+                    },
+                }
+                for label, row in zip(question.rows.shown, found.panel(at), strict=True)
+            ]
+        )
+        print()
+
+
+COMMANDS = {"phases": Command(phases, _phases_takes)}
