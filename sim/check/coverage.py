@@ -65,7 +65,6 @@ _ALONE: dict[type, str] = {
     SnapshotFetchDropped: "snapshot-fetch-dropped",
     FaultInjected: "fault-injected",
     AppendRefused: "append-refused",
-    ConfigChanged: "settings-changed",
     LogStartMoved: "old-segments-deleted",
     LogStartedAfresh: "follower-started-afresh",
 }
@@ -92,6 +91,7 @@ class Coverage:
         self.handlers: dict[type, Callable[..., None]] = {
             **dict.fromkeys(_ALONE, self._reached),
             Cleaned: self._cleaned,
+            ConfigChanged: self._configured,
             LeaderElected: self._elected,
             IsrChanged: self._isr_changed,
             Converted: self._converted,
@@ -107,6 +107,10 @@ class Coverage:
         if Control.ABORT in self._history.controls:
             names.add("transaction-aborted")
         return tuple([name for name in SITUATIONS if name in names])
+
+    def _configured(self, event: ConfigChanged) -> None:
+        if not event.initial:
+            self._names.add("settings-changed")
 
     def _reached(self, event: Event) -> None:
         self._names.add(_ALONE[event.__class__])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sim.cluster.context import Context
-from sim.log.versions import OLD, Versions
+from sim.log.versions import OLD, VERSION_SETTINGS, Versions
 from sim.replication.replica import Replica
 from sim.rules import Rules
 from sim.scenario.model import ReplicaSpec
@@ -80,6 +80,17 @@ class Broker:
     def settings(self) -> Settings:
         """What it is set to, whatever its software can do of it."""
         return self._settings, self.versions
+
+    def own_settings(self) -> tuple[tuple[str, str], ...]:
+        """Its rules that are not those of the scenario, and its versions, as names and texts."""
+        found: dict[str, object] = {**self._settings.differing_from(self.context.rules)}
+        if self.versions is not None:
+            found |= {
+                name: value
+                for name, value in zip(VERSION_SETTINGS, self.versions, strict=True)
+                if value is not None
+            }
+        return tuple([(name, str(value)) for name, value in found.items()])
 
     def configure(self, settings: Settings) -> None:
         """Go by other settings; software that does not know the flag cleans by the null value."""

@@ -10,7 +10,7 @@ from sim.cluster.elections import ControllerElections, Elections, QuorumElection
 from sim.cluster.node import Node
 from sim.cluster.removal import RemovalCoordination
 from sim.scenario.model import ReplicaSpec, Scenario
-from sim.trace import Event, ReplicaAdded, ReplicaRemoved
+from sim.trace import ConfigChanged, Event, ReplicaAdded, ReplicaRemoved
 
 
 class Cluster:
@@ -49,6 +49,9 @@ class Cluster:
         self.nodes[node.name] = node
         self.context.network.add(node.name, node.receive)
         self.context.emit(ReplicaAdded(node.name))
+        own = node.own_settings()
+        if own:
+            self.context.emit(ConfigChanged(node.name, own, initial=True))
 
     def _begin(self, node: Node, index: int, of: int) -> None:
         node.background.start(index, of)

@@ -329,7 +329,7 @@ class Copier:
             return batch if records is batch.records else self._rebuilt(batch, records)
         self.result.horizons.append((batch.base_offset, horizon))
         rebuilt = with_horizon(batch, records, horizon, keeps_deltas=self.policy.keeps_deltas)
-        return self._noted_if_oversized(rebuilt, batch)
+        return self._noted(rebuilt, batch)
 
     def _with_record_horizons(
         self, batch: Batch, records: tuple[Record, ...]
@@ -352,10 +352,14 @@ class Copier:
 
     def _rebuilt(self, batch: Batch, records: tuple[Record, ...]) -> Batch:
         """The batch with other records, at least one; its horizon stays."""
-        return self._noted_if_oversized(batch.rebuilt(records, batch.delete_horizon_ms), batch)
+        return self._noted(batch.rebuilt(records, batch.delete_horizon_ms), batch)
 
-    def _noted_if_oversized(self, rebuilt: Batch, source: Batch) -> Batch:
-        """Report a batch that its horizon made larger than a batch may be (KIP-534)."""
+    def _noted(self, rebuilt: Batch, source: Batch) -> Batch:
+        """Report a batch that was written anew, and whether it is larger than a batch may be.
+
+        A horizon can make it so (KIP-534).
+        """
+        self.result.rewritten.append((rebuilt.base_offset, rebuilt.size_bytes))
         limit = self.plan.max_message_bytes
         if limit is not None and rebuilt.size_bytes > max(limit, source.size_bytes):
             self.result.oversized.append((rebuilt.base_offset, rebuilt.size_bytes))

@@ -120,6 +120,7 @@ class Cleaning:
         dropped: Last offsets of batches that were already empty and are gone now.
         horizons: (base offset, delete horizon in ms) of the batches that got one in this pass.
         oversized: (base offset, bytes) of batches that a horizon made larger than allowed.
+        rewritten: (base offset, bytes) of batches that were written anew with a record or more.
         messages_read: Records the copying pass looked at; those of batches dropped whole are not.
         messages_written: Records it kept.
     """
@@ -137,6 +138,7 @@ class Cleaning:
     dropped: list[int] = field(default_factory=list)
     horizons: list[tuple[int, int]] = field(default_factory=list)
     oversized: list[tuple[int, int]] = field(default_factory=list)
+    rewritten: list[tuple[int, int]] = field(default_factory=list)
     messages_read: int = 0
     messages_written: int = 0
 

@@ -136,7 +136,7 @@ class Cleaner:
             event = self._put_in_place(replica, plan, result)
             return CleaningResult(CleaningStatus.FINISHED, result.changed, [event])
         changed, events = interrupt(
-            replica, result, during=crash_during, storage=self.rules.storage
+            replica, result, during=crash_during, storage=self.rules.storage, now_ms=now_ms
         )
         return CleaningResult(CleaningStatus.INTERRUPTED, changed, events)
 
@@ -176,4 +176,6 @@ class Cleaner:
             tuple(result.oversized),
             result.next_dirty_offset < plan.upper_bound,
             len(replica.stubs),
+            tuple(result.rewritten),
+            plan.now_ms,
         )

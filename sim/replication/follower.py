@@ -120,8 +120,10 @@ def receive_fetch(
     if answer is Answer.DIVERGING and response.diverging is not None:
         epoch, end = response.diverging
         own = log.epochs.end_offset_for(epoch, log.log_end_offset)
-        events = truncate(follower, min(own.end_offset, end, log.log_end_offset))
-    elif answer is Answer.OUT_OF_RANGE:
+        target, before = min(own.end_offset, end, log.log_end_offset), log.log_end_offset
+        events = truncate(follower, target)
+        return ReceiveResult(events, retry_later=target == before and follower.download is None)
+    if answer is Answer.OUT_OF_RANGE:
         events = start_afresh(follower, response.log_start_offset)
     else:
         events = _start_download(follower, response, rules=rules)
@@ -156,7 +158,9 @@ def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: i
         log.advance_to(response.gap_end)
         for epoch, start_offset in response.gap_epochs:
             log.epochs.assign(epoch, start_offset)
-        events.append(GapLearned(follower.name, response.leader, start, response.gap_end))
+        events.append(
+            GapLearned(follower.name, response.leader, start, response.gap_end, response.gap_epochs)
+        )
     if response.epochs:
         _learn_epochs(log, response, log.log_end_offset)
     if before is not None:

@@ -45,13 +45,13 @@ MOMENTS = (CLEANING, SWAP, CHECKPOINT)
 
 
 def interrupt(
-    replica: Replica, result: Cleaning, *, during: str, storage: StorageRules
+    replica: Replica, result: Cleaning, *, during: str, storage: StorageRules, now_ms: int
 ) -> tuple[bool, list[Event]]:
     """Leave on disk what a crash in that moment leaves, and save the marks that are saved by then.
 
-    The replica is to crash at once. What a restart would find is put in place here: nobody reads
-    the log in between. Returns whether the log is another one than before the pass, and what
-    happened.
+    The pass began at `now_ms` of the replica's own clock, and the replica is to crash at once. What
+    a restart would find is put in place here: nobody reads the log in between. Returns whether the
+    log is another one than before the pass, and what happened.
     """
     log, reached = replica.log, max(replica.first_dirty_offset, result.next_dirty_offset)
     before, first_dirty = log.size_bytes, replica.first_dirty_offset
@@ -89,6 +89,8 @@ def interrupt(
                 log.high_watermark,
                 (before, log.size_bytes),
                 stubs=len(replica.stubs),
+                rewritten=effect.rewritten,
+                now_ms=now_ms,
             )
         )
     if effect.lost:
@@ -112,6 +114,7 @@ class _Effect(NamedTuple):
     emptied: tuple[int, ...]
     dropped: tuple[int, ...]
     horizons: tuple[tuple[int, int], ...]
+    rewritten: tuple[tuple[int, int], ...]
     lost: tuple[int, ...]
 
     @property
@@ -120,6 +123,7 @@ class _Effect(NamedTuple):
 
 
 def _effect(sources: list[Segment], found: list[Segment], result: Cleaning) -> _Effect:
+    before = {batch.base_offset: batch for segment in sources for batch in segment.batches}
     left = {batch.last_offset: batch for segment in found for batch in segment.batches}
     records = {record.offset for batch in left.values() for record in batch.records}
     removals = tuple(r for r in result.removals if r.offset not in records)
@@ -127,6 +131,11 @@ def _effect(sources: list[Segment], found: list[Segment], result: Cleaning) -> _
     dropped = tuple(offset for offset in result.dropped if offset not in left)
     stamped = {batch.base_offset: batch.delete_horizon_ms for batch in left.values()}
     horizons = tuple(h for h in result.horizons if stamped.get(h[0]) == h[1])
+    rewritten = tuple(
+        (batch.base_offset, batch.size_bytes)
+        for batch in left.values()
+        if batch.records and batch is not before.get(batch.base_offset)
+    )
     explained = {removal.offset for removal in removals} | set(dropped)
     held = {
         offset
@@ -135,7 +144,7 @@ def _effect(sources: list[Segment], found: list[Segment], result: Cleaning) -> _
         for offset in ([r.offset for r in batch.records] or [batch.last_offset])
     }
     lost = tuple(sorted(held - records - left.keys() - explained))
-    return _Effect(removals, emptied, dropped, horizons, lost)
+    return _Effect(removals, emptied, dropped, horizons, rewritten, lost)
 
 
 _LIVE, _CLEANED, _SWAP, _DELETED = "", ".cleaned", ".swap", ".deleted"

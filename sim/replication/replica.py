@@ -11,6 +11,7 @@ from sim.log.epochs import EpochEntry
 from sim.replication.messages import SnapshotId
 from sim.rules.rules import Rules
 from sim.trace import (
+    EpochCacheChanged,
     Event,
     ReplicaCrashed,
     ReplicaRestarted,
@@ -199,11 +200,13 @@ def truncate(replica: Replica, target: int) -> list[Event]:
     Epochs that start at or above the target are forgotten even when no record goes.
     """
     log = replica.log
+    known = len(log.epochs.entries)
     end, high_watermark, start = log.log_end_offset, log.high_watermark, log.log_start_offset
     lowest = log.truncate_to(target)
     _lower_checkpoints(replica)
     if target >= end:
-        return []
+        left = log.epochs.entries
+        return [EpochCacheChanged(replica.name, tuple(left))] if len(left) < known else []
     leading = replica.leadership is not None
     below = lowest if lowest < target else None
     kept = log.high_watermark > log.log_end_offset
@@ -215,20 +218,27 @@ def crash(replica: Replica, *, lost_batches: int = 0, lost_from: int | None = No
 
     Leadership does not end with a crash (the epoch is on disk), but recorded positions are gone.
     The cleaner's checkpoint is a file of its own, which the loss does not touch: the cleaner finds
-    out when it looks (LogCleanerManager.cleanableOffsets).
+    out when it looks (LogCleanerManager.cleanableOffsets). Epochs that start at the end of what is
+    left are forgotten even when no record is lost, if the log was cut there.
     """
     replica.up = False
     if replica.leadership is not None:
         replica.leadership.positions.clear()
-    checkpoint = replica.first_dirty_offset
-    replica.log.lose_tail(lost_batches)
+    log, checkpoint = replica.log, replica.first_dirty_offset
+    before, known = log.log_end_offset, list(log.epochs.entries)
+    log.lose_tail(lost_batches)
     if lost_from is not None:
-        replica.log.truncate_to(lost_from)
+        log.truncate_to(lost_from)
     _lower_checkpoints(replica)
-    if replica.log.config.aligned:
+    if log.config.aligned:
         replica.first_dirty_offset = checkpoint
-    log = replica.log
-    return [ReplicaCrashed(replica.name, log.log_end_offset, log.high_watermark, replica.epoch)]
+    end = log.log_end_offset
+    events: list[Event] = [ReplicaCrashed(replica.name, end, log.high_watermark, replica.epoch)]
+    if end < before:
+        known = [entry for entry in known if entry.start_offset < end]
+    if log.epochs.entries != known:
+        events.append(EpochCacheChanged(replica.name, tuple(log.epochs.entries)))
+    return events
 
 
 def restart(

@@ -55,6 +55,7 @@ from sim.trace.snapshots import (
     SnapshotChunkFetched,
     SnapshotDeleted,
     SnapshotFetchDropped,
+    SnapshotFetched,
     SnapshotInstalled,
     SnapshotOffered,
     SnapshotTaken,
@@ -102,6 +103,7 @@ __all__ = [
     "SnapshotChunkFetched",
     "SnapshotDeleted",
     "SnapshotFetchDropped",
+    "SnapshotFetched",
     "SnapshotInstalled",
     "SnapshotOffered",
     "SnapshotTaken",
@@ -143,6 +145,7 @@ Event = (
     | SnapshotOffered
     | SnapshotChunkFetched
     | SnapshotFetchDropped
+    | SnapshotFetched
     | LogEmptied
     | StateLoaded
     | SnapshotInstalled

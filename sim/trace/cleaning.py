@@ -41,6 +41,9 @@ class Cleaned(NamedTuple):
         oversized: (base offset, bytes) of batches that cleaning made larger than allowed.
         partial: True when the pass ended below its bound, since its offset map was full.
         stubs: So many removed tombstones the cleaner remembers after the pass.
+        rewritten: (base offset, bytes) of the batches that were written anew, since they lost some
+            of their records or got a horizon; all others are what they were, or empty, or gone.
+        now_ms: The replica's own clock when the pass began; horizons at or below it are reached.
     """
 
     replica: str
@@ -57,6 +60,8 @@ class Cleaned(NamedTuple):
     oversized: tuple[tuple[int, int], ...] = ()
     partial: bool = False
     stubs: int = 0
+    rewritten: tuple[tuple[int, int], ...] = ()
+    now_ms: int = 0
 
 
 class CleaningFailed(NamedTuple):

@@ -96,11 +96,13 @@ class FaultInjected(NamedTuple):
 class ConfigChanged(NamedTuple):
     """New settings reached a broker, or a producer (then `replica` names that).
 
-    `settings` are pairs of a name and its new value, as text.
+    `settings` are pairs of a name and its new value, as text. `initial` is true for a broker that
+    starts with settings of its own, where they differ from those of the run: nothing changed then.
     """
 
     replica: str
     settings: tuple[tuple[str, str], ...]
+    initial: bool = False
 
 
 class Quiesced(NamedTuple):

@@ -85,20 +85,23 @@ class Copied(NamedTuple):
 class GapLearned(NamedTuple):
     """A follower was told that its leader holds nothing from its log end on up to another offset.
 
-    `fetch_offset` is its log end offset before, `log_end_offset` the one after.
+    `fetch_offset` is its log end offset before, `log_end_offset` the one after. `epochs` are those
+    that started in between, which the leader tells with it.
     """
 
     replica: str
     leader: str
     fetch_offset: int
     log_end_offset: int
+    epochs: tuple[EpochEntry, ...] = ()
 
 
 class EpochCacheChanged(NamedTuple):
     """A replica's leader epoch cache is now `epochs`, which batches and elections do not tell.
 
-    A leader handed epochs on of which a copy has no batch (`epoch_cache: copied`), or a restart
-    found a file of epochs that was behind or ahead of the log. `epochs` is the whole cache.
+    A leader handed epochs on of which a copy has no batch (`epoch_cache: copied`), a restart found
+    a file of epochs that was behind or ahead of the log, or a cut took no record and yet the epochs
+    that start there. `epochs` is the whole cache.
     """
 
     replica: str

@@ -45,6 +45,7 @@ from sim.trace import (
     SnapshotChunkFetched,
     SnapshotDeleted,
     SnapshotFetchDropped,
+    SnapshotFetched,
     SnapshotInstalled,
     SnapshotOffered,
     SnapshotTaken,
@@ -155,8 +156,9 @@ def _in_the_cluster(event: Event) -> str | None:
             return f"in sync: {', '.join(isr)}" + (f" ({joined} joined)" if joined else "")
         case FaultInjected(_, fault, detail):
             return f"fault {fault} at {name}: {detail}"
-        case ConfigChanged(_, settings):
-            return f"{name} has new settings: {', '.join(f'{k} {v}' for k, v in settings)}"
+        case ConfigChanged(_, settings, initial):
+            has = "starts with settings of its own" if initial else "has new settings"
+            return f"{name} {has}: {', '.join(f'{k} {v}' for k, v in settings)}"
         case RoundsEnded(_, rounds, interval_ms, cleaners):
             return f"{', '.join(cleaners)} cleaned {rounds} times, {interval_ms} ms apart"
         case Quiesced(_, synced):
@@ -204,6 +206,8 @@ def _of_a_snapshot(event: Event) -> str | None:
             return f"{name} empties its log, which ended at {before}, for snapshot ({end}, {epoch})"
         case SnapshotFetchDropped(_, end, epoch, reason):
             return f"{name} gives up fetching snapshot ({end}, {epoch}): {reason}"
+        case SnapshotFetched(_, end, epoch, _):
+            return f"{name} has snapshot ({end}, {epoch}) whole on disk beside its log"
         case SnapshotInstalled(_, end, epoch, _, _, _, _):
             return f"{name} installs snapshot ({end}, {epoch})"
         case SnapshotDeleted(_, end, epoch):

@@ -59,6 +59,18 @@ class SnapshotChunkFetched(NamedTuple):
     in_bytes: bool = False
 
 
+class SnapshotFetched(NamedTuple):
+    """A fetched snapshot is whole on disk and has its name; the log is as it was.
+
+    Installing it goes at once, unless a crash comes in between: only then this is told.
+    """
+
+    replica: str
+    end_offset: int
+    epoch: int
+    records: tuple[Record, ...]
+
+
 class LogEmptied(NamedTuple):
     """A follower threw its log away to make room for a snapshot that has not arrived yet.
 

@@ -166,7 +166,7 @@ EVIDENCE: dict[str, Holds] = {
     "snapshot-installed": lambda e: isinstance(e, SnapshotInstalled),
     "snapshot-fetch-dropped": lambda e: isinstance(e, SnapshotFetchDropped),
     "fault-injected": lambda e: isinstance(e, FaultInjected),
-    "settings-changed": lambda e: isinstance(e, ConfigChanged),
+    "settings-changed": lambda e: isinstance(e, ConfigChanged) and not e.initial,
 }
 """Claims that one event shows."""
 

@@ -22,6 +22,7 @@ from sim.trace import (
     LogEmptied,
     SnapshotChunkFetched,
     SnapshotFetchDropped,
+    SnapshotFetched,
     SnapshotInstalled,
 )
 
@@ -203,6 +204,7 @@ def receive_snapshot_chunk(
         if crash_before_install:
             follower.download = None
             follower.snapshots[whole.id] = whole
+            events.append(SnapshotFetched(follower.name, *whole.id, whole.records))
         else:
             events += install(follower, whole, rules=rules)
             installed = follower.snapshots.get(whole.id) is whole

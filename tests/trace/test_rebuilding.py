@@ -1,0 +1,114 @@
+"""A trace alone says what every replica holds at every moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from sim.cluster.cluster import Cluster
+from sim.cluster.simulation import _run
+from sim.compaction import TOMBSTONE_MARKS
+from sim.files.formats import STORY_FORMAT
+from sim.files.trace_file import TraceHeader
+from sim.replication import Replica
+from sim.rules import PRESETS, settings_from
+from sim.scenario.generate import generate
+from sim.scenario.generate.mix import Mix
+from sim.scenario.trace_header import header_of
+from sim.story.driver import StoryDriver
+from sim.story.format import Story, load_story
+from sim.story.trace_header import header_of as header_of_story
+from sim.suite import format_of, scenario_files
+from sim.trace import Event
+from sim.trace.written import as_row
+from tests.trace.rebuilt import Rebuilder, Row, differences
+
+SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
+STORIES = [path for path in scenario_files(SCENARIOS) if format_of(path) == STORY_FORMAT]
+
+HARSH = {
+    "duration_ms": 5_000,
+    "power_losses": 0.5,
+    "cleaning_crashes": 0.5,
+    "install_crashes": 0.5,
+    "small_fetches": 0.5,
+    "transactional": 0.5,
+}
+
+
+class Follower:
+    """Reads the lines of a trace as they are written, and compares."""
+
+    def __init__(self, header: TraceHeader) -> None:
+        self.row: Row = {}
+        self._is_tombstone = TOMBSTONE_MARKS[header.judged_by.cleaner.tombstone_mark]
+        self._rebuilder = Rebuilder(_read(header.as_row()))
+
+    def take(self, at: int, event: Event) -> None:
+        self.row = _read(as_row(at, event, self._is_tombstone))
+        self._rebuilder.take(self.row)
+
+    def compare(self, replicas: dict[str, Replica]) -> None:
+        assert list(self._rebuilder.logs) == list(replicas)
+        for name, replica in replicas.items():
+            assert differences(self._rebuilder.logs[name], replica) == [], (name, self.row)
+
+
+def _read(row: Row) -> Row:
+    return msgspec.json.decode(msgspec.json.encode(row))  # type: ignore[no-any-return]
+
+
+class WatchedStory(StoryDriver):
+    """A story that calls `watch` for what each step, or part of one, has led to."""
+
+    def __init__(self, story: Story, watch: Callable[[StoryDriver, int], None]) -> None:
+        self._watch, self._seen = watch, 0
+        super().__init__(story)
+
+    def _emit(self, events: list[Event]) -> None:  # type: ignore[override]
+        super()._emit(events)
+        self._watch(self, self._seen)
+        self._seen = len(self.events)
+
+
+def test_the_logs_of_every_story_can_be_rebuilt_after_everything_that_happens() -> None:
+    compared = 0
+
+    def watch(driver: StoryDriver, seen: int) -> None:
+        nonlocal compared
+        for at, event in driver.events[seen:]:
+            follower.take(at, event)
+        follower.compare(driver.replicas)
+        compared += len(driver.replicas)
+
+    for path in STORIES:
+        story = load_story(path)
+        follower = Follower(header_of_story(story))
+        WatchedStory(story, watch).run()
+
+    assert compared > 10_000
+
+
+@pytest.mark.parametrize(("number", "preset"), list(enumerate([*PRESETS, *PRESETS])))
+def test_the_logs_of_random_runs_can_be_rebuilt_at_every_moment(number: int, preset: str) -> None:
+    built_in = "kraft" if preset == "kraft" else ("reference", "storm")[number % 2]
+    scenario = generate(number, Mix(mix=built_in, **HARSH))  # type: ignore[arg-type]
+    values = {"preset": preset, "segment_swap": ("swap_files", "old_first")[number // len(PRESETS)]}
+    scenario = scenario.with_rules(settings_from(values, base=scenario.settings))
+    follower = Follower(header_of(scenario))
+    cluster = Cluster(scenario, follower.take)
+    kinds = set()
+
+    def compare() -> None:
+        follower.compare({name: node.replica for name, node in cluster.nodes.items()})
+        kinds.add(follower.row["event"])
+
+    for at_ms in range(0, 2 * scenario.duration_ms, 50):
+        cluster.context.clock.after(at_ms, compare)
+    _run(cluster)
+    compare()
+
+    assert len(kinds) > 2
