@@ -150,7 +150,12 @@ def _run(
     extra = [*also_check, *(scenario.expect.checked or ())]
     rules, earlier = promise_of(scenario)
     checker = Checker(
-        rules, [*names, *extra], zombies_count=False, earlier=earlier, within_contract=True
+        rules,
+        [*names, *extra],
+        zombies_count=False,
+        earlier=earlier,
+        within_contract=True,
+        unit="ms",
     )
     recorder = _Recorder(checker, trace, faults_end_ms=scenario.duration_ms)
     outcome = simulate(scenario, recorder.take)
@@ -179,6 +184,7 @@ def _run(
                 "not_enough_replicas": outcome.counts.not_enough_replicas,
                 **recorder.removal_delays.counters(),
                 **exposure_of(scenario),
+                **checker.counters(),
             },
         ),
         reached=recorder.coverage.names,

@@ -45,10 +45,11 @@ class Checker:
         zombies_count: bool = True,
         earlier: Iterable[Rules] = (),
         within_contract: bool = False,
+        unit: str = "steps",
     ) -> None:
         """A checker for the named invariants.
 
-        `label` names records by uid in sentences; for `zombies_count` and `earlier` see
+        `label` names records by uid in sentences; for `zombies_count`, `earlier` and `unit` see
         ClusterHistory. `within_contract` stops judging where the run leaves the durability
         contract.
         """
@@ -56,7 +57,9 @@ class Checker:
         self._within_contract = within_contract
         self.violations: list[Violation] = []
         self._seen: set[tuple[str, str | None, int | None, str | None]] = set()
-        self.history = ClusterHistory(rules, zombies_count=zombies_count, earlier=earlier)
+        self.history = ClusterHistory(
+            rules, zombies_count=zombies_count, earlier=earlier, unit=unit
+        )
         self.queries = HistoryQueries(self.history, label=label)
         self.contract = DurabilityContract(self.queries)
         self._keeper = HistoryKeeper(self.history)
@@ -75,6 +78,13 @@ class Checker:
         """
         self._listeners.append((handlers, unusual_only))
         self._routes.clear()
+
+    def counters(self) -> dict[str, int]:
+        """What the invariants counted, by name of the counter."""
+        found: dict[str, int] = {}
+        for invariant in self._invariants.values():
+            found |= invariant.counters()
+        return found
 
     def on(self, at: int, event: Event) -> None:
         """Take one event that happened at `at`."""

@@ -40,6 +40,9 @@ COUNTERS: tuple[str, ...] = (
     "cleanings",
     "records_removed",
     "tombstones_removed",
+    "tombstones_removed_early",
+    "resurrections",
+    "resurrection_ms",
     "oversized_batches",
     "stubs_kept",
     "sends_refused",
@@ -81,6 +84,9 @@ COUNTERS: tuple[str, ...] = (
 """Names of the counters, in the order of every table. All are integers.
 
 records: appended by leaders; committed: offsets committed; events: events of the core;
+tombstones_removed_early: against the letter of KIP-630, see `tombstone-until-log-end`;
+resurrections: times that a live replica that was caught up showed a deleted key, resurrection_ms:
+the longest, see `no-transient-resurrection`;
 oversized_batches: rebuilt by a cleaner to more bytes than `max.message.bytes`; stubs_kept: removed
 tombstones that all cleaners remember at the end, by `late_versions`; sends_refused: batches that a
 leader kept out, by a floor or by their format (KIP-87);
@@ -109,6 +115,9 @@ COSTS: dict[str, str] = {
     "empty_batches": "empty batches",
     "gaps_learned": "gaps told to followers",
     "log_ends_persisted": "log ends written down",
+    "tombstones_removed_early": "tombstones removed that KIP-630's sentence keeps",
+    "resurrections": "times that a replica showed a deleted key",
+    "resurrection_ms": "longest time that a replica showed a deleted key, ms",
     "tombstone_wait_ms": "longest wait of a tombstone that is due, ms",
     "marker_wait_ms": "longest wait of a marker that is due, ms",
     "tombstones_waiting": "tombstones that wait when the faults end",
@@ -233,8 +242,8 @@ class RunCounters:
     def values(self, queries: HistoryQueries, cluster: Mapping[str, int]) -> dict[str, int]:
         """All counters, given how the run ended.
 
-        `cluster` has those that no event tells: how many events there were, what is counted by the
-        simulated cluster, and what the scenario exposes it to.
+        `cluster` has those that others count: the simulated cluster, the invariants, who took the
+        events, and what the scenario exposes it to.
         """
         kinds, history = self._kinds, queries.history
         persists = FIXES[history.rules.cleaner.fix].persists_log_end

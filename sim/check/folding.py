@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from typing import Final
 
 from sim.check.history import ClusterHistory
-from sim.compaction.fold import apply_delta
-from sim.log import Control, Record
+from sim.check.replica_view import ReplicaView
+from sim.log.record import Control, Record
+
+EVERY: Final = "*"
+"""At the end of a deleted key: all keys that begin with what is before it (KIP-630)."""
+
+_CHANGE: Final = re.compile(r"[+-][0-9]+")
+_NUMBER: Final = re.compile(r"-?[0-9]+")
 
 
 def decided(history: ClusterHistory, uids: Iterable[int]) -> list[int]:
@@ -51,10 +59,78 @@ def winners_of(
 def delta_state(
     history: ClusterHistory, uids: Iterable[int], base: Iterable[Record] = ()
 ) -> dict[str, str]:
-    """Key -> value where records are deltas, on top of `base`; see `sim.compaction.fold`."""
+    """Key -> value where records are deltas, on top of `base`."""
+    found = _delta_records(history, uids, base)
+    return {key: record.value or "" for key, record in found.items()}
+
+
+def _delta_records(
+    history: ClusterHistory, uids: Iterable[int], base: Iterable[Record]
+) -> dict[str, Record]:
+    """Key -> the last record that changed it, with what the key then was as its value.
+
+    A value `+n` or `-n` changes the number of its key, 0 where there is none; any other replaces
+    it. The tombstone of a key that ends with `*` deletes every key that begins like it.
+    """
     state = {record.key: record for record in base if record.key is not None}
     for uid in sorted(decided(history, uids), key=lambda uid: history.written[uid].record.offset):
         known = history.written[uid]
-        if known.record.key is not None:
-            apply_delta(state, known.record, deleted=known.tombstone)
-    return {key: record.value or "" for key, record in state.items()}
+        key, value = known.record.key, known.record.value or ""
+        if key is None:
+            continue
+        if known.tombstone:
+            stem = key.removesuffix(EVERY)
+            for other in [k for k in state if k == key or (stem != key and k.startswith(stem))]:
+                del state[other]
+        elif _CHANGE.fullmatch(value):
+            before = state[key].value or "" if key in state else ""
+            number = int(before) if _NUMBER.fullmatch(before) else 0
+            state[key] = known.record._replace(value=str(number + int(value)))
+        else:
+            state[key] = known.record
+    return state
+
+
+def base_records(view: ReplicaView) -> tuple[Record, ...]:
+    """The records of the snapshot that a log continues."""
+    start = view.log_start_offset
+    found = [records for (end, _), records in view.snapshots.items() if end == start]
+    return found[-1] if found and start > 0 else ()
+
+
+def own_state(history: ClusterHistory, view: ReplicaView) -> dict[str, int]:
+    """Key -> uid of the value that a log gives it by itself, below its own high watermark.
+
+    Its own markers decide, and the snapshot at its start counts. Where records are deltas the uid
+    is that of the last one that changed the key.
+    """
+    held, base = view.slots[view.log_start_offset : view.high_watermark], base_records(view)
+    if history.rules.snapshots.state_machine == "deltas":
+        return {key: record.uid for key, record in _delta_records(history, held, base).items()}
+    return winners_of(history, held, base)
+
+
+def undone_deletes(history: ClusterHistory, view: ReplicaView) -> dict[str, int]:
+    """Key -> uid of the value that a log gives it although the key is deleted.
+
+    Deleted is a key whose winner is a tombstone, if that beats the value and the log end offset is
+    above it. What the topic's retention deleted promises nothing.
+    """
+    written, slots = history.written, view.slots
+    below, known_below = len(slots), min(view.high_watermark, len(slots))
+    suspects: list[str] = []
+    for key, uid in history.deleted.items():
+        tombstone = written[uid]
+        offset = tombstone.record.offset
+        # A log that holds a tombstone outside transactions deletes the key: no need to fold it.
+        deletes = tombstone.plain and offset < known_below and slots[offset] == uid
+        if history.expired_below <= offset < below and not deletes:
+            suspects.append(key)
+    if not suspects:
+        return {}
+    state = own_state(history, view)
+    return {
+        key: state[key]
+        for key in suspects
+        if key in state and written[history.deleted[key]].version > written[state[key]].version
+    }

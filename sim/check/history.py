@@ -51,6 +51,7 @@ class ClusterHistory:
             to `no-offset-reuse`. The story format says so; in a timed run such an append is what
             epochs are there for: it is never committed, and truncated when the leader hears.
         at: When the latest event happened: ms, or the step of a story.
+        unit: What `at` counts: `ms` or `steps`.
         replicas: By name, in order of creation.
         removed_replicas: Who has left for good.
         leader: Who was elected in the newest epoch.
@@ -63,6 +64,9 @@ class ClusterHistory:
         committed: Index = offset; uid that was there when the offset was first committed.
         committed_twice: Offset -> the second uid that was committed there.
         winners: key -> uid of the winning committed, decided record.
+        deleted: Of those the tombstones: key -> uid.
+        late_for_deletes: Rises whenever a committed record loses to the tombstone of its key, and
+            whenever a transaction's marker makes a tombstone the winner.
         status: uid -> True committed, False aborted, for decided transactional data.
         aborted: uids of committed data whose transaction was aborted.
         undecided: producer -> uids of committed data of its open transaction.
@@ -76,6 +80,8 @@ class ClusterHistory:
         altered: By the latest copy: records that are not the very ones that were appended.
         snapshots_ahead: The highest end of a snapshot that was taken above what was committed then.
         removed: By the latest cleaning: reason -> removals.
+        removed_deletes: By the latest cleaning: the winning tombstones that went, for whatever
+            reason it gave: not aborted, and beaten by no committed, decided record.
         uids_read: By the latest read: the uids of its records.
         reads_deviate: Whether some reader was given something else than the committed record of an
             offset, just as it was appended.
@@ -83,7 +89,12 @@ class ClusterHistory:
     """
 
     def __init__(
-        self, rules: Rules, *, zombies_count: bool = True, earlier: Iterable[Rules] = ()
+        self,
+        rules: Rules,
+        *,
+        zombies_count: bool = True,
+        earlier: Iterable[Rules] = (),
+        unit: str = "steps",
     ) -> None:
         """Nothing has happened in a run under `rules`.
 
@@ -92,6 +103,7 @@ class ClusterHistory:
         self.rules = rules
         self.zombies_count = zombies_count
         self.at = 0
+        self.unit = unit
         self._by_isr = rules.replication.commit == "isr"
         earlier = tuple(earlier)
         self._version = _promised(rules).version
@@ -113,6 +125,8 @@ class ClusterHistory:
         self.committed: list[int] = []
         self.committed_twice: dict[int, int] = {}
         self.winners: dict[str, int] = {}
+        self.deleted: dict[str, int] = {}
+        self.late_for_deletes = 0
         self.status: dict[int, bool] = {}
         self.aborted: set[int] = set()
         self.undecided: dict[int, list[int]] = {}
@@ -126,6 +140,7 @@ class ClusterHistory:
         self.reassigned: list[tuple[Record, int]] = []
         self.altered: list[Record] = []
         self.removed: dict[str, list[Removal]] = {}
+        self.removed_deletes: list[Removal] = []
         self.uids_read: list[int] = []
         self.snapshots_ahead = 0
         self.reads_deviate = False
@@ -155,10 +170,34 @@ class ClusterHistory:
     def lost_under_earlier_rules(self, uid: int) -> bool:
         """By rules in force earlier, a committed record beats keyed `uid`, or it is a delete."""
         record = self.written[uid].record
+        return self._beaten_earlier(record) or any(
+            is_tombstone(record) for is_tombstone in self._earlier_marks
+        )
+
+    def _beaten_earlier(self, record: Record) -> bool:
+        """By rules in force earlier, a committed record beats a keyed one."""
         return any(
             record.key in highest and highest[record.key] > version(record)
             for version, highest in self._earlier
-        ) or any(is_tombstone(record) for is_tombstone in self._earlier_marks)
+        )
+
+    def is_winning_delete(self, uid: int) -> bool:
+        """A tombstone, not aborted, that no committed, decided record beats.
+
+        Where settings change, one that a record beats under earlier ones does not win, either.
+        """
+        known = self.written.get(uid)
+        if known is None or not known.tombstone or uid in self.aborted:
+            return False
+        winner = self.winners.get(known.record.key or "")
+        if winner is not None and self.written[winner].version > known.version:
+            return False
+        return not self._earlier or not self._beaten_earlier(known.record)
+
+    @property
+    def settings_change(self) -> bool:
+        """Other rules than the promised ones were in force on some replica, too."""
+        return bool(self._earlier)
 
     def enter(self, batch: Batch) -> list[int]:
         """Note the records of a new append; their uids."""
@@ -218,8 +257,10 @@ class ClusterHistory:
             held = view.slots[start:end]
             if held != uids:
                 for offset, slot, uid in zip(range(start, end), held, uids, strict=False):
-                    if slot != uid and not (slot <= 0 and self.may_be_absent(uid)):
-                        view.unexplained_offsets.add(offset)
+                    if slot != uid:
+                        view.losses += 1
+                        if slot > 0 or not self.may_be_absent(uid):
+                            view.unexplained_offsets.add(offset)
 
     def _decide(self, uid: int, batch: Batch) -> None:
         """A record of a transaction, or a control record, is committed."""
@@ -240,6 +281,13 @@ class ClusterHistory:
         winner = self.winners.get(key)
         if winner is None or known.version > self.written[winner].version:
             self.winners[key] = uid
+            if known.tombstone:
+                self.deleted[key] = uid
+                self.late_for_deletes += not known.plain
+            elif winner is not None:
+                self.deleted.pop(key, None)
+        elif key in self.deleted:
+            self.late_for_deletes += 1
         for version, highest in self._earlier:
             own = version(known.record)
             highest[key] = max(own, highest.get(key, own))

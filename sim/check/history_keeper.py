@@ -8,8 +8,8 @@ Of every event the history says whether it was unusual. Usual are, while no two 
 * a high watermark that rises within its log, commits nothing a second time as something else, and
   is at or below what enough replicas have, while no snapshot is ahead of it;
 * a position that the follower has reached;
-* a cleaning pass below the high watermark that leaves the log end, removes neither tombstones nor
-  markers, and sets no delete horizon;
+* a cleaning pass below the high watermark that leaves the log end, removes no marker and no
+  tombstone but superseded ones, and sets no delete horizon;
 * a read of committed records just as they were appended, if all reads before were such.
 
 Most events are, and most laws cannot be broken by them: such laws are not asked about them, see
@@ -134,6 +134,7 @@ class HistoryKeeper:
         return self._replaced(ReplicaView(event.replica))
 
     def _replaced(self, view: ReplicaView) -> bool:
+        view.losses = self._replicas[view.name].losses + 1
         self._replicas[view.name] = view
         return self._after_a_loss()
 
@@ -173,6 +174,7 @@ class HistoryKeeper:
         for record in batch.records:
             self.history.assign(record.offset, batch.epoch, record.uid)
         self._write(view, batch, None)
+        view.losses += 1
         return True
 
     def _copied(self, event: Copied) -> bool:
@@ -215,6 +217,7 @@ class HistoryKeeper:
             for offset, uid in enumerate(self._committed[base : batch.last_offset + 1], base):
                 if slots[offset] != uid:
                     view.unexplained_offsets.add(offset)
+                    view.losses += 1
         contested = self.history.contested_offsets
         if contested and not contested.isdisjoint(range(base, batch.last_offset + 1)):
             self.history.find_disagreements()
@@ -235,6 +238,7 @@ class HistoryKeeper:
             lineage.append(uid)
             if offset < known and committed[offset] != uid:
                 view.unexplained_offsets.add(offset)
+                view.losses += 1
         if len(slots) <= batch.last_offset:
             self._leave_a_gap(view, batch.last_offset + 1, leader)
         if not batch.records:
@@ -255,6 +259,7 @@ class HistoryKeeper:
     def _leave_a_gap(self, view: ReplicaView, end: int, leader: ReplicaView | None) -> None:
         """The log of `view` goes on at `end`, and holds nothing below it."""
         start, known = len(view.slots), len(self._committed)
+        view.losses += 1
         inherited = leader.lineage[start:end] if leader is not None else []
         view.slots += [HOLE] * (end - start)
         view.lineage += inherited + [0] * (end - start - len(inherited))
@@ -320,6 +325,7 @@ class HistoryKeeper:
 
     def _lose(self, view: ReplicaView, offsets: range) -> None:
         """A cut took slots below its target: the rest of a batch that straddled it."""
+        view.losses += 1
         for offset in offsets:
             view.slots[offset], view.lineage[offset] = HOLE, 0
             committed = offset < len(self._committed)
@@ -333,8 +339,10 @@ class HistoryKeeper:
         slots, committed, unexplained = view.slots, self._committed, view.unexplained_offsets
         view.log_end_offset_before = len(slots)
         known = len(committed)
+        history = self.history
         removed: dict[str, list[Removal]] = {}
-        self.history.removed = removed
+        deletes: list[Removal] = []
+        history.removed, history.removed_deletes = removed, deletes
         for removal in event.removals:
             offset, uid, _, reason, _ = removal
             slots[offset] = HOLE
@@ -342,8 +350,12 @@ class HistoryKeeper:
                 removed[reason].append(removal)
             else:
                 removed[reason] = [removal]
-            if offset >= known or committed[offset] != uid or not self.history.may_be_absent(uid):
+            if offset >= known or committed[offset] != uid or not history.may_be_absent(uid):
                 unexplained.add(offset)
+            if history.is_winning_delete(uid):
+                deletes.append(removal)
+        if deletes or "tombstone" in removed or "marker" in removed:
+            view.losses += 1
         for offset in event.emptied:
             slots[offset] = EMPTY
         for offset in event.dropped:
@@ -361,12 +373,14 @@ class HistoryKeeper:
             or event.upper_bound > event.high_watermark
             or view.high_watermark > len(slots)
             or bool(event.horizons)
+            or bool(deletes)
             or "tombstone" in removed
             or "marker" in removed
         )
 
     def _segments_lost(self, event: SegmentsLost) -> bool:
         view = self._replicas[event.replica]
+        view.losses += 1
         for offset in event.offsets:
             view.slots[offset] = HOLE
             view.unexplained_offsets.add(offset)
@@ -385,6 +399,7 @@ class HistoryKeeper:
 
     def _prefix_deleted(self, event: PrefixDeleted | LogStartMoved) -> bool:
         view = self._replicas[event.replica]
+        view.losses += 1
         for offset in range(view.log_start_offset, event.log_start_offset):
             view.slots[offset] = HOLE
         view.log_start_offset = event.log_start_offset

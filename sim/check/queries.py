@@ -70,6 +70,21 @@ class HistoryQueries:
         decided = not known.batch.transactional or history.status.get(uid) is True
         return offset < len(history.committed) and history.committed[offset] == uid and decided
 
+    def laggards(self, remover: str, tombstone: int) -> list[tuple[ReplicaView, int]]:
+        """Who else, down or up, ends at or below a tombstone and holds a value that it beats.
+
+        With each such value that is not aborted, in order of creation, then of appends.
+        """
+        history = self.history
+        record = history.written[tombstone].record
+        return [
+            (view, uid)
+            for view in history.replicas.values()
+            if view.name != remover and view.log_end_offset <= record.offset
+            for uid in history.uids_of_key[record.key or ""]
+            if self.holds(view, uid) and self.is_value(uid) and self.beats(tombstone, uid)
+        ]
+
     def may_be_absent_now(self, uid: int) -> bool:
         """Committed facts explain its absence, or the leader now holds a record that beats it."""
         history = self.history

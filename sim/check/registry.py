@@ -101,6 +101,10 @@ class Invariant:
         self.history = queries.history
         self._report = report
 
+    def counters(self) -> dict[str, int]:
+        """What it counted beside violations, by name of the counter (`sim.check.counters`)."""
+        return {}
+
     def describe(self, uid: int) -> str:
         """A record in words, for sentences."""
         return self.queries.describe(uid)

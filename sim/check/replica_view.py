@@ -30,6 +30,8 @@ class ReplicaView:
         log_end_offset_before: The log end offset before the latest cleaning pass or crash.
         snapshots: (end offset, epoch) -> its records.
         horizons: Base offset of a batch -> delete horizon in ms.
+        losses: Rises whenever a tombstone or a marker of the committed history went from this log
+            or did not come, whatever the cause; a log that was replaced counts on.
         last_batch: What was appended or copied last, as it came.
         highest_epoch: No record of this log was of a higher one.
     """
@@ -43,6 +45,7 @@ class ReplicaView:
         "lineage",
         "log_end_offset_before",
         "log_start_offset",
+        "losses",
         "name",
         "slots",
         "snapshots",
@@ -63,6 +66,7 @@ class ReplicaView:
         self.log_end_offset_before = 0
         self.snapshots: dict[tuple[int, int], tuple[Record, ...]] = {}
         self.horizons: dict[int, int] = {}
+        self.losses = 0
         self.last_batch: Batch | None = None
         self.highest_epoch = -1
 
@@ -77,6 +81,8 @@ class ReplicaView:
 
     def truncate_to(self, end: int) -> None:
         """Forget everything at or above `end`."""
+        if end < len(self.slots):
+            self.losses += 1
         del self.slots[end:]
         del self.lineage[end:]
         if self.unexplained_offsets:

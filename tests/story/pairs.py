@@ -108,6 +108,10 @@ PAIRS: dict[str, tuple[str, str]] = {
         "kip630_07_rebuild_forgotten_by_the_next_leader",
         "kip630_08_rebuild_handed_on",
     ),
+    "no-transient-resurrection": (
+        "kip280_81_late_version_shown_until_the_next_write",
+        "kip280_82_late_version_meets_its_tombstone",
+    ),
     "no-truncation-below-hw": (
         "raft_09_stale_leader_is_followed",
         "raft_10_stale_leader_is_refused",
@@ -162,6 +166,10 @@ PAIRS: dict[str, tuple[str, str]] = {
         "kip630_01_tombstone_removed_too_early",
         "kip630_02_gated_by_every_log_end",
     ),
+    "tombstone-until-log-end": (
+        "kip630_25_to_the_letter",
+        "kip630_26_everybody_has_the_second_tombstone",
+    ),
     "traffic-accounting": (
         "snap_22_snapshot_in_the_log",
         "snap_23_snapshot_beside_the_log",
@@ -178,6 +186,30 @@ PAIRS: dict[str, tuple[str, str]] = {
     ),
 }
 """Invariant -> (id of a story that violates it, id of the nearest one that does not)."""
+
+MORE_PAIRS: tuple[tuple[str, str, str], ...] = (
+    (
+        "tombstone-safety",
+        "kip630_18_an_aborted_delete_saves_nobody",
+        "kip630_17_lagging_log_deletes_the_key_itself",
+    ),
+    (
+        "tombstone-safety",
+        "kip630_20_the_newer_value_is_aborted",
+        "kip630_19_a_newer_value_is_on_its_way",
+    ),
+    (
+        "no-resurrection",
+        "kip630_21_an_aborted_value_hides_nothing",
+        "kip630_22_a_committed_value_takes_its_place",
+    ),
+    (
+        "no-resurrection",
+        "kip630_24_a_tombstone_below_the_value_deletes_nothing",
+        "kip630_23_a_lesser_tombstone_deletes_as_well",
+    ),
+)
+"""(invariant, id of a story that violates it, id of its neighbour): where a looser reading errs."""
 
 UNREACHABLE: dict[str, str] = {
     "acknowledged-kept": "tests/check/test_protocol.py",

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from sim.check.folding import delta_state, winners_of
+from sim.check.folding import base_records, delta_state, winners_of
 from sim.check.registry import Invariant, Kind
 from sim.check.replica_view import ReplicaView
-from sim.log import Record
 from sim.trace import Quiesced
-
-
-def base_records(view: ReplicaView) -> tuple[Record, ...]:
-    """The records of the snapshot that a log continues."""
-    start = view.log_start_offset
-    found = [records for (end, _), records in view.snapshots.items() if end == start]
-    return found[-1] if found and start > 0 else ()
 
 
 class MaterializedStateEquivalence(Invariant):

@@ -2,42 +2,186 @@
 
 from __future__ import annotations
 
-from sim.check.registry import Invariant, Kind
-from sim.check.replica_view import ReplicaView
-from sim.trace import Quiesced
+from sim.check.folding import undone_deletes
+from sim.check.queries import HistoryQueries
+from sim.check.registry import Invariant, Kind, Report
+from sim.trace import (
+    Cleaned,
+    HighWatermarkMoved,
+    LogEmptied,
+    LogStartedAfresh,
+    LogStartMoved,
+    PrefixDeleted,
+    Quiesced,
+    ReplicaRemoved,
+    ReplicaRestarted,
+    ReplicaWiped,
+    SegmentsLost,
+    SnapshotInstalled,
+    Truncated,
+)
 
 
 class NoResurrection(Invariant):
-    """A replica whose log is past a committed winning tombstone holds no value it beats alone."""
+    """At rest no log that ends above a winning tombstone gives the key a value that it beats.
+
+    For tombstone X that wins key K in the committed history, and every replica r, down or up:
+
+        LEO(r) > X.offset implies that fold(log of r below HW(r))[K] is absent or X does not beat it
+
+    The fold is that of the replica's own log under the promised order: its own markers decide, so
+    an aborted or open record counts for nothing, and any tombstone it holds deletes what that
+    beats, whether or not it wins. Retention promises nothing about what it deletes.
+    """
 
     name = "no-resurrection"
     kind = Kind.AT_REST
     source = "KIP-630"
 
     def on_quiesced(self, event: Quiesced) -> None:
-        """Judge every winning tombstone on every replica."""
-        history = self.history
-        for key, winner in history.winners.items():
-            if history.written[winner].tombstone:
-                for view in history.replicas.values():
-                    self._judge(key, winner, view)
-
-    def _judge(self, key: str, tombstone: int, view: ReplicaView) -> None:
-        history = self.history
-        offset = history.written[tombstone].record.offset
-        if view.log_end_offset <= offset or view.uid_at(offset) == tombstone:
-            return
-        held = [uid for uid in history.uids_of_key[key] if self.queries.holds(view, uid)]
-        if any(self.queries.beats(uid, tombstone) for uid in held):
-            return
-        for uid in held:
-            if self.queries.is_value(uid) and self.queries.beats(tombstone, uid):
+        """Fold every log."""
+        for view in self.history.replicas.values():
+            for key, uid in undone_deletes(self.history, view).items():
+                offset = self.history.written[self.history.deleted[key]].record.offset
                 self.violated(
                     view.name,
-                    history.written[uid].record.offset,
+                    self.history.written[uid].record.offset,
                     key,
-                    f"{view.name} holds {self.describe(uid)} although {key} was deleted at "
-                    f"offset {offset}; its log end offset is {view.log_end_offset} and the "
-                    "tombstone is gone.",
+                    f"{view.name} gives {self.describe(uid)} although {key} was deleted at "
+                    f"offset {offset}; its log end offset is {view.log_end_offset} and nothing it "
+                    "holds deletes that.",
                 )
-                return
+
+
+class NoTransientResurrection(Invariant):
+    """No replica shows a deleted key for a while, between two times of rest.
+
+    What `no-resurrection` says, of a live replica as soon as it is caught up:
+
+        up(r) and HW(r) >= N and LEO(r) >= N, where N offsets are committed
+
+    until its log gives the key no such value any more or another record of the key wins. What is
+    still there at rest is left to `no-resurrection`. Not judged once an offset was committed twice,
+    nor where settings change, since the promise is that of the newest.
+    """
+
+    name = "no-transient-resurrection"
+    source = "KIP-630"
+    in_stories = False
+
+    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+        """No deleted key is shown."""
+        super().__init__(queries, report)
+        self._judged: dict[str, tuple[int, int]] = {}
+        self._shown: dict[tuple[str, str], tuple[int, int, int]] = {}
+        self._count = 0
+        self._longest_ms = 0
+
+    def counters(self) -> dict[str, int]:
+        """How often a deleted key was shown, and the longest time in ms."""
+        return {"resurrections": self._count, "resurrection_ms": self._longest_ms}
+
+    def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
+        """It may be caught up now; and what a leader commits may win a key that was shown."""
+        self._look(event.replica)
+
+    def on_cleaned(self, event: Cleaned) -> None:
+        """A tombstone may be gone, or what was shown."""
+        self._look(event.replica)
+
+    def on_truncated(self, event: Truncated) -> None:
+        """What was shown may be cut."""
+        self._look(event.replica)
+
+    def on_replica_restarted(self, event: ReplicaRestarted) -> None:
+        """It is live again."""
+        self._look(event.replica)
+
+    def on_replica_wiped(self, event: ReplicaWiped) -> None:
+        """Nothing is shown any more."""
+        self._look(event.replica)
+
+    def on_log_emptied(self, event: LogEmptied) -> None:
+        """Nor by a log that makes room for a snapshot."""
+        self._look(event.replica)
+
+    def on_log_started_afresh(self, event: LogStartedAfresh) -> None:
+        """Nor by one that starts anew."""
+        self._look(event.replica)
+
+    def on_log_start_moved(self, event: LogStartMoved) -> None:
+        """Old segments are gone."""
+        self._look(event.replica)
+
+    def on_prefix_deleted(self, event: PrefixDeleted) -> None:
+        """A snapshot has taken their place."""
+        self._look(event.replica)
+
+    def on_segments_lost(self, event: SegmentsLost) -> None:
+        """A crash took the tombstone, or what was shown."""
+        self._look(event.replica)
+
+    def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
+        """It may be caught up at once."""
+        self._look(event.replica)
+
+    def on_replica_removed(self, event: ReplicaRemoved) -> None:
+        """Nobody asks who has left for good."""
+        self._judged.pop(event.replica, None)
+        for replica, key in list(self._shown):
+            if replica == event.replica:
+                self._end(replica, key)
+
+    def on_quiesced(self, event: Quiesced) -> None:
+        """What is still shown is no transient."""
+        for replica in list(self.history.replicas):
+            self._look(replica)
+        for since, _, _ in self._shown.values():
+            self._longest_ms = max(self._longest_ms, self.history.at - since)
+
+    def _look(self, replica: str) -> None:
+        """See whether what is shown ended anywhere, and what this replica shows, if it changed."""
+        history, view = self.history, self.history.replicas[replica]
+        if self._shown:
+            self._end_what_is_gone()
+        state = (view.losses, history.late_for_deletes)
+        known = len(history.committed)
+        if (
+            self._judged.get(replica) == state
+            or not view.up
+            or view.high_watermark < known
+            or view.log_end_offset < known
+        ):
+            return
+        self._judged[replica] = state
+        if history.committed_twice or history.settings_change:
+            return
+        for key, uid in undone_deletes(history, view).items():
+            if (replica, key) not in self._shown:
+                self._shown[(replica, key)] = (history.at, uid, history.deleted[key])
+                self._count += 1
+
+    def _end_what_is_gone(self) -> None:
+        """Another record wins the key, or the replica's log gives it another value, or none."""
+        history = self.history
+        undone: dict[str, dict[str, int]] = {}
+        for replica, key in list(self._shown):
+            if replica not in undone:
+                undone[replica] = undone_deletes(history, history.replicas[replica])
+            if key not in undone[replica]:
+                self._end(replica, key)
+
+    def _end(self, replica: str, key: str) -> None:
+        """A replica shows a deleted key no longer."""
+        since, uid, tombstone = self._shown.pop((replica, key))
+        history = self.history
+        lasted = history.at - since
+        self._longest_ms = max(self._longest_ms, lasted)
+        offset = history.written[tombstone].record.offset
+        self.violated(
+            replica,
+            history.written[uid].record.offset,
+            key,
+            f"{replica} gave {self.describe(uid)} for {lasted} {history.unit}, from {since} on, "
+            f"although {key} was deleted at offset {offset} and {replica} was caught up.",
+        )

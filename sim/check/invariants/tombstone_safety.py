@@ -2,44 +2,101 @@
 
 from __future__ import annotations
 
-from sim.check.registry import Invariant
+from sim.check.queries import HistoryQueries
+from sim.check.registry import Invariant, Kind, Report
 from sim.check.replica_view import ReplicaView
 from sim.trace import Cleaned
 
 
 class TombstoneSafety(Invariant):
-    """A tombstone stays while another replica holds an older value and has not got the tombstone.
+    """A winning tombstone stays while another log needs it to delete the key.
 
-    KIP-630 writes `Y < LEO < X` with an inclusive log end; with an exclusive one it is
-    `Y.offset < LEO <= X.offset`. Not judged with `lag_guard`, which repairs instead.
+    A replica r may not remove tombstone X of key K, which is not aborted and which no committed,
+    decided record beats, while there are another replica f, down or up, and a value Y of K with
+
+        f holds Y, not aborted, Y.offset < LEO(f) <= X.offset, X beats Y,
+        and f holds no committed, decided record of K that beats Y.
+
+    LEO is exclusive; KIP-630, whose log end is inclusive, writes `Y < LEO < X`. The last line says
+    that f's log as it stands does not delete the key by itself: a tombstone above Y would, and a
+    value above Y that X beats takes the place of Y. Decided is what the markers of the committed
+    history decide: an open, aborted or uncommitted record saves nobody. What f is still to be sent
+    saves it when it beats X, too: then X does not win. Not judged with `lag_guard`, which repairs
+    instead.
     """
 
     name = "tombstone-safety"
     source = "KIP-630, Tombstone and Delete Operations"
     unusual_only = True
 
-    def on_cleaned(self, event: Cleaned) -> None:
-        """Look at every other log that ends at or below a removed winning tombstone."""
-        if self.history.rules.replication.lag_guard != "none":
-            return
-        for removal in self.history.removed.get("tombstone", ()):
-            if removal.key is not None:
-                for view in self.history.replicas.values():
-                    if view.name != event.replica and view.log_end_offset <= removal.offset:
-                        self._judge(event.replica, removal.uid, removal.offset, view)
+    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+        """Nothing was removed."""
+        super().__init__(queries, report)
+        self._early = 0
 
-    def _judge(self, remover: str, tombstone: int, offset: int, view: ReplicaView) -> None:
-        queries, history = self.queries, self.history
-        key = history.written[tombstone].record.key or ""
-        for uid in history.uids_of_key[key]:
-            if queries.holds(view, uid) and queries.is_value(uid) and queries.beats(tombstone, uid):
+    def counters(self) -> dict[str, int]:
+        """Removals against KIP-630's sentence, see `TombstoneUntilLogEnd`."""
+        return {"tombstones_removed_early": self._early}
+
+    def on_cleaned(self, event: Cleaned) -> None:
+        """Look for a log that needs one of the winning tombstones that went."""
+        history = self.history
+        for removal in history.removed.get("tombstone", ()):
+            self._early += bool(self.queries.laggards(event.replica, removal.uid))
+        if history.rules.replication.lag_guard != "none":
+            return
+        for removal in history.removed_deletes:
+            if history.settings_change and removal.reason != "tombstone":
+                continue  # by the settings of before it was superseded
+            for view, value in self.queries.laggards(event.replica, removal.uid):
+                if not self._is_beaten_on(view, value):
+                    key = history.written[value].record.key
+                    self.violated(
+                        event.replica,
+                        removal.offset,
+                        key,
+                        f"{event.replica} removed the tombstone of {key} (offset "
+                        f"{removal.offset}) while {view.name}, log end offset "
+                        f"{view.log_end_offset}, still held {self.describe(value)} and nothing "
+                        f"that deletes it; it is needed until that log end offset is above "
+                        f"{removal.offset}.",
+                    )
+                    break
+
+    def _is_beaten_on(self, view: ReplicaView, value: int) -> bool:
+        """A log holds a committed, decided record of the key that beats `value`."""
+        queries = self.queries
+        key = self.history.written[value].record.key or ""
+        return any(
+            queries.beats(uid, value) and queries.holds(view, uid) and queries.is_committed(uid)
+            for uid in self.history.uids_of_key[key]
+        )
+
+
+class TombstoneUntilLogEnd(Invariant):
+    """KIP-630's sentence to the letter: no log that ends at or below X holds a value X beats.
+
+    Where X loses to another record, or that log deletes the key by itself, nothing comes of it:
+    that is what `tombstone-safety` leaves out. The counter `tombstones_removed_early` has so many.
+    """
+
+    name = "tombstone-until-log-end"
+    kind = Kind.FINDING
+    source = "KIP-630, Tombstone and Delete Operations"
+    in_stories = False
+    unusual_only = True
+
+    def on_cleaned(self, event: Cleaned) -> None:
+        """Look at every other log that ends at or below a removed tombstone."""
+        for removal in self.history.removed.get("tombstone", ()):
+            for view, value in self.queries.laggards(event.replica, removal.uid)[:1]:
+                key = self.history.written[value].record.key
                 self.violated(
-                    remover,
-                    offset,
+                    event.replica,
+                    removal.offset,
                     key,
-                    f"{remover} removed the tombstone of {key} (offset {offset}) while "
-                    f"{view.name}, log end offset {view.log_end_offset}, still held "
-                    f"{self.describe(uid)}; KIP-630 keeps it until that log end offset is above "
-                    f"{offset}.",
+                    f"{event.replica} removed the tombstone of {key} (offset {removal.offset}) "
+                    f"while {view.name}, log end offset {view.log_end_offset}, still held "
+                    f"{self.describe(value)}; KIP-630 keeps it until that log end offset is above "
+                    f"{removal.offset}.",
                 )
-                return
