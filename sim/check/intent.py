@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from sim.check.folding import winners_of
+from sim.check.folding import base_records, winners_of
 from sim.check.history import ClusterHistory
-from sim.check.invariants.materialized_state_equivalence import base_records
 from sim.check.queries import HistoryQueries
 from sim.compaction.strategies import MeantHeaderStrategy
 
