@@ -144,10 +144,10 @@ def replay(folder: Path, run_id: int, *, explain: bool, trace: Path | None, as_j
         from sim.files.atomic import check_writable
 
         check_writable(trace, what=f"--trace {trace}")
-    row = sweeps.find_run(folder, run_id)
+    digest = sweeps.digest_of_run(folder, run_id)
     events: list[tuple[int, Event]] = []
     made = sweeps.replay(folder, run_id, trace=events)
-    same = row["digest"] == made.digest
+    same = digest == made.digest
     if trace is not None:
         _write_trace(trace, folder, run_id, made, events)
     reasons = _reasons(made, events) if explain else []

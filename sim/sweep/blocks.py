@@ -1,7 +1,7 @@
 """Blocks on their way to the tables: written by workers, moved into place when a wave is whole.
 
-A worker writes the rows of its block into the staging folder, as one file per table, and answers
-with nothing but the time it took. Once all blocks of a wave are there, their folder is renamed: a
+A worker writes the rows of its block into the staging folder, as one file per table and one of
+their digests, and answers with nothing but the time it took. Once all blocks of a wave are there, their folder is renamed: a
 wave comes into place as a whole or not at all, and no row passes through the leading process.
 """
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sim.plugins import NO_PLUGINS, Plugins, load_in_worker
+from sim.sweep.digests import digests_file_of, digests_text
 from sim.sweep.layout import Wave, block_file_name, blocks_of
 from sim.sweep.output import RUNS, STAGING, VIOLATIONS, commit_wave
 from sim.sweep.plan import Sweep
@@ -82,7 +83,7 @@ def get_ready(work: Work) -> None:
 
 
 def simulate_block(work: Work, block: Block) -> float:
-    """Runs a block and writes its two files; real ms spent in its runs. This is all a worker does.
+    """Runs a block and writes its files; real ms spent in its runs. This is all a worker does.
 
     It stops when the staging folder is gone: the sweep was interrupted.
     """
@@ -91,13 +92,16 @@ def simulate_block(work: Work, block: Block) -> float:
         table: _BlockFile(work, block, table, schema)
         for table, schema in ((RUNS, runs_schema(work.sweep)), (VIOLATIONS, VIOLATIONS_SCHEMA))
     }
+    digests: list[str | None] = []
     busy_ms = 0.0
     for batch in batches_of_cases(work.sweep, block.cases, open_case=work.open_case):
         if not (work.out / STAGING).is_dir():
             return busy_ms
         busy_ms += sum(batch.column("wall_ms").to_pylist())
+        digests += batch.column("digest").to_pylist()
         for table, rows in zip(files, split_tables(batch), strict=True):
             files[table].add(rows)
+    digests_file_of(files[RUNS].path).write_text(digests_text(digests), encoding="ascii")
     for table in (VIOLATIONS, RUNS):  # runs last: its file says that the block is there
         files[table].close()
     return busy_ms
@@ -107,9 +111,9 @@ class _BlockFile:
     """One Parquet file of a block, written under another name until it is whole."""
 
     def __init__(self, work: Work, block: Block, table: str, schema: pa.Schema) -> None:
-        self._path = _staged(work.out, table, block.wave) / block.file_name(work.sweep)
-        self._path.parent.mkdir(exist_ok=True)  # in the staging folder, or the sweep is over
-        self._draft = self._path.with_name(f".{os.getpid()}-{self._path.name}")
+        self.path = _staged(work.out, table, block.wave) / block.file_name(work.sweep)
+        self.path.parent.mkdir(exist_ok=True)  # in the staging folder, or the sweep is over
+        self._draft = self.path.with_name(f".{os.getpid()}-{self.path.name}")
         self._writer = pq.ParquetWriter(self._draft, schema)
         self._waiting: list[pa.Table] = [schema.empty_table()]
 
@@ -126,7 +130,7 @@ class _BlockFile:
     def close(self) -> None:
         self._flush()
         self._writer.close()
-        self._draft.replace(self._path)
+        self._draft.replace(self.path)
 
 
 def _staged(out: Path, table: str, wave: Wave) -> Path:

@@ -97,6 +97,11 @@ def block_file_name(first_run: int) -> str:
     return f"part-{first_run:015d}.parquet"
 
 
+def first_run_of(block_file: str) -> int:
+    """The `run_id` in the name of a block's file."""
+    return int(block_file.removeprefix("part-").removesuffix(".parquet"))
+
+
 def split(cases: range, parts: int) -> tuple[range, ...]:
     """`cases` in `parts` consecutive ranges whose lengths differ by at most one."""
     size = len(cases)

@@ -12,8 +12,10 @@ from sim.run import Run, run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.model import Scenario
 from sim.scenario.trace_header import header_of
-from sim.sweep.layout import block_file_name, wave_of_case
+from sim.sweep.digests import digest_in, digests_file_of
+from sim.sweep.layout import block_file_name, first_run_of, wave_of_case
 from sim.sweep.output import RUNS, clear_errors, read_sweep
+from sim.sweep.plan import Sweep
 from sim.trace import Event
 
 
@@ -25,26 +27,32 @@ def find_run(out: Path, run_id: int) -> dict[str, Any]:
     import pyarrow.parquet as pq
 
     sweep = read_sweep(out)
-    case_id, _rule_set = sweep.place_of(run_id)
-    folder = out / RUNS / wave_of_case(sweep, case_id).folder_name
-    if not folder.exists():
-        raise BadInput(f"{out}: run {run_id} is in a wave that was not finished; --resume makes it")
-    names = sorted(path.name for path in folder.glob("*.parquet"))
-    earlier = [name for name in names if name <= block_file_name(run_id)]
+    path = _block_file(out, sweep, run_id)
     rows: list[dict[str, Any]] = []
-    with clear_errors(out):
-        for name in earlier[-1:]:
-            with pq.ParquetFile(folder / name) as file:
-                for batch in file.iter_batches():
-                    places = batch.column("run_id").to_pylist()
-                    rows += [
-                        batch.slice(place, 1).to_pylist()[0]
-                        for place, there in enumerate(places)
-                        if there == run_id
-                    ]
+    with clear_errors(out), pq.ParquetFile(path) as file:
+        for batch in file.iter_batches():
+            places = batch.column("run_id").to_pylist()
+            rows += [
+                batch.slice(place, 1).to_pylist()[0]
+                for place, there in enumerate(places)
+                if there == run_id
+            ]
     if len(rows) != 1:
-        raise BadInput(f"{folder}: run {run_id} occurs {len(rows)} times; the table is damaged")
+        raise BadInput(f"{path}: run {run_id} occurs {len(rows)} times; the table is damaged")
     return rows[0]
+
+
+def digest_of_run(out: Path, run_id: int) -> str | None:
+    """The digest in the row of a run; None = the run did not end.
+
+    Reads one line, and the row itself only where that line is missing. Raises like `find_run`.
+    """
+    path = _block_file(out, read_sweep(out), run_id)
+    try:
+        return digest_in(digests_file_of(path), run_id - first_run_of(path.name))
+    except (OSError, ValueError):
+        digest: str | None = find_run(out, run_id)["digest"]
+        return digest
 
 
 def trace_header_of_run(out: Path | str, run_id: int) -> TraceHeader:
@@ -54,6 +62,19 @@ def trace_header_of_run(out: Path | str, run_id: int) -> TraceHeader:
     """
     mix = read_sweep(Path(out)).plan.generate
     return header_of(scenario_of_run(out, run_id), mix=mix)
+
+
+def _block_file(out: Path, sweep: Sweep, run_id: int) -> Path:
+    """The file of `runs` that a run is in."""
+    case_id, _rule_set = sweep.place_of(run_id)
+    folder = out / RUNS / wave_of_case(sweep, case_id).folder_name
+    if not folder.exists():
+        raise BadInput(f"{out}: run {run_id} is in a wave that was not finished; --resume makes it")
+    names = sorted(path.name for path in folder.glob("part-*.parquet"))
+    earlier = [name for name in names if name <= block_file_name(run_id)]
+    if not earlier:
+        raise BadInput(f"{folder}: run {run_id} occurs 0 times; the table is damaged")
+    return folder / earlier[-1]
 
 
 def scenario_of_run(out: Path | str, run_id: int) -> Scenario:
@@ -70,6 +91,6 @@ def scenario_of_run(out: Path | str, run_id: int) -> Scenario:
 def replay(out: Path | str, run_id: int, *, trace: list[tuple[int, Event]] | None = None) -> Run:
     """A run of a sweep once more, in full; `trace` takes its events as (ms, event).
 
-    With the version that made the sweep its digest equals the row's (`find_run(out, run_id)`).
+    With the version that made the sweep its digest equals the row's (`digest_of_run(out, run_id)`).
     """
     return run_scenario(scenario_of_run(out, run_id), trace=trace)

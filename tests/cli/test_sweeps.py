@@ -127,7 +127,7 @@ def test_a_replay_can_explain_the_first_violation(
 def test_a_row_that_says_otherwise_is_exit_status_1_and_a_command(
     replog: Replog, swept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sim.sweep.find_run", lambda *_: {"digest": "another"})
+    monkeypatch.setattr("sim.sweep.digest_of_run", lambda *_: "another")
 
     answer = replog("replay", swept, 0)
 

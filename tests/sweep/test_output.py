@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.sweep import find_run, load_sweep
+from sim.sweep import digest_of_run, find_run, load_sweep
 from sim.sweep.layout import waves_of
 from sim.sweep.output import check_folder, prepare_folder, read_sweep, write_json
 from sim.sweep.plan import number_runs
@@ -129,3 +129,22 @@ def test_folders_of_waves_are_in_the_order_that_of_the_cases() -> None:
     names = [wave.folder_name for wave in waves_of(number_runs(plan(), count=100_000))]
 
     assert names == sorted(names)
+
+
+def test_the_digest_of_every_run_is_that_of_its_row(tmp_path: Path) -> None:
+    run_sweep(plan(), out=tmp_path, engine="process", partitions=3, open_case=quick)
+
+    rows = [find_run(tmp_path, run_id) for run_id in range(SWEEP.runs)]
+    assert [digest_of_run(tmp_path, row["run_id"]) for row in rows] == [r["digest"] for r in rows]
+    assert {row["digest"] is None for row in rows} == {True, False}
+
+
+def test_a_digest_is_read_from_the_row_where_the_line_of_its_own_is_missing(tmp_path: Path) -> None:
+    run_sweep(plan(), out=tmp_path, engine="process", partitions=1, open_case=quick)
+    (lines,) = tmp_path.glob("runs/*/_*.digests")
+    first, last = find_run(tmp_path, 0)["digest"], find_run(tmp_path, SWEEP.runs - 1)["digest"]
+
+    lines.write_bytes(lines.read_bytes()[:-1])
+    assert digest_of_run(tmp_path, SWEEP.runs - 1) == last
+    lines.unlink()
+    assert digest_of_run(tmp_path, 0) == first

@@ -20,9 +20,7 @@ Counts = tuple[Count, Count]
 Shares = tuple[Share, Share]
 Times = tuple[Milliseconds, Milliseconds]
 
-_CONFIG = ConfigDict(
-    strict=True, frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False
-)
+_CONFIG = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Weights(BaseModel):
