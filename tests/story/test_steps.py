@@ -310,6 +310,18 @@ def test_a_consumer_reads_to_the_high_watermark_and_stays_there() -> None:
     assert reads == [(0, 2, ["A", "B"]), (2, 2, []), (2, 3, ["D"])]
 
 
+@pytest.mark.parametrize("reads", ["consume", "read_to_end"])
+def test_a_consumer_is_told_where_the_log_of_a_new_leader_parts_from_what_it_read(
+    reads: str,
+) -> None:
+    steps = AB + "sync 2 1\nisr 1\nappend 1 c C\nconsume c 1\nelect 2 2\nappend 2 d D\n"
+
+    run = run_steps(steps + f"{reads} c 2", rules={"consumer_validation": "epoch"})
+
+    moved = [event for _, event in run.events if type(event).__name__ == "ConsumerReset"]
+    assert [(e.replica, e.position, e.cause) for e in moved] == [("2", 2, "log_truncated")]
+
+
 def test_expect_tombstone_gone_asks_live_replicas_only() -> None:
     steps = "elect 1 1\nappend 1 k=null K tombstone=true\n{}expect_tombstone_gone K"
 
