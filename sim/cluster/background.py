@@ -13,7 +13,7 @@ from sim.compaction.eligibility import (
 )
 from sim.replication.cleaning import Cleaner, CleaningResult, stable_offset
 from sim.replication.retention import delete_old_segments
-from sim.trace import CleanerLooked
+from sim.trace import CleanerLooked, ProducersForgotten
 
 
 class BackgroundTasks:
@@ -66,7 +66,11 @@ class BackgroundTasks:
         log = replica.log
         if topic.producer_expiration_ms is not None and log.producers.producers:
             # Producers that were silent for too long lose the protection of their last batch.
-            log.producers.expire(now_ms=broker.now_ms, after_ms=topic.producer_expiration_ms)
+            forgotten = log.producers.expire(
+                now_ms=broker.now_ms, after_ms=topic.producer_expiration_ms
+            )
+            if forgotten:
+                broker.context.emit(ProducersForgotten(broker.name, forgotten))
         if broker.rules.cleaner.roll == "timer":
             log.roll_if_waited(now_ms=broker.now_ms)
         dirty = replica.first_dirty_offset

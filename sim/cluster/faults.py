@@ -23,7 +23,7 @@ from sim.cluster.node import Node
 from sim.replication.interrupting import MOMENTS
 from sim.replication.recovery import NONE_OLD
 from sim.scenario.model import CrashWithOldFiles, Fault, FaultKind
-from sim.trace import FaultInjected
+from sim.trace import FaultEnded, FaultInjected
 
 _WHEN = {
     **{moment: f" during a pass ({moment})" for moment in MOMENTS},
@@ -49,6 +49,7 @@ class Faults:
         self._context.crash = self._crash_at_last
         self._waiting: dict[tuple[str, str], Fault] = {}
         self._over = False
+        self._going_on: list[FaultEnded] = []
         self._gone: set[str] = set()
         self._actions: dict[FaultKind, Callable[[Fault, Node], None]] = {
             FaultKind.CRASH: self._crash,
@@ -81,6 +82,8 @@ class Faults:
                 cluster.elections.reconnected(node)
             else:
                 self._bring_back(node)
+        self._context.emit_all(self._going_on)
+        self._going_on.clear()
 
     def _inject(self, fault: Fault) -> None:
         if self._over:
@@ -118,13 +121,24 @@ class Faults:
 
         Nor if the replica has left for good.
         """
-        self._context.clock.after(max(1, fault.duration_ms), self._unless_over, action, node, more)
+        ended = FaultEnded(node.name, fault.kind.value)
+        self._going_on.append(ended)
+        wait_ms = max(1, fault.duration_ms)
+        self._context.clock.after(wait_ms, self._unless_over, ended, action, node, more)
 
     def _unless_over(
-        self, action: Callable[..., None], node: Node, more: tuple[object, ...]
+        self,
+        ended: FaultEnded,
+        action: Callable[..., None],
+        node: Node,
+        more: tuple[object, ...],
     ) -> None:
-        if not self._over and node.name not in self._gone:
+        if self._over:
+            return
+        if node.name not in self._gone:
             action(node, *more)
+        self._going_on.remove(ended)
+        self._context.emit(ended)
 
     def _crash(self, fault: Fault, node: Node) -> None:
         """Now, or at a moment of the next cleaning pass, or of the next snapshot."""

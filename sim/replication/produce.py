@@ -109,8 +109,12 @@ def produce(
                 return ProduceResult([], ErrorCode.INVALID_TIMESTAMP)
     log, waits = leader.log, request.acks == ACKS_ALL
     if request.producer_id >= 0 and request.base_sequence >= 0:
-        sent = log.producers.overtaken(request.producer_id, request.base_sequence)
-        if sent is not None:
+        states, first = log.producers, request.base_sequence
+        if states.overtaken(request.producer_id, first) is not None:
+            last = first + len(request.records) - 1
+            sent = states.repeated(request.producer_id, request.producer_epoch, first, last)
+            if sent is None:
+                return ProduceResult([], ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
             due_above = sent.last_offset if waits else AT_ONCE
             return ProduceResult(
                 [], ErrorCode.NONE, sent.first_offset, sent.last_offset, due_above, 0, repeated=True

@@ -21,6 +21,7 @@ from sim.trace.cleaning import (
 from sim.trace.cluster import (
     REBUILT,
     ConfigChanged,
+    FaultEnded,
     FaultInjected,
     IsrChanged,
     LeaderElected,
@@ -44,6 +45,7 @@ from sim.trace.logs import (
     EpochCacheChanged,
     GapLearned,
     HighWatermarkMoved,
+    ProducersForgotten,
     Pushed,
     ReadingEnded,
     Truncated,
@@ -77,6 +79,7 @@ __all__ = [
     "Copied",
     "EpochCacheChanged",
     "Event",
+    "FaultEnded",
     "FaultInjected",
     "GapLearned",
     "HighWatermarkMoved",
@@ -88,6 +91,7 @@ __all__ = [
     "LogStartedAfresh",
     "PositionRecorded",
     "PrefixDeleted",
+    "ProducersForgotten",
     "Pushed",
     "Quiesced",
     "ReadingEnded",
@@ -124,6 +128,7 @@ Event = (
     | Appended
     | Acknowledged
     | AppendRefused
+    | ProducersForgotten
     | Converted
     | Copied
     | GapLearned
@@ -157,6 +162,7 @@ Event = (
     | Understood
     | TombstoneProbed
     | FaultInjected
+    | FaultEnded
     | ConfigChanged
     | Quiesced
 )

@@ -93,6 +93,13 @@ class FaultInjected(NamedTuple):
     detail: str
 
 
+class FaultEnded(NamedTuple):
+    """What a fault did to a replica or its links is over: that of kind `fault` injected first."""
+
+    replica: str
+    fault: str
+
+
 class ConfigChanged(NamedTuple):
     """New settings reached a broker, or a producer (then `replica` names that).
 

@@ -55,6 +55,16 @@ class AppendRefused(NamedTuple):
     reason: str = "late_version"
 
 
+class ProducersForgotten(NamedTuple):
+    """A replica forgot idempotent producers that were silent for `producer.id.expiration.ms`.
+
+    It knows none of the sequence numbers of the ids in `producers` any more.
+    """
+
+    replica: str
+    producers: tuple[int, ...]
+
+
 class Converted(NamedTuple):
     """A replica wrote records anew in an older format, for its own log or for a reader (KIP-87).
 

@@ -19,6 +19,7 @@ from sim.trace import (
     Copied,
     EpochCacheChanged,
     Event,
+    FaultEnded,
     FaultInjected,
     GapLearned,
     HighWatermarkMoved,
@@ -30,6 +31,7 @@ from sim.trace import (
     LogStartMoved,
     PositionRecorded,
     PrefixDeleted,
+    ProducersForgotten,
     Pushed,
     Quiesced,
     ReadingEnded,
@@ -182,6 +184,8 @@ def _of_a_replica(event: Event) -> str | None:
             gone = f"; gone are the values of the deletes at {', '.join(map(str, lost))}"
             to = "its own log" if reader == name else reader
             return f"{name} writes records in an older format for {to}{gone if lost else ''}"
+        case ProducersForgotten(_, producers):
+            return f"{name} forgets the producers {', '.join(map(str, producers))}"
         case CleaningFailed(_, offset):
             return f"{name} cannot read the version at {offset}: no more cleaning before a restart"
         case ReplicaRestarted(_, end, _):
@@ -222,6 +226,8 @@ def _of_start_and_state(event: Event) -> str | None:
         case StateLoaded(_, end, records, more, took_ms):
             source = f"{records} records of a snapshot and {more} of its log"
             return f"{name} has loaded its state below {end} in {took_ms} ms from {source}"
+        case FaultEnded(_, fault):
+            return f"fault {fault} at {name} is over"
         case EpochCacheChanged(_, epochs):
             starts = ", ".join(f"{epoch} from {start}" for epoch, start in epochs)
             return f"{name} now knows the epochs {starts}" if epochs else f"{name} knows no epoch"

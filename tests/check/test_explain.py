@@ -205,6 +205,8 @@ def test_of_a_long_story_the_beginning_is_left_out() -> None:
             trace.Acknowledged("r1", -1, -1, 12, 14, 2, "1"),
             "r1 tells a producer that 12 to 14 are written",
         ),
+        (trace.FaultEnded("r1", "partition"), "fault partition at r1 is over"),
+        (trace.ProducersForgotten("r1", (7, 8)), "r1 forgets the producers 7, 8"),
         (trace.IsrChanged("r1", ("r1", "r3"), "r3"), "in sync: r1, r3 (r3 joined)"),
         (
             trace.SnapshotOffered("r1", "r3", 2, 7, 1),

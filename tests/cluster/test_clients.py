@@ -11,7 +11,14 @@ from sim.scenario.model import (
     Topic,
     Workload,
 )
-from sim.trace import Acknowledged, Appended, Consumed, ConsumerReset, LeaderElected
+from sim.trace import (
+    Acknowledged,
+    Appended,
+    Consumed,
+    ConsumerReset,
+    LeaderElected,
+    ProducersForgotten,
+)
 from tests.cluster.worlds import Story, fault, scenario, sends, tell
 
 LOSSY = Network((1, 5), loss=0.25)
@@ -128,6 +135,18 @@ def test_what_a_producer_is_told_is_what_was_appended_and_once_more_for_a_repeti
         (b.producer_id, b.base_sequence, b.base_offset, b.last_offset) for b in appended
     }
     assert len(acknowledged) > len(told) > story.outcome.counts.sends_given_up
+
+
+def test_a_producer_that_is_silent_for_too_long_is_forgotten_and_that_is_told() -> None:
+    expiring = Topic(segment_bytes=600, segment_ms=500, producer_expiration_ms=1_000)
+    early = Workload(sends=sends(5, producers=2))
+    story = tell(scenario(topic=expiring, workload=early))
+    forgotten = story.of(ProducersForgotten)
+
+    assert {e.replica for _, e in forgotten} == {"r1", "r2", "r3"}
+    assert {e.producers for _, e in forgotten} <= {(1,), (2,), (1, 2)}
+    assert min(at for at, _ in forgotten) >= 1_100
+    assert tell(scenario(workload=early)).of(ProducersForgotten) == []
 
 
 def test_a_consumer_is_reset_once_where_its_position_is_no_longer_in_the_log() -> None:

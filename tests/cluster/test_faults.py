@@ -9,6 +9,7 @@ from sim.trace import (
     Appended,
     Cleaned,
     Copied,
+    FaultEnded,
     FaultInjected,
     IsrChanged,
     ReplicaAdded,
@@ -176,3 +177,13 @@ def test_a_replica_with_an_old_cleaner_checkpoint_cleans_from_there_again() -> N
     assert first_dirty(OldFiles()) == [16, 34]
     assert first_dirty(OldFiles(cleaned=0)) == [0, 34]
     assert first_dirty(OldFiles(cleaned=99)) == [16, 34]
+
+
+def test_a_fault_that_lasts_is_told_when_it_is_over_and_in_the_end_all_are() -> None:
+    short = fault(FaultKind.PARTITION, 500, "r2", 700)
+    long = fault(FaultKind.CRASH, 900, "r3", 60_000)
+    story = tell(scenario(short, long, fault(FaultKind.ROLL, 600, "r1")))
+    ended = [(at, e.replica, e.fault) for at, e in story.of(FaultEnded)]
+
+    assert ended == [(1_200, "r2", "partition"), (4_000, "r3", "crash")]
+    assert len(story.of(FaultInjected)) == 3

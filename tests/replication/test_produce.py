@@ -82,6 +82,19 @@ def test_with_acks_one_the_answer_is_due_at_once_before_the_commit() -> None:
     assert (result.due_above, leader.log.high_watermark) == (AT_ONCE, 0)
 
 
+def test_a_batch_that_its_producer_has_gone_past_is_refused_unless_it_is_known_to_be_written() -> (
+    None
+):
+    leader = leading()
+    for sequence in (0, 2):
+        assert sent(leader, request("a", sequence=sequence)).error is ErrorCode.NONE
+
+    repeated = sent(leader, request("a", sequence=0))
+    assert (repeated.repeated, repeated.base_offset, repeated.last_offset) == (True, 0, 0)
+    given_up = sent(leader, request("a", sequence=1))
+    assert (given_up.error, given_up.events) == (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, [])
+
+
 def test_a_leader_that_is_alone_in_sync_commits_what_it_appends() -> None:
     result = sent(leading(), request("a"))
 

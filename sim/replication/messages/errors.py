@@ -23,6 +23,8 @@ class ErrorCode(StrEnum):
     """Fewer than `min.insync.replicas` are in sync; nothing was written."""
     NOT_LEADER_OR_FOLLOWER = "NOT_LEADER_OR_FOLLOWER"
     """The replica asked does not lead."""
+    OUT_OF_ORDER_SEQUENCE_NUMBER = "OUT_OF_ORDER_SEQUENCE_NUMBER"
+    """The producer has written what comes after; this batch itself is not known to be written."""
     UNKNOWN_LEADER_EPOCH = "UNKNOWN_LEADER_EPOCH"
     """The request's leader epoch is above that of the replica asked, which has yet to learn it."""
     UNSUPPORTED_VERSION = "UNSUPPORTED_VERSION"

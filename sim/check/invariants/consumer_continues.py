@@ -1,0 +1,65 @@
+"""A consumer goes on where it ended."""
+
+from __future__ import annotations
+
+from sim.check.queries import HistoryQueries
+from sim.check.registry import Invariant, Report
+from sim.trace import Consumed, ConsumerReset
+
+
+class ConsumerContinues(Invariant):
+    """A consumer goes on where it ended, unless it was reset, and it is reset for its cause alone.
+
+    With P(c) the position of consumer c, 0 at first, then the `end` of what it read last or the
+    `position` of a reset since::
+
+        at a read:   start = P(c)
+        at a reset:  P(c) < position <= log start            (below_log_start)
+                     position < P(c)                         (above_log_end, log_truncated)
+
+    The log start is that of the replica which answered, at the time when the answer arrives; it may
+    have moved on meanwhile. How long that log was when it answered no event tells, so of the other
+    causes the direction alone is judged: a replica that lags, or leads an epoch in which the tail
+    is another one, sends a consumer back and does not skip.
+    """
+
+    name = "consumer-continues"
+    source = "consumer configuration auto.offset.reset; KIP-320; SubscriptionState.position"
+    in_stories = False
+
+    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+        """Everybody is at the beginning."""
+        super().__init__(queries, report)
+        self._positions: dict[str, int] = {}
+
+    def on_consumed(self, event: Consumed) -> None:
+        """It begins where it was."""
+        position = self._positions.get(event.consumer, 0)
+        self._positions[event.consumer] = event.end
+        if event.start != position:
+            self.violated(
+                event.replica,
+                event.start,
+                None,
+                f"{event.consumer} was at {position} and reads on at {event.start} of "
+                f"{event.replica}; nothing has reset it.",
+            )
+
+    def on_consumer_reset(self, event: ConsumerReset) -> None:
+        """It is moved into the log, not past what is there."""
+        before, position = self._positions.get(event.consumer, 0), event.position
+        self._positions[event.consumer] = position
+        if event.cause == "below_log_start":
+            start = self.history.replicas[event.replica].log_start_offset
+            justified = before < position <= start
+            why = f"the log of {event.replica} starts at {start}"
+        else:
+            justified, why = position < before, "a log that ends earlier sends it back"
+        if not justified:
+            self.violated(
+                event.replica,
+                position,
+                None,
+                f"{event.consumer} was moved from {before} to {position} ({event.cause}), but "
+                f"{why}.",
+            )

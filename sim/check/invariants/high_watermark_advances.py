@@ -1,0 +1,163 @@
+"""What is everywhere it has to be is committed, and soon."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from sim.check.queries import HistoryQueries
+from sim.check.registry import Invariant, Report
+from sim.scenario.model.faults import INSTANT_FAULTS
+from sim.trace import (
+    Appended,
+    FaultEnded,
+    FaultInjected,
+    IsrChanged,
+    LeaderElected,
+    LeaderResigned,
+    LogStartedAfresh,
+    Quiesced,
+    ReplicaWiped,
+    SnapshotInstalled,
+    Truncated,
+)
+
+BOUND_MS: Final = 10_000
+"""How long a high watermark may stand below what the in-sync set has: some ten rounds of fetching
+over the slowest link of a random scenario, each with an answer that is lost and waited for."""
+
+
+class HighWatermarkAdvances(Invariant):
+    """A high watermark does not stand still below what those who commit have.
+
+    With L the leader of the newest epoch, M the members that commit, end(m, t) where m's log ends
+    and HW(L, t) its high watermark::
+
+        E(t) = min of end(m, t) over M = the in-sync set            (commit: isr)
+        E(t) = the end that a majority of M = the voters reaches    (commit: majority)
+
+        e <= E(u) for all u in [t, t + B], in peace   =>   e <= HW(L, t + B)
+
+    B is `BOUND_MS`; at rest it is 0, since everybody's last fetch has arrived. In peace: all of it
+    in one epoch of one leader with one in-sync set, no log is cut or begun anew, and no fault that
+    lasts (an outage, a partition, a slow fetcher) is going on.
+
+    With a bound it is judged like safety, so in sweeps, too. Left out, since nothing commits there: fewer than min.insync.replicas in sync, and with
+    `commit: majority` what ends at or below the start of the leader's epoch (Raft, 5.4.2), or where
+    a majority is not up. Looked at when something is appended, and at rest: what is due later than
+    the last append is judged at rest.
+    """
+
+    name = "high-watermark-advances"
+    source = "Partition.maybeIncrementLeaderHW; KIP-392; KIP-595, Quorum State; Raft, 5.3"
+    fairness = "for 10 s one leader and in-sync set, all of them up, and no fault going on"
+    in_stories = False
+
+    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+        """Nothing is due."""
+        super().__init__(queries, report)
+        self._by_isr = self.history.rules.replication.commit == "isr"
+        self._going_on: Counter[tuple[str, str]] = Counter()
+        self._epoch_start = 0
+        self._due = 0
+        self._since_ms: int | None = None
+
+    def on_appended(self, event: Appended) -> None:
+        """Look what is due, and whether what was due has come."""
+        history = self.history
+        if event.replica != history.leader:
+            return
+        mark, now_ms = history.replicas[event.replica].high_watermark, history.at
+        if self._since_ms is not None:
+            if mark >= self._due:
+                self._since_ms = None
+            elif now_ms - self._since_ms > BOUND_MS:
+                self._report_stuck(event.replica, mark, f"for {now_ms - self._since_ms} ms")
+                self._since_ms = None
+        if self._since_ms is None and not self._going_on:
+            reached = self._reached()
+            if reached > mark:
+                self._due, self._since_ms = reached, now_ms
+
+    def on_quiesced(self, event: Quiesced) -> None:
+        """Nothing is on its way any more."""
+        leader = self.history.leader
+        if event.synced and leader is not None and leader == event.replica:
+            mark = self.history.replicas[leader].high_watermark
+            self._due = self._reached()
+            if mark < self._due:
+                self._report_stuck(leader, mark, "at rest")
+
+    def _reached(self) -> int:
+        """Up to where those who commit have the leader's log (exclusive); 0 = nobody commits."""
+        history = self.history
+        views, leader = history.replicas, history.leader
+        if leader is None or not views[leader].up:
+            return 0
+        members = history.isr if self._by_isr else history.voters
+        ends = sorted([view.log_end_offset for view in map(views.__getitem__, members) if view.up])
+        end = views[leader].log_end_offset
+        if self._by_isr:
+            if len(ends) < len(members) or len(ends) < history.rules.topic.min_isr:
+                return 0
+            return min(ends[0], end) if ends else 0
+        needed = len(members) // 2 + 1
+        if len(ends) < needed:
+            return 0
+        reached = min(ends[-needed], end)
+        return reached if reached > self._epoch_start else 0
+
+    def _report_stuck(self, leader: str, mark: int, when: str) -> None:
+        who = "every in-sync replica" if self._by_isr else "a majority of the voters"
+        self.violated(
+            leader,
+            mark,
+            None,
+            f"{leader} has its high watermark at {mark} {when}; {who} has its log up to "
+            f"{self._due}.",
+        )
+
+    # What disturbs the peace.
+
+    def on_fault_injected(self, event: FaultInjected) -> None:
+        """Nothing is due as long as it lasts."""
+        self._since_ms = None
+        if event.fault not in INSTANT_FAULTS:
+            self._going_on[event.replica, event.fault] += 1
+
+    def on_fault_ended(self, event: FaultEnded) -> None:
+        """It is over."""
+        fault = (event.replica, event.fault)
+        self._going_on[fault] -= 1
+        if self._going_on[fault] <= 0:
+            del self._going_on[fault]
+
+    def on_leader_elected(self, event: LeaderElected) -> None:
+        """Another leader begins to learn who has what."""
+        if event.epoch >= self.history.newest_epoch:
+            self._epoch_start = event.epoch_start_offset
+        self._since_ms = None
+
+    def on_leader_resigned(self, _: LeaderResigned) -> None:
+        """Nobody leads."""
+        self._since_ms = None
+
+    def on_isr_changed(self, _: IsrChanged) -> None:
+        """Others commit."""
+        self._since_ms = None
+
+    def on_truncated(self, _: Truncated) -> None:
+        """A log is shorter."""
+        self._since_ms = None
+
+    def on_replica_wiped(self, _: ReplicaWiped) -> None:
+        """A log is gone."""
+        self._since_ms = None
+
+    def on_log_started_afresh(self, _: LogStartedAfresh) -> None:
+        """A log is gone."""
+        self._since_ms = None
+
+    def on_snapshot_installed(self, _: SnapshotInstalled) -> None:
+        """A log is gone."""
+        self._since_ms = None

@@ -1,0 +1,160 @@
+"""What idempotence promises: every batch of a producer once, and none left out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sim.check.queries import HistoryQueries
+from sim.check.registry import Invariant, Report
+from sim.check.replica_view import ReplicaView
+from sim.log import Batch
+from sim.trace import Acknowledged, Appended, HighWatermarkMoved, ProducersForgotten
+
+
+class _Sent(NamedTuple):
+    """A numbered batch: its last sequence number, and where its last record is."""
+
+    last_sequence: int
+    offset: int
+    uid: int
+
+
+class _Committed:
+    """What is committed of a producer's present epoch.
+
+    Attributes:
+        epoch: That epoch.
+        end: Above every sequence number that is committed (exclusive).
+        missing: Sequence numbers below `end` that are not.
+    """
+
+    __slots__ = ("end", "epoch", "missing")
+
+    def __init__(self, epoch: int) -> None:
+        """Nothing is."""
+        self.epoch = epoch
+        self.end = 0
+        self.missing: set[int] = set()
+
+
+class ProducerSequences(Invariant):
+    """The committed sequence numbers of an idempotent producer rise without gap or repeat.
+
+    With s(1), s(2), … the sequence numbers of a producer's records in committed history, in order
+    of offset, within one producer epoch::
+
+        s(i) < s(i + 1)  and  every s that is acknowledged with acks=all is one of them by then
+
+    So a gap is a number that the producer was told to be written. Left out are numbers that nobody
+    acknowledged: of a batch that its producer gave up, or that acks=1 lost with its leader. An
+    acknowledgement of offsets that are not committed is the matter of `acknowledged-committed`.
+
+    A repeat is excused when the leader that appended it could not know: its log never had the
+    batch (it was lost, or lies below the log start: retention, DeleteRecords, a snapshot), or some
+    replica has forgotten the producer since (`producer.id.expiration.ms`), so that cleaning may
+    have taken its last batch anywhere. A new producer epoch begins anew. Nothing is judged any more
+    once an offset was committed twice (`state-machine-safety`).
+    """
+
+    name = "producer-sequences"
+    source = "KIP-98, Idempotent Producer Guarantees; ProducerStateManager; KIP-360"
+    in_stories = False
+
+    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+        """Nobody has sent anything."""
+        super().__init__(queries, report)
+        self._sent: dict[tuple[int, int], list[_Sent]] = {}
+        self._forgotten: set[int] = set()
+        self._excused: set[int] = set()
+        self._committed: dict[int, _Committed] = {}
+        self._seen = 0
+
+    def on_appended(self, event: Appended) -> None:
+        """Note a batch; where it repeats an earlier one, whether the leader could know that."""
+        batch = event.batch
+        first, producer_id = batch.base_sequence, batch.producer_id
+        if first < 0 or producer_id < 0 or not batch.records:
+            return
+        sent = self._sent.setdefault((producer_id, batch.producer_epoch), [])
+        if sent and first <= sent[-1].last_sequence:
+            view = self.history.replicas[event.replica]
+            if producer_id in self._forgotten or not _knows(view, batch, sent):
+                self._excused.add(batch.records[0].uid)
+        last = batch.records[-1]
+        one = _Sent(first + batch.last_offset - batch.base_offset, last.offset, last.uid)
+        behind = bool(sent) and one.last_sequence < sent[-1].last_sequence
+        sent.insert(len(sent) - behind, one)  # the highest number stays the last
+        self._forgotten.discard(producer_id)
+
+    def on_producers_forgotten(self, event: ProducersForgotten) -> None:
+        """From now on, until they send again, they may be unknown to anybody."""
+        self._forgotten.update(event.producers)
+
+    def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
+        """Go on with what is committed just now."""
+        history = self.history
+        committed, written = history.committed, history.written
+        if not event.leading or self._seen == len(committed) or not self._sent:
+            return
+        for uid in committed[self._seen :]:
+            known = written.get(uid)
+            if known is not None and known.batch.base_sequence >= 0:
+                self._take(known.batch, known.record.offset - known.batch.base_offset)
+        self._seen = len(committed)
+
+    def _take(self, batch: Batch, index: int) -> None:
+        """The record at `index` of a numbered batch is committed."""
+        producer_id, sequence = batch.producer_id, batch.base_sequence + index
+        known = self._committed.get(producer_id)
+        if known is None or batch.producer_epoch > known.epoch:
+            known = self._committed[producer_id] = _Committed(batch.producer_epoch)
+        if sequence >= known.end:
+            known.missing.update(range(known.end, sequence))
+            known.end = sequence + 1
+        elif (
+            index == 0
+            and batch.producer_epoch == known.epoch
+            and batch.records[0].uid not in self._excused
+            and not self.history.committed_twice
+        ):
+            self.violated(
+                None,
+                batch.base_offset,
+                batch.records[0].key,
+                f"sequence number {sequence} of producer {producer_id} is committed at offset "
+                f"{batch.base_offset}, after all below {known.end}"
+                + (" but this one." if sequence in known.missing else "."),
+            )
+
+    def on_acknowledged(self, event: Acknowledged) -> None:
+        """What a producer is told to be committed is committed under its number."""
+        first, history = event.base_sequence, self.history
+        if first < 0 or event.acks != "all" or history.committed_twice:
+            return
+        if event.last_offset >= len(history.committed):
+            return  # too early, which `acknowledged-committed` tells
+        known = self._committed.get(event.producer_id)
+        end = first + event.last_offset + 1 - event.first_offset
+        if known is not None and end <= known.end and not known.missing:
+            return
+        for sequence in range(first, end):
+            if known is None or sequence >= known.end or sequence in known.missing:
+                self.violated(
+                    event.replica,
+                    event.first_offset,
+                    None,
+                    f"{event.replica} told producer {event.producer_id} that its sequence number "
+                    f"{sequence} is committed, but none of its committed records has that number.",
+                )
+                return
+
+
+def _knows(view: ReplicaView, batch: Batch, sent: list[_Sent]) -> bool:
+    """Whether a log has, or had until a cleaner took it, the batch or a later one of its sender."""
+    lineage = view.lineage
+    return any(
+        one.last_sequence >= batch.base_sequence
+        and view.log_start_offset <= one.offset < len(lineage)
+        and lineage[one.offset] == one.uid
+        for one in sent
+    )
