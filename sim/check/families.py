@@ -36,12 +36,13 @@ FAMILIES: Final[dict[str, str]] = {
     LATE_WRITE: "a value that loses to a delete by its version came after it, and stays",
     TRANSACTIONS: "a marker or its data is lost: a transaction ends otherwise, or never",
     READERS: "a consumer misses, or is given, what it should not",
-    NO_FAMILY: "bounds of cleaning, snapshots, horizons: laws by themselves",
+    NO_FAMILY: "bounds of cleaning, snapshots, horizons, sequence numbers: laws by themselves",
 }
 """Every family by name, with what its violations are, in the order of every table."""
 
 _BY_LAW: Final[dict[str, tuple[str, ...]]] = {
     LOG_DIVERGENCE: (
+        "acknowledged-committed",
         "acknowledged-kept",
         "committed-never-lost",
         "committed-replicated",
@@ -68,7 +69,12 @@ _BY_LAW: Final[dict[str, tuple[str, ...]]] = {
         "truncation-below-log-start",
         "winner-retained",
     ),
-    DELETED_KEY_RETURNS: ("no-resurrection", "tombstone-safety"),
+    DELETED_KEY_RETURNS: (
+        "no-resurrection",
+        "no-transient-resurrection",
+        "tombstone-safety",
+        "tombstone-until-log-end",
+    ),
     TRANSACTIONS: (
         "consumer-reads-committed",
         "lso-progress",
@@ -77,6 +83,7 @@ _BY_LAW: Final[dict[str, tuple[str, ...]]] = {
     ),
     READERS: (
         "consistent-read",
+        "consumer-continues",
         "consumer-ends-current",
         "consumer-no-skip",
         "consumer-takes-deletes",
@@ -88,10 +95,12 @@ _BY_LAW: Final[dict[str, tuple[str, ...]]] = {
         "clean-prefix",
         "compaction-bound",
         "compaction-lag-bound",
+        "high-watermark-advances",
         "horizon-stability",
         "lag-metric",
         "leader-never-loads-snapshot",
         "prefix-deletion-safety",
+        "producer-sequences",
         "snapshot-at-log-start",
         "snapshot-bound",
         "snapshot-consistency",

@@ -42,10 +42,10 @@ class HighWatermarkAdvances(Invariant):
     in one epoch of one leader with one in-sync set, no log is cut or begun anew, and no fault that
     lasts (an outage, a partition, a slow fetcher) is going on.
 
-    With a bound it is judged like safety, so in sweeps, too. Left out, since nothing commits there: fewer than min.insync.replicas in sync, and with
-    `commit: majority` what ends at or below the start of the leader's epoch (Raft, 5.4.2), or where
-    a majority is not up. Looked at when something is appended, and at rest: what is due later than
-    the last append is judged at rest.
+    With a bound it is judged like safety, so in sweeps, too. Left out, since nothing commits there:
+    fewer than min.insync.replicas in sync, and with `commit: majority` what ends at or below the
+    start of the leader's epoch (Raft, 5.4.2), or where a majority is not up. Looked at when
+    something is appended, and at rest: what is due later than the last append is judged at rest.
     """
 
     name = "high-watermark-advances"
