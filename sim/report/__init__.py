@@ -2,7 +2,8 @@
 
 `write_report` makes the three files out of `plan.json` and `tallies.json`; `comparison_table` and
 `headline` are the short form for a terminal, `grid_as_markdown` sets one rule against the others.
-The tables of runs are not read: their size does not matter here.
+Costs and times come from the tables of runs, column by column; of a folder that has the two
+documents alone, a report leaves their intervals out.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from importlib.util import find_spec
 
 from sim.errors import BadInput
 
-if not all(find_spec(needed) for needed in ("scipy", "matplotlib", "jinja2")):
+if not all(find_spec(needed) for needed in ("scipy", "matplotlib", "jinja2", "pyarrow")):
     raise BadInput("reports need more than the base installation: pip install 'replog[report]'")
 
 from sim.report.comparison import comparison_table, headline

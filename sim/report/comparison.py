@@ -75,9 +75,11 @@ def comparison_table(out: Path) -> list[dict[str, str]]:
     Raises:
         BadInput: The folder holds no finished sweep.
     """
-    comparison = compare(read_folder(out))
+    folder = read_folder(out)
+    costs = costs_of(folder, intervals=False)
     rows = []
-    for place, rate in enumerate(comparison.rates):
+    for place, entry in enumerate(folder.tallies["rule_sets"]):
+        rate = rate_of(entry)
         row = {
             "rule set": rate.label,
             "runs": wording.count(sum(rate.verdicts.values())),
@@ -85,14 +87,16 @@ def comparison_table(out: Path) -> list[dict[str, str]]:
             "rate": rate.share_text,
             "not judged": wording.count(rate.verdicts["inconclusive"] + rate.verdicts["error"]),
         }
-        row |= {cost.title: _cost_cell(cost.rule_sets[place]) for cost in comparison.costs}
+        row |= {cost.title: _cost_cell(cost.rule_sets[place]) for cost in costs}
         rows.append(row)
     return rows
 
 
 def headline(out: Path) -> tuple[str, ...]:
     """The result of a finished sweep in one to three sentences. Raises BadInput."""
-    return compare(read_folder(out)).headline
+    folder = read_folder(out)
+    rates = tuple(rate_of(entry) for entry in folder.tallies["rule_sets"])
+    return _headline(folder, rates, pairs_of(folder))
 
 
 def _cost_cell(cost: CostOfRuleSet) -> str:

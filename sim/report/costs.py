@@ -1,12 +1,14 @@
-"""What each rule set costs per run, alone and against the same cases without a fix."""
+"""What each rule set costs per run, alone and against its baseline on the same cases."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from sim.check.counters import COSTS
-from sim.report import stats
+from sim.report import bootstrap, case_values, wording
+from sim.report.pairs import baselines_of
 from sim.report.stats import Interval
 from sim.report.sweep_folder import SweepFolder
 
@@ -16,19 +18,67 @@ ALWAYS_SHOWN = ("bytes_retained", "bytes_replicated", "empty_batches", "stale_re
 
 @dataclass(frozen=True, slots=True)
 class CostOfRuleSet:
-    """A cost per run under one rule set, and against its baseline on the same cases."""
+    """A cost per run under one rule set, and against its baseline on the same cases.
+
+    All intervals are two-sided, 95 %, by `sim.report.bootstrap`, and None without the tables of
+    runs or where too few cases tell.
+    """
 
     label: str
     baseline: str
-    """Label of the rule set it is compared with: the same rules without a fix, if there is one."""
+    """Label of the rule set it is compared with (`baselines_of`)."""
     runs: int
     mean: float | None
     interval: Interval | None
+    paid_in: int | None
+    """Runs in which it is not 0; None without the tables of runs."""
     ratio: float | None
     """Of the means; None for a baseline itself, or when the baseline's mean is 0."""
+    ratio_interval: Interval | None
     difference: float | None
     """Mean of (this - baseline) over the cases both ended; None for a baseline itself."""
     difference_interval: Interval | None
+    differing: int | None
+    """Cases in which it costs more or less than the baseline; None for a baseline itself."""
+
+    @property
+    def mean_text(self) -> str:
+        """The mean with its interval; where that is missing, in how many runs it is not 0."""
+        if self.mean is None:
+            return "-"
+        if self.interval is not None:
+            return f"{wording.number(self.mean)} ({wording.numbers(self.interval)})"
+        if self.paid_in is None or not self.mean:
+            return wording.number(self.mean)
+        return f"{wording.number(self.mean)} (in {wording.counted(self.paid_in, 'run')})"
+
+    @property
+    def ratio_text(self) -> str:
+        """How many times the baseline, with its interval."""
+        return "" if self.ratio is None else wording.ratio(self.ratio, self.ratio_interval)
+
+    @property
+    def difference_text(self) -> str:
+        """The mean difference, with its interval or in how many cases there is one."""
+        if self.difference is None:
+            return ""
+        if self.differing == 0:
+            return "the same in every case"
+        text = wording.signed(self.difference)
+        if self.difference_interval is not None:
+            return f"{text} ({wording.signed_numbers(self.difference_interval)})"
+        return (
+            text
+            if self.differing is None
+            else f"{text} (other in {wording.counted(self.differing, 'case')})"
+        )
+
+    @property
+    def paired_text(self) -> str:
+        """The ratio where there is one, else the difference."""
+        if self.differing == 0:
+            return self.difference_text
+        return self.ratio_text or self.difference_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,66 +90,80 @@ class Cost:
     rule_sets: tuple[CostOfRuleSet, ...]
 
 
-def costs_of(folder: SweepFolder) -> tuple[Cost, ...]:
-    """Every cost of every rule set; what an older version of Replog did not count is left out."""
-    rule_sets = folder.plan["rule_sets"]
-    baselines = [_baseline(rule_sets, index) for index in range(len(rule_sets))]
+def costs_of(folder: SweepFolder, *, intervals: bool = True) -> tuple[Cost, ...]:
+    """Every cost of every rule set; what an older version of Replog did not count is left out.
+
+    Without `intervals` the tables of runs are not read.
+    """
+    baselines = baselines_of(folder.plan["rule_sets"])
     entries = folder.tallies["rule_sets"]
+    table = folder.path if intervals and case_values.are_there(folder.path) else None
     return tuple(
-        Cost(
-            counter,
-            title,
-            tuple(
-                _cost(folder.tallies, counter, index, baseline)
-                for index, baseline in enumerate(baselines)
-            ),
-        )
-        for counter, title in COSTS.items()
-        if all(counter in entry["squares"] for entry in entries)
+        _cost(folder, counter, baselines, table)
+        for counter in COSTS
+        if all(counter in entry["totals"] for entry in entries)
         and (counter in ALWAYS_SHOWN or any(entry["totals"][counter] for entry in entries))
     )
 
 
-def _baseline(rule_sets: list[dict[str, Any]], index: int) -> int:
-    """Where fixes are compared: the rule set with the same rules and no fix, or the first without.
+def _cost(
+    folder: SweepFolder, counter: str, baselines: tuple[int, ...], table: Path | None
+) -> Cost:
+    if table is None:
+        places = enumerate(baselines)
+        found = [_from_tallies(folder, counter, place, baseline) for place, baseline in places]
+        return Cost(counter, COSTS[counter], tuple(found))
+    labels = [entry["label"] for entry in folder.tallies["rule_sets"]]
+    by_case = case_values.costs_by_case(table, counter, rule_sets=len(labels))
+    alone, paired = bootstrap.costs(by_case, baselines)
+    return Cost(
+        counter,
+        COSTS[counter],
+        tuple(
+            CostOfRuleSet(
+                label=label,
+                baseline=labels[baseline],
+                runs=one.runs,
+                mean=one.mean,
+                interval=one.interval,
+                paid_in=one.paid_in,
+                ratio=compared.ratio if compared else None,
+                ratio_interval=compared.ratio_interval if compared else None,
+                difference=compared.difference if compared else None,
+                difference_interval=compared.difference_interval if compared else None,
+                differing=compared.differing if compared else None,
+            )
+            for label, baseline, one, compared in zip(labels, baselines, alone, paired, strict=True)
+        ),
+    )
 
-    The first of all rule sets otherwise.
-    """
-    if "fix" not in rule_sets[index]["swept"]:
-        return 0
-    plain = {**rule_sets[index]["rules"], "fix": "none"}
-    places = range(len(rule_sets))
-    same = [place for place in places if rule_sets[place]["rules"] == plain]
-    unfixed = [place for place in places if rule_sets[place]["rules"]["fix"] == "none"]
-    return (same + unfixed + [0])[0]
 
-
-def _cost(tallies: dict[str, Any], counter: str, index: int, baseline: int) -> CostOfRuleSet:
-    entry, reference = (tallies["rule_sets"][place] for place in (index, baseline))
-    runs, total, squares = entry["ended"], entry["totals"][counter], entry["squares"][counter]
+def _from_tallies(folder: SweepFolder, counter: str, place: int, baseline: int) -> CostOfRuleSet:
+    """Means alone."""
+    entry, reference = (folder.tallies["rule_sets"][one] for one in (place, baseline))
+    runs, total = entry["ended"], entry["totals"][counter]
     base = reference["totals"][counter] / reference["ended"] if reference["ended"] else 0.0
-    difference, interval = _mean_difference(tallies["pairs"], counter, index, baseline)
     return CostOfRuleSet(
         label=entry["label"],
         baseline=reference["label"],
         runs=runs,
         mean=total / runs if runs else None,
-        interval=stats.mean_interval(total, squares, runs),
-        ratio=total / runs / base if runs and base and index != baseline else None,
-        difference=difference,
-        difference_interval=interval,
+        interval=None,
+        paid_in=None,
+        ratio=total / runs / base if runs and base and place != baseline else None,
+        ratio_interval=None,
+        difference=_mean_difference(folder.tallies["pairs"], counter, place, baseline),
+        difference_interval=None,
+        differing=None,
     )
 
 
 def _mean_difference(
-    pairs: list[dict[str, Any]], counter: str, index: int, baseline: int
-) -> tuple[float | None, Interval | None]:
-    wanted = {index, baseline}
+    pairs: list[dict[str, Any]], counter: str, place: int, baseline: int
+) -> float | None:
+    wanted = {place, baseline}
     pair = next((pair for pair in pairs if {pair["left"], pair["right"]} == wanted), None)
     if pair is None or not pair["ended"]:
-        return None, None
+        return None
     sign = 1 if pair["left"] == baseline else -1
-    cases = pair["ended"]
-    total = sign * pair["differences"][counter]
-    interval = stats.mean_interval(total, pair["squares"][counter], cases)
-    return total / cases, interval
+    return float(sign * pair["differences"][counter] / pair["ended"])

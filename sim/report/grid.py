@@ -106,8 +106,8 @@ def _costs(cost: Cost, block: Block) -> list[str]:
     cells = []
     for place in block.places:
         one = cost.rule_sets[place]
-        ratio = "" if one.ratio is None else f" (×{one.ratio:.3f})"
-        cells.append("-" if one.mean is None else f"{wording.number(one.mean)}{ratio}")
+        against = f"; {one.paired_text}" if one.paired_text else ""
+        cells.append("-" if one.mean is None else f"{wording.number(one.mean)}{against}")
     return cells
 
 

@@ -11,9 +11,19 @@ from markupsafe import Markup
 
 from sim.errors import BadInput
 from sim.report import figures, wording
+from sim.report.bootstrap import RESAMPLES, TELLING_MIN
 from sim.report.comparison import Comparison, compare
 from sim.report.content import report_content, rounded
 from sim.report.sweep_folder import SweepFolder, read_folder
+
+BOOTSTRAP_NOTE = (
+    "Intervals are two-sided, 95 %, not adjusted for their number, from "
+    f"{wording.count(RESAMPLES)} resamples of the cases, each with its runs under all rule sets "
+    "(studentised bootstrap; of ratios and differences the outer ends of that and of Student's, "
+    "with as many degrees of freedom as cases differ). "
+    f"Where fewer than {TELLING_MIN} cases tell, there is none, and the table says how many do. "
+    "Compare rule sets by ratio and difference: intervals of means overlap because cases differ."
+)
 
 
 def write_report(out: Path) -> Path:
@@ -62,6 +72,7 @@ def _render(
     }
     environment.globals |= {
         "wording": wording,
+        "bootstrap_note": BOOTSTRAP_NOTE,
         "comparison": comparison,
         "labels": [entry["label"] for entry in folder.tallies["rule_sets"]],
         "colours": figures.colours_of(folder.plan["rule_sets"]),

@@ -102,6 +102,25 @@ def pairs_of(folder: SweepFolder) -> tuple[PairComparison, ...]:
     )
 
 
+def baselines_of(rule_sets: list[dict[str, Any]]) -> tuple[int, ...]:
+    """The place of what each rule set of a plan is compared with; of a baseline, its own.
+
+    Where fixes are compared: the rule set with the same rules and no fix, or the first without. The
+    first of all rule sets otherwise.
+    """
+    return tuple(_baseline(rule_sets, place) for place in range(len(rule_sets)))
+
+
+def _baseline(rule_sets: list[dict[str, Any]], place: int) -> int:
+    if "fix" not in rule_sets[place]["swept"]:
+        return 0
+    plain = {**rule_sets[place]["rules"], "fix": "none"}
+    places = range(len(rule_sets))
+    same = [one for one in places if rule_sets[one]["rules"] == plain]
+    unfixed = [one for one in places if rule_sets[one]["rules"]["fix"] == "none"]
+    return (same + unfixed + [0])[0]
+
+
 def _fixes(rule_sets: list[dict[str, Any]], left: int, right: int) -> tuple[str, str]:
     return rule_sets[left]["rules"]["fix"], rule_sets[right]["rules"]["fix"]
 

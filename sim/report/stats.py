@@ -7,7 +7,6 @@ and only if the test of that difference has p below 0.05.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -109,17 +108,3 @@ def holm(values: Sequence[float]) -> list[float]:
         highest = max(highest, min(1.0, (len(values) - rank) * values[place]))
         adjusted[place] = highest
     return adjusted
-
-
-def mean_interval(total: int, squares: int, runs: int) -> Interval | None:
-    """The interval of a mean, from the sum and the sum of squares of `runs` integers (Student's t).
-
-    Both sums are exact integers, so nothing is lost by taking their difference. None for fewer than
-    two runs, which say nothing about the spread.
-    """
-    if runs < 2:
-        return None
-    mean = total / runs
-    variance = (squares * runs - total * total) / (runs * (runs - 1))
-    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, runs - 1)) * math.sqrt(variance / runs)
-    return Interval(mean - half, mean + half)

@@ -19,8 +19,9 @@ TALLIES_FORMAT = "replog-tallies/1"
 
 @dataclass(frozen=True, slots=True)
 class SweepFolder:
-    """The two documents, and the folder as the user named it (for commands)."""
+    """The two documents, and the folder: where it is, and as the user named it (for commands)."""
 
+    path: Path
     name: str
     plan: dict[str, Any]
     tallies: dict[str, Any]
@@ -59,7 +60,7 @@ def read_folder(out: Path) -> SweepFolder:
         TALLIES_FORMAT,
         f"{out}: this sweep was not finished; `replog sweep ... --resume` finishes it",
     )
-    return SweepFolder(name=out.as_posix(), plan=plan, tallies=tallies)
+    return SweepFolder(path=out, name=out.as_posix(), plan=plan, tallies=tallies)
 
 
 def _read(path: Path, expected: str, absent: str) -> dict[str, Any]:

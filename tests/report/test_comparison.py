@@ -98,8 +98,7 @@ def test_costs_are_compared_with_the_same_cases_without_a_fix(tmp_path: Path) ->
     assert empty_batch.baseline == leo_retention.baseline == "none"
     assert empty_batch.ratio == pytest.approx(1.2)
     assert empty_batch.difference == 100
-    assert empty_batch.difference_interval is not None
-    assert empty_batch.difference_interval.low == pytest.approx(93.8, abs=0.1)
+    assert empty_batch.difference_interval is None  # the tables of runs are not there
     assert empty_batches.rule_sets[1].ratio is None  # nothing to divide by
 
 
@@ -121,7 +120,7 @@ def test_what_an_older_version_did_not_count_is_no_cost(tmp_path: Path) -> None:
     out = both_fixes(tmp_path)
     tallies = json.loads((out / "tallies.json").read_text())
     for one in tallies["rule_sets"]:
-        del one["squares"]["bytes_retained"]
+        del one["totals"]["bytes_retained"]
     (out / "tallies.json").write_text(json.dumps(tallies))
 
     costs = compare(read_folder(out)).costs
