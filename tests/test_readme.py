@@ -12,7 +12,13 @@ from sim.story import run_story
 from sim.story.format import story_from
 
 ROOT = Path(__file__).parent.parent
-PAGES = ("README.md", "CONTRIBUTING.md", "reports/README.md", "reports/findings.md")
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "reports/README.md",
+    "reports/findings.md",
+    "sim/trace/FORMAT.md",
+)
 MILLISECONDS = re.compile(r"; \d+ ms$", re.MULTILINE)
 
 

@@ -203,7 +203,11 @@ def take_explain(parser: Parser) -> None:
 def take_trace(parser: Parser) -> None:
     """`--trace`, the path of a file to write."""
     parser.add_argument(
-        "--trace", type=Path, metavar="OUT", help="Write every event to this file, as NDJSON."
+        "--trace",
+        type=Path,
+        metavar="OUT",
+        help="Write everything that happened to this file, a line of JSON each (replog-trace/1, "
+        "described in sim/trace/FORMAT.md).",
     )
 
 

@@ -92,7 +92,7 @@ def _write_trace(path: Path, result: CaseResult) -> None:
     from sim.trace.digest import digest_of
 
     assert result.trace_header is not None
-    violations = tuple(violation._asdict() for violation in result.violations)
+    violations = tuple(violation.as_row(when="at") for violation in result.violations)
     digest = digest_of(result.events)
     verdict = TraceVerdict(result.verdict, result.reason, violations, digest)
     write_trace(path, result.trace_header, result.events, verdict)

@@ -168,7 +168,7 @@ def _write_trace(
     from sim.files.trace_file import TraceVerdict, write_trace
     from sim.sweep.one_run import trace_header_of_run
 
-    violations = tuple(violation._asdict() for violation in made.violations)
+    violations = tuple(violation.as_row(when="at") for violation in made.violations)
     verdict = TraceVerdict(made.verdict, made.reason, violations, made.digest)
     write_trace(path, trace_header_of_run(folder, run_id), events, verdict)
 

@@ -74,7 +74,7 @@ class TraceVerdict(NamedTuple):
     Attributes:
         verdict: `holds`, `violated` or `inconclusive`.
         reason: Why it is inconclusive, else None.
-        violations: In order of detection, each with the fields of `sim.check.Violation`.
+        violations: In order of detection, each with its time as `at` (`Violation.as_row`).
         digest: Of everything that happened, 32 hex digits.
     """
 

@@ -1,8 +1,9 @@
 """Blocks on their way to the tables: written by workers, moved into place when a wave is whole.
 
 A worker writes the rows of its block into the staging folder, as one file per table and one of
-their digests, and answers with nothing but the time it took. Once all blocks of a wave are there, their folder is renamed: a
-wave comes into place as a whole or not at all, and no row passes through the leading process.
+their digests, and answers with nothing but the time it took. Once all blocks of a wave are there,
+their folder is renamed: a wave comes into place as a whole or not at all, and no row passes through
+the leading process.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ class Removal(NamedTuple):
         offset: Offset of the record.
         uid: Identity of the record.
         key: Its key; None for markers and unkeyed records.
-        reason: `superseded`, `tombstone`, `aborted`, `marker` or `no key`.
+        reason: `superseded`, `tombstone`, `aborted`, `marker`, `no key` or `unmapped`.
         winner_offset: Offset of the record that beat it when it was superseded, else None.
     """
 

@@ -85,6 +85,7 @@ def test_a_scenarios_line_is_named_with_the_field(
         (["run", "x.yaml", "--seed", "-1"], ["--seed", "equal to 0", "replog run --help"]),
         (["run", "x.yaml", "--trace", "none/t.ndjson"], ["--trace", "no such folder: none"]),
         (["run", "x.yaml", "--trace", "."], ["--trace .", "is a folder"]),
+        (["replay", ".", "0", "--trace", "none/t"], ["--trace", "no such folder: none"]),
         (["run", "x.yaml", "--colour"], ["--colour", "replog run --help"]),
         (["run"], ["file", "replog run --help"]),
         (["fly"], ["fly", "replog --help"]),

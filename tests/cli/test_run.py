@@ -1,12 +1,18 @@
 """`replog run`: one story or one timed scenario."""
 
+import errno
 import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from sim import __version__
 from sim.check.counters import COUNTERS
+from sim.files.trace_file import trace_lines
 from tests.cli.conftest import Replog
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -218,6 +224,7 @@ def test_a_trace_says_first_which_run_it_is_of_and_last_what_the_run_found(
     assert (verdict["verdict"], verdict["digest"]) == (told["verdict"], told["digest"])
 
 
+@pytest.mark.usefixtures("here")
 def test_the_violations_of_a_run_are_in_the_last_line_of_its_trace(replog: Replog) -> None:
     told = replog("run", LOST_TAIL, "--json", "--trace", "events.ndjson").document
 
@@ -226,6 +233,35 @@ def test_the_violations_of_a_run_are_in_the_last_line_of_its_trace(replog: Replo
     assert [dict(row, at_ms=row["at"]) for row in verdict["violations"]] == [
         dict(row, at=row["at_ms"]) for row in told["violations"]
     ]
+
+
+@pytest.mark.parametrize(
+    ("problem", "status"), [(KeyboardInterrupt, 130), (OSError(errno.ENOSPC, "full"), 2)]
+)
+def test_a_trace_that_was_interrupted_leaves_nothing_behind(
+    replog: Replog,
+    timed: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    problem: BaseException,
+    status: int,
+) -> None:
+    def broken(header: object, events: object, verdict: object) -> Iterator[bytes]:
+        yield from islice(trace_lines(header, events, verdict), 5)  # type: ignore[arg-type]
+        raise problem
+
+    monkeypatch.setattr("sim.files.trace_file.trace_lines", broken)
+
+    assert replog("run", timed, "--trace", "events.ndjson").status == status
+    assert [path.name for path in Path().iterdir()] == ["timed.yaml"]
+
+
+def test_a_trace_may_go_to_standard_output(timed: Path) -> None:
+    command = [sys.executable, "-m", "sim", "run", str(timed), "--trace", "/dev/stdout"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    first, *_ = printed.splitlines()
+    assert json.loads(first)["format"] == "replog-trace/1"
+    assert '"event":"Verdict"' in printed
 
 
 def test_an_explanation_tells_the_first_violation_event_by_event(replog: Replog) -> None:

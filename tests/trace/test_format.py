@@ -1,0 +1,147 @@
+"""What a trace looks like: the schema and the page say it, and every trace keeps to it."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from sim.files.formats import STORY_FORMAT
+from sim.files.trace_file import TraceHeader, TraceVerdict, trace_lines
+from sim.files.trace_schema import SCHEMA_FILE, schema_text, trace_schema
+from sim.rules import PRESETS, settings_from
+from sim.run import run_scenario
+from sim.scenario.generate import generate
+from sim.scenario.generate.mix import Mix
+from sim.scenario.trace_header import header_of
+from sim.story import load_story, run_story
+from sim.story.trace_header import header_of as header_of_story
+from sim.suite import format_of, scenario_files
+from sim.trace import Event
+from sim.trace.digest import digest_of
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "sim/trace/FORMAT.md").read_text(encoding="utf-8")
+STORIES = [path for path in scenario_files(ROOT / "scenarios") if format_of(path) == STORY_FORMAT]
+PARTS = trace_schema()["$defs"]
+KINDS = [kind.__name__ for kind in get_args(Event)]
+
+Row = dict[str, Any]
+
+
+def written(header: TraceHeader, events: list[tuple[int, Event]], found: Any) -> list[Row]:
+    violations = tuple(violation.as_row(when="at") for violation in found.violations)
+    verdict = TraceVerdict(found.verdict, None, violations, digest_of(events))
+    return [json.loads(line) for line in trace_lines(header, events, verdict)]
+
+
+@cache
+def strict(kind: str) -> Draft202012Validator:
+    """What one kind of line has to look like, where no unknown field is allowed."""
+    parts = {
+        name: part | ({"additionalProperties": False} if "required" in part else {})
+        for name, part in PARTS.items()
+    }
+    return Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": parts})
+
+
+def assert_as_the_schema_says(rows: list[Row]) -> None:
+    header, *events, verdict = rows
+    strict("Header").validate(header)
+    for row in events:
+        assert row["event"] in KINDS
+        strict(row["event"]).validate(row)
+    strict("Verdict").validate(verdict)
+    assert verdict["events"] == len(events)
+    assert [row["at"] for row in events] == sorted(row["at"] for row in events)
+
+
+def test_the_committed_schema_is_current() -> None:
+    """When it is not: `python -m sim.files.trace_schema`."""
+    assert (ROOT / SCHEMA_FILE).read_text(encoding="utf-8") == schema_text()
+
+
+def test_the_schema_is_one() -> None:
+    Draft202012Validator.check_schema(trace_schema())
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_every_line_of_every_storys_trace_is_as_the_schema_says(part: int) -> None:
+    for path in STORIES[part::4]:
+        story = load_story(path)
+        run = run_story(story)
+        assert_as_the_schema_says(written(header_of_story(story), list(run.events), run))
+
+
+@pytest.mark.parametrize("number", range(4 * len(PRESETS)))
+def test_every_line_of_a_random_runs_trace_is_as_the_schema_says(number: int) -> None:
+    preset = list(PRESETS)[number % len(PRESETS)]
+    built_in = "kraft" if preset == "kraft" else ("reference", "storm", "quiet")[number % 3]
+    mix = Mix(mix=built_in, duration_ms=2_500, small_fetches=0.5)
+    scenario = generate(number, mix)
+    scenario = scenario.with_rules(settings_from({"preset": preset}, base=scenario.settings))
+    events: list[tuple[int, Event]] = []
+    run = run_scenario(scenario, trace=events)
+
+    rows = written(header_of(scenario, mix=mix), events, run)
+
+    assert_as_the_schema_says(rows)
+    assert rows[0]["environment"]["mix"] == built_in
+    assert rows[-1]["digest"] == run.digest
+
+
+def test_the_whole_schema_takes_a_line_of_any_kind_and_refuses_a_wrong_one() -> None:
+    whole = Draft202012Validator(trace_schema())
+    story = load_story(STORIES[0])
+    rows = written(header_of_story(story), list(run_story(story).events), run_story(story))
+
+    assert all(whole.is_valid(row) for row in rows)
+    assert whole.is_valid({"at": 3, "event": "OfTomorrow", "replica": "r1", "anything": []})
+    assert whole.is_valid(rows[1] | {"more": 1})
+    elected = next(row for row in rows if row.get("event") == "LeaderElected")
+    assert not whole.is_valid({name: elected[name] for name in elected if name != "epoch"})
+    assert not whole.is_valid(elected | {"epoch": "1"})
+    assert not whole.is_valid({name: rows[0][name] for name in rows[0] if name != "rules"})
+    assert not whole.is_valid(rows[-1] | {"verdict": "perhaps"})
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "Cleaned"])
+def test_the_page_tells_of_every_event_and_of_each_of_its_fields(kind: str) -> None:
+    (row,) = re.findall(rf"^\| `{kind}` \|.*$", PAGE, re.MULTILINE)
+    fields = set(PARTS[kind]["properties"]) - {"at", "event", "replica"}
+
+    assert fields <= set(re.findall(r"`(\w+)`", row))
+    assert set(re.findall(r"`(\w+)`", row.split("|")[2])) == fields
+
+
+@pytest.mark.parametrize("part", ["Cleaned", "Removal", "Batch", "Record", "Header", "Verdict"])
+def test_the_page_tells_of_every_field_of_a_pass_a_batch_a_record_and_both_ends(part: str) -> None:
+    said = set(re.findall(r"[`\"](\w+)[`\"]", PAGE))
+
+    assert set(PARTS[part]["properties"]) <= said
+
+
+def test_a_record_says_whether_it_is_a_tombstone_by_the_newest_mark_of_the_run() -> None:
+    """That is what the run is judged by; see `sim.scenario.model.promises`."""
+    from dataclasses import replace
+
+    from sim.scenario.model import Change, Scenario, Send, Workload
+
+    sends = (Send(10, 1, "k", "v", 10, flag=True), Send(20, 1, "k", None, 20, flag=False))
+    flagged = Change(5, "all", (("tombstone_mark", "flag"),))
+    scenario = Scenario("marks", duration_ms=300, workload=Workload(sends=sends))
+    for changes, marks in (((), [False, True]), ((flagged,), [True, False])):
+        events: list[tuple[int, Event]] = []
+        changed = replace(scenario, changes=changes)
+        run = run_scenario(changed, trace=events)
+        rows = written(header_of(changed), events, run)
+        batches = [row["batch"] for row in rows if row.get("event") == "Appended"]
+
+        assert [record["tombstone"] for b in batches for record in b["records"]] == marks
+        assert rows[0]["tombstone_mark"] == ("flag" if changes else "null_value")
+        assert rows[0]["rules"]["tombstone_mark"] == "null_value"
