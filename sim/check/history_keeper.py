@@ -8,8 +8,9 @@ Of every event the history says whether it was unusual. Usual are, while no two 
 * a high watermark that rises within its log, commits nothing a second time as something else, and
   is at or below what enough replicas have, while no snapshot is ahead of it;
 * a position that the follower has reached;
-* a cleaning pass below the high watermark that leaves the log end, removes no marker and no
-  tombstone but superseded ones, and sets no delete horizon;
+* a cleaning pass whose bound, removals and winners are below the high watermark, that leaves the
+  log end, removes no control record and no tombstone but superseded ones, and sets no delete
+  horizon;
 * a read of committed records just as they were appended, if all reads before were such.
 
 Most events are, and most laws cannot be broken by them: such laws are not asked about them, see
@@ -338,13 +339,19 @@ class HistoryKeeper:
         view = self._replicas[event.replica]
         slots, committed, unexplained = view.slots, self._committed, view.unexplained_offsets
         view.log_end_offset_before = len(slots)
-        known = len(committed)
         history = self.history
+        known, highest, markers = len(committed), -1, False
         removed: dict[str, list[Removal]] = {}
         deletes: list[Removal] = []
         history.removed, history.removed_deletes = removed, deletes
         for removal in event.removals:
-            offset, uid, _, reason, _ = removal
+            offset, uid, key, reason, winner = removal
+            if key is None:
+                markers = markers or self._written[uid].batch.control is not None
+            if winner is not None and winner > highest:
+                highest = winner
+            if offset > highest:
+                highest = offset
             slots[offset] = HOLE
             if reason in removed:
                 removed[reason].append(removal)
@@ -354,7 +361,7 @@ class HistoryKeeper:
                 unexplained.add(offset)
             if history.is_winning_delete(uid):
                 deletes.append(removal)
-        if deletes or "tombstone" in removed or "marker" in removed:
+        if deletes or "tombstone" in removed or markers:
             view.losses += 1
         for offset in event.emptied:
             slots[offset] = EMPTY
@@ -371,11 +378,12 @@ class HistoryKeeper:
         return (
             event.log_end_offset != view.log_end_offset_before
             or event.upper_bound > event.high_watermark
+            or highest >= event.high_watermark
             or view.high_watermark > len(slots)
             or bool(event.horizons)
             or bool(deletes)
             or "tombstone" in removed
-            or "marker" in removed
+            or markers
         )
 
     def _segments_lost(self, event: SegmentsLost) -> bool:
@@ -415,6 +423,7 @@ class HistoryKeeper:
 
     def _snapshot_installed(self, event: SnapshotInstalled) -> bool:
         view = ReplicaView(event.replica, starts_at=event.end_offset)
+        view.highest_epoch = event.epoch
         view.snapshots[(event.end_offset, event.epoch)] = event.records
         return self._replaced(view)
 

@@ -1,7 +1,5 @@
 """Laws that no usual event can break are not asked about usual events: nothing is missed by it."""
 
-from collections.abc import Callable
-
 import pytest
 
 from sim.check import Checker
@@ -23,6 +21,7 @@ from tests.check.events import (
     record,
     superseded,
 )
+from tests.check.unusual import asking_always
 
 SOURCES = {
     "kip-280": {"preset": "kip-280", "fix": "none", "delete_retention_ms": 500},
@@ -40,17 +39,6 @@ def judged(events: list[tuple[int, Event]], checker: Checker) -> list[Violation]
     for at, event in events:
         checker.on(at, event)
     return checker.violations
-
-
-def asking_always(checker: Checker) -> Checker:
-    """Makes a checker take every event for unusual."""
-
-    def unusual(take_in: Callable[[Event], bool]) -> Callable[[Event], bool]:
-        return lambda event: take_in(event) or True
-
-    handlers = checker._keeper.handlers
-    handlers |= {kind: unusual(take_in) for kind, take_in in handlers.items()}
-    return checker
 
 
 @pytest.mark.parametrize("rules", SOURCES)

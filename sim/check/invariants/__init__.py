@@ -3,4 +3,22 @@
 Two laws share a file only where both are one comparison with two outcomes (`truncation_bounds`,
 `txn_verdicts`): whoever changes how the one is decided changes the other. `sim.check.registry`
 finds every module of this package; nothing else has to be told of a new one.
+
+Each says in its docstring what it demands as one formula, when that is judged, and what it excuses
+with the reason. The formulas write
+
+* committed[o]: the record that was at offset o when a leader's high watermark first passed o; N is
+  how many offsets that are. It never changes: cleaning, cuts and later leaders leave it alone;
+* log(r)[o]: what the log of replica r has at o: a record, an empty batch, or nothing, a hole. The
+  log is start(r) <= o < end(r), the log start offset and the log end offset;
+* hw(r), clean(r): the high watermark and the first dirty offset of r, both exclusive;
+* x beats y: x and y are of one key, and x wins under the topic's strategy;
+* winner(k): the committed record of key k, of no aborted or undecided transaction, that no other
+  such record beats;
+* fold(S): key -> winner among the records S; no key where a tombstone wins;
+* the absence of x is justified: a committed, decided record or one that the leader holds beats x;
+  or x is a tombstone or a marker, was aborted, or is a record without a key;
+* r has o: end(r) > o, and log(r)[o] is committed[o], an empty batch, or a justified hole.
+
+"At rest": faults are over and followers have fetched to the end, or a story asks.
 """

@@ -7,16 +7,28 @@ from sim.check.registry import Invariant, Report
 from sim.check.replica_view import ReplicaView
 from sim.trace import (
     Cleaned,
+    LogEmptied,
+    LogStartedAfresh,
+    LogStartMoved,
     PrefixDeleted,
+    ReplicaAdded,
     ReplicaCrashed,
+    ReplicaRestarted,
     ReplicaWiped,
+    SegmentsLost,
     SnapshotInstalled,
     Truncated,
 )
 
 
 class CleanPrefix(Invariant):
-    """Below the first dirty offset a key has one record at most, beside the protected one."""
+    """Below the first dirty offset a key has one record at most, beside the protected one.
+
+    For all replicas r, keys k: there is at most one offset o < clean(r) with data of k at
+    log(r)[o].
+    Judged: after each pass of r. Excused: the last record of the log where the fix keeps it
+    whatever it is (KIP-280, option 1); it goes as soon as the log goes on.
+    """
 
     name = "clean-prefix"
     source = "KIP-280"
@@ -59,8 +71,9 @@ class CleanPrefix(Invariant):
             for uid in history.uids_of_key[key]
             if (offset := history.written[uid].record.offset) < view.first_dirty_offset
             and view.uid_at(offset) == uid
-            and offset != protected
         )
+        if held and held[-1] == protected and max(view.slots[protected + 1 :], default=0) <= 0:
+            held.pop()
         if len(held) > 1:
             self.violated(
                 view.name,
@@ -86,7 +99,31 @@ class CleanPrefix(Invariant):
         """Nothing is left but the snapshot."""
         self._recount(event.replica)
 
+    def on_log_emptied(self, event: LogEmptied) -> None:
+        """Nothing is left."""
+        self._recount(event.replica)
+
+    def on_log_started_afresh(self, event: LogStartedAfresh) -> None:
+        """Nothing is left."""
+        self._recount(event.replica)
+
+    def on_replica_added(self, event: ReplicaAdded) -> None:
+        """One of that name may have been there before."""
+        self._recount(event.replica)
+
+    def on_replica_restarted(self, event: ReplicaRestarted) -> None:
+        """A log end that comes from the last record may be lower (`leo_source: last_record`)."""
+        self._recount(event.replica)
+
+    def on_segments_lost(self, event: SegmentsLost) -> None:
+        """A part of it is gone."""
+        self._recount(event.replica)
+
     def on_prefix_deleted(self, event: PrefixDeleted) -> None:
+        """A part of it is gone."""
+        self._recount(event.replica)
+
+    def on_log_start_moved(self, event: LogStartMoved) -> None:
         """A part of it is gone."""
         self._recount(event.replica)
 

@@ -7,7 +7,14 @@ from sim.trace import Quiesced
 
 
 class CommittedNeverLost(Invariant):
-    """Each committed record is on the leader, or its absence there is justified."""
+    """Each committed record is on the leader, or its absence there is justified.
+
+    For the leader l, offsets start(l) <= o < N: log(l)[o] = committed[o], or the absence of
+    committed[o] is justified.
+    Judged: at rest, without a live leader by the disk of the last one. Excused: offsets below the
+    log start, which a snapshot or retention accounts for; offsets that were committed twice, which
+    `state-machine-safety` reports and after which the reference is undefined.
+    """
 
     name = "committed-never-lost"
     kind = Kind.AT_REST

@@ -9,7 +9,13 @@ from sim.trace import HighWatermarkMoved, IsrChanged
 class CommittedReplicated(Invariant):
     """Who has to have committed offsets has them: every in-sync replica, or a majority.
 
-    All that was ever committed counts, also what the present leader does not know to be.
+    `commit: isr`: for all members r of the in-sync set, offsets start(r) <= o < N: r has o.
+    `commit: majority`: for all offsets o < N: more than half of the voters have o, or start above
+    it.
+    Judged: when a leader's high watermark moves, and when a replica is admitted by its position
+    (not when a controller names the set, nor for the set of a deposed leader). N is all that was
+    ever committed, also what the present leader does not know to be. Excused: offsets that were
+    committed twice (see `committed-never-lost`).
     """
 
     name = "committed-replicated"

@@ -7,7 +7,13 @@ from sim.trace import Cleaned
 
 
 class CompactionBound(Invariant):
-    """Neither the removed record nor the one that beat it is at or above the high watermark."""
+    """Neither the removed record nor the one that beat it is at or above the high watermark.
+
+    For all records x that a pass of r removes, beaten by w if by any: x.offset < hw(r) and w.offset
+    < hw(r), with the high watermark before the pass.
+    Judged: on removal. Excused: nothing. That w exists at all is left to `hole-justified` and
+    `winner-retained`; the last stable offset, which lies lower, to `txn-isolation`.
+    """
 
     name = "compaction-bound"
     source = "KAFKA-13194; LogCleanerManager.cleanableOffsets"
@@ -16,8 +22,6 @@ class CompactionBound(Invariant):
     def on_cleaned(self, event: Cleaned) -> None:
         """Look at each removal and its winner."""
         committed = event.high_watermark
-        if event.upper_bound <= committed:
-            return
         for removal in event.removals:
             cause = removal.winner_offset
             highest = removal.offset if cause is None else max(removal.offset, cause)

@@ -9,10 +9,13 @@ from sim.trace import CleanerLooked
 class CompactionLagBound(Invariant):
     """A record is eligible for cleaning within D + M + D of its own timestamp.
 
-    M is `max.compaction.lag.ms`, D `message.timestamp.difference.max.ms`; without D nothing is
-    promised. The worst case is a segment whose first record is dated D ahead and whose next one D
-    behind. Records above the last stable offset are not judged: they may not be cleaned at all.
-    Fair: the cleaner looks, and something closes the segment, traffic or a timer.
+    For all keyed records x that r holds below its last stable offset and that are not eligible: now
+    - x.timestamp <= M + 2 * D. M is `max.compaction.lag.ms`, D
+    `message.timestamp.difference.max.ms`; D = 0, exact timestamps, leaves M. The worst case is a
+    segment whose first record is dated D ahead and whose next one D behind.
+    Judged: at each look of the cleaner. Excused: without D nothing is promised; records above the
+    last stable offset may not be cleaned at all. Fair: the cleaner looks, and something closes the
+    segment, traffic or a timer (UnifiedLog.maybeRoll is called by appends alone).
     """
 
     name = "compaction-lag-bound"

@@ -8,7 +8,11 @@ from sim.trace import Consumed
 
 
 class ConsistentRead(Invariant):
-    """Two consumers that were given a record at the same offset were given the same record."""
+    """Two consumers that were given a record at the same offset were given the same record.
+
+    For all records x, y given to anybody from any replica: x.offset = y.offset implies x = y.
+    Judged: at each read. Excused: nothing.
+    """
 
     name = "consistent-read"
     source = "ConsistentRead (KIP-966 specification)"

@@ -10,8 +10,9 @@ from sim.trace import Consumed, Quiesced
 class ConsumerEndsCurrent(Invariant):
     """A consumer that has read everything keeps, of no key, a record that the winner beats.
 
-    What it keeps of what it was given is up to `consumer_order`. Records that were aborted, are
-    undecided or were never committed are not judged.
+    For all consumers c with position(c) >= N, keys k: winner(k) does not beat table(c)[k], where
+    the table keeps what `consumer_order` says of what c was given.
+    Judged: at rest. Excused: kept records that were aborted, are undecided or were never committed.
     """
 
     name = "consumer-ends-current"

@@ -9,7 +9,15 @@ from sim.trace import Consumed
 
 
 class ConsumerNoSkip(Invariant):
-    """A consumer's position never passes a live committed record it has not been given."""
+    """A consumer's position never passes a live committed record it has not been given.
+
+    For a read of c from r, offsets start(r) <= o < min(position(c), hw(r), N): if x = committed[o]
+    is live, c was given x, now or before. Live is a value, of a committed transaction if of any,
+    that nothing beats in committed history or in the log of r.
+    Judged: at each read, for the offsets it passed; at an offset that was committed twice the
+    record that r holds counts, and all such offsets below the position are judged again. Excused:
+    what is not live; what lost under rules in force earlier, and may be gone since.
+    """
 
     name = "consumer-no-skip"
     source = "KIP-280"

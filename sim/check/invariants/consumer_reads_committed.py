@@ -11,7 +11,9 @@ _NOT_COMMITTED = {False: "aborted", None: "undecided"}
 class ConsumerReadsCommitted(Invariant):
     """A read_committed consumer is given no record of an aborted or undecided transaction.
 
-    Judged by the committed history, whatever the replica's own markers say.
+    For all x given to such a consumer with committed[x.offset] = x: x is of no transaction, or of a
+    committed one. Judged: at each read, by the committed history, whatever the replica's own
+    markers say. Excused: records that were never committed, which other laws judge.
     """
 
     name = "consumer-reads-committed"

@@ -9,8 +9,10 @@ from sim.trace import Understood
 class ConsumerTakesDeletes(Invariant):
     """A consumer takes tombstones for deletes, and nothing else.
 
-    Judged for consumers of a declared version: an old one knows null values alone, and so does an
-    application on a new one that was not changed.
+    For all keyed records x given to a consumer of a declared version: it takes x for a delete if,
+    and only if, x is a tombstone under the rules of the run.
+    Judged: as they are given. An old consumer knows null values alone, and so does an application
+    on a new one that was not changed. Excused: consumers that declare no version.
     """
 
     name = "consumer-takes-deletes"

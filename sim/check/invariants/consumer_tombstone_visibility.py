@@ -12,8 +12,11 @@ from sim.trace import Consumed
 class ConsumerTombstoneVisibility(Invariant):
     """A consumer in time reads the delete of what it has read.
 
-    A consumer that read Y at t and passes the winning tombstone X of the key at t' <= t + delete
-    retention has been given X or a later record of the key. Reads from any replica count.
+    For a read of c at t' over [from, to), tombstones X = winner(k) with from <= X.offset < to: if c
+    was given some Y of k at t, X beats Y and t' <= t + delete retention, then c was given X or a
+    record of k above X.offset, now or before.
+    Judged: at each read; reads from any replica count (the global form). Excused: nothing; no local
+    rule keeps the global form, and stories that show it expect the violation.
     """
 
     name = "consumer-tombstone-visibility"

@@ -8,7 +8,12 @@ from sim.trace import LeaderElected
 
 
 class ElectionSafety(Invariant):
-    """At most one replica ever leads an epoch."""
+    """At most one replica ever leads an epoch.
+
+    For all elections of r in epoch e and of s in epoch e: r = s.
+    Judged: at each election. Excused: one replica may be elected again in its own epoch; what that
+    breaks is `offset-epoch-uniqueness`.
+    """
 
     name = "election-safety"
     source = "Raft 5.2; KIP-595"

@@ -51,9 +51,11 @@ class _KnownEpochs:
 class EpochCacheConsistency(Invariant):
     """Of an epoch up to the older of their newest two replicas say alike which it is and its end.
 
-    As far as both ends are at or below both high watermarks and above both log starts. The newest
-    epoch ends at the log end, which moves, but not below a high watermark: a log whose end counts
-    here is committed whole. Where it does not hold a follower may be told to cut what is committed.
+    For all replicas r, s, epochs e <= min(newest(r), newest(s)): answer(r, e) = answer(s, e), where
+    an answer is (largest known epoch <= e, start of the next one, else the log end offset).
+    Judged: when an epoch, a high watermark or a cache changes. Excused: where an end is above one
+    of both high watermarks or log ends (a log whose end counts here is committed whole), or at or
+    below a log start. Where it does not hold a follower may be told to cut what is committed.
     """
 
     name = "epoch-cache-consistency"

@@ -8,6 +8,7 @@ from sim.log import Batch
 from sim.trace import (
     Appended,
     Copied,
+    Pushed,
     ReplicaCrashed,
     ReplicaRestarted,
     ReplicaWiped,
@@ -15,7 +16,14 @@ from sim.trace import (
 
 
 class EpochMonotonic(Invariant):
-    """Along a log epochs never fall with the offset; a replica never goes back to an older one."""
+    """Along a log epochs never fall with the offset; a replica never goes back to an older one.
+
+    For all replicas r, offsets o < p of its log: epoch(log(r)[o]) <= epoch(log(r)[p]), a snapshot
+    at the log start counted as what is below it. And the epoch that r remembers after a restart is
+    at least the one before.
+    Judged: on what is appended, copied or pushed; at restarts. Excused: a new disk remembers
+    nothing.
+    """
 
     name = "epoch-monotonic"
     source = "MonotonicEpoch (RaftEventSimulationTest)"
@@ -54,13 +62,23 @@ class EpochMonotonic(Invariant):
         """After a follower's copy."""
         self._judge(event.replica, event.batches)
 
+    def on_pushed(self, event: Pushed) -> None:
+        """After a copy at another offset."""
+        self._judge(event.replica, (event.batch,))
+
+    def _epoch_below(self, replica: str, base: int) -> int:
+        """The epoch of what the log held last below `base`; -1 = it holds nothing there."""
+        view, written = self.history.replicas[replica], self.history.written
+        start = view.log_start_offset
+        for offset in range(base - 1, start - 1, -1):
+            known = written.get(view.lineage[offset])
+            if known is not None:
+                return known.batch.epoch
+        return max((epoch for end, epoch in view.snapshots if end == start), default=-1)
+
     def _judge(self, replica: str, batches: tuple[Batch, ...]) -> None:
         """Compare each batch with the one before it, the first with what the log held."""
-        history = self.history
-        base = batches[0].base_offset
-        held = history.replicas[replica].lineage[base - 1] if base > 0 else 0
-        known = history.written.get(held)
-        epoch = -1 if known is None else known.batch.epoch
+        epoch = self._epoch_below(replica, batches[0].base_offset)
         for batch in batches:
             if batch.epoch < epoch:
                 self.violated(

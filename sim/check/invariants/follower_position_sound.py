@@ -7,7 +7,11 @@ from sim.trace import PositionRecorded
 
 
 class FollowerPositionSound(Invariant):
-    """The position a leader records for a follower is at most the follower's log end offset."""
+    """The position a leader records for a follower is at most the follower's log end offset.
+
+    For all positions p that a leader records for f: p <= end(f).
+    Judged: as it is recorded. Excused: nothing.
+    """
 
     name = "follower-position-sound"
     source = "KIP-280; LocalLog.read with Partition.fetchRecords"

@@ -8,7 +8,13 @@ from sim.trace import Quiesced
 
 
 class HoleJustified(Invariant):
-    """Every missing offset is missing for a reason."""
+    """Every missing offset is missing for a reason.
+
+    For all replicas r, offsets start(r) <= o < end(r) without record or batch: the absence of
+    committed[o] is justified if o < N, and that of log(l)[o] if the leader l holds a record there.
+    Judged: at rest, down replicas as well. Excused: an offset that nobody holds a record at and
+    that was never committed; tombstones and markers, which their own laws judge.
+    """
 
     name = "hole-justified"
     kind = Kind.AT_REST

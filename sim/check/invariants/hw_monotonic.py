@@ -7,7 +7,12 @@ from sim.trace import HighWatermarkMoved
 
 
 class HwMonotonic(Invariant):
-    """A high watermark falls only with a lost tail, a truncation or a wipe."""
+    """A high watermark falls only with a lost tail, a truncation or a wipe.
+
+    For all moves of the high watermark of r from h to h': h' >= h.
+    Judged: on each move. Excused: what a crash, a restart from an older checkpoint, a cut or a new
+    disk leaves, which those events tell themselves.
+    """
 
     name = "hw-monotonic"
     source = "MonotonicHighWatermark (RaftEventSimulationTest)"

@@ -7,12 +7,18 @@ from sim.trace import (
     Cleaned,
     HighWatermarkMoved,
     ReplicaCrashed,
+    ReplicaRestarted,
     Truncated,
 )
 
 
 class HwWithinLog(Invariant):
-    """The high watermark never exceeds the log end offset."""
+    """The high watermark never exceeds the log end offset.
+
+    For all replicas r: hw(r) <= end(r).
+    Judged: when either may have changed: on moves of the high watermark, passes, cuts, crashes and
+    restarts. Excused: nothing.
+    """
 
     name = "hw-within-log"
     source = "LogCabin, RaftConsensusInvariants"
@@ -35,6 +41,10 @@ class HwWithinLog(Invariant):
 
     def on_replica_crashed(self, event: ReplicaCrashed) -> None:
         """After a lost tail."""
+        self._judge(event.replica)
+
+    def on_replica_restarted(self, event: ReplicaRestarted) -> None:
+        """After what a restart found on disk."""
         self._judge(event.replica)
 
     def on_cleaned(self, event: Cleaned) -> None:

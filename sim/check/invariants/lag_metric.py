@@ -9,7 +9,9 @@ from sim.trace import CleanerLooked
 class LagMetric(Invariant):
     """`max-compaction-delay-secs` says how long the most overdue log is overdue, in whole seconds.
 
-    Kafka refreshes it only when a look led to a pass, so it may go on telling an old figure.
+    For a look at r: metric = max(0, now - oldest uncleaned timestamp - M) / 1000, rounded down.
+    Judged: at each look. Excused: nothing; Kafka refreshes it only when a look led to a pass, so it
+    may go on telling an old figure.
     """
 
     name = "lag-metric"

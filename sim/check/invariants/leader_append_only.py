@@ -7,7 +7,12 @@ from sim.trace import Truncated
 
 
 class LeaderAppendOnly(Invariant):
-    """A leader never truncates or replaces its log while it leads."""
+    """A leader never truncates or replaces its log while it leads.
+
+    For all cuts of r: r does not lead.
+    Judged: on each cut. Excused: what cleaning removes, which `compaction-bound` judges; an
+    installed snapshot, which `leader-never-loads-snapshot` does.
+    """
 
     name = "leader-append-only"
     source = "Raft 5.3"

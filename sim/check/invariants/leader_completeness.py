@@ -7,7 +7,12 @@ from sim.trace import LeaderElected
 
 
 class LeaderCompleteness(Invariant):
-    """A new leader has every committed offset: the record, an empty batch or a justified hole."""
+    """A new leader has every committed offset: the record, an empty batch or a justified hole.
+
+    For r elected, offsets start(r) <= o < N: r has o.
+    Judged: at each election, by what was committed first at offsets that were committed twice.
+    Excused: offsets below the log start, for which a snapshot stands (`prefix-deletion-safety`).
+    """
 
     name = "leader-completeness"
     source = "Raft 5.4; StrongIsr (Kip320.tla)"

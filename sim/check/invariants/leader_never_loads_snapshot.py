@@ -7,7 +7,11 @@ from sim.trace import SnapshotInstalled
 
 
 class LeaderNeverLoadsSnapshot(Invariant):
-    """An active leader's state machine is never replaced by a snapshot."""
+    """An active leader's state machine is never replaced by a snapshot.
+
+    For all snapshots that r installs: r does not lead.
+    Judged: on each install. Excused: nothing.
+    """
 
     name = "leader-never-loads-snapshot"
     source = "LeaderNeverLoadSnapshot (RaftEventSimulationTest)"

@@ -9,7 +9,9 @@ from sim.trace import Quiesced
 class LeoConvergence(Invariant):
     """At rest every live replica's log ends where the leader's does.
 
-    Fair: a live core has a leader, links are whole, and followers fetch until nothing changes.
+    For the leader l, live replicas r: end(r) = end(l).
+    Judged: at rest. Excused: replicas that are down. Fair: a live core has a leader, links are
+    whole, and followers fetch until nothing changes.
     """
 
     name = "leo-convergence"

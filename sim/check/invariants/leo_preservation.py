@@ -7,7 +7,12 @@ from sim.trace import Cleaned, ReplicaRestarted
 
 
 class LeoPreservation(Invariant):
-    """Cleaning and a restart leave the log end offset where it was."""
+    """Cleaning and a restart leave the log end offset where it was.
+
+    For each pass and restart of r: end(r) after = end(r) before.
+    Judged: after a pass, and after a restart by what the crash left. Excused: the tail that a crash
+    lost.
+    """
 
     name = "leo-preservation"
     source = "KIP-280; etcd #17780"

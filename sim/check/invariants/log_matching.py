@@ -9,7 +9,13 @@ from sim.trace import Appended, Copied, Pushed
 
 
 class LogMatching(Invariant):
-    """Logs that share a record agree below it; one (offset, epoch) names one record."""
+    """Logs that share a record agree below it; one (offset, epoch) names one record.
+
+    For all replicas r, s, offsets o at which both hold records x of r, y of s: if x.epoch = y.epoch
+    then x = y; and if r and s hold one record at some p > o then x = y.
+    Judged: on what is appended, copied or pushed. Excused: offsets at which one of them has no
+    record (what is missing there `hole-justified` judges).
+    """
 
     name = "log-matching"
     source = "Raft 5.3, adapted to holes"

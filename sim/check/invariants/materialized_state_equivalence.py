@@ -11,7 +11,11 @@ from sim.trace import Quiesced
 class MaterializedStateEquivalence(Invariant):
     """A live replica that has the full high watermark folds to what the committed history does.
 
-    Not judged once an offset was committed twice: which of the two counts is undefined then.
+    For all live replicas r with hw(r) >= N: fold(snapshot at start(r), log(r) in [start(r), hw(r)))
+    = fold(committed), key by key; a winning tombstone means no key, aborted and undecided data
+    counts nowhere.
+    Judged: at rest. Excused: everything once an offset was committed twice, as the reference is
+    undefined then; keys whose winner the topic's retention deleted, which promises nothing.
     """
 
     name = "materialized-state-equivalence"

@@ -7,7 +7,13 @@ from sim.trace import Appended
 
 
 class NoOffsetReuse(Invariant):
-    """An offset that was committed is never assigned again."""
+    """An offset that was committed is never assigned again.
+
+    For all records x that a leader appends: x.offset >= N.
+    Judged: on append. Excused: in simulated time an append by a deposed leader that has not heard
+    of it yet: epochs are there for it, it is never committed and cut when the leader hears.
+    Stories, which have no such excuse, count it.
+    """
 
     name = "no-offset-reuse"
     source = "KIP-280; KAFKA-17076"

@@ -7,7 +7,11 @@ from sim.trace import Appended
 
 
 class OffsetEpochUniqueness(Invariant):
-    """An (offset, epoch) is assigned once."""
+    """An (offset, epoch) is assigned once.
+
+    For all appended records x, y: x.offset = y.offset and x.epoch = y.epoch implies x = y.
+    Judged: on append. Excused: nothing; a tail that was lost counts as assigned.
+    """
 
     name = "offset-epoch-uniqueness"
     source = "KIP-595; QuorumState.initialize"

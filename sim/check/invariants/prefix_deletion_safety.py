@@ -12,7 +12,12 @@ def _covered(view: ReplicaView, start: int) -> bool:
 
 
 class PrefixDeletionSafety(Invariant):
-    """A prefix goes only below a covering snapshot and the high watermark; laggards get one."""
+    """A prefix goes only below a covering snapshot and the high watermark; laggards get one.
+
+    For a prefix of r deleted up to s: s <= hw(r), and r holds a snapshot with end >= s. For a
+    follower that fetches below the log start, or is due one otherwise: it is offered a snapshot.
+    Judged: on deletion, and on such a fetch. Excused: nothing.
+    """
 
     name = "prefix-deletion-safety"
     source = "KIP-630; KafkaMetadataLog.deleteBeforeSnapshot"

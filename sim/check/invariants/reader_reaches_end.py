@@ -9,8 +9,11 @@ from sim.trace import ReadingEnded
 class ReaderReachesEnd(Invariant):
     """A reader that wants to read up to the end it was told comes to an end.
 
-    It stops by its position, by the offset of its last record plus one, or by the number of records
-    it was given; where cleaning took the last record, or any, that may never come true.
+    For a reader from `start` to `end` with start < end to which nothing more comes: it stops by its
+    position: position >= end; by its last record: that record's offset + 1 >= end; by count: it was
+    given >= end - start records. Where cleaning took the last record, or any, that may never come
+    true.
+    Judged: when nothing more comes. Excused: nothing to read.
     """
 
     name = "reader-reaches-end"

@@ -10,8 +10,11 @@ from sim.trace import Consumed, Copied
 class RecordImmutable(Invariant):
     """Whatever a follower copies and a consumer reads is, field by field, what was appended.
 
-    The header that `record_horizon` adds is a matter of the replicas: no reader may be given it. A
-    format without the flag may leave it out (KIP-87), as long as a delete stays one.
+    For all copies and reads x' of a record x: key, value, timestamp, headers, flag and offset of x'
+    are those of x, and the epoch of a copy is that of the append.
+    Judged: on each copy and read. Excused: the header that `record_horizon` adds, among replicas
+    (no reader may be given it); the flag of KIP-87, which an old format may leave out as long as a
+    delete stays one.
     """
 
     name = "record-immutable"
@@ -37,6 +40,17 @@ class RecordImmutable(Invariant):
                     record.key,
                     f"{event.replica} copied {record} where {original} was appended.",
                 )
+        for batch in event.batches:
+            if batch.records:
+                epoch = self.history.written[batch.records[0].uid].batch.epoch
+                if batch.epoch != epoch:
+                    self.violated(
+                        event.replica,
+                        batch.base_offset,
+                        None,
+                        f"{event.replica} copied the batch at {batch.base_offset} in epoch "
+                        f"{batch.epoch}, which was appended in epoch {epoch}.",
+                    )
 
     def on_consumed(self, event: Consumed) -> None:
         """Compare each record a consumer is given with the append.

@@ -7,7 +7,11 @@ from sim.trace import Copied, Pushed
 
 
 class RecordOffsetUniqueness(Invariant):
-    """A record is found at one offset only, on all replicas."""
+    """A record is found at one offset only, on all replicas.
+
+    For all copies x' of a record x, on any replica: x'.offset = x.offset.
+    Judged: on each copy and push. Excused: nothing.
+    """
 
     name = "record-offset-uniqueness"
     source = "KIP-280"

@@ -7,7 +7,12 @@ from sim.trace import Quiesced
 
 
 class ReplicaConvergence(Invariant):
-    """At rest no live replica holds another record than the leader at the same offset."""
+    """At rest no live replica holds another record than the leader at the same offset.
+
+    For the leader l, live replicas r, offsets o: if both hold a record at o it is the same.
+    Judged: at rest. Excused: offsets at which one of them has no record, as each cleans on its own;
+    replicas that are down.
+    """
 
     name = "replica-convergence"
     kind = Kind.AT_REST

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from sim.check.registry import Invariant
-from sim.trace import Appended, Copied, HighWatermarkMoved, Pushed
+from sim.trace import Appended, Copied, HighWatermarkMoved, Pushed, ReplicaRestarted
 
 
 class SlotAgreement(Invariant):
-    """No two replicas hold different records at an offset below both high watermarks."""
+    """No two replicas hold different records at an offset below both high watermarks.
+
+    For all replicas r, s, offsets o < min(hw(r), hw(s)): if both hold a record at o it is the same.
+    Judged: on what is written, on moves of a high watermark, at restarts; down replicas as well.
+    Excused: empty batches and holes; offsets at or above one of both marks, where logs may differ
+    for a while (Raft).
+    """
 
     name = "slot-agreement"
     source = "KIP-280"
@@ -27,6 +33,10 @@ class SlotAgreement(Invariant):
 
     def on_appended(self, _: Appended) -> None:
         """And an append."""
+        self._judge()
+
+    def on_replica_restarted(self, _: ReplicaRestarted) -> None:
+        """And a high watermark that a restart found on disk."""
         self._judge()
 
     def _judge(self) -> None:

@@ -7,7 +7,11 @@ from sim.trace import PrefixDeleted
 
 
 class SnapshotAtLogStart(Invariant):
-    """A log that starts above 0 has a snapshot that ends exactly there."""
+    """A log that starts above 0 has a snapshot that ends exactly there.
+
+    For a prefix of r deleted up to s > 0: r holds a snapshot with end = s.
+    Judged: on prefix deletion. Excused: logs without snapshots, whose start retention moves.
+    """
 
     name = "snapshot-at-log-start"
     source = "SnapshotAtLogStart (RaftEventSimulationTest)"

@@ -7,7 +7,11 @@ from sim.trace import SnapshotTaken
 
 
 class SnapshotBound(Invariant):
-    """A snapshot ends at or below the high watermark of the replica that takes it."""
+    """A snapshot ends at or below the high watermark of the replica that takes it.
+
+    For a snapshot that r takes: end <= hw(r).
+    Judged: as it is taken. Excused: nothing.
+    """
 
     name = "snapshot-bound"
     source = "KIP-630; KafkaMetadataLog.createNewSnapshot"

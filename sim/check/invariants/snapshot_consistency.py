@@ -6,7 +6,7 @@ from sim.check.folding import delta_state, winners_of
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Report
 from sim.log import Record
-from sim.trace import HighWatermarkMoved, SnapshotTaken
+from sim.trace import HighWatermarkMoved, SnapshotInstalled, SnapshotTaken
 
 
 def _contents(records: tuple[Record, ...]) -> dict[str, int]:
@@ -16,7 +16,10 @@ def _contents(records: tuple[Record, ...]) -> dict[str, int]:
 class SnapshotConsistency(Invariant):
     """Snapshots of one id are equal, and equal the fold of the committed history below their end.
 
-    The fold is compared as soon as the history reaches the end of the snapshot.
+    For all snapshots S of (end, epoch): S = any other one of that id that some replica has, and S =
+    fold(committed below end).
+    Judged: as a snapshot is taken or installed; with the fold as soon as the history reaches its
+    end. Excused: the fold once an offset was committed twice; a snapshot that is gone by then.
     """
 
     name = "snapshot-consistency"
@@ -26,10 +29,17 @@ class SnapshotConsistency(Invariant):
     def __init__(self, queries: HistoryQueries, report: Report) -> None:
         """No snapshots yet."""
         super().__init__(queries, report)
-        self._waiting: list[SnapshotTaken] = []
+        self._waiting: list[SnapshotTaken | SnapshotInstalled] = []
 
     def on_snapshot_taken(self, event: SnapshotTaken) -> None:
         """Compare with the others of the same id and, if it is known already, with the fold."""
+        self._enter(event)
+
+    def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
+        """The same for what arrived."""
+        self._enter(event)
+
+    def _enter(self, event: SnapshotTaken | SnapshotInstalled) -> None:
         identity = (event.end_offset, event.epoch)
         for view in self.history.replicas.values():
             other = view.snapshots.get(identity)
@@ -72,7 +82,7 @@ class SnapshotConsistency(Invariant):
                     f"{self.describe(expected.get(key, 0))}.",
                 )
 
-    def _compare_deltas(self, event: SnapshotTaken) -> None:
+    def _compare_deltas(self, event: SnapshotTaken | SnapshotInstalled) -> None:
         history = self.history
         expected = delta_state(history, history.committed[: event.end_offset])
         found = {record.key or "": record.value or "" for record in event.records}

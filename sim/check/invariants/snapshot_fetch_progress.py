@@ -26,9 +26,11 @@ PATIENCE = 3
 class SnapshotFetchProgress(Invariant):
     """A follower that stays connected to one leader gets its snapshot some day.
 
-    Judged when the cluster is at rest: nobody is still fetching. And on the way: no follower loses
-    three downloads in a row because the leader deleted what it was reading, while there is one
-    leader, nothing happens to the follower and no record reaches it.
+    For all followers f: at rest f is fetching no snapshot; and before, f does not lose three
+    downloads in a row because the leader deleted what it was reading.
+    Judged: at rest after everybody synced; and whenever a download is lost. Excused: as soon as
+    another leader is elected, a fault or a crash hits f, or a record reaches it, counting starts
+    over.
     """
 
     name = "snapshot-fetch-progress"

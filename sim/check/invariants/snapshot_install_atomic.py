@@ -8,7 +8,13 @@ from sim.trace import LogEmptied, SnapshotChunkFetched, SnapshotInstalled
 
 
 class SnapshotInstallAtomic(Invariant):
-    """At every instant a replica has either its old log, or the whole snapshot and nothing else."""
+    """At every instant a replica has either its old log, or the whole snapshot and nothing else.
+
+    For all r: its log is emptied only as a snapshot replaces it; what is installed as (end, epoch)
+    is all that the leader it came from has under that id.
+    Judged: as a log is emptied, and on install. Excused: an empty log has nothing to lose; a source
+    that has deleted the snapshot since.
+    """
 
     name = "snapshot-install-atomic"
     source = "KIP-630; KafkaMetadataLog.truncateToLatestSnapshot, FileRawSnapshotWriter.freeze"

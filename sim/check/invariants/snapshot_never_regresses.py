@@ -7,7 +7,11 @@ from sim.trace import SnapshotInstalled
 
 
 class SnapshotNeverRegresses(Invariant):
-    """Installing a snapshot never takes a replica back below its high watermark."""
+    """Installing a snapshot never takes a replica back below its high watermark.
+
+    For a snapshot that r installs: end >= hw(r) before.
+    Judged: on install. Excused: an uncommitted tail above the end goes; the leader lacks it.
+    """
 
     name = "snapshot-never-regresses"
     source = "KafkaMetadataLog.truncateToLatestSnapshot"

@@ -7,7 +7,12 @@ from sim.trace import HighWatermarkMoved
 
 
 class StateMachineSafety(Invariant):
-    """No offset is ever committed with two different records."""
+    """No offset is ever committed with two different records.
+
+    For all offsets o, leaders l, m that commit o: the record at o that l commits = the one m
+    commits, also where cleaning has removed it from the log since.
+    Judged: when a leader's high watermark moves. Excused: nothing.
+    """
 
     name = "state-machine-safety"
     source = "Raft 5.4.3"

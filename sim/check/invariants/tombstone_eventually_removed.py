@@ -10,11 +10,13 @@ from sim.trace import Cleaned, RoundsEnded, TombstoneProbed
 class TombstoneEventuallyRemoved(Invariant):
     """No tombstone stays for ever: cleaned again and again, no log holds one in the end.
 
-    A story names the key that should be gone. In simulated time every tombstone is judged that is
-    below the last stable offset, after rounds of cleaning on all replicas with the retention in
-    between; not with `tombstone_removal: never`, which promises nothing, nor with `coordinated`
-    while a cleaner does not run, which is its price. A record that the fix keeps at the log end is
-    left out: traffic would set it free.
+    In a story, for the key k it names, live replicas r: no tombstone of k is in log(r). In
+    simulated time, for all r that clean, offsets start(r) <= o < min(last stable offset, hw(r)):
+    log(r)[o] is no tombstone.
+    Judged: when a story asks; in simulated time after rounds of cleaning on all replicas with the
+    retention in between. Excused there: `tombstone_removal: never`, which promises nothing, and
+    `coordinated` while a cleaner does not run, which is its price; a record that the fix keeps at
+    the log end, as traffic would set it free.
     """
 
     name = "tombstone-eventually-removed"

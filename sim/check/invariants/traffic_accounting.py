@@ -17,7 +17,13 @@ from sim.trace import (
 
 
 class TrafficAccounting(Invariant):
-    """Replicas are sent what they lack: each byte of a snapshot once, and to who asked for it."""
+    """Replicas are sent what they lack: each byte of a snapshot once, and to who asked for it.
+
+    For all chunks a follower receives of one download: position = sum of the sizes before, from 0.
+    No follower copies a snapshot as a record of the log, as it has every record below.
+    Judged: on each chunk and copy. Excused: after an install, a dropped download, a crash, a new
+    disk or its own election a follower starts at 0 again.
+    """
 
     name = "traffic-accounting"
     source = "KIP-630, Amount of Data Replicated; Rejected Alternatives"

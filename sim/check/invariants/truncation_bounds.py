@@ -7,7 +7,12 @@ from sim.trace import Truncated
 
 
 class NoTruncationBelowHw(Invariant):
-    """A replica never truncates below its own high watermark."""
+    """A replica never truncates below its own high watermark.
+
+    For all cuts of r to t: t >= hw(r) before.
+    Judged: on each cut. Excused: nothing. That the batch which straddles t goes whole (UnifiedLog)
+    is left to `hole-justified`.
+    """
 
     name = "no-truncation-below-hw"
     source = "KIP-595; KafkaMetadataLog.truncateTo"
@@ -25,7 +30,11 @@ class NoTruncationBelowHw(Invariant):
 
 
 class TruncationBelowLogStart(Invariant):
-    """A replica never truncates below its log start offset."""
+    """A replica never truncates below its log start offset.
+
+    For all cuts of r to t: t >= start(r).
+    Judged: on each cut. Excused: nothing.
+    """
 
     name = "truncation-below-log-start"
     source = "KIP-595; UnifiedLog.truncateTo"

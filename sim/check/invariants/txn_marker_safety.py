@@ -8,7 +8,13 @@ from sim.trace import Cleaned
 
 
 class TxnMarkerSafety(Invariant):
-    """A marker stays while another replica holds data of its transaction and lacks the marker."""
+    """A marker stays while another replica holds data of its transaction and lacks the marker.
+
+    For all markers m that a pass of r removes, other replicas s, down ones as well, with end(s) <=
+    m.offset: s holds no data x of the transaction of m (of its producer, below m and above that
+    producer's marker before).
+    Judged: on removal. Excused: nothing; who has end(s) > m.offset has read the marker.
+    """
 
     name = "txn-marker-safety"
     source = "KIP-534, case 2; Redpanda PR 29043"
@@ -17,7 +23,9 @@ class TxnMarkerSafety(Invariant):
     def on_cleaned(self, event: Cleaned) -> None:
         """Look at every other log that ends at or below a removed marker."""
         history = self.history
-        for removal in history.removed.get("marker", ()):
+        for removal in event.removals:
+            if removal.key is not None or history.written[removal.uid].batch.control is None:
+                continue
             data = self._data_of(history.replicas[event.replica], removal.offset, removal.uid)
             for view in history.replicas.values():
                 if view.name != event.replica and view.log_end_offset <= removal.offset:
@@ -25,11 +33,14 @@ class TxnMarkerSafety(Invariant):
 
     def _data_of(self, view: ReplicaView, marker_offset: int, marker: int) -> list[int]:
         """Uids that the marker decides: its producer's data since that producer's last marker."""
-        written = self.history.written
+        written, committed = self.history.written, self.history.committed
         producer = written[marker].batch.producer_id
         data = []
         for offset in range(marker_offset - 1, -1, -1):
-            known = written.get(view.lineage[offset])
+            uid = view.lineage[offset]
+            if uid == 0 and offset < len(committed):
+                uid = committed[offset]
+            known = written.get(uid)
             if (
                 known is not None
                 and known.batch.transactional
@@ -37,7 +48,7 @@ class TxnMarkerSafety(Invariant):
             ):
                 if known.batch.control is not None:
                     break
-                data.append(view.lineage[offset])
+                data.append(uid)
         return data
 
     def _judge(

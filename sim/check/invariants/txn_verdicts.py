@@ -37,7 +37,13 @@ def own_verdicts(
 
 
 class TxnIsolation(Invariant):
-    """Each transactional record has, by its replica's own log, the verdict of committed history."""
+    """Each transactional record has, by its replica's own log, the verdict of committed history.
+
+    For all replicas r, transactional data x = committed[x.offset] in log(r): the first marker of
+    x's producer above x in log(r) says of x what it says in committed history: committed, aborted,
+    or open.
+    Judged: at rest, down replicas as well. Excused: records that were never committed.
+    """
 
     name = "txn-isolation"
     kind = Kind.AT_REST
@@ -67,9 +73,11 @@ class TxnIsolation(Invariant):
 class LsoProgress(Invariant):
     """No replica has an open transaction that is decided in the committed history.
 
-    Where it has, its last stable offset stays for ever: nothing above is cleaned, or read with
-    read_committed. Fair: faults are over and followers have fetched to the end. A transaction that
-    nobody ended is no violation.
+    For all replicas r, transactional data x in log(r), or in an empty batch of it: if committed
+    history decides x, a marker of its producer is above x in log(r). Otherwise the last stable
+    offset of r stays for ever: nothing above is cleaned, or read with read_committed.
+    Judged: at rest. Excused: a transaction that nobody ended. Fair: faults are over and followers
+    have fetched to the end.
     """
 
     name = "lso-progress"

@@ -7,7 +7,12 @@ from sim.trace import Quiesced
 
 
 class WinnerRetained(Invariant):
-    """A committed winning value is on every replica whose log covers its offset."""
+    """A committed winning value is on every replica whose log covers its offset.
+
+    For all keys k with x = winner(k) a value, replicas r with start(r) <= x.offset < end(r):
+    log(r)[x.offset] = x.
+    Judged: at rest, down replicas as well. Excused: everything once an offset was committed twice.
+    """
 
     name = "winner-retained"
     kind = Kind.AT_REST
