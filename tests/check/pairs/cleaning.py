@@ -236,7 +236,7 @@ def _of(original: Batch, copy: Batch) -> list[Event]:
 
 
 def _with(original: Batch, **changes: object) -> Batch:
-    return original._replace(records=(original.records[0]._replace(**changes),))  # type: ignore[arg-type]
+    return original._replace(records=(original.records[0]._replace(**changes),))
 
 
 FLAGGED = data_batch((record(0, "k", None)._replace(flagged=True),), epoch=1)

@@ -2,7 +2,7 @@
 
 from sim.log import Batch
 from sim.trace import (
-    AcknowledgedEarly,
+    Acknowledged,
     Event,
     HighWatermarkMoved,
     IsrChanged,
@@ -365,30 +365,36 @@ TRUNCATION_BELOW_LOG_START = [
     ),
 ]
 
+
+def told(leader: str, offset: int, *, epoch: int = 1, acks: str = "1") -> Acknowledged:
+    """A leader tells a producer that what it has at an offset is written."""
+    return Acknowledged(leader, -1, -1, offset, offset, epoch, acks)
+
+
+REPLACED: list[Event] = [*BASE, told("r1", 0), *appended("r2", OTHER), committed("r2", 1)]
 ACKNOWLEDGED_KEPT = [
     HandMade(
         "the last committed record is not below the high watermark",
-        [*BASE, AcknowledgedEarly("r1", B), committed("r1", 1), at_rest("r1")],
-        [*BASE, AcknowledgedEarly("r1", B), committed("r1", 2), at_rest("r1")],
+        [*BASE, told("r1", 1), committed("r1", 1), at_rest("r1")],
+        [*BASE, told("r1", 1), committed("r1", 2), at_rest("r1")],
     ),
     HandMade(
         "what was never acknowledged has to be kept",
-        [*BASE, AcknowledgedEarly("r1", B), committed("r1", 1), at_rest("r1")],
-        [*BASE, AcknowledgedEarly("r1", A), committed("r1", 1), at_rest("r1")],
+        [*BASE, told("r1", 1), committed("r1", 1), at_rest("r1")],
+        [*BASE, told("r1", 0), committed("r1", 1), at_rest("r1")],
     ),
     HandMade(
-        "any record at the offset will do",
+        "what was acknowledged as committed counts",
+        [*BASE, told("r1", 1), at_rest("r1")],
+        [*BASE, told("r1", 1, acks="all"), at_rest("r1")],
+    ),
+    HandMade(
+        "an offset whose first record is gone keeps no promise",
+        [*REPLACED, at_rest("r2")],
         [
             *BASE,
-            AcknowledgedEarly("r1", A),
             *appended("r2", OTHER),
-            committed("r2", 1),
-            at_rest("r2"),
-        ],
-        [
-            *BASE,
-            AcknowledgedEarly("r1", OTHER),
-            *appended("r2", OTHER),
+            told("r2", 0, epoch=2),
             committed("r2", 1),
             at_rest("r2"),
         ],

@@ -159,6 +159,11 @@ PAIRS: dict[str, list[Pair]] = {
             "kip280_82_late_version_meets_its_tombstone",
             "a late version that the held tombstone beats is shown",
         ),
+        Pair(
+            "kip280_67_stub_is_lost_with_the_disk",
+            "kip280_68_floor_is_told_to_followers",
+            "a late version that is refused was shown for a while",
+        ),
     ],
     "no-truncation-below-hw": [
         Pair(
