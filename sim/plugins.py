@@ -7,7 +7,7 @@ Workers of a sweep are told which, and where they were found.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import chain
@@ -21,7 +21,9 @@ from sim.compaction.extending import (
     register_strategy,
     register_tombstone_removal,
 )
+from sim.compaction.strategies import STRATEGIES, Version
 from sim.errors import BadInput
+from sim.log import Record
 
 __all__ = [
     "GROUP",
@@ -37,6 +39,7 @@ __all__ = [
     "register_strategy",
     "register_tombstone_removal",
     "registered_by",
+    "registered_order",
 ]
 
 GROUP = "replog.plugins"
@@ -134,6 +137,17 @@ def load_in_worker(plugins: Plugins) -> None:
 def registered_by(module: str) -> list[Registered]:
     """What a module, or a module below it, registered."""
     return [one for one in REGISTERED if f"{one.module}.".startswith(f"{module}.")]
+
+
+def registered_order(strategy: str) -> Callable[[Record], Version]:
+    """The version order of a strategy that a plugin registered, for whoever judges by it.
+
+    Raises:
+        KeyError: No plugin registered a strategy of that name.
+    """
+    if not any(one.rule == "strategy" and one.name == strategy for one in REGISTERED):
+        raise KeyError(strategy)
+    return STRATEGIES[strategy].version
 
 
 def _load(module: str, *, folder: str | None) -> None:

@@ -23,6 +23,7 @@ from sim.check.coverage import SITUATIONS, Coverage
 from sim.check.durability import OUTSIDE
 from sim.check.removal_delays import RemovalDelays
 from sim.cluster.simulation import simulate
+from sim.compaction import FIXES
 from sim.rules import Rules, Settings
 from sim.rules.upgrade import UpgradeOrders
 from sim.scenario.environment import environment_digest
@@ -201,7 +202,8 @@ class _Recorder:
         self, checker: Checker, trace: list[tuple[int, Event]] | None, *, faults_end_ms: int
     ) -> None:
         self.checker = checker
-        self.counters = RunCounters()
+        fix = FIXES[checker.history.rules.cleaner.fix]
+        self.counters = RunCounters(persists_log_end=fix.persists_log_end)
         self.coverage = Coverage(checker.history, checker.contract)
         self.removal_delays = RemovalDelays(checker.history, until_ms=faults_end_ms)
         checker.listen(self.counters.handlers)

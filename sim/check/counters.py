@@ -8,7 +8,6 @@ from sim.check.history import ClusterHistory
 from sim.check.intent import unmeant_keys
 from sim.check.queries import HistoryQueries
 from sim.check.replica_view import EMPTY
-from sim.compaction import FIXES
 from sim.log.record import BATCH_HEADER_BYTES, size_of
 from sim.trace import (
     REBUILT,
@@ -149,8 +148,9 @@ class RunCounters:
         handlers: Class of event -> what counts it.
     """
 
-    def __init__(self) -> None:
-        """All zero."""
+    def __init__(self, *, persists_log_end: bool = False) -> None:
+        """All zero. `persists_log_end` is what the fix does with the end of each pass."""
+        self._persists_log_end = persists_log_end
         self._kinds: dict[type, int] = dict.fromkeys(_COUNTED, 0)
         self._records = 0
         self._removed = 0
@@ -246,7 +246,6 @@ class RunCounters:
         events, and what the scenario exposes it to.
         """
         kinds, history = self._kinds, queries.history
-        persists = FIXES[history.rules.cleaner.fix].persists_log_end
         found = {
             **cluster,
             "records": self._records,
@@ -261,7 +260,7 @@ class RunCounters:
             "stubs_kept": sum(self._stubs.values()),
             "sends_refused": self._refused,
             "gaps_learned": kinds[GapLearned],
-            "log_ends_persisted": kinds[Cleaned] * persists,
+            "log_ends_persisted": kinds[Cleaned] * self._persists_log_end,
             "snapshots_fetched": kinds[SnapshotInstalled],
             "faults": kinds[FaultInjected],
             "rebuilds": self._rebuilds,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sim.check.durability import OUTSIDE, DurabilityContract
 from sim.check.history import ClusterHistory
-from sim.log import Batch, Control
+from sim.log.record import Batch, Control
 from sim.trace import (
     AppendRefused,
     Cleaned,

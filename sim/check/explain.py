@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from sim.check import Violation
-from sim.log import Batch
+from sim.log.record import Batch
 from sim.trace import (
     Appended,
     Cleaned,

@@ -7,12 +7,11 @@ replica is compared with it, not with another replica. What invariants ask about
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
+from sim.check.promise import Mark, Version, VersionOf, promised_mark, promised_order
 from sim.check.replica_view import ReplicaView
-from sim.compaction import TOMBSTONE_MARKS
-from sim.compaction.strategies import Strategy, Version, promised_strategy
-from sim.log import Batch, Control, Record
+from sim.log.record import Batch, Control, Record
 from sim.rules import Rules
 from sim.trace import Removal
 
@@ -106,13 +105,15 @@ class ClusterHistory:
         self.unit = unit
         self._by_isr = rules.replication.commit == "isr"
         earlier = tuple(earlier)
-        self._version = _promised(rules).version
-        self._earlier: list[tuple[Callable[[Record], Version], dict[str, Version]]] = [
-            (_promised(one).version, {}) for one in earlier
+        self._version = promised_order(rules)
+        self._earlier: list[tuple[VersionOf, dict[str, Version]]] = [
+            (promised_order(one), {}) for one in earlier
         ]
-        self.is_tombstone = TOMBSTONE_MARKS[rules.cleaner.tombstone_mark]
-        marks = dict.fromkeys(one.cleaner.tombstone_mark for one in earlier)
-        self._earlier_marks = [TOMBSTONE_MARKS[mark] for mark in marks]
+        self.is_tombstone = promised_mark(rules)
+        self._earlier_marks: list[Mark] = [
+            promised_mark(one)
+            for one in {one.cleaner.tombstone_mark: one for one in earlier}.values()
+        ]
         self.replicas: dict[str, ReplicaView] = {}
         self.removed_replicas: set[str] = set()
         self.leader: str | None = None
@@ -318,12 +319,3 @@ class ClusterHistory:
         """Those replicas that have not left for good."""
         removed = self.removed_replicas
         return tuple([name for name in names if name not in removed]) if removed else names
-
-
-def _promised(rules: Rules) -> Strategy:
-    """The order by which winners are judged."""
-    return promised_strategy(
-        rules.cleaner.strategy,
-        header=rules.topic.strategy_header,
-        header_form=rules.cleaner.header_form,
-    )

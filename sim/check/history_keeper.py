@@ -23,7 +23,7 @@ from collections.abc import Callable
 
 from sim.check.history import ClusterHistory
 from sim.check.replica_view import EMPTY, HOLE, ReplicaView
-from sim.log import Batch, Control
+from sim.log.record import Batch, Control
 from sim.trace import (
     Appended,
     Cleaned,

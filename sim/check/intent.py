@@ -7,15 +7,11 @@ newer one, and every invariant holds, since that is the order. This is what a st
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from sim.check.folding import base_records, winners_of
 from sim.check.history import ClusterHistory
+from sim.check.promise import DEFAULT_HEADER, meant_version
 from sim.check.queries import HistoryQueries
-from sim.compaction.strategies import MeantHeaderStrategy
-
-_VERSIONED: Final = 1
-"""First item of a header version when there is one."""
 
 
 def unmeant_keys(queries: HistoryQueries) -> int:
@@ -33,11 +29,11 @@ def unmeant_keys(queries: HistoryQueries) -> int:
     view = history.replicas[history.leader]
     held = view.slots[view.log_start_offset : view.high_watermark]
     state = winners_of(history, held, base_records(view))
-    order = MeantHeaderStrategy(history.rules.topic.strategy_header or "version")
+    header = history.rules.topic.strategy_header or DEFAULT_HEADER
     return sum(
         1
         for key in history.winners
-        if _ends_behind(history, order, state.get(key), _committed(queries, key))
+        if _ends_behind(history, header, state.get(key), _committed(queries, key))
     )
 
 
@@ -46,23 +42,21 @@ def _committed(queries: HistoryQueries, key: str) -> list[int]:
 
 
 def _ends_behind(
-    history: ClusterHistory, order: MeantHeaderStrategy, held: int | None, uids: Sequence[int]
+    history: ClusterHistory, header: str, held: int | None, uids: Sequence[int]
 ) -> bool:
     if held is not None:
-        return any(_is_behind(history, order, held, uid) for uid in uids)
+        return any(_is_behind(history, header, held, uid) for uid in uids)
     return not any(
         history.written[uid].tombstone
-        and not any(_is_behind(history, order, uid, other) for other in uids)
+        and not any(_is_behind(history, header, uid, other) for other in uids)
         for uid in uids
     )
 
 
-def _is_behind(history: ClusterHistory, order: MeantHeaderStrategy, uid: int, other: int) -> bool:
+def _is_behind(history: ClusterHistory, header: str, uid: int, other: int) -> bool:
     """Whether `other` was meant to be newer than `uid`; the same value sent twice never is."""
     record, newer = history.written[uid].record, history.written[other].record
     if newer.timestamp_ms <= record.timestamp_ms:
         return False
-    version, higher = order.version(record), order.version(newer)
-    if version[0] == higher[0] == _VERSIONED:
-        return higher[1] > version[1]
-    return True
+    version, higher = meant_version(record, header), meant_version(newer, header)
+    return version is None or higher is None or higher > version

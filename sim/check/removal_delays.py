@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sim.check.history import ClusterHistory
 from sim.check.replica_view import ReplicaView
-from sim.log import Control
+from sim.log.record import Control
 from sim.trace import Cleaned, ReplicaRemoved
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sim.log import Batch, Record
+from sim.log.record import Batch, Record
 
 HOLE: Final = 0
 """No record and no batch at this offset."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from sim.check.epochs import EpochAnswer, EpochBook, EpochStart
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Kind, Report
-from sim.log.epochs import EpochEnd, EpochEntry, LeaderEpochCache
 from sim.trace import (
     Appended,
     Copied,
@@ -28,24 +28,24 @@ class _KnownEpochs:
     """What the events say about one replica's epoch cache, and where its log ends."""
 
     def __init__(self, end: int = 0) -> None:
-        self.cache = LeaderEpochCache()
+        self.cache = EpochBook()
         self.end = end
-        self.installed: EpochEntry | None = None
+        self.installed: EpochStart | None = None
         """What a snapshot left: it has no record above, and stays all the same."""
 
-    def answer(self, epoch: int) -> EpochEnd:
-        return self.cache.end_offset_for(epoch, self.end)
+    def answer(self, epoch: int) -> EpochAnswer:
+        return self.cache.answer(epoch, self.end)
 
     def drop_unwritten(self) -> None:
         """Forget the epoch that starts at the log end, as a cut there does that takes no record."""
         entries = self.cache.entries
         if entries and entries[-1] != self.installed:
-            self.cache.truncate_from(self.end)
+            self.cache.cut(self.end)
 
     def cut(self, end: int) -> None:
         if end < self.end:
             self.end = end
-            self.cache.truncate_from(end)
+            self.cache.cut(end)
 
 
 class EpochCacheConsistency(Invariant):
@@ -72,7 +72,7 @@ class EpochCacheConsistency(Invariant):
             rules.replication.epoch_cut == "dropped" and rules.replication.truncation != "none"
         )
 
-    def answer(self, replica: str, epoch: int) -> EpochEnd:
+    def answer(self, replica: str, epoch: int) -> EpochAnswer:
         """Where `replica` says that `epoch` ends, as far as events tell."""
         return self._of(replica).answer(epoch)
 
@@ -85,7 +85,7 @@ class EpochCacheConsistency(Invariant):
     def on_leader_elected(self, event: LeaderElected) -> None:
         """A new epoch ends the one before."""
         known = self._of(event.replica)
-        known.cache.assign(event.epoch, event.epoch_start_offset)
+        known.cache.begin(event.epoch, event.epoch_start_offset)
         known.end = event.epoch_start_offset
         self._judge(event.replica)
 
@@ -125,13 +125,13 @@ class EpochCacheConsistency(Invariant):
 
     def on_epoch_cache_changed(self, event: EpochCacheChanged) -> None:
         """What else it knows, or does not know any more."""
-        self._of(event.replica).cache.entries = list(event.epochs)
+        self._of(event.replica).cache.entries = [EpochStart(*one) for one in event.epochs]
         self._judge(event.replica)
 
-    def _append(self, replica: str, entries: list[tuple[int, int]] | list[EpochEntry]) -> None:
+    def _append(self, replica: str, entries: list[tuple[int, int]] | list[EpochStart]) -> None:
         cache = self._of(replica).cache
         for epoch, start_offset in entries:
-            cache.assign(epoch, start_offset)
+            cache.begin(epoch, start_offset)
 
     def on_truncated(self, event: Truncated) -> None:
         """Epochs go with what they wrote."""
@@ -164,7 +164,7 @@ class EpochCacheConsistency(Invariant):
     def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
         """A snapshot brings the epoch of its last record."""
         known = self._known[event.replica] = _KnownEpochs(event.end_offset)
-        known.cache.assign(event.epoch, event.end_offset)
+        known.cache.begin(event.epoch, event.end_offset)
         known.installed = known.cache.entries[-1]
 
     def _judge(self, replica: str) -> None:

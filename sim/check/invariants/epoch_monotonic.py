@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Report
-from sim.log import Batch
+from sim.log.record import Batch
 from sim.trace import (
     Appended,
     Copied,

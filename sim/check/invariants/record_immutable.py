@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from sim.check.promise import as_appended
 from sim.check.registry import Invariant
-from sim.compaction.tombstones import without_record_horizon
 from sim.trace import Consumed, Copied
 
 
@@ -28,7 +28,7 @@ class RecordImmutable(Invariant):
         """Compare each copied record with the append."""
         for record in self.history.altered:
             original = self.history.written[record.uid].record
-            copy = without_record_horizon(record)
+            copy = as_appended(record)
             if copy == original:
                 continue
             deletes = self.history.is_tombstone

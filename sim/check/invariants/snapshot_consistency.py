@@ -5,7 +5,7 @@ from __future__ import annotations
 from sim.check.folding import delta_state, winners_of
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Report
-from sim.log import Record
+from sim.log.record import Record
 from sim.trace import HighWatermarkMoved, SnapshotInstalled, SnapshotTaken
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Kind, Report
-from sim.replication.messages import SnapshotError
 from sim.trace import (
     Copied,
     FaultInjected,
@@ -18,9 +17,10 @@ from sim.trace import (
 )
 
 PATIENCE = 3
-
-
 """So many downloads in a row may not be lost to deletions at the leader."""
+
+SNAPSHOT_NOT_FOUND = "SNAPSHOT_NOT_FOUND"
+"""Why one is lost to them, by Kafka's name (Errors.SNAPSHOT_NOT_FOUND)."""
 
 
 class SnapshotFetchProgress(Invariant):
@@ -59,7 +59,7 @@ class SnapshotFetchProgress(Invariant):
         """It was given up; that it was deleted under the reader must not go on for ever."""
         replica = event.replica
         begun = self._fetching.pop(replica, None) is not None
-        if event.reason != SnapshotError.SNAPSHOT_NOT_FOUND:
+        if event.reason != SNAPSHOT_NOT_FOUND:
             self._lost.pop(replica, None)
             return
         self._lost[replica] = lost = self._lost.get(replica, 0) + begun

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Report
-from sim.log import Control
+from sim.log.record import Control
 from sim.trace import (
     Copied,
     LeaderElected,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sim.check.history import ClusterHistory
 from sim.check.registry import Invariant, Kind
 from sim.check.replica_view import ReplicaView
-from sim.log import Control
+from sim.log.record import Control
 from sim.trace import Quiesced
 
 _WORDS = {True: "committed", False: "aborted", None: "open"}
