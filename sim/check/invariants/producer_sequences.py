@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Report
 from sim.check.replica_view import ReplicaView
-from sim.log import Batch
+from sim.log.record import Batch
 from sim.trace import Acknowledged, Appended, HighWatermarkMoved, ProducersForgotten
 
 
