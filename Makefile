@@ -43,7 +43,7 @@ demo: $(STAMP)  ## run the scenario suite, sweep both fixes on random scenarios,
 	$(BIN)/replog suite scenarios
 	@if ! $(HAVE_JAVA); then echo "The sweep of the demo $(NO_JAVA)"; exit 0; fi; \
 	set -ex; rm -rf $(DEMO); \
-	$(BIN)/replog sweep $(PLAN) --count 2000 --seed 280 --out $(DEMO) --engine spark; \
+	$(BIN)/replog sweep $(PLAN) --out $(DEMO) --engine spark; \
 	$(BIN)/replog report $(DEMO)
 
 .PHONY: test

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sim.report import wording
+from sim.report.about import AboutPair, about_pairs, about_sentences
+from sim.report.conditions import Conditions, conditions_of
 from sim.report.costs import Cost, CostOfRuleSet, costs_of
+from sim.report.families import Family, families_of
 from sim.report.pairs import PairComparison, pairs_of
 from sim.report.rates import Rate, rate_of
 from sim.report.sweep_folder import SweepFolder, read_folder
@@ -22,25 +25,47 @@ INTERVALS = "in brackets the share and its two-sided 95 % interval"
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All of it."""
+    """All of it, over all cases of a sweep or over those of one environment."""
 
+    environment: str
+    """Empty for all cases together."""
     headline: tuple[str, ...]
+    """Empty for one environment."""
     rates: tuple[Rate, ...]
+    families: tuple[Family, ...]
+    about: tuple[AboutPair, ...]
+    """Empty where the plan does not say what it is about."""
     pairs: tuple[PairComparison, ...]
     costs: tuple[Cost, ...]
+    conditions: Conditions
 
 
-def compare(folder: SweepFolder) -> Comparison:
-    """Computes the comparison of a sweep."""
+def compare(folder: SweepFolder, *, intervals: bool = True) -> Comparison:
+    """Computes the comparison of a sweep, or of one environment of it.
+
+    Without `intervals` the costs have none, and the tables of runs are not read.
+    """
     rates = tuple(rate_of(entry) for entry in folder.tallies["rule_sets"])
     pairs = pairs_of(folder)
-    return Comparison(_headline(folder, rates, pairs), rates, pairs, costs_of(folder))
+    return Comparison(
+        environment=folder.environment,
+        headline=() if folder.environment else _headline(folder, rates, pairs),
+        rates=rates,
+        families=families_of(folder),
+        about=about_pairs(folder) if folder.plan["plan"].get("about") else (),
+        pairs=pairs,
+        costs=costs_of(folder, intervals=intervals),
+        conditions=conditions_of(folder),
+    )
 
 
 def _headline(
     folder: SweepFolder, rates: Sequence[Rate], pairs: Iterable[PairComparison]
 ) -> tuple[str, ...]:
-    """The result in one to three sentences."""
+    """The result in a few sentences: what the plan is about, else how often anything happened."""
+    about = about_sentences(folder)
+    if about:
+        return about
     swept = list(folder.plan["rule_sets"][0]["swept"])
     rule = f"{swept[0]} " if len(swept) == 1 else ""
     sentences = [_rates_sentence(rates, rule)]
@@ -68,14 +93,23 @@ def _rates_sentence(rates: Sequence[Rate], rule: str) -> str:
 def comparison_table(out: Path) -> list[dict[str, str]]:
     """One row of text cells per rule set of a finished sweep, in the order of the plan.
 
-    Columns: `rule set`, `runs`, `violated`, `rate` (with its exact 95 % interval), `not judged`
+    Where the plan has several environments, each has its rows. Columns: `environment` then,
+    `rule set`, `runs`, `violated`, `rate` (with its exact 95 % interval), `not judged`
     (inconclusive and failed runs), and one per cost: the mean per run and how many times the
     baseline's.
 
     Raises:
         BadInput: The folder holds no finished sweep.
     """
-    folder = read_folder(out)
+    environments = read_folder(out).environments
+    rows = []
+    for folder in environments:
+        named = {"environment": folder.environment} if len(environments) > 1 else {}
+        rows += [{**named, **row} for row in _rows(folder)]
+    return rows
+
+
+def _rows(folder: SweepFolder) -> list[dict[str, str]]:
     costs = costs_of(folder, intervals=False)
     rows = []
     for place, entry in enumerate(folder.tallies["rule_sets"]):

@@ -11,6 +11,7 @@ from typing import Any
 from sim.check.coverage import SITUATIONS
 from sim.report import stats, wording
 from sim.report.comparison import Comparison
+from sim.report.families import family_by_law
 from sim.report.rates import Rate
 from sim.report.sweep_folder import SweepFolder
 
@@ -19,8 +20,13 @@ SIGNIFICANT_DIGITS = 12
 """Of floats: what a last-bit difference between two machines does not reach."""
 
 
-def report_content(folder: SweepFolder, comparison: Comparison) -> dict[str, Any]:
-    """The content of `report.json`: all that the page shows, without the pictures."""
+def report_content(
+    folder: SweepFolder, comparison: Comparison, environments: Sequence[Comparison]
+) -> dict[str, Any]:
+    """The content of `report.json`: all that the page shows, without the pictures.
+
+    What is said of all cases is beside `environments`, where it is said of the cases of each.
+    """
     plan = folder.plan
     labels = [rate.label for rate in comparison.rates]
     return {
@@ -31,24 +37,45 @@ def report_content(folder: SweepFolder, comparison: Comparison) -> dict[str, Any
         "cases": plan["count"],
         "runs": plan["runs"],
         "seed": plan["seed"],
+        "plan_file": plan["plan_file"],
+        "about": plan["plan"].get("about", []),
         "package_version": plan["package_version"],
         "command": folder.sweep_command,
-        "rates": [{**asdict(rate), "text": rate.text} for rate in comparison.rates],
-        "pairs": [{**asdict(pair), "text": pair.text} for pair in comparison.pairs],
         "other_weather": sum(pair.other_weather for pair in comparison.pairs),
-        "costs": [asdict(cost) for cost in comparison.costs],
         "notes": list(zip(labels, plan["plan"].get("notes", ()), strict=False)),
-        "invariants": [
-            {**one, "rates": _rates(one["runs"], comparison.rates)}
-            for one in _seen(folder, "invariant")
+        **_compared(folder, comparison),
+        "environments": [
+            {"name": one.environment, "cases": one.conditions.cases, **_compared(own, one)}
+            for own, one in zip(folder.environments, environments, strict=True)
         ],
-        "first_invariants": _seen(folder, "first_invariant"),
         "reached": _seen(folder, "reached", SITUATIONS),
         "inconclusive": _seen(folder, "reason"),
         "errors": _seen(folder, "error"),
         "shortest": _shortest(folder),
         "rule_sets": plan["rule_sets"],
         "plan": plan["plan"],
+    }
+
+
+def _compared(folder: SweepFolder, comparison: Comparison) -> dict[str, Any]:
+    """What is there for all cases, and for each environment."""
+    conditions = comparison.conditions
+    return {
+        "conditions": {**asdict(conditions), "text": conditions.text},
+        "rates": [{**asdict(rate), "text": rate.text} for rate in comparison.rates],
+        "families": [asdict(family) for family in comparison.families],
+        "about_pairs": [asdict(pair) for pair in comparison.about],
+        "pairs": [{**asdict(pair), "text": pair.text} for pair in comparison.pairs],
+        "costs": [asdict(cost) for cost in comparison.costs],
+        "invariants": [
+            {
+                **one,
+                "family": family_by_law(one["name"]),
+                "rates": _rates(one["runs"], comparison.rates),
+            }
+            for one in _seen(folder, "invariant")
+        ],
+        "first_invariants": _seen(folder, "first_invariant"),
     }
 
 

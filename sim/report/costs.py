@@ -114,7 +114,7 @@ def _cost(
         found = [_from_tallies(folder, counter, place, baseline) for place, baseline in places]
         return Cost(counter, COSTS[counter], tuple(found))
     labels = [entry["label"] for entry in folder.tallies["rule_sets"]]
-    by_case = case_values.costs_by_case(table, counter, rule_sets=len(labels))
+    by_case = case_values.costs_by_case(table, counter, rule_sets=len(labels))[folder.cases]
     alone, paired = bootstrap.costs(by_case, baselines)
     return Cost(
         counter,

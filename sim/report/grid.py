@@ -9,9 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sim.check.families import FAMILIES
 from sim.errors import BadInput
 from sim.report import stats, wording
+from sim.report.conditions import conditions_of
 from sim.report.costs import Cost, costs_of
+from sim.report.families import share_of
 from sim.report.rates import rate_of
 from sim.report.sweep_folder import SweepFolder
 
@@ -53,7 +56,7 @@ def blocks_of(folder: SweepFolder, rule: str) -> tuple[Block, ...]:
 
 
 def grid_as_markdown(folder: SweepFolder, rule: str) -> str:
-    """A section for a page: per block a table of rates, invariants and prices."""
+    """A section for a page: per environment and block a table of rates, invariants and prices."""
     plan = folder.plan
     cases = wording.count(plan["count"])
     parts = [
@@ -61,10 +64,13 @@ def grid_as_markdown(folder: SweepFolder, rule: str) -> str:
         f"{cases} random cases; each met every value. Intervals are exact, two-sided, 95 %.",
         f"```console\n$ {folder.sweep_command}\n```",
     ]
-    costs = costs_of(folder)
-    for block in blocks_of(folder, rule):
-        parts.append(f"### {f'`{block.label}`' if block.label else 'As the plan says'}")
-        parts.append(_markdown(_rows(folder, block, costs)))
+    for one in folder.environments:
+        costs, caption = costs_of(one, intervals=False), conditions_of(one).text
+        for block in blocks_of(folder, rule):
+            others = f"`{block.label}`" if block.label else "As the plan says"
+            parts.append(f"### {others}, {one.environment}")
+            parts.append(f"*{caption}.*")
+            parts.append(_markdown(_rows(one, block, costs)))
     return "\n\n".join(parts) + "\n"
 
 
@@ -76,6 +82,10 @@ def _rows(folder: SweepFolder, block: Block, costs: Sequence[Cost]) -> list[list
         ["any invariant violated", *(rate.share_text for rate in rates)],
         [f"against {block.values[0]}, case by case", *_against_first(folder, block)],
     ]
+    for family in FAMILIES:
+        shares = [share_of(entry, "family", family) for entry in entries]
+        if any(share.runs for share in shares):
+            rows.append([f"family: {family}", *(share.text for share in shares)])
     seen = [entry["counts"]["invariant"] for entry in entries]
     for name in sorted({name for one in seen for name in one}):
         runs = [one.get(name, {"runs": 0})["runs"] for one in seen]

@@ -34,13 +34,20 @@ def write_report(out: Path) -> Path:
     Raises BadInput when the folder holds no finished sweep or cannot be written.
     """
     folder = read_folder(out)
-    comparison = compare(folder)
-    content = report_content(folder, comparison)
-    drawn = _figures(comparison, content)
+    environments = [compare(one) for one in folder.environments]
+    comparison = compare(folder, intervals=len(environments) == 1)
+    content = report_content(folder, comparison, environments)
+    context = {"comparisons": environments}
+    drawn = {
+        "figures": [
+            _figures(one, content["rule_sets"], own["invariants"])
+            for one, own in zip(environments, content["environments"], strict=True)
+        ]
+    }
     texts = {
         "report.json": json.dumps(rounded(content), indent=2, ensure_ascii=False) + "\n",
-        "report.md": _render("report.md.j2", folder, comparison, content),
-        "report.html": _render("report.html.j2", folder, comparison, content | drawn),
+        "report.md": _render("report.md.j2", folder, content | context),
+        "report.html": _render("report.html.j2", folder, content | context | drawn),
     }
     try:
         for name, text in texts.items():
@@ -52,9 +59,7 @@ def write_report(out: Path) -> Path:
     return out / "report.html"
 
 
-def _render(
-    template: str, folder: SweepFolder, comparison: Comparison, content: dict[str, Any]
-) -> str:
+def _render(template: str, folder: SweepFolder, content: dict[str, Any]) -> str:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("sim.report", "templates"),
         autoescape=template.endswith(".html.j2"),
@@ -73,7 +78,6 @@ def _render(
     environment.globals |= {
         "wording": wording,
         "bootstrap_note": BOOTSTRAP_NOTE,
-        "comparison": comparison,
         "labels": [entry["label"] for entry in folder.tallies["rule_sets"]],
         "colours": figures.colours_of(folder.plan["rule_sets"]),
         "replay_command": folder.replay_command,
@@ -97,10 +101,12 @@ def _plain(text: str) -> str:
     return text
 
 
-def _figures(comparison: Comparison, content: dict[str, Any]) -> dict[str, Any]:
+def _figures(
+    comparison: Comparison, rule_sets: list[dict[str, Any]], invariants: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """The pictures of one environment."""
     labels = [rate.label for rate in comparison.rates]
-    colours = figures.colours_of(content["rule_sets"])
-    invariants = content["invariants"]
+    colours = figures.colours_of(rule_sets)
     names = [one["name"] for one in invariants]
     drawn = {
         "rates_figure": figures.rates_figure(comparison.rates, colours),
@@ -113,7 +119,7 @@ def _figures(comparison: Comparison, content: dict[str, Any]) -> dict[str, Any]:
     }
     return {
         name: Markup(  # noqa: S704 - drawn here, nothing of it was given
-            figures.own_ids(svg, name.split("_")[0])
+            figures.own_ids(svg, f"{comparison.environment}-{name.split('_')[0]}")
         )
         for name, svg in drawn.items()
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from sim.plugins import as_options
 PLAN_FILE = "plan.json"
 TALLIES_FILE = "tallies.json"
 OUTPUT_FORMAT = "replog-sweep-output/1"
-TALLIES_FORMAT = "replog-tallies/1"
+TALLIES_FORMAT = "replog-tallies/2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,26 @@ class SweepFolder:
     name: str
     plan: dict[str, Any]
     tallies: dict[str, Any]
+    environment: str = ""
+    """The one that `tallies` are of; empty for all cases together."""
+    first_case: int = 0
+    turns: int = 1
+    """Every so many cases, from the first on, one belongs to `tallies`."""
+
+    @property
+    def environments(self) -> tuple[SweepFolder, ...]:
+        """The same sweep, once for each environment of the plan."""
+        all_of_them = self.tallies["environments"]
+        turns = len(all_of_them)
+        return tuple(
+            replace(self, tallies=own, environment=own["name"], first_case=number, turns=turns)
+            for number, own in enumerate(all_of_them)
+        )
+
+    @property
+    def cases(self) -> slice:
+        """Which of all cases, in order of `case_id`, `tallies` are of: environments take turns."""
+        return slice(self.first_case, None, self.turns)
 
     @property
     def sweep_command(self) -> str:

@@ -17,6 +17,7 @@ from sim.check.counters import COSTS, COUNTERS
 from sim.sweep.output import RUNS, VIOLATIONS, files_of
 from sim.sweep.plan import Sweep
 from sim.sweep.tally import (
+    ANY,
     JUDGED,
     NAMES_MAX,
     SHORTEST,
@@ -27,11 +28,12 @@ from sim.sweep.tally import (
     Earliest,
     Pair,
     Sums,
+    about,
     frequency,
     shortness,
 )
 
-VIOLATION_COLUMNS = ["run_id", "position", "invariant", "at_ms", "sentence"]
+VIOLATION_COLUMNS = ["run_id", "position", "invariant", "at_ms", "sentence", "family"]
 
 
 class _RunRows(NamedTuple):
@@ -39,10 +41,22 @@ class _RunRows(NamedTuple):
 
     row: dict[str, Any]
     violations: list[dict[str, Any]]
+    cell: int
 
     @property
     def invariants(self) -> set[str]:
         return {found["invariant"] for found in self.violations}
+
+    @property
+    def families(self) -> set[str]:
+        return {found["family"] for found in self.violations}
+
+    def compared(self, sweep: Sweep) -> set[tuple[str, str]]:
+        """Whatever pairs are compared by: (measure, name)."""
+        invariants, families = self.invariants, self.families
+        found = {("invariant", name) for name in invariants}
+        found |= {("family", name) for name in families}
+        return found | ({("about", ANY)} if about(sweep, invariants, families) else set())
 
 
 @dataclass(slots=True)
@@ -69,31 +83,39 @@ class Counting:
     """Counts rows one case at a time; memory does not grow with them."""
 
     def __init__(self, sweep: Sweep) -> None:
-        indices = range(len(sweep.rule_sets))
+        size = len(sweep.rule_sets)
+        cells = range(size * len(sweep.environments))
+        self._sweep = sweep
         self._seen: dict[tuple[int, str, str], list[int]] = {}
         self._ended: Counter[int] = Counter()
-        self._totals: dict[int, Counter[str]] = {index: Counter() for index in indices}
-        self._squares: dict[int, Counter[str]] = {index: Counter() for index in indices}
-        self._pairs = {pair: _PairCount() for pair in combinations(indices, 2)}
-        self._alone: Counter[tuple[int, int, str]] = Counter()
-        self._both: Counter[tuple[int, int, str]] = Counter()
-        self._shortest: dict[int, list[dict[str, Any]]] = {index: [] for index in indices}
+        self._totals: dict[int, Counter[str]] = {cell: Counter() for cell in cells}
+        self._squares: dict[int, Counter[str]] = {cell: Counter() for cell in cells}
+        self._pairs = {
+            pair: _PairCount()
+            for first in cells[::size]
+            for pair in combinations(range(first, first + size), 2)
+        }
+        self._alone: Counter[tuple[int, int, str, str]] = Counter()
+        self._both: Counter[tuple[int, int, str, str]] = Counter()
+        self._shortest: dict[int, list[dict[str, Any]]] = {cell: [] for cell in cells}
         self._earliest: dict[tuple[int, str], Earliest] = {}
 
     def add_case(self, runs: list[_RunRows]) -> None:
         """The runs of one case, in order of their rule sets."""
         for run in runs:
-            self._add_run(run.row)
+            self._add_run(run.cell, run.row)
             self._add_violations(run)
         for left, right in combinations(runs, 2):
-            self._pairs[left.row["rule_set"], right.row["rule_set"]].add(left.row, right.row)
+            self._pairs[left.cell, right.cell].add(left.row, right.row)
         for run, other in permutations(runs, 2):
             if other.row["verdict"] in JUDGED:
                 self._compare(run, other)
 
-    def _add_run(self, row: dict[str, Any]) -> None:
-        index, run_id = row["rule_set"], row["run_id"]
+    def _add_run(self, index: int, row: dict[str, Any]) -> None:
+        run_id = row["run_id"]
         self._see(index, "verdict", row["verdict"], run_id)
+        if row["hunted"]:
+            self._see(index, "hunted", "hunted", run_id)
         for claim in (row["reached"] or "").split():
             self._see(index, "reached", claim, run_id)
         if row["first_invariant"] is not None:
@@ -112,9 +134,11 @@ class Counting:
     def _add_violations(self, run: _RunRows) -> None:
         if not run.violations:
             return
-        index, run_id = run.row["rule_set"], run.row["run_id"]
-        for invariant in run.invariants:
-            self._see(index, "invariant", invariant, run_id)
+        index, run_id = run.cell, run.row["run_id"]
+        judged = run.row["verdict"] in JUDGED
+        for measure, name in run.compared(self._sweep):
+            if judged or measure == "invariant":
+                self._see(index, measure, name, run_id)
         for found in run.violations:
             one = Earliest(
                 found["at_ms"],
@@ -127,20 +151,20 @@ class Counting:
             key = (index, one.invariant)
             self._earliest[key] = min(one, self._earliest.get(key, one))
         shown = {name: run.row[name] for name in SHORTEST_COLUMNS}
-        shown["sentence"] = run.violations[0]["sentence"]
+        shown |= {"sentence": run.violations[0]["sentence"], "cell": index}
         candidates = [*self._shortest[index], shown]
         self._shortest[index] = heapq.nsmallest(SHORTEST, candidates, key=shortness)
 
     def _compare(self, run: _RunRows, other: _RunRows) -> None:
         if run.row["verdict"] not in JUDGED:
             return
-        theirs = other.invariants
-        for invariant in run.invariants:
-            count = self._both if invariant in theirs else self._alone
-            count[run.row["rule_set"], other.row["rule_set"], invariant] += 1
+        theirs = other.compared(self._sweep)
+        for one in run.compared(self._sweep):
+            count = self._both if one in theirs else self._alone
+            count[(run.cell, other.cell, *one)] += 1
 
-    def _see(self, rule_set: int, measure: str, name: str, run_id: int) -> None:
-        entry = self._seen.setdefault((rule_set, measure, name), [0, run_id])
+    def _see(self, cell: int, measure: str, name: str, run_id: int) -> None:
+        entry = self._seen.setdefault((cell, measure, name), [0, run_id])
         entry[0] += 1
         entry[1] = min(entry[1], run_id)
 
@@ -179,13 +203,14 @@ def count_files(out: Path, sweep: Sweep) -> Counts:
     counting = Counting(sweep)
     runs = _rows(files_of(out, RUNS, sweep), _columns_counted())
     found = _rows(files_of(out, VIOLATIONS, sweep), VIOLATION_COLUMNS)
-    for _case, of_case in groupby(_together(runs, found), key=lambda run: run.row["case_id"]):
+    together = _together(sweep, runs, found)
+    for _case, of_case in groupby(together, key=lambda run: run.row["case_id"]):
         counting.add_case(list(of_case))
     return counting.counts()
 
 
 def _together(
-    runs: Iterator[dict[str, Any]], found: Iterator[dict[str, Any]]
+    sweep: Sweep, runs: Iterator[dict[str, Any]], found: Iterator[dict[str, Any]]
 ) -> Iterator[_RunRows]:
     """Each run with its violations; both tables are in order of `run_id`."""
     groups = groupby(found, key=itemgetter("run_id"))
@@ -195,11 +220,11 @@ def _together(
         if upcoming is not None and upcoming[0] == row["run_id"]:
             violations = list(upcoming[1])
             upcoming = next(groups, None)
-        yield _RunRows(row, violations)
+        yield _RunRows(row, violations, sweep.cell_of(row["case_id"], row["rule_set"]))
 
 
 def _columns_counted() -> list[str]:
-    columns = ["verdict", "reason", "reached", "digest", "weather", "error"]
+    columns = ["verdict", "reason", "reached", "digest", "weather", "error", "hunted"]
     return list(dict.fromkeys([*SHORTEST_COLUMNS, *columns, *COUNTERS]))
 
 

@@ -56,11 +56,12 @@ def digest_of_run(out: Path, run_id: int) -> str | None:
 
 
 def trace_header_of_run(out: Path | str, run_id: int) -> TraceHeader:
-    """What the trace of a run says first; its rates hold for what the plan draws from.
+    """What the trace of a run says first; its rates hold for what its case was drawn from.
 
     Raises BadInput as `scenario_of_run` does.
     """
-    mix = read_sweep(Path(out)).plan.generate
+    sweep = read_sweep(Path(out))
+    mix = sweep.environment_of(sweep.place_of(run_id)[0]).mix
     return header_of(scenario_of_run(out, run_id), mix=mix)
 
 
@@ -84,7 +85,7 @@ def scenario_of_run(out: Path | str, run_id: int) -> Scenario:
     """
     sweep = read_sweep(Path(out))
     case_id, rule_set = sweep.place_of(run_id)
-    scenario = generate(sweep.case_seed(case_id), sweep.plan.generate)
+    scenario = generate(sweep.case_seed(case_id), sweep.environment_of(case_id).mix)
     return replace(scenario.with_rules(rule_set.settings), preset=rule_set.preset)
 
 

@@ -21,7 +21,7 @@ from sim.sweep.layout import Wave, waves_of
 from sim.sweep.plan import Plan, Sweep, number_runs
 
 FOLDER_FORMAT = "replog-sweep-output/1"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Of the columns of the tables (see `sim.sweep.row`)."""
 PLAN_FILE = "plan.json"
 RUNS = "runs"
@@ -46,6 +46,14 @@ def describe(sweep: Sweep, *, plan_file: str | None = None) -> dict[str, Any]:
         "count": sweep.count,
         "seed": sweep.seed,
         "runs": sweep.runs,
+        "environments": [
+            {
+                "name": environment.name,
+                "cases": sweep.cases_in(number),
+                "generate": environment.mix.model_dump(mode="json"),
+            }
+            for number, environment in enumerate(sweep.environments)
+        ],
         "rule_sets": [
             {
                 "index": rule_set.index,
@@ -97,7 +105,13 @@ def _differences(there: dict[str, Any], here: dict[str, Any]) -> list[str]:
     plan_there, plan_here = there.get("plan"), json.loads(json.dumps(here["plan"]))
     if not isinstance(plan_there, dict):
         return ["no plan there"]
-    words = {"title", "source", "count", "seed"}  # count and seed were compared as used
+    words = {
+        "title",
+        "source",
+        "count",
+        "seed",
+        "confirmation_seed",
+    }  # count and seed were compared as used
     fields = sorted((plan_there.keys() | plan_here.keys()) - words)
     found += [_difference(name, plan_there, plan_here) for name in fields]
     same_rules = there.get("rule_sets") == json.loads(json.dumps(here["rule_sets"]))

@@ -1,8 +1,9 @@
 """A sweep plan: what is drawn at random, which rule sets meet it, and how runs are numbered.
 
 The design is paired: case `c` is one random scenario, and every rule set of the plan runs on that
-same scenario. Runs are numbered without gaps, `run_id = case_id * len(rule_sets) + rule_set`, so a
-number alone (with the plan beside it) says which scenario under which rules it was.
+same scenario. Cases take turns in the environments of the plan, and those of one turn are one draw.
+Runs are numbered without gaps, `run_id = case_id * len(rule_sets) + rule_set`, so a number alone
+(with the plan beside it) says which scenario under which rules it was.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
+from sim.check.checker import known_invariants
+from sim.check.families import FAMILIES
 from sim.errors import BadInput
 from sim.files.formats import PLAN_FORMAT
 from sim.files.models import load_model
@@ -22,6 +25,7 @@ from sim.plugins import load_plugins
 from sim.rules import settings_from
 from sim.rules.rules import DEFAULTS, Rules, RuleValue, Settings, shown
 from sim.scenario.generate.mix import Mix
+from sim.sweep.environments import Environment, environments_of
 
 PRESET = "preset"
 SEED_LIMIT = 2**63
@@ -68,11 +72,17 @@ class Plan(BaseModel):
     title: str = Field(min_length=1)
     source: str = Field(min_length=1)
     count: Count
-    """Number of random cases; every rule set runs on each of them."""
+    """Number of random cases, those of all environments together; every rule set runs on each."""
     seed: Seed
+    confirmation_seed: Seed | None = None
+    """A seed that nobody looks at while a plan, or what it judges, is being worked on."""
+    about: list[Text] = []
+    """What the rule sets are meant to differ in: families or invariants, for the headline."""
     plugins: Annotated[list[str], AfterValidator(_loaded)] = Field(default_factory=list)
     """Modules to import first, as with `--plugin`; they register strategies, fixes or the like."""
     generate: Mix
+    environments: dict[Text, dict[str, Any]] = {}
+    """By name, what differs from `generate`; cases take turns (`sim.sweep.environments`)."""
     rules: RuleMap = Field(default_factory=dict)
     """Common to every rule set; may name a `preset`."""
     rule_sets: list[RuleMap] = Field(min_length=1)
@@ -106,6 +116,38 @@ class Plan(BaseModel):
                     f" allowed: {', '.join(FLAG_MARKS)}"
                 )
         return rule_sets
+
+    @field_validator("confirmation_seed")
+    @classmethod
+    def _is_another(cls, seed: int | None, info: ValidationInfo) -> int | None:
+        if seed is not None and seed == info.data.get("seed"):
+            raise ValueError(f"{seed}: the same as seed; it would confirm nothing")
+        return seed
+
+    @field_validator("about")
+    @classmethod
+    def _is_known(cls, about: list[str]) -> list[str]:
+        for name in about:
+            if name not in FAMILIES and name not in known_invariants():
+                raise ValueError(
+                    f"{name}: no invariant (replog list invariants) and no family; "
+                    f"families: {', '.join(FAMILIES)}"
+                )
+        return about
+
+    @field_validator("environments")
+    @classmethod
+    def _can_be_drawn(
+        cls, environments: dict[str, dict[str, Any]], info: ValidationInfo
+    ) -> dict[str, dict[str, Any]]:
+        mix = info.data.get("generate")
+        if isinstance(mix, Mix):
+            drawn: dict[Mix, str] = {}
+            for environment in environments_of(mix, environments):
+                same = drawn.setdefault(environment.mix, environment.name)
+                if same != environment.name:
+                    raise ValueError(f"{same} and {environment.name} are the same")
+        return environments
 
     @field_validator("labels", "notes")
     @classmethod
@@ -155,6 +197,7 @@ class Sweep:
     """Cases, not runs."""
     seed: int
     rule_sets: tuple[RuleSet, ...]
+    environments: tuple[Environment, ...]
 
     @property
     def swept(self) -> tuple[str, ...]:
@@ -177,12 +220,26 @@ class Sweep:
         case_id, rule_set = divmod(run_id, len(self.rule_sets))
         return case_id, self.rule_sets[rule_set]
 
-    def case_seed(self, case_id: int) -> int:
-        """The seed of a case's scenario, in [0, 2**63).
+    def environment_of(self, case_id: int) -> Environment:
+        """In which environment a case is drawn: they take turns."""
+        return self.environments[case_id % len(self.environments)]
 
-        It is a hash of (plan seed, case): a case is the same however many others there are.
+    def cases_in(self, environment: int) -> int:
+        """How many cases there are in an environment, by its number."""
+        others = len(self.environments) - 1 - environment
+        return (self.count + others) // len(self.environments)
+
+    def cell_of(self, case_id: int, rule_set: int) -> int:
+        """The number of a rule set within an environment: what is counted together."""
+        return case_id % len(self.environments) * len(self.rule_sets) + rule_set
+
+    def case_seed(self, case_id: int) -> int:
+        """The seed of a case's scenario, in [0, 2**63); one draw has one in every environment.
+
+        It is a hash of (plan seed, draw): a case is the same however many others there are.
         """
-        digest = blake2b(f"{self.seed}/{case_id}".encode(), digest_size=8).digest()
+        draw = case_id // len(self.environments)
+        digest = blake2b(f"{self.seed}/{draw}".encode(), digest_size=8).digest()
         return int.from_bytes(digest, "big") >> 1
 
 
@@ -197,7 +254,13 @@ def number_runs(plan: Plan, *, count: int | None = None, seed: int | None = None
         raise BadInput(f"count {cases}: a sweep has between 1 and {COUNT_LIMIT - 1} cases")
     if not 0 <= chosen_seed < SEED_LIMIT:
         raise BadInput(f"seed {chosen_seed}: a seed is between 0 and {SEED_LIMIT - 1}")
-    return Sweep(plan=plan, count=cases, seed=chosen_seed, rule_sets=_rule_sets(plan))
+    return Sweep(
+        plan=plan,
+        count=cases,
+        seed=chosen_seed,
+        rule_sets=_rule_sets(plan),
+        environments=environments_of(plan.generate, plan.environments),
+    )
 
 
 def _rule_sets(plan: Plan) -> tuple[RuleSet, ...]:

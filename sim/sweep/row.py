@@ -15,6 +15,7 @@ import pyarrow as pa
 from sim.check.counters import COUNTERS
 from sim.check.registry import Violation
 from sim.run import Run
+from sim.scenario.generate.scenario import is_hunted
 from sim.sweep.plan import RuleSet, Sweep, swept_type
 
 VIOLATIONS_PER_RUN_MAX = 20
@@ -33,10 +34,12 @@ _VIOLATION_FIELDS = [
     pa.field("offset", pa.int64()),
     pa.field("key", pa.string()),
     pa.field("sentence", pa.string()),
+    pa.field("family", pa.string()),
 ]
 
 VIOLATIONS_SCHEMA = pa.schema([pa.field("run_id", pa.int64()), *_VIOLATION_FIELDS])
-"""One row per violation. `position` counts a run's violations in order of detection, from 0."""
+"""One row per violation. `position` counts a run's violations in order of detection, from 0;
+`family` is one of `sim.check.families`."""
 
 
 def runs_schema(sweep: Sweep) -> pa.Schema:
@@ -48,7 +51,9 @@ def runs_schema(sweep: Sweep) -> pa.Schema:
     (simulated), `violation_count` (all of them), the counters, `reached` (names of the claims that
     happened, sorted, joined by spaces), `digest` of every event,
     `weather` (digest of workload and faults: equal across the rule sets of a case), `wall_ms`
-    (real time), `error` (the traceback). A run that did not end has null for all it did not get to.
+    (real time), `error` (the traceback), `environment` (the plan's name for what the case is drawn
+    from), `hunted` (whether it has a scripted hunt). A run that did not end has null for all it did
+    not get to.
     """
     swept = [pa.field(name, _ARROW_TYPES[swept_type(name)]) for name in sweep.swept]
     fields = [
@@ -60,6 +65,8 @@ def runs_schema(sweep: Sweep) -> pa.Schema:
         *(pa.field(name, pa.string()) for name in ("reached", "digest", "weather")),
         pa.field("wall_ms", pa.float64()),
         pa.field("error", pa.string()),
+        pa.field("environment", pa.string()),
+        pa.field("hunted", pa.bool_()),
     ]
     schema = pa.schema(fields)
     assert len(set(schema.names)) == len(fields), f"a column twice: {schema.names}"
@@ -97,6 +104,7 @@ def run_row(
                 "offset": found.offset,
                 "key": found.key,
                 "sentence": found.sentence,
+                "family": found.family,
             }
             for position, found in reported(run.violations)
         ],
@@ -123,10 +131,13 @@ def unfinished_row(
 
 
 def _identity(sweep: Sweep, case_id: int, rule_set: RuleSet, wall_ms: float) -> dict[str, Any]:
+    seed, environment = sweep.case_seed(case_id), sweep.environment_of(case_id)
     return {
         "run_id": sweep.run_id(case_id, rule_set.index),
         "case_id": case_id,
-        "seed": sweep.case_seed(case_id),
+        "environment": environment.name,
+        "hunted": is_hunted(seed, environment.mix),
+        "seed": seed,
         "rule_set": rule_set.index,
         **rule_set.values,
         "wall_ms": wall_ms,
@@ -136,12 +147,13 @@ def _identity(sweep: Sweep, case_id: int, rule_set: RuleSet, wall_ms: float) -> 
 def reported(violations: Sequence[Violation]) -> list[tuple[int, Violation]]:
     """The violations of a run that get a row, with their positions, in order of detection.
 
-    A broken run can violate one invariant thousands of times. The first of each invariant always
-    gets a row; then the earliest others, up to VIOLATIONS_PER_RUN_MAX rows in all.
+    A broken run can violate one invariant thousands of times. The first of each invariant, and of
+    each of its families, always gets a row; then the earliest others, up to
+    VIOLATIONS_PER_RUN_MAX rows in all.
     """
-    firsts: dict[str, int] = {}
+    firsts: dict[tuple[str, str], int] = {}
     for position, found in enumerate(violations):
-        firsts.setdefault(found.invariant, position)
+        firsts.setdefault((found.invariant, found.family), position)
     kept = set(firsts.values())
     for position in range(len(violations)):
         if len(kept) >= VIOLATIONS_PER_RUN_MAX:

@@ -42,7 +42,7 @@ OpenCase = Callable[[Sweep, int], RunCase]
 
 def open_case(sweep: Sweep, case_id: int) -> RunCase:
     """The random scenario of a case, drawn once and run under each rule set."""
-    scenario = generate(sweep.case_seed(case_id), sweep.plan.generate)
+    scenario = generate(sweep.case_seed(case_id), sweep.environment_of(case_id).mix)
     return lambda settings: run_scenario(scenario.with_rules(settings))
 
 

@@ -25,7 +25,8 @@ def entry(
     counts: dict[str, dict[str, int]] | None = None,
     shortest: list[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    named = {measure: {} for measure in ("invariant", "first_invariant", "reached")}
+    measures = ("invariant", "first_invariant", "reached", "family", "about", "hunted")
+    named: dict[str, dict[str, int]] = {measure: {} for measure in measures}
     named |= {"reason": {}, "error": {}} | (counts or {})
     everything = {"holds": 0, "violated": 0, "inconclusive": 0, "error": 0} | verdicts
     return {
@@ -57,6 +58,8 @@ def pair(left: int, right: int, verdicts: Verdicts, **more: Any) -> dict[str, An
         "other_weather": 0,
         "ended": sum(verdicts.values()),
         "invariants": {},
+        "families": {},
+        "about": {"both": 0, "only_left": 0, "only_right": 0},
         **sums,
     } | more
 
@@ -76,28 +79,42 @@ def violating_run(run_id: int, sentence: str) -> dict[str, Any]:
 
 
 def write_folder(
-    out: Path, rule_sets: list[dict[str, Any]], entries: list[dict[str, Any]], pairs: list[Any]
+    out: Path,
+    rule_sets: list[dict[str, Any]],
+    entries: list[dict[str, Any]],
+    pairs: list[Any],
+    *,
+    environments: dict[str, tuple[list[dict[str, Any]], list[Any]]] | None = None,
+    plan: dict[str, Any] | None = None,
+    seed: int = 280,
 ) -> Path:
+    """A sweep; without `environments` (entries and pairs of each) all cases are `plain` ones."""
     cases = entries[0]["runs"]
-    plan = {
+    parts = environments or {"plain": (entries, pairs)}
+    document = {
         "format": "replog-sweep-output/1",
         "schema_version": 1,
         "package_version": "1.2.3",
         "plan_file": "scenarios/sweeps/a plan.yaml",
         "count": cases,
-        "seed": 280,
+        "seed": seed,
         "runs": cases * len(entries),
         "rule_sets": rule_sets,
-        "plan": {"title": "One <fix> & another", "source": "KIP-280", "rule_sets": []},
+        "plan": {"title": "One <fix> & another", "source": "KIP-280", "rule_sets": []}
+        | (plan or {}),
     }
     tallies = {
-        "format": "replog-tallies/1",
+        "format": "replog-tallies/2",
         "cases": cases,
         "rule_sets": entries,
         "pairs": pairs,
+        "environments": [
+            {"name": name, "cases": own[0]["runs"], "rule_sets": own, "pairs": of_pairs}
+            for name, (own, of_pairs) in parts.items()
+        ],
     }
     out.mkdir(parents=True, exist_ok=True)
-    (out / "plan.json").write_text(json.dumps(plan))
+    (out / "plan.json").write_text(json.dumps(document))
     (out / "tallies.json").write_text(json.dumps(tallies))
     return out
 

@@ -38,7 +38,7 @@ def loaded(example: str) -> tuple[str, Any]:
         return kind, load_scenario(path)
     if kind == PLAN_FORMAT:
         sweep = number_runs(load_plan(path))
-        scenario = generate(sweep.case_seed(0), sweep.plan.generate)
+        scenario = generate(sweep.case_seed(0), sweep.environment_of(0).mix)
         return kind, scenario.with_rules(sweep.rule_sets[0].settings)
     assert kind == LOG_FORMAT
     return kind, load_log_file(path)

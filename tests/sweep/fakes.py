@@ -14,6 +14,7 @@ import time
 import pyarrow.parquet as pq
 
 from sim.check.counters import COUNTERS
+from sim.check.families import NO_FAMILY, READERS
 from sim.check.registry import Violation
 from sim.rules.rules import Settings
 from sim.run import Run
@@ -22,6 +23,12 @@ from sim.sweep.work import RunCase
 
 FAR = 2**53 + 1
 """Not representable as a double."""
+
+TWO_ENVIRONMENTS: dict[str, object] = {
+    "environments": {"plain": {"tail_hunts": 0.0}, "hunted": {"tail_hunts": 1.0}},
+    "about": [READERS],
+}
+"""What a plan has beside, so that all there is to count is counted."""
 
 
 def plan(**changes: object) -> Plan:
@@ -75,7 +82,15 @@ def quick(sweep: Sweep, case_id: int) -> RunCase:
 def violations(rng: random.Random) -> tuple[Violation, ...]:
     first = rng.randrange(3)  # few values, so that the order of the shortest has ties
     return tuple(
-        Violation("rare" if at == 29 else "common", first + at, "r1", FAR + at, None, f"it is {at}")
+        Violation(
+            "rare" if at == 29 else "common",
+            first + at,
+            "r1",
+            FAR + at,
+            None,
+            f"it is {at}",
+            READERS if at == 29 and first else NO_FAMILY,
+        )
         for at in range(30)
     )
 

@@ -19,7 +19,7 @@ from sim.sweep.plan import number_runs
 from sim.sweep.row import TIMING_COLUMNS, VIOLATIONS_SCHEMA, runs_schema
 from sim.sweep.runner import EngineName, run_sweep
 from tests.sweep.conftest import ROOT
-from tests.sweep.fakes import FAR, deadly, plan, quick, slow
+from tests.sweep.fakes import FAR, TWO_ENVIRONMENTS, deadly, plan, quick, slow
 
 CASES = 1_000
 """Three waves."""
@@ -61,9 +61,9 @@ def assert_same(out: Path, other: Path) -> None:
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sweep of one wave, in two blocks."""
+    """A sweep of one wave and two environments, in two blocks."""
     out = tmp_path_factory.mktemp("small") / "out"
-    run_sweep(plan(), out=out, engine="process", partitions=2, open_case=quick)
+    run_sweep(plan(**TWO_ENVIRONMENTS), out=out, engine="process", partitions=2, open_case=quick)
     return out
 
 
@@ -84,7 +84,8 @@ def test_any_engine_with_any_blocks_makes_the_same_tables(
     session = request.getfixturevalue("spark") if name == "spark" else None
     out = tmp_path / "out"
 
-    run_sweep(plan(), out=out, engine=name, partitions=partitions, open_case=quick)
+    swept = plan(**TWO_ENVIRONMENTS)
+    run_sweep(swept, out=out, engine=name, partitions=partitions, open_case=quick)
 
     assert_same(out, small)
     runs, violations = load_sweep(out), load_violations(out)

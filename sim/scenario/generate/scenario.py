@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sim.scenario.generate.clients import draw_consumers, draw_idle_phases, draw_shape
 from sim.scenario.generate.faults import draw_faults
+from sim.scenario.generate.hunts import tail_hunt
 from sim.scenario.generate.mix import Mix
 from sim.scenario.generate.settings import (
     draw_network,
@@ -49,3 +50,9 @@ def generate(seed: int, mix: Mix) -> Scenario:
         snapshots=draw_snapshots(seed, mix),
     )
     return with_flag_upgrade(seed, mix, scenario, producers=shape.producers)
+
+
+def is_hunted(seed: int, mix: Mix) -> bool:
+    """Whether that scenario has a scripted hunt (`Mix.tail_hunts`)."""
+    names = [replica.name for replica in draw_replicas(seed, mix)]
+    return bool(tail_hunt(seed, mix, names, draw_idle_phases(seed, mix)))

@@ -15,6 +15,8 @@ from sim.sweep.output import RUNS, VIOLATIONS
 from sim.sweep.plan import Sweep
 from sim.sweep.row import VIOLATIONS_SCHEMA, runs_schema
 from sim.sweep.tally import (
+    ANY,
+    COMPARED,
     JUDGED,
     NAMES_MAX,
     SHORTEST,
@@ -39,13 +41,15 @@ def count_in_spark(session: SparkSession, out: Path, sweep: Sweep) -> Counts:
         return session.read.schema(from_arrow_schema(schema)).parquet(path)
 
     runs = table(RUNS, runs_schema(sweep))
+    runs = runs.withColumn("cell", _cell(sweep, "case_id", "rule_set"))
     violations = table(VIOLATIONS, VIOLATIONS_SCHEMA)
-    found = _placed(violations, len(sweep.rule_sets))
+    found = _placed(violations, sweep)
+    compared = _compared(found, sweep)
     with ThreadPoolExecutor() as queries:
-        counts = queries.submit(_counts, runs, found)
+        counts = queries.submit(_counts, runs, compared)
         sums = queries.submit(_sums, runs)
         pairs = queries.submit(_pairs, runs)
-        agreement = queries.submit(_agreement, runs, found)
+        agreement = queries.submit(_agreement, runs, compared)
         shortest = queries.submit(_shortest, runs, violations)
         earliest = queries.submit(_earliest, found)
         return Counts(
@@ -58,17 +62,39 @@ def count_in_spark(session: SparkSession, out: Path, sweep: Sweep) -> Counts:
         )
 
 
-def _placed(violations: DataFrame, rule_sets: int) -> DataFrame:
-    """Violations with the case and the rule set that their run's number stands for."""
-    return violations.withColumns(
-        {
-            "case_id": fn.expr(f"run_id div {rule_sets}"),
-            "rule_set": fn.col("run_id") % rule_sets,
-        }
+def _cell(sweep: Sweep, case_id: str, rule_set: str) -> Column:
+    """`Sweep.cell_of`."""
+    size, environments = len(sweep.rule_sets), len(sweep.environments)
+    return fn.expr(f"{case_id} % {environments} * {size} + {rule_set}")
+
+
+def _placed(violations: DataFrame, sweep: Sweep) -> DataFrame:
+    """Violations with the case and the cell that their run's number stands for."""
+    size = len(sweep.rule_sets)
+    case_id = fn.expr(f"run_id div {size}")
+    return violations.withColumn("case_id", case_id).withColumn(
+        "cell", _cell(sweep, "case_id", f"run_id % {size}")
     )
 
 
-def _counts(runs: DataFrame, violations: DataFrame) -> list[Count]:
+def _compared(violations: DataFrame, sweep: Sweep) -> DataFrame:
+    """Whatever pairs are compared by, once per run: measure and name."""
+    of_plan = fn.col("invariant").isin(sweep.plan.about) | fn.col("family").isin(sweep.plan.about)
+    names = {
+        "invariant": fn.col("invariant"),
+        "family": fn.col("family"),
+        "about": fn.when(of_plan, fn.lit(ANY)),
+    }
+    seen = fn.array(*(_seen(measure)(names[measure]) for measure in COMPARED))
+    of_violations = violations.select("case_id", "cell", "run_id", fn.explode(seen).alias("seen"))
+    return (
+        of_violations.select("case_id", "cell", "run_id", "seen.*")
+        .where(fn.col("name").isNotNull())
+        .distinct()
+    )
+
+
+def _counts(runs: DataFrame, compared: DataFrame) -> list[Count]:
     last_line = fn.element_at(fn.split(fn.trim(fn.col("error"), fn.lit(" \n")), "\n"), -1)
     claims = fn.transform(fn.split(fn.coalesce("reached", fn.lit("")), " "), _seen("reached"))
     seen = fn.concat(
@@ -77,25 +103,26 @@ def _counts(runs: DataFrame, violations: DataFrame) -> list[Count]:
             _seen("first_invariant")(fn.col("first_invariant")),
             _seen("reason")(fn.col("reason")),
             _seen("error")(last_line),
+            _seen("hunted")(fn.when(fn.col("hunted"), fn.lit("hunted"))),
         ),
         claims,
     )
-    of_runs = runs.select("rule_set", "run_id", fn.explode(seen).alias("seen")).select(
-        "rule_set", "run_id", "seen.*"
+    of_runs = runs.select("cell", "run_id", fn.explode(seen).alias("seen")).select(
+        "cell", "run_id", "seen.*"
     )
-    of_violations = violations.select(
-        "rule_set",
-        "run_id",
-        fn.lit("invariant").alias("measure"),
-        fn.col("invariant").alias("name"),
-    ).distinct()
+    judged = runs.where(fn.col("verdict").isin(*JUDGED)).select("run_id")
+    of_violations = (
+        compared.where("measure = 'invariant'")
+        .unionByName(compared.where("measure <> 'invariant'").join(judged, "run_id", "left_semi"))
+        .drop("case_id")
+    )
     counted = (
         of_runs.unionByName(of_violations)
         .where(fn.col("name") != "")
-        .groupBy("rule_set", "measure", "name")
+        .groupBy("cell", "measure", "name")
         .agg(fn.count("*").alias("runs"), fn.min("run_id").alias("first_run"))
     )
-    frequent = counted.orderBy(fn.desc("runs"), "rule_set", "measure", "name").limit(NAMES_MAX)
+    frequent = counted.orderBy(fn.desc("runs"), "cell", "measure", "name").limit(NAMES_MAX)
     return [Count(*row) for row in frequent.collect()]
 
 
@@ -110,10 +137,10 @@ def _sums(runs: DataFrame) -> list[Sums]:
     totals = [fn.sum(name).alias(f"total_{name}") for name in COUNTERS]
     squares = [_sum_of_squares(fn.col(cost)).alias(f"square_{cost}") for cost in COSTS]
     ended = fn.count("digest").alias("ended")
-    rows = runs.groupBy("rule_set").agg(ended, *totals, *squares).collect()
+    rows = runs.groupBy("cell").agg(ended, *totals, *squares).collect()
     return [
         Sums(
-            row["rule_set"],
+            row["cell"],
             row["ended"],
             {name: _whole(row, f"total_{name}") for name in COUNTERS},
             {cost: _whole(row, f"square_{cost}") for cost in COSTS},
@@ -135,10 +162,10 @@ def _pairs(runs: DataFrame) -> list[Pair]:
     """Every pair of rule sets on the cases they share: a self-join on `case_id`."""
 
     def side(name: str) -> DataFrame:
-        facts = ("rule_set", "verdict", "digest", "weather", *COSTS)
+        facts = ("cell", "verdict", "digest", "weather", *COSTS)
         return runs.select("case_id", *(fn.col(fact).alias(f"{name}_{fact}") for fact in facts))
 
-    joined = side("left").join(side("right"), "case_id").where("left_rule_set < right_rule_set")
+    joined = side("left").join(side("right"), "case_id").where("left_cell < right_cell")
     ended = fn.col("left_digest").isNotNull() & fn.col("right_digest").isNotNull()
     sums = []
     for cost in COSTS:
@@ -146,7 +173,7 @@ def _pairs(runs: DataFrame) -> list[Pair]:
         sums.append(fn.sum(difference).alias(f"difference_{cost}"))
         sums.append(_sum_of_squares(difference).alias(f"square_{cost}"))
     other_weather = ended & (fn.col("left_weather") != fn.col("right_weather"))
-    keys = ("left_rule_set", "right_rule_set", "left_verdict", "right_verdict")
+    keys = ("left_cell", "right_cell", "left_verdict", "right_verdict")
     counted = joined.groupBy(*keys).agg(
         fn.count("*").alias("cases"),
         fn.count_if(other_weather).alias("other_weather"),
@@ -155,7 +182,7 @@ def _pairs(runs: DataFrame) -> list[Pair]:
     )
     parts: dict[tuple[int, int], list[Row]] = {}
     for row in counted.collect():
-        parts.setdefault((row["left_rule_set"], row["right_rule_set"]), []).append(row)
+        parts.setdefault((row["left_cell"], row["right_cell"]), []).append(row)
     return [_pair(left, right, rows) for (left, right), rows in parts.items()]
 
 
@@ -174,19 +201,18 @@ def _pair(left: int, right: int, rows: list[Row]) -> Pair:
     )
 
 
-def _agreement(runs: DataFrame, violations: DataFrame) -> list[Agreement]:
-    """Per ordered pair of rule sets and invariant: did the other violate it too?"""
-    place = ("case_id", "rule_set", "invariant")
-    judged = runs.where(fn.col("verdict").isin(*JUDGED)).select("case_id", "rule_set")
-    violated = violations.select(*place).distinct().join(judged, ["case_id", "rule_set"])
-    others = judged.select("case_id", fn.col("rule_set").alias("other"))
+def _agreement(runs: DataFrame, compared: DataFrame) -> list[Agreement]:
+    """Per ordered pair of cells and whatever is compared: did the other violate it too?"""
+    judged = runs.where(fn.col("verdict").isin(*JUDGED)).select("case_id", "cell")
+    violated = compared.drop("run_id").join(judged, ["case_id", "cell"])
+    others = judged.select("case_id", fn.col("cell").alias("other"))
     too = violated.select(
-        "case_id", fn.col("rule_set").alias("other"), "invariant", fn.lit(1).alias("too")
+        "case_id", fn.col("cell").alias("other"), "measure", "name", fn.lit(1).alias("too")
     )
-    faced = violated.join(others, "case_id").where("rule_set <> other")
+    faced = violated.join(others, "case_id").where("cell <> other")
     counted = (
-        faced.join(too, ["case_id", "other", "invariant"], "left")
-        .groupBy("rule_set", "other", "invariant")
+        faced.join(too, ["case_id", "other", "measure", "name"], "left")
+        .groupBy("cell", "other", "measure", "name")
         .agg(fn.count_if(fn.col("too").isNull()).alias("alone"), fn.count("too").alias("both"))
     )
     return [Agreement(*row) for row in counted.collect()]
@@ -194,19 +220,21 @@ def _agreement(runs: DataFrame, violations: DataFrame) -> list[Agreement]:
 
 def _earliest(violations: DataFrame) -> list[Earliest]:
     first = fn.min(fn.struct("at_ms", "run_id", "position", "sentence")).alias("first")
-    found = violations.groupBy("rule_set", "invariant").agg(first)
+    found = violations.groupBy("cell", "invariant").agg(first)
     columns = [name if name in found.columns else f"first.{name}" for name in Earliest._fields]
     return [Earliest(*row) for row in found.select(*columns).collect()]
 
 
 def _shortest(runs: DataFrame, violations: DataFrame) -> list[dict[str, Any]]:
-    order = Window.partitionBy("rule_set").orderBy("first_violation_ms", "events", "run_id")
+    order = Window.partitionBy("cell").orderBy("first_violation_ms", "events", "run_id")
     first = (
         runs.where(fn.col("first_invariant").isNotNull())
-        .select(*SHORTEST_COLUMNS, fn.row_number().over(order).alias("rank"))
+        .select("cell", *SHORTEST_COLUMNS, fn.row_number().over(order).alias("rank"))
         .where(fn.col("rank") <= SHORTEST)
         .drop("rank")
     )
     sentences = violations.where("position = 0").select("run_id", "sentence")
-    found = fn.broadcast(first).join(sentences, "run_id").select(*SHORTEST_COLUMNS, "sentence")
+    found = (
+        fn.broadcast(first).join(sentences, "run_id").select("cell", *SHORTEST_COLUMNS, "sentence")
+    )
     return [row.asDict() for row in found.collect()]

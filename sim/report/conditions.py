@@ -1,0 +1,82 @@
+"""What the rates of an environment are rates of: counted over its cases, not read off the plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sim.report import wording
+from sim.report.sweep_folder import SweepFolder
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What the cases of one environment expose a cluster to; shares are in [0, 1]."""
+
+    environment: str
+    cases: int
+    hunted: float
+    """Share of the cases that have a scripted hunt."""
+    outages: float
+    """Mean number per case: a replica is away, or falls behind."""
+    beyond_retention: tuple[float, float] | None
+    """Share of outages that last longer than a tombstone, under the rule sets where it is lowest
+    and highest; None without outages."""
+    retention_ms: tuple[int, ...]
+    """How long tombstones live, under each rule set; each number once, in order."""
+    late: float | None
+    """Share of sends that are not the newest of their key; None without sends."""
+    rolls: float
+    """Mean number per case of rolls that are forced."""
+
+    @property
+    def text(self) -> str:
+        """One line, for the caption of every table."""
+        hunts = f"{wording.share(self.hunted)} with a scripted hunt" if self.hunted else "no hunts"
+        parts = [f"{self.environment}: {wording.count(self.cases)} cases, {hunts}"]
+        if self.beyond_retention is None:
+            parts.append("no outages")
+        else:
+            low, high = self.beyond_retention
+            share = wording.share(low) if low == high else f"{wording.share(low)} or more"
+            lives = " or ".join(wording.count(ms) for ms in self.retention_ms)
+            parts.append(
+                f"{share} of {wording.number(self.outages)} outages per case outlast the retention "
+                f"of {lives} ms"
+            )
+        if self.late is not None:
+            parts.append(f"{wording.share(self.late)} of sends late")
+        return "; ".join([*parts, f"{wording.number(self.rolls)} forced rolls per case"])
+
+
+def conditions_of(folder: SweepFolder) -> Conditions:
+    """Counted over the runs that came to an end."""
+    entries = folder.tallies["rule_sets"]
+    rules = [one["rules"] for one in folder.plan["rule_sets"]]
+    first = entries[0]
+    shares = [
+        one["totals"]["outages_beyond_retention"] / one["totals"]["outages"]
+        for one in entries
+        if one["totals"]["outages"]
+    ]
+    return Conditions(
+        environment=folder.environment,
+        cases=first["runs"],
+        hunted=_runs(first, "hunted", "hunted") / first["runs"],
+        outages=_mean(first, "outages"),
+        beyond_retention=(min(shares), max(shares)) if shares else None,
+        retention_ms=tuple(sorted({one["delete_retention_ms"] for one in rules})),
+        late=first["totals"]["late_sends"] / first["totals"]["sends"]
+        if first["totals"]["sends"]
+        else None,
+        rolls=_mean(first, "rolls"),
+    )
+
+
+def _runs(entry: dict[str, Any], measure: str, name: str) -> int:
+    seen: dict[str, int] = entry["counts"][measure].get(name, {"runs": 0})
+    return seen["runs"]
+
+
+def _mean(entry: dict[str, Any], counter: str) -> float:
+    return float(entry["totals"][counter] / entry["ended"]) if entry["ended"] else 0.0

@@ -1,0 +1,163 @@
+"""Environments: the same draws with and without scripted hunts, counted each for itself."""
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from sim.check.families import READERS
+from sim.scenario.generate import generate
+from sim.scenario.generate.mix import Mix
+from sim.sweep import load_sweep, load_violations
+from sim.sweep.environments import environments_of
+from sim.sweep.plan import load_plan, number_runs
+from sim.sweep.runner import run_sweep
+from tests.sweep.fakes import TWO_ENVIRONMENTS, plan, quick
+
+PLANS = sorted((Path(__file__).parents[2] / "scenarios/sweeps").glob("*.yaml"))
+BOTH = number_runs(plan(**TWO_ENVIRONMENTS), count=61)
+
+
+def test_without_any_there_is_one_named_after_whether_it_hunts() -> None:
+    assert [one.name for one in number_runs(plan()).environments] == ["hunted"]
+    quiet = plan(generate={"mix": "reference", "tail_hunts": 0.0})
+    assert [one.name for one in number_runs(quiet).environments] == ["plain"]
+
+
+def test_cases_take_turns_and_a_draw_has_one_seed_in_all_environments() -> None:
+    assert [BOTH.environment_of(case).name for case in range(4)] == ["plain", "hunted"] * 2
+    assert (BOTH.cases_in(0), BOTH.cases_in(1)) == (31, 30)
+    assert BOTH.case_seed(6) == BOTH.case_seed(7) != BOTH.case_seed(8)
+    assert BOTH.case_seed(6) == number_runs(plan()).case_seed(3)  # as without environments
+
+
+def test_the_hunted_case_is_the_plain_one_with_a_hunt() -> None:
+    hunts = 0
+    for draw in range(30):
+        plain, hunted = (
+            generate(BOTH.case_seed(2 * draw), environment.mix) for environment in BOTH.environments
+        )
+        more = list(hunted.faults)
+        for fault in plain.faults:
+            more.remove(fault)
+        assert len(more) <= 3
+        hunts += bool(more)
+        assert hunted.workload == plain.workload
+        assert (hunted.network, hunted.topic) == (plain.network, plain.topic)
+    assert 10 < hunts < 30
+
+
+@pytest.mark.parametrize(
+    ("environments", "told"),
+    [
+        ({"a": {"tail_hunt": 0.0}}, "tail_hunt"),
+        ({"a": {"mix": "storm"}}, "belongs into generate"),
+        ({"a": {}, "b": {"mix_": 1}}, "mix_"),
+        ({"a": {}, "b": {}}, "a and b are the same"),
+    ],
+)
+def test_a_wrong_environment_is_told(environments: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValidationError, match=told):
+        plan(environments=environments)
+
+
+def test_the_weights_of_an_environment_lie_over_those_of_the_plan() -> None:
+    mix = Mix.model_validate({"mix": "storm", "weights": {"crash": 9.0}})
+
+    (found,) = environments_of(mix, {"a": {"weights": {"wipe": 3.0}}})
+
+    assert (found.mix.weights.crash, found.mix.weights.wipe) == (9.0, 3.0)
+    assert found.mix.weights.unclean_migrate == mix.weights.unclean_migrate
+
+
+@pytest.mark.parametrize("about", [["log divergences"], ["no-offset-reused"]])
+def test_a_plan_is_about_families_and_invariants(about: list[str]) -> None:
+    with pytest.raises(ValidationError, match=r"no invariant .* and no family"):
+        plan(about=about)
+    assert plan(about=["log divergence", "no-offset-reuse"]).about
+
+
+def test_a_seed_does_not_confirm_itself() -> None:
+    with pytest.raises(ValidationError, match="it would confirm nothing"):
+        plan(confirmation_seed=7)
+
+
+def test_no_two_plans_share_a_seed_and_each_has_one_to_confirm_it() -> None:
+    plans = [load_plan(path) for path in PLANS]
+    seeds = Counter(seed for one in plans for seed in (one.seed, one.confirmation_seed))
+
+    assert None not in seeds
+    assert set(seeds.values()) == {1}
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("environments") / "out"
+    run_sweep(BOTH.plan, out=out, count=BOTH.count, engine="process", open_case=quick)
+    return out
+
+
+def test_each_environment_is_counted_for_itself_and_all_together(swept: Path) -> None:
+    runs, found = load_sweep(swept), load_violations(swept).merge(load_sweep(swept), on="run_id")
+    tallies = json.loads((swept / "tallies.json").read_text())
+
+    assert [(one["name"], one["cases"]) for one in tallies["environments"]] == [
+        ("plain", 31),
+        ("hunted", 30),
+    ]
+    judged = found[found.verdict.isin(["holds", "violated"])]
+    for table, own in [
+        (tallies, lambda frame: frame),
+        *(
+            (one, lambda frame, name=one["name"]: frame[frame.environment == name])
+            for one in tallies["environments"]
+        ),
+    ]:
+        for index, entry in enumerate(table["rule_sets"]):
+            rows, seen = own(runs)[own(runs).rule_set == index], own(judged)
+            seen = seen[(seen.rule_set == index) & (seen.family == READERS)]
+            assert entry["runs"] == len(rows)
+            assert counted(entry, "verdict")["holds"] == (rows.verdict == "holds").sum()
+            assert counted(entry, "family").get(READERS, 0) == seen.run_id.nunique()
+            assert counted(entry, "about").get("any", 0) == seen.run_id.nunique()
+            assert counted(entry, "hunted").get("hunted", 0) == rows.hunted.sum()
+            assert entry["totals"]["outages"] == rows.outages.sum()
+    plain, hunted = tallies["environments"]
+    assert not counted(plain["rule_sets"][0], "hunted")
+    assert counted(hunted["rule_sets"][0], "hunted")["hunted"] > 10
+
+
+def test_pairs_are_compared_within_an_environment_by_family_too(swept: Path) -> None:
+    tallies = json.loads((swept / "tallies.json").read_text())
+
+    for table in (tallies, *tallies["environments"]):
+        for pair in table["pairs"]:
+            assert sum(pair["verdicts"].values()) == table.get("cases")
+            assert pair["families"].get(READERS) in (None, pair["about"])
+    none_and_retained = tallies["pairs"][0]["families"][READERS]
+    parts = [one["pairs"][0]["families"].get(READERS, {}) for one in tallies["environments"]]
+    assert none_and_retained == {
+        name: sum(part.get(name, 0) for part in parts) for name in none_and_retained
+    }
+    assert none_and_retained["only_left"] > 0
+
+
+def test_the_summary_has_all_cases_and_each_environment(swept: Path) -> None:
+    with (swept / "summary.csv").open() as file:
+        lines = list(csv.DictReader(file))
+
+    totals = {
+        line["environment"]: int(line["value"])
+        for line in lines
+        if (line["rule_set"], line["measure"], line["name"]) == ("none", "verdict", "violated")
+    }
+    assert totals[""] == totals["plain"] + totals["hunted"] > 0
+
+
+def counted(entry: Mapping[str, Any], measure: str) -> dict[str, int]:
+    return {name: seen["runs"] for name, seen in entry["counts"][measure].items()}
