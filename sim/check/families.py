@@ -1,7 +1,7 @@
 """Families of invariants: what goes wrong for whoever uses the log, and so what a fix is about.
 
-Most invariants belong to one family, by their law. Two laws say that a replica ends with the wrong
-value for a key, which has several causes: there the facts of the history decide (`family_of`).
+Most invariants belong to one family, by their law. Some laws say that a replica has the wrong value
+for a key, which has several causes: there the facts of the history decide (`family_of`).
 
 A deleted key that is back is one of two things, and offsets tell them apart, since they are the
 order of arrival. Let T be the committed tombstone that wins its key, and V the value that survives:
@@ -21,7 +21,7 @@ from typing import Final
 
 from sim.check.folding import decided
 from sim.check.queries import HistoryQueries
-from sim.check.replica_view import ReplicaView
+from sim.check.replica_view import HOLE, ReplicaView
 
 LOG_DIVERGENCE: Final = "log divergence"
 DELETED_KEY_RETURNS: Final = "a deleted key returns"
@@ -111,9 +111,13 @@ _BY_LAW: Final[dict[str, tuple[str, ...]]] = {
         "traffic-accounting",
     ),
 }
-"""The family of each law; of the two in `BY_CAUSE`, where nothing about the key says otherwise."""
+"""The family of each law; of those in `BY_CAUSE`, where nothing about the key says otherwise."""
 
-BY_CAUSE: Final = ("no-resurrection", "materialized-state-equivalence")
+BY_CAUSE: Final = (
+    "materialized-state-equivalence",
+    "no-resurrection",
+    "no-transient-resurrection",
+)
 """Laws whose violations belong to the family of their cause."""
 
 FAMILY_OF_LAW: Final[dict[str, str]] = {
@@ -135,18 +139,21 @@ def family_of(
         queries: The facts.
         invariant: Which law is broken; one that is in no table is in no family.
         replica: Where, if at one replica.
-        offset: The offset concerned, if one is: of `no-resurrection` that of the surviving value.
+        offset: The offset concerned, if one is; where it is about a key, that of the value.
         key: The key concerned, if one is.
     """
     family = FAMILY_OF_LAW.get(invariant, NO_FAMILY)
     view = queries.history.replicas.get(replica or "")
     if invariant not in BY_CAUSE or view is None or key is None:
         return family
-    winner = queries.history.winners.get(key)
-    held = _state_of(queries, view, key) if offset is None else max(0, view.uid_at(offset))
-    if held and held not in queries.history.written:
-        return family
-    return _family_of_key(queries, view, held, winner) or family
+    if offset is None:
+        held = _state_of(queries, view, key)
+        return _family_of_key(queries, view, held, queries.history.winners.get(key)) or family
+    written = queries.history.written
+    for uid in queries.history.uids_of_key.get(key, ()):
+        if written[uid].record.offset == offset and view.uid_at(offset) in (uid, HOLE):
+            return _family_of_key(queries, view, uid, _tombstone_over(queries, key, uid)) or family
+    return family
 
 
 def _state_of(queries: HistoryQueries, view: ReplicaView, key: str) -> int:
@@ -156,6 +163,15 @@ def _state_of(queries: HistoryQueries, view: ReplicaView, key: str) -> int:
     for uid in decided(history, view.slots[view.log_start_offset : view.high_watermark]):
         if written[uid].record.key == key and (not best or queries.beats(uid, best)):
             best = uid
+    return best
+
+
+def _tombstone_over(queries: HistoryQueries, key: str, value: int) -> int | None:
+    """The highest committed tombstone of a key that beats a value of it."""
+    written, best = queries.history.written, None
+    for uid in queries.history.uids_of_key[key]:
+        if written[uid].tombstone and queries.is_committed(uid) and queries.beats(uid, value):
+            best = uid if best is None or queries.beats(uid, best) else best
     return best
 
 

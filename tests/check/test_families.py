@@ -58,6 +58,12 @@ def test_a_value_above_the_delete_that_beats_it_outlives_it_and_nobody_lagged(st
     assert found["materialized-state-equivalence"] == {LATE_WRITE}
 
 
+def test_a_late_write_outlives_its_delete_for_a_while_too() -> None:
+    found = families("kip280/kip280_81_late_version_shown_until_the_next_write")
+
+    assert found == {"no-transient-resurrection": {LATE_WRITE}}
+
+
 @pytest.mark.parametrize(
     "story",
     [
