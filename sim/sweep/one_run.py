@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sim.errors import BadInput
-from sim.files.trace_file import TraceHeader
 from sim.run import Run, run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.model import Scenario
-from sim.scenario.trace_header import header_of
 from sim.sweep.digests import digest_in, digests_file_of
 from sim.sweep.layout import block_file_name, first_run_of, wave_of_case
 from sim.sweep.output import RUNS, clear_errors, read_sweep
 from sim.sweep.plan import Sweep
 from sim.trace import Event
+
+if TYPE_CHECKING:
+    from sim.files.trace_file import TraceHeader
 
 
 def find_run(out: Path, run_id: int) -> dict[str, Any]:
@@ -60,6 +61,8 @@ def trace_header_of_run(out: Path | str, run_id: int) -> TraceHeader:
 
     Raises BadInput as `scenario_of_run` does.
     """
+    from sim.scenario.trace_header import header_of  # only a trace needs it
+
     sweep = read_sweep(Path(out))
     mix = sweep.environment_of(sweep.place_of(run_id)[0]).mix
     return header_of(scenario_of_run(out, run_id), mix=mix)

@@ -43,11 +43,19 @@ def written(header: TraceHeader, events: list[tuple[int, Event]], found: Any) ->
 @cache
 def strict(kind: str) -> Draft202012Validator:
     """What one kind of line has to look like, where no unknown field is allowed."""
-    parts = {
-        name: part | ({"additionalProperties": False} if "required" in part else {})
-        for name, part in PARTS.items()
-    }
-    return Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": parts})
+    return Draft202012Validator(spelt_out(PARTS[kind]))
+
+
+def spelt_out(part: Any) -> Any:
+    """A part of the schema with what it refers to in its place, which is checked faster."""
+    if isinstance(part, list):
+        return [spelt_out(one) for one in part]
+    if not isinstance(part, dict):
+        return part
+    if "$ref" in part:
+        return spelt_out(PARTS[part["$ref"].removeprefix("#/$defs/")])
+    closed = {"additionalProperties": False} if "required" in part else {}
+    return {name: spelt_out(one) for name, one in part.items()} | closed
 
 
 def assert_as_the_schema_says(rows: list[Row]) -> None:
@@ -82,7 +90,7 @@ def test_every_line_of_every_storys_trace_is_as_the_schema_says(part: int) -> No
 def test_every_line_of_a_random_runs_trace_is_as_the_schema_says(number: int) -> None:
     preset = list(PRESETS)[number % len(PRESETS)]
     built_in = "kraft" if preset == "kraft" else ("reference", "storm", "quiet")[number % 3]
-    mix = Mix(mix=built_in, duration_ms=2_500, small_fetches=0.5)
+    mix = Mix(mix=built_in, duration_ms=1_500, small_fetches=0.5)
     scenario = generate(number, mix)
     scenario = scenario.with_rules(settings_from({"preset": preset}, base=scenario.settings))
     events: list[tuple[int, Event]] = []
