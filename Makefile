@@ -16,6 +16,10 @@ BUILD := build/wheel
 # More arguments for pytest or for the comparison, as in: make test ARGS="-k tombstone"
 ARGS ?=
 
+# The sweeps whose report is reports/NAME.md, and those that reports/log_end.md is made of.
+REPORTS := leo_fixes cures replication upgrade upgrade_flag
+LOG_END := log_end log_end_unclean
+
 DEMO := reports/demo
 PLAN := scenarios/sweeps/demo.yaml
 
@@ -24,7 +28,7 @@ NO_JAVA := needs Java 17 or 21, and there is none; on Debian: apt-get install op
 
 .PHONY: help
 help:  ## what can be made
-	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):[^#]*## /\1	/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):[^#]*## /\1	/' | expand -t 15
 
 .PHONY: install
 install: $(STAMP)  ## make the environment (.venv); again only when pyproject.toml or the lock changed
@@ -45,6 +49,39 @@ demo: $(STAMP)  ## run the scenario suite, sweep both fixes on random scenarios,
 	set -ex; rm -rf $(DEMO); \
 	$(BIN)/replog sweep $(PLAN) --out $(DEMO) --engine spark; \
 	$(BIN)/replog report $(DEMO)
+
+# Where .venv-compiled is up to date, it simulates; the digests are the same. Every step goes on where
+# it was stopped. What is in reports/NAME/ must be of this revision: make reports-clean begins anew.
+.PHONY: reports
+reports: $(STAMP)  ## all reports in reports/, each under two seeds: see reports/README.md for how long
+	@set -e; replog=$(BIN)/replog; \
+	if [ -e $(COMPILED)/installed ] && $(MAKE) -q $(COMPILED)/installed; then \
+	  replog=$(COMPILED)/bin/replog; fi; \
+	export REPLOG_REVISION="$$(git describe --always --tags --dirty 2>/dev/null)"; \
+	for name in $(REPORTS) $(LOG_END); do for seed in "" --confirm; do \
+	  echo "$$(date +%T) $$name $$seed ($$replog)" >&2; \
+	  $$replog sweep scenarios/sweeps/$$name.yaml $$seed --engine process --resume \
+	    --out reports/$$name$${seed:+_confirmation} >/dev/null; \
+	done; done; \
+	for name in $(REPORTS); do \
+	  echo "$$(date +%T) reports/$$name.md" >&2; \
+	  quoted=; if [ $$name = leo_fixes ]; then quoted="--quote-in README.md"; fi; \
+	  $(BIN)/replog report reports/$$name --confirmed-by reports/$${name}_confirmation $$quoted \
+	    >/dev/null; \
+	  cp reports/$$name/report.md reports/$$name.md; \
+	done; \
+	cp reports/leo_fixes/report.html reports/leo_fixes.html; \
+	echo "$$(date +%T) reports/log_end.md" >&2; \
+	$(BIN)/replog matrix scenarios/kip280 scenarios/findings --vary fix \
+	  --skip 'kip280_0[1-6]*' --skip 'finding_03*' --under follower_position+leo_source \
+	  --under truncation=epoch_diverging,epoch_kip101,high_watermark --under strategy \
+	  $(foreach name,$(LOG_END),--sweep reports/$(name) --sweep reports/$(name)_confirmation) \
+	  -o reports/log_end.md >/dev/null; \
+	echo "$$(date +%T) done" >&2
+
+.PHONY: reports-clean
+reports-clean:  ## remove the sweeps that reports were made from
+	rm -rf $(foreach name,$(REPORTS) $(LOG_END),reports/$(name) reports/$(name)_confirmation)
 
 .PHONY: test
 test: $(STAMP)  ## all tests, those on Spark included

@@ -26,6 +26,7 @@ from sim.cli.output import (
     print_table,
     print_violations,
 )
+from sim.errors import BadInput
 
 if TYPE_CHECKING:
     from sim.run import Run
@@ -45,6 +46,9 @@ def _sweep_takes(parser: Parser) -> None:
         "--count", type=Number(), metavar="N", help="Random cases (default: the plan's)."
     )
     parser.add_argument("--seed", type=Number(), metavar="N", help="Seed (default: the plan's).")
+    parser.add_argument(
+        "--confirm", action="store_true", help="With the plan's confirmation seed instead."
+    )
     parser.add_argument("--engine", default="spark", metavar="NAME", help="spark or process.")
     parser.add_argument("--master", metavar="URL", help="Spark master URL.")
     parser.add_argument(
@@ -64,6 +68,7 @@ def sweep(
     out: Path,
     count: int | None,
     seed: int | None,
+    confirm: bool,
     engine: str,
     master: str | None,
     partitions: int | None,
@@ -75,8 +80,15 @@ def sweep(
 
     from sim.sweep import load_plan, run_sweep
 
+    loaded = load_plan(plan)
+    if confirm:
+        if seed is not None:
+            raise BadInput("--seed and --confirm: give one of them")
+        if loaded.confirmation_seed is None:
+            raise BadInput(f"{plan}: confirmation_seed: --confirm needs one")
+        seed = loaded.confirmation_seed
     result = run_sweep(
-        load_plan(plan),
+        loaded,
         out=out,
         count=count,
         seed=seed,
@@ -200,15 +212,29 @@ def _show_replay(run_id: int, made: Run, reasons: list[str], *, same: bool) -> N
 
 def _report_takes(parser: Parser) -> None:
     _take_folder(parser)
+    parser.add_argument(
+        "--confirmed-by",
+        type=Path,
+        metavar="DIR",
+        help="Folder of the same plan's sweep with --confirm; the report has both rates.",
+    )
+    parser.add_argument(
+        "--quote-in",
+        type=Path,
+        metavar="FILE",
+        help="Also put its short table into a Markdown file, between two comments.",
+    )
     take_plugins(parser)
     take_json(parser)
 
 
-def report(folder: Path, *, as_json: bool) -> int:
+def report(folder: Path, *, confirmed_by: Path | None, quote_in: Path | None, as_json: bool) -> int:
     """Write report.html, report.md and report.json, and print the comparison table."""
-    from sim.report import comparison_table, headline, write_report
+    from sim.report import comparison_table, headline, quote, write_report
 
-    page = write_report(folder)
+    page = write_report(folder, confirmed_by=confirmed_by)
+    if quote_in is not None:
+        quote(folder, quote_in)
     if as_json:
         print((folder / "report.json").read_text(encoding="utf-8").rstrip())
         return 0

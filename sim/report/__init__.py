@@ -18,6 +18,14 @@ if not all(find_spec(needed) for needed in ("scipy", "matplotlib", "jinja2", "py
 from sim.report.comparison import comparison_table, headline
 from sim.report.grid import grid_as_markdown
 from sim.report.page import write_report
+from sim.report.short import quote
 from sim.report.sweep_folder import read_folder
 
-__all__ = ["comparison_table", "grid_as_markdown", "headline", "read_folder", "write_report"]
+__all__ = [
+    "comparison_table",
+    "grid_as_markdown",
+    "headline",
+    "quote",
+    "read_folder",
+    "write_report",
+]

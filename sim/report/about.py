@@ -47,7 +47,7 @@ def about_sentences(folder: SweepFolder) -> tuple[str, ...]:
     about = folder.plan["plan"].get("about", [])
     if not about:
         return ()
-    blocks = _blocks(folder)
+    blocks = blocks_by_first_rule(folder)
     if len(blocks[0].places) > LISTED_MAX:
         return _best(folder, about)
     sentences = [_counts(folder, name, blocks) for name in about]
@@ -59,7 +59,7 @@ def measure_of(name: str) -> str:
     return "family" if name in FAMILIES else "invariant"
 
 
-def _blocks(folder: SweepFolder) -> tuple[Block, ...]:
+def blocks_by_first_rule(folder: SweepFolder) -> tuple[Block, ...]:
     """Blocks in which the first swept rule has the same values, or one of all rule sets."""
     entries = folder.plan["rule_sets"]
     swept = tuple(entries[0]["swept"])
@@ -85,7 +85,7 @@ def _counts(folder: SweepFolder, name: str, blocks: Sequence[Block]) -> str:
             for b in blocks
         ]
         lists = [
-            f"{_title(folder, block)}{' / '.join(wording.count(share.runs) for share in of_block)}"
+            title_of(folder, block) + " / ".join(wording.count(share.runs) for share in of_block)
             for block, of_block in zip(blocks, shares, strict=True)
         ]
         judged = min(share.judged for of_block in shares for share in of_block)
@@ -120,7 +120,7 @@ def _bound(judged: int) -> str:
     return f" (0 is at most {wording.share(stats.clopper_pearson(0, judged).high)})"
 
 
-def _title(folder: SweepFolder, block: Block) -> str:
+def title_of(folder: SweepFolder, block: Block) -> str:
     """What a block has beside the varied rule."""
     swept = folder.plan["rule_sets"][block.places[0]]["swept"]
     others = list(swept.values())[1:]
@@ -183,7 +183,7 @@ def about_pairs(folder: SweepFolder) -> tuple[AboutPair, ...]:
     Of many rule sets that differ in several rules, each against the first.
     """
     rule_sets = folder.plan["rule_sets"]
-    blocks = _blocks(folder)
+    blocks = blocks_by_first_rule(folder)
     many = len(blocks[0].places) > LISTED_MAX
     found = []
     for pair in folder.tallies["pairs"]:

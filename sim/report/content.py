@@ -11,6 +11,7 @@ from typing import Any
 from sim.check.coverage import SITUATIONS
 from sim.report import stats, wording
 from sim.report.comparison import Comparison
+from sim.report.confirmation import Confirmation
 from sim.report.families import family_by_law
 from sim.report.rates import Rate
 from sim.report.sweep_folder import SweepFolder
@@ -40,6 +41,7 @@ def report_content(
         "plan_file": plan["plan_file"],
         "about": plan["plan"].get("about", []),
         "package_version": plan["package_version"],
+        "revision": plan.get("revision"),
         "command": folder.sweep_command,
         "other_weather": sum(pair.other_weather for pair in comparison.pairs),
         "notes": list(zip(labels, plan["plan"].get("notes", ()), strict=False)),
@@ -55,6 +57,13 @@ def report_content(
         "rule_sets": plan["rule_sets"],
         "plan": plan["plan"],
     }
+
+
+def confirmed(confirmation: Confirmation | None) -> dict[str, Any]:
+    """What the second seed says, or that there is none."""
+    if confirmation is None:
+        return {"confirmation": None}
+    return {"confirmation": {**asdict(confirmation), "text": confirmation.text}}
 
 
 def _compared(folder: SweepFolder, comparison: Comparison) -> dict[str, Any]:

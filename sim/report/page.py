@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from sim.errors import BadInput
 from sim.report import figures, wording
 from sim.report.bootstrap import RESAMPLES, TELLING_MIN
 from sim.report.comparison import Comparison, compare
-from sim.report.content import report_content, rounded
+from sim.report.confirmation import confirm
+from sim.report.content import confirmed, report_content, rounded
+from sim.report.short import short_table
 from sim.report.sweep_folder import SweepFolder, read_folder
 
 BOOTSTRAP_NOTE = (
@@ -26,18 +29,30 @@ BOOTSTRAP_NOTE = (
 )
 
 
-def write_report(out: Path) -> Path:
+def write_report(out: Path, *, confirmed_by: Path | None = None) -> Path:
     """Writes `report.html`, `report.md` and `report.json` into the folder of a finished sweep.
 
-    Returns the path of the page. The same sweep under the same folder name gives the same bytes.
+    `confirmed_by` is the folder of the same plan's sweep under its confirmation seed, if there is
+    one. Returns the path of the page. The same sweeps under the same names give the same bytes.
 
-    Raises BadInput when the folder holds no finished sweep or cannot be written.
+    Raises BadInput when a folder holds no finished sweep, the second another one than the first
+    needs, or the first cannot be written.
     """
     folder = read_folder(out)
+    confirmation = confirm(folder, read_folder(confirmed_by)) if confirmed_by else None
     environments = [compare(one) for one in folder.environments]
     comparison = compare(folder, intervals=len(environments) == 1)
     content = report_content(folder, comparison, environments)
-    context = {"comparisons": environments}
+    content |= confirmed(confirmation)
+    report_command = folder.report_command
+    if confirmed_by:
+        report_command += f" --confirmed-by {shlex.quote(confirmed_by.as_posix())}"
+    context = {
+        "comparisons": environments,
+        "confirmation": confirmation,
+        "report_command": report_command,
+        "short": short_table(folder),
+    }
     drawn = {
         "figures": [
             _figures(one, content["rule_sets"], own["invariants"])
@@ -81,7 +96,6 @@ def _render(template: str, folder: SweepFolder, content: dict[str, Any]) -> str:
         "labels": [entry["label"] for entry in folder.tallies["rule_sets"]],
         "colours": figures.colours_of(folder.plan["rule_sets"]),
         "replay_command": folder.replay_command,
-        "report_command": folder.report_command,
         "plan_text": json.dumps(folder.plan["plan"], indent=2, ensure_ascii=False),
     }
     return environment.get_template(template).render(**content)

@@ -19,6 +19,7 @@ from sim.errors import BadInput
 from sim.plugins import in_use
 from sim.sweep.layout import Wave, waves_of
 from sim.sweep.plan import Plan, Sweep, number_runs
+from sim.sweep.revision import revision
 
 FOLDER_FORMAT = "replog-sweep-output/1"
 SCHEMA_VERSION = 2
@@ -41,6 +42,7 @@ def describe(sweep: Sweep, *, plan_file: str | None = None) -> dict[str, Any]:
         "format": FOLDER_FORMAT,
         "schema_version": SCHEMA_VERSION,
         "package_version": version("replog"),
+        "revision": revision(),
         "plan_file": plan_file,
         "plugins": list(in_use().modules),
         "count": sweep.count,

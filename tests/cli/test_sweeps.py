@@ -157,3 +157,35 @@ def test_a_report_as_json_is_the_file(replog: Replog, swept: Path, here: Path) -
     answer = replog("report", "o", "--json")
 
     assert answer.document == json.loads((here / "o/report.json").read_text())
+
+
+def test_a_plan_is_confirmed_under_its_second_seed(replog: Replog, here: Path) -> None:
+    (here / "plan.yaml").write_text(PLAN + "about: [log divergence]\nconfirmation_seed: 77\n")
+    sweep = ("sweep", "plan.yaml", "--count", 4, "--engine", "process")
+    replog(*sweep, "--out", "one")
+    replog(*sweep, "--out", "two", "--confirm")
+
+    answer = replog("report", "one", "--confirmed-by", "two", "--json")
+
+    assert answer.status == 0
+    assert answer.document["confirmation"]["confirmation_seed"] == 77
+    assert json.loads((here / "two" / "plan.json").read_text())["seed"] == 77
+
+
+@pytest.mark.parametrize(
+    ("more", "arguments", "told"),
+    [
+        ("", ("--confirm",), "plan.yaml: confirmation_seed: --confirm needs one"),
+        ("confirmation_seed: 77\n", ("--confirm", "--seed", 3), "--seed and --confirm"),
+    ],
+)
+def test_nothing_is_confirmed_without_one_second_seed(
+    replog: Replog, here: Path, more: str, arguments: tuple[object, ...], told: str
+) -> None:
+    (here / "plan.yaml").write_text(PLAN + more)
+
+    answer = replog("sweep", "plan.yaml", "--out", "o", *arguments)
+
+    assert answer.status == 2
+    assert told in answer.err
+    assert not (here / "o").exists()

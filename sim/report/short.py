@@ -1,0 +1,79 @@
+"""The short table of a sweep: what its plan is about and every family, all rule sets in one view.
+
+A README quotes it between two comments, so that what it says is what the last sweep said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sim.check.families import FAMILIES
+from sim.errors import BadInput
+from sim.report import wording
+from sim.report.about import LISTED_MAX, blocks_by_first_rule, measure_of, title_of
+from sim.report.conditions import conditions_of
+from sim.report.families import share_of
+from sim.report.grid import Block
+from sim.report.sweep_folder import SweepFolder, read_folder
+
+
+def short_table(folder: SweepFolder) -> str:
+    """Markdown: per environment how many cases violated what, a column per set of other rules.
+
+    In a cell are the values of the first swept rule, in the order that the head names. Empty where
+    there are more than fit.
+    """
+    blocks = blocks_by_first_rule(folder)
+    if len(blocks[0].values) > LISTED_MAX:
+        return ""
+    values = " / ".join(f"`{value}`" for value in blocks[0].values)
+    titles = [title_of(folder, block).strip() or "cases" for block in blocks]
+    rows = [f"| {values} | {' | '.join(titles)} |", f"|---|{'--:|' * len(blocks)}"]
+    about = [name for name in folder.plan["plan"].get("about", []) if name not in FAMILIES]
+    for one in folder.environments:
+        entries = one.tallies["rule_sets"]
+        rows.append(f"| *{conditions_of(one).text}* |{' |' * len(blocks)}")
+        for name in [*about, *FAMILIES]:
+            measure = measure_of(name)
+            if any(share_of(entry, measure, name).runs for entry in entries):
+                cells = [_cell(entries, block, measure, name) for block in blocks]
+                rows.append(f"| {name} | {' | '.join(cells)} |")
+        unmeant = [_unmeant(entries[block.places[0]]) for block in blocks]
+        title = f"keys that end on what their producer did not mean, under `{blocks[0].values[0]}`"
+        rows.append(f"| {title} | {' | '.join(unmeant)} |")
+    return "\n".join(rows)
+
+
+def _cell(entries: Sequence[dict[str, Any]], block: Block, measure: str, name: str) -> str:
+    shares = [share_of(entries[place], measure, name) for place in block.places]
+    return " / ".join(wording.count(share.runs) for share in shares)
+
+
+def _unmeant(entry: dict[str, Any]) -> str:
+    totals = entry["totals"]
+    return wording.share(totals["unmeant_keys"] / totals["keys"]) if totals["keys"] else "-"
+
+
+def quote(out: Path, page: Path) -> None:
+    """Put the short table of a finished sweep into a Markdown file.
+
+    It goes between the lines `<!-- short table of PLAN -->` and `<!-- end -->`, PLAN being the
+    file name of the plan, in the place of what is there.
+
+    Raises:
+        BadInput: There is no such place, no finished sweep, or no way to write the file.
+    """
+    folder = read_folder(out)
+    mark = f"<!-- short table of {Path(folder.plan['plan_file'] or '').name} -->"
+    try:
+        text = page.read_text(encoding="utf-8")
+        place = re.compile(f"(?<={re.escape(mark)}\n).*?(?=<!-- end -->)", re.DOTALL)
+        if place.search(text) is None:
+            raise BadInput(f"{page}: no lines {mark} and <!-- end --> in it")
+        table = f"\n{short_table(folder)}\n\n"
+        page.write_text(place.sub(lambda _found: table, text, count=1), encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"{page}: {error.strerror or error}") from None

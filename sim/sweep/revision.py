@@ -1,0 +1,26 @@
+"""Which revision of Replog makes a sweep, where that can be told."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+VARIABLE = "REPLOG_REVISION"
+"""Environment variable that says it of an installed package, as `make reports` does."""
+
+
+def revision() -> str | None:
+    """`git describe` of the checkout that this package lies in; None = there is none.
+
+    An installed package lies in none, and goes by the variable REPLOG_REVISION.
+    """
+    root = Path(__file__).parents[2]
+    if not (root / ".git").exists():
+        return os.environ.get(VARIABLE)
+    command = ["git", "-C", str(root), "describe", "--always", "--tags", "--dirty"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return os.environ.get(VARIABLE)
+    return found.stdout.strip() or None
