@@ -5,6 +5,7 @@ import pytest
 from sim.check import Checker
 from sim.check.checker import known_invariants
 from sim.check.registry import Violation
+from sim.compaction.strategies import HEADER_FORMS
 from sim.rules import rules_from
 from sim.run import run_scenario
 from sim.scenario.generate import generate
@@ -21,6 +22,7 @@ from tests.check.events import (
     record,
     superseded,
 )
+from tests.check.planted import BY_HEADER, LATE, ORDERS
 from tests.check.unusual import asking_always
 
 SOURCES = {
@@ -57,6 +59,20 @@ def test_asking_every_law_about_every_event_finds_no_violation_more(rules: str) 
     assert found > 0
 
 
+@pytest.mark.parametrize("mistake", ORDERS)
+def test_nothing_is_missed_either_of_what_a_cleaner_does_by_mistake(
+    monkeypatch: pytest.MonkeyPatch, mistake: str
+) -> None:
+    monkeypatch.setitem(HEADER_FORMS, "last_long", ORDERS[mistake])
+    values = BY_HEADER.with_values({"cleaner_bound": "leo", "delete_retention_ms": 300})
+    for seed in range(2):
+        events: list[tuple[int, Event]] = []
+        run_scenario(generate(seed, LATE).with_rules(values), trace=events)
+        every, some = (Checker(values, known_invariants()) for _ in range(2))
+
+        assert judged(events, some) == judged(events, asking_always(every)) != []
+
+
 FIRST, SECOND = batch(0, "k"), batch(1, "k")
 TWO: list[Event] = [
     *cluster("r1", "r2"),
@@ -90,6 +106,19 @@ def test_what_is_unusual(event: Event, unusual: bool) -> None:
         checker.on(0, before)
 
     assert checker._keeper.apply(event) is unusual
+
+
+@pytest.mark.parametrize(("by", "unusual"), [(2, False), (3, True)])
+def test_the_removal_of_a_tombstone_is_usual_only_when_a_committed_record_beats_it(
+    by: int, unusual: bool
+) -> None:
+    batches = [FIRST, batch(1, "k", None), batch(2, "k" if by == 2 else "z"), batch(3, "k")]
+    checker = Checker(RULES, ())
+    for before in [*cluster("r1"), *appended("r1", *batches), committed("r1", 3)]:
+        checker.on(0, before)
+
+    gone = cleaned("r1", 2, superseded(1, "k", 2), end=4, hw=3)
+    assert checker._keeper.apply(gone) is unusual
 
 
 def test_a_batch_that_is_not_the_one_that_was_appended_is_unusual() -> None:
