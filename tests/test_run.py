@@ -16,7 +16,7 @@ from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Expect, Limits, Scenario, Send, Workload
-from sim.trace import Appended, Event
+from sim.trace import Appended, Event, ReplicaCrashed
 from sim.trace.digest import digest_of
 from sim.trace.written import as_row
 
@@ -117,6 +117,23 @@ def test_a_run_that_leaves_the_durability_contract_has_no_verdict_and_says_why()
     assert run.outside is not None
     assert "r3 lost committed offset 0" in run.outside
     assert "outside-durability" in run.reached
+
+
+def test_a_violation_from_before_a_run_left_the_contract_counts_and_what_came_after_does_not() -> (
+    None
+):
+    dark = Mix(power_failures=1.0, duration_ms=4_000, sends=(30, 60))
+    rules = rules_from({"preset": "kafka-2.8", "flush": "interval"})
+    events: list[tuple[int, Event]] = []
+    runs = [run_scenario(generate(seed, dark).with_rules(rules)) for seed in range(8)]
+    left = [(seed, run) for seed, run in enumerate(runs) if run.outside is not None]
+    seed, run = next(pair for pair in left if pair[1].violations)
+
+    assert (run.verdict, run.reason) == ("violated", None)
+    assert {run.verdict for _, run in left if not run.violations} == {"inconclusive"}
+    run_scenario(generate(seed, dark).with_rules(rules), trace=events)
+    lost = [at for at, event in events if isinstance(event, ReplicaCrashed)]
+    assert all(violation.at <= max(lost) for violation in run.violations)
 
 
 def test_what_is_expected_of_a_run_outside_the_contract_is_compared_all_the_same() -> None:

@@ -19,6 +19,7 @@ from sim.cli.arguments import (
 )
 from sim.cli.output import (
     EXIT_FAILED,
+    EXIT_INCONCLUSIVE,
     complain,
     print_counters,
     print_explanation,
@@ -30,6 +31,7 @@ from sim.errors import BadInput
 
 if TYPE_CHECKING:
     from sim.run import Run
+    from sim.sweep import SweepResult
     from sim.trace import Event
 
 
@@ -75,7 +77,11 @@ def sweep(
     resume: bool,
     as_json: bool,
 ) -> int:
-    """Run a plan's random scenarios under each of its rule sets, in parallel."""
+    """Run a plan's random scenarios under each of its rule sets, in parallel.
+
+    Violations are what a sweep counts, and no failure. An exception inside a run is, status 1; a
+    run that hit a bound has no verdict, status 3, unless it left the durability contract.
+    """
     from rich.console import Console
 
     from sim.sweep import load_plan, run_sweep
@@ -99,7 +105,6 @@ def sweep(
         console=Console(stderr=True),
         plan_file=str(plan),
     )
-    errors = sum(verdicts.get("error", 0) for verdicts in result.verdicts.values())
     if as_json:
         print_json(
             {
@@ -107,6 +112,8 @@ def sweep(
                 "cases": result.cases,
                 "runs": result.runs,
                 "verdicts": result.verdicts,
+                "errors": result.errors,
+                "unfinished": result.unfinished,
                 "runs_per_second": round(result.rate, 1),
             }
         )
@@ -117,9 +124,22 @@ def sweep(
             f"{result.rate:,.0f} runs/s; next: replog report "
             + shlex.join([str(result.out), *plugin_arguments()])
         )
-    if errors:
-        complain(f"{errors} runs ended in an exception; see the column 'error' of {out}/runs")
-    return EXIT_FAILED if errors else 0
+    if result.reproduce is None:
+        return 0
+    words = [str(result.out), str(result.reproduce), *plugin_arguments()]
+    tell = complain if as_json else print
+    tell(f"{_not_green(result)}\nreproduce: replog replay {shlex.join(words)}")
+    return EXIT_FAILED if result.errors else EXIT_INCONCLUSIVE
+
+
+def _not_green(result: SweepResult) -> str:
+    """Why a sweep says less than it should, in one line."""
+    parts = []
+    if result.errors:
+        parts.append(f"{result.errors:,} ended in an exception (column error)")
+    if result.unfinished:
+        parts.append(f"{result.unfinished:,} hit a bound (column reason)")
+    return f"not green: of {result.runs:,} runs {' and '.join(parts)}; see {result.out}/runs"
 
 
 def _show_verdicts(verdicts: Mapping[str, Mapping[str, int]]) -> None:

@@ -17,6 +17,7 @@ from sim.report.families import Family, families_of
 from sim.report.pairs import PairComparison, pairs_of
 from sim.report.rates import Rate, rate_of
 from sim.report.sweep_folder import SweepFolder, read_folder
+from sim.run import LEFT_THE_CONTRACT
 
 LISTED_MAX = 4
 """Rule sets that one sentence names."""
@@ -62,15 +63,38 @@ def compare(folder: SweepFolder, *, intervals: bool = True) -> Comparison:
 def _headline(
     folder: SweepFolder, rates: Sequence[Rate], pairs: Iterable[PairComparison]
 ) -> tuple[str, ...]:
-    """The result in a few sentences: what the plan is about, else how often anything happened."""
+    """The result in a few sentences: what the plan is about, else how often anything happened.
+
+    And one more if the sweep is not green.
+    """
     about = about_sentences(folder)
     if about:
-        return about
+        return (*about, *not_green(folder))
     swept = list(folder.plan["rule_sets"][0]["swept"])
     rule = f"{swept[0]} " if len(swept) == 1 else ""
     sentences = [_rates_sentence(rates, rule)]
     sentences.extend(pair.text for pair in pairs if pair.headline)
+    sentences += not_green(folder)
     return tuple(sentences)
+
+
+def not_green(folder: SweepFolder) -> list[str]:
+    """One sentence on runs that should have a verdict and have none; nothing where all have one.
+
+    A run that left the durability contract needs none.
+    """
+    counts = [entry["counts"] for entry in folder.tallies["rule_sets"]]
+    errors = sum(count["verdict"]["error"]["runs"] for count in counts)
+    cut_off = sum(
+        count["verdict"]["inconclusive"]["runs"]
+        - count["reason"].get(LEFT_THE_CONTRACT, {"runs": 0})["runs"]
+        for count in counts
+    )
+    parts = [f"{wording.count(errors)} ended in an exception"] if errors else []
+    parts += [f"{wording.count(cut_off)} hit a bound"] if cut_off else []
+    if not parts:
+        return []
+    return [f"Not green: of {wording.count(folder.plan['runs'])} runs {' and '.join(parts)}."]
 
 
 def _rates_sentence(rates: Sequence[Rate], rule: str) -> str:
@@ -127,7 +151,7 @@ def _rows(folder: SweepFolder) -> list[dict[str, str]]:
 
 
 def headline(out: Path) -> tuple[str, ...]:
-    """The result of a finished sweep in one to three sentences. Raises BadInput."""
+    """The result of a finished sweep in one to four sentences. Raises BadInput."""
     folder = read_folder(out)
     rates = tuple(rate_of(entry) for entry in folder.tallies["rule_sets"])
     return _headline(folder, rates, pairs_of(folder))

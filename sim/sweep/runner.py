@@ -8,12 +8,13 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from rich.console import Console
 
 from sim.errors import BadInput
 from sim.plugins import in_use
+from sim.run import LEFT_THE_CONTRACT
 from sim.sweep.blocks import Work
 from sim.sweep.engines.engine import Engine
 from sim.sweep.engines.process import ProcessEngine
@@ -62,6 +63,12 @@ class SweepResult:
     """Of those, the ones an earlier sweep had left (`resume`)."""
     verdicts: dict[str, dict[str, int]]
     """Per label of a rule set: runs per verdict, all four of them."""
+    errors: int
+    """Runs that ended in an exception."""
+    unfinished: int
+    """Inconclusive runs that did not leave the durability contract: a bound was hit."""
+    reproduce: int | None
+    """The lowest number of a run of these two kinds; None = there is none, the sweep is green."""
     single_process_rate: float
     """Runs per second of one process, measured for half a second before the start."""
     seconds: Seconds
@@ -118,6 +125,7 @@ def run_sweep(
         finally:
             close_folder(out)
         cores = chosen.cores
+    unjudged = _unjudged(content)
     return SweepResult(
         out=out,
         engine=engine,
@@ -131,9 +139,36 @@ def run_sweep(
             }
             for entry in content["rule_sets"]
         },
+        errors=unjudged.errors,
+        unfinished=unjudged.unfinished,
+        reproduce=unjudged.first_run,
         single_process_rate=rate,
         seconds=seconds,
     )
+
+
+class _Unjudged(NamedTuple):
+    """Runs without a verdict that should have one, and the lowest number of them."""
+
+    errors: int
+    unfinished: int
+    first_run: int | None
+
+
+def _unjudged(content: dict[str, Any]) -> _Unjudged:
+    """What the tallies say of them; one that left the durability contract needs no verdict."""
+    errors = unfinished = 0
+    first: list[int] = []
+    for entry in content["rule_sets"]:
+        verdicts, reasons = entry["counts"]["verdict"], dict(entry["counts"]["reason"])
+        failed = verdicts["error"]["runs"]
+        outside = reasons.pop(LEFT_THE_CONTRACT, {"runs": 0})["runs"]
+        cut_off = verdicts["inconclusive"]["runs"] - outside
+        errors, unfinished = errors + failed, unfinished + cut_off
+        if failed:
+            first.append(verdicts["error"]["first_run"])
+        first += [seen["first_run"] for seen in reasons.values()]
+    return _Unjudged(errors, unfinished, min(first, default=None))
 
 
 @contextmanager

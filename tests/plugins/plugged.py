@@ -89,7 +89,7 @@ def replog(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]
         finally:
             forget(registered)
             plugins._NAMED[:] = named
-            for module in ("longest", "others", "mine"):
+            for module in ("longest", "others", "mine", "raises"):
                 sys.modules.pop(module, None)
             importlib.invalidate_caches()
     assert isinstance(status, int)

@@ -1,0 +1,114 @@
+"""When a sweep is not green: by the command itself, on plans with plugins that break something."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.plugins.plugged import replog, replog_process
+
+RAISES = """
+from sim.compaction import TombstoneRemoval
+from sim.plugins import register_tombstone_removal
+
+def may_remove(circumstances):
+    if circumstances.offset > 10:
+        raise RuntimeError(f"no rule at {circumstances.offset}")
+    return False
+
+register_tombstone_removal(TombstoneRemoval("raises", "a test", "never, or fails", may_remove))
+"""
+IMPATIENT = (
+    RAISES.replace("raises", "impatient")
+    + """
+from sim.cluster import settling
+
+settling.PATIENCE_MS = 0
+"""
+)
+PLAN = """\
+format: replog-sweep/1
+title: what a sweep says of runs without a verdict
+source: a test
+count: 3
+seed: 5
+generate: {mix: quiet, duration_ms: 3000, sends: [60, 80], delete_share: [0.5, 0.5]}
+rules: {preset: kafka-4.0, map_range: full}
+rule_sets:
+  - {tombstone_removal: never}
+  - {tombstone_removal: SECOND}
+"""
+DARK = """\
+format: replog-sweep/1
+title: runs that leave the durability contract
+source: a test
+count: 6
+seed: 5
+generate: {mix: quiet, duration_ms: 3000, power_failures: 1.0}
+rules: {preset: kafka-4.0}
+rule_sets: [{flush: interval}]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a plugin that raises, and one that hits a bound."""
+    (tmp_path / "raises.py").write_text(RAISES)
+    (tmp_path / "impatient.py").write_text(IMPATIENT)
+    return tmp_path
+
+
+def swept(folder: Path, plan: str, *more: str) -> subprocess.CompletedProcess[str]:
+    (folder / "plan.yaml").write_text(plan)
+    return replog_process(
+        folder, "sweep", "plan.yaml", "--out", "out", "--engine", "process", *more
+    )
+
+
+def test_an_exception_inside_a_run_makes_a_sweep_end_with_1_and_say_how_to_see_it(
+    folder: Path,
+) -> None:
+    ended = swept(folder, PLAN.replace("SECOND", "raises"), "--plugin", "raises")
+    *_, summary, why, reproduce = ended.stdout.splitlines()
+
+    assert ended.returncode == 1
+    assert summary.startswith("6 runs of 3 cases in out, ")
+    said = re.fullmatch(
+        r"not green: of 6 runs (\d) ended in an exception \(column error\); .*", why
+    )
+    assert said is not None
+    assert re.fullmatch(r"reproduce: replog replay out [135] --plugin=raises", reproduce)
+    with pytest.raises(RuntimeError, match="no rule at "):
+        replog(folder, *reproduce.split()[2:])
+
+    told = f"Not green: of 6 runs {said[1]} ended in an exception."
+    assert told in replog(folder, "report", "out", "--plugin", "raises").stdout
+    assert told in (folder / "out/report.md").read_text()
+    assert told in (folder / "out/report.html").read_text()
+
+
+def test_a_run_that_hits_a_bound_makes_a_sweep_end_with_3(folder: Path) -> None:
+    plan = PLAN.replace("SECOND", "immediate")
+    ended = swept(folder, plan, "--plugin", "impatient", "--json")
+    document = json.loads(ended.stdout)
+    why, reproduce = ended.stderr.splitlines()[-2:]
+
+    assert ended.returncode == 3
+    found = sum(verdicts["inconclusive"] for verdicts in document["verdicts"].values())
+    assert (document["errors"], document["unfinished"]) == (0, found)
+    assert why == (
+        f"replog: not green: of 6 runs {found} hit a bound (column reason); see out/runs"
+    )
+    assert re.fullmatch(r"replog: reproduce: replog replay out \d --plugin=impatient", reproduce)
+
+
+def test_runs_that_leave_the_durability_contract_leave_a_sweep_green(folder: Path) -> None:
+    ended = swept(folder, DARK, "--json")
+    document = json.loads(ended.stdout)
+    [verdicts] = document["verdicts"].values()
+
+    assert verdicts["inconclusive"] > 0
+    assert (ended.returncode, document["errors"], document["unfinished"]) == (0, 0, 0)
+    assert "not green" not in ended.stderr
