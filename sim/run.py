@@ -38,8 +38,7 @@ COMPILED = not __file__.endswith(".py")
 SHOWN = 5
 """Most violations in a notebook's table."""
 LEFT_THE_CONTRACT = f"{OUTSIDE}: {SITUATIONS[OUTSIDE]}"
-"""The reason of every run without a verdict that left the durability contract, so that reports can
-count them."""
+"""The reason of every run that left the durability contract, so that reports can count them."""
 _COLLECT_AFTER: Final = 100_000
 """How many more objects than before set off Python's collector of cycles while a run lasts.
 
@@ -58,7 +57,7 @@ class Run:
         upgrade: In which order its upgrade went on, if there was one.
         verdict: `violated` with a violation, whatever came after; else `inconclusive` (a bound was
             hit, or the run left the durability contract, see `sim.check.durability`) or `holds`.
-        reason: Why it is inconclusive, else None.
+        reason: Why it is inconclusive, or what cut a violated run off; else None.
         violations: In order of detection; `at` is in ms. A run that left the durability contract
             has those from before.
         outside: How it left the durability contract, as a sentence; None = it did not.
@@ -164,10 +163,8 @@ def _run(
     digest = recorder.digest()
     outside = checker.contract.outside
     reason = outcome.inconclusive if outside is None else LEFT_THE_CONTRACT
-    if checker.violations:
-        verdict, reason = "violated", None
-    else:
-        verdict = "holds" if reason is None else "inconclusive"
+    unviolated = "holds" if reason is None else "inconclusive"
+    verdict = "violated" if checker.violations else unviolated
     return Run(
         id=scenario.id,
         seed=scenario.seed,

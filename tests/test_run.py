@@ -11,7 +11,7 @@ from sim.check import Violation
 from sim.compaction import TOMBSTONE_MARKS
 from sim.log import Control, Record, control_batch, data_batch
 from sim.rules import Rules, rules_from
-from sim.run import Run, as_document, differences, run_scenario
+from sim.run import LEFT_THE_CONTRACT, Run, as_document, differences, run_scenario
 from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
@@ -129,7 +129,7 @@ def test_a_violation_from_before_a_run_left_the_contract_counts_and_what_came_af
     left = [(seed, run) for seed, run in enumerate(runs) if run.outside is not None]
     seed, run = next(pair for pair in left if pair[1].violations)
 
-    assert (run.verdict, run.reason) == ("violated", None)
+    assert (run.verdict, run.reason) == ("violated", LEFT_THE_CONTRACT)
     assert {run.verdict for _, run in left if not run.violations} == {"inconclusive"}
     run_scenario(generate(seed, dark).with_rules(rules), trace=events)
     lost = [at for at, event in events if isinstance(event, ReplicaCrashed)]

@@ -87,7 +87,7 @@ def run_row(
     return {
         **_identity(sweep, case_id, rule_set, wall_ms),
         "verdict": run.verdict,
-        "reason": run.reason,
+        "reason": run.reason if run.verdict == "inconclusive" else None,
         "first_invariant": first.invariant if first else None,
         "first_violation_ms": first.at if first else None,
         "violation_count": len(run.violations),

@@ -44,10 +44,10 @@ DARK = """\
 format: replog-sweep/1
 title: runs that leave the durability contract
 source: a test
-count: 6
+count: 12
 seed: 5
-generate: {mix: quiet, duration_ms: 3000, power_failures: 1.0}
-rules: {preset: kafka-4.0}
+generate: {mix: reference, duration_ms: 4000, sends: [30, 60], power_failures: 1.0}
+rules: {preset: kafka-2.8}
 rule_sets: [{flush: interval}]
 """
 
@@ -110,5 +110,6 @@ def test_runs_that_leave_the_durability_contract_leave_a_sweep_green(folder: Pat
     [verdicts] = document["verdicts"].values()
 
     assert verdicts["inconclusive"] > 0
+    assert verdicts["violated"] > 0
     assert (ended.returncode, document["errors"], document["unfinished"]) == (0, 0, 0)
     assert "not green" not in ended.stderr

@@ -62,7 +62,7 @@ def test_other_pairs_are_corrected_for_being_many(tmp_path: Path) -> None:
 
 
 def test_the_headline_says_rates_and_the_paired_difference(tmp_path: Path) -> None:
-    rates, difference = headline(both_fixes(tmp_path))
+    rates, difference, not_green = headline(both_fixes(tmp_path))
 
     assert rates == (
         "An invariant was violated under fix none in 120 of 998 runs (12.0 %; 10.1 to 14.2 %); "
@@ -74,6 +74,7 @@ def test_the_headline_says_rates_and_the_paired_difference(tmp_path: Path) -> No
         "On the same 998 cases, leo_retention violated alone in 7, empty_batch alone in 0, both in "
         "0: a difference of +0.70 points (95 % interval +0.098 to +1.44 points; p = 0.016)."
     )
+    assert not_green == "Not green: of 3,000 runs 2 ended in an exception and 2 hit a bound."
 
 
 def test_two_fixes_that_never_violate_are_said_to_show_no_difference(tmp_path: Path) -> None:
