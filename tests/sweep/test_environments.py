@@ -19,7 +19,8 @@ from sim.sweep.plan import load_plan, number_runs
 from sim.sweep.runner import run_sweep
 from tests.sweep.fakes import TWO_ENVIRONMENTS, plan, quick
 
-PLANS = sorted((Path(__file__).parents[2] / "scenarios/sweeps").glob("*.yaml"))
+ROOT = Path(__file__).resolve().parents[2]
+PLANS = sorted((ROOT / "scenarios/sweeps").glob("*.yaml"))
 BOTH = number_runs(plan(**TWO_ENVIRONMENTS), count=61)
 
 
@@ -93,6 +94,17 @@ def test_no_two_plans_share_a_seed_and_each_has_one_to_confirm_it() -> None:
 
     assert None not in seeds
     assert set(seeds.values()) == {1}
+
+
+def test_the_table_of_seeds_is_that_of_the_plans() -> None:
+    table = (ROOT / "reports/README.md").read_text()
+
+    for path in PLANS:
+        plan = load_plan(path)
+        cases = f"{plan.count:,} × {len(plan.rule_sets)}"
+        names = ", ".join(one.name for one in number_runs(plan).environments)
+        row = f"| `{path.stem}` | {plan.seed} | {plan.confirmation_seed} | {cases} | {names} |"
+        assert row in table
 
 
 @pytest.fixture(scope="module")
