@@ -209,7 +209,10 @@ class HistoryKeeper:
         Whether that was usual.
         """
         slots, base = view.slots, batch.base_offset
-        if len(slots) < base:
+        overwritten = len(slots) > base
+        if overwritten:
+            view.overwrite_from(base)
+        elif len(slots) < base:
             self._leave_a_gap(view, base, leader)
         slots += uids
         view.lineage += uids
@@ -225,12 +228,14 @@ class HistoryKeeper:
         if batch.epoch < view.highest_epoch:
             return False
         view.highest_epoch = batch.epoch
-        return not self.history.disagreements
+        return not overwritten and not self.history.disagreements
 
     def _write(self, view: ReplicaView, batch: Batch, leader: ReplicaView | None) -> None:
         """Append what is left of a batch; offsets without a record inherit what `leader` knows."""
         slots, lineage, committed = view.slots, view.lineage, self._committed
         known = len(committed)
+        if len(slots) > batch.base_offset:
+            view.overwrite_from(batch.base_offset)
         for record in batch.records:
             offset, uid = record.offset, record.uid
             if len(slots) < offset:

@@ -79,6 +79,12 @@ class ReplicaView:
         """The uid at `offset`, EMPTY or HOLE."""
         return self.slots[offset] if offset < len(self.slots) else HOLE
 
+    def overwrite_from(self, offset: int) -> None:
+        """Forget what is at or above `offset`: a core with a mistake writes there once more."""
+        del self.slots[offset:]
+        del self.lineage[offset:]
+        self.unexplained_offsets = {each for each in self.unexplained_offsets if each < offset}
+
     def truncate_to(self, end: int) -> None:
         """Forget everything at or above `end`."""
         if end < len(self.slots):

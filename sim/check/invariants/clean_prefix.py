@@ -49,7 +49,7 @@ class CleanPrefix(Invariant):
         repeated = self._repeated.setdefault(event.replica, {})
         for removal in event.removals:
             if removal.offset < clean and removal.key is not None:
-                counts[removal.key] -= 1
+                counts[removal.key] = counts.get(removal.key, 0) - 1
         for offset in range(clean, min(view.first_dirty_offset, view.log_end_offset)):
             uid = view.slots[offset]
             key = written[uid].record.key if uid > 0 else None
