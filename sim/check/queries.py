@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from sim.check.history import ClusterHistory
 from sim.check.replica_view import EMPTY, HOLE, ReplicaView
+from sim.log.record import Control
 
 
 def unlabelled(_: int) -> str | None:
@@ -85,8 +86,30 @@ class HistoryQueries:
             if self.holds(view, uid) and self.is_value(uid) and self.beats(tombstone, uid)
         ]
 
+    def verdict_in(self, view: ReplicaView, uid: int) -> bool | None:
+        """What the markers of a log say of data that it holds: True = it counts, None = open.
+
+        Data outside transactions counts; of a transaction the first marker above decides.
+        """
+        written = self.history.written
+        batch, offset = written[uid].batch, written[uid].record.offset
+        if not batch.transactional:
+            return True
+        for slot in view.slots[offset + 1 :]:
+            above = written[slot].batch if slot > 0 else None
+            if (
+                above is not None
+                and above.producer_id == batch.producer_id
+                and (above.control is Control.COMMIT or above.control is Control.ABORT)
+            ):
+                return above.control is Control.COMMIT
+        return None
+
     def may_be_absent_now(self, uid: int) -> bool:
-        """Committed facts explain its absence, or the leader now holds a record that beats it."""
+        """Committed facts explain its absence, or the leader now holds a record that beats it.
+
+        What the leader's own log aborts beats nothing.
+        """
         history = self.history
         if history.may_be_absent(uid):
             return True
@@ -95,7 +118,11 @@ class HistoryQueries:
         leader = history.replicas[history.leader]
         key = history.written[uid].record.key
         return any(
-            other != uid and self.beats(other, uid) and self.holds(leader, other)
+            other != uid
+            and self.beats(other, uid)
+            and self.holds(leader, other)
+            and other not in history.aborted
+            and self.verdict_in(leader, other) is not False
             for other in history.uids_of_key.get(key or "", ())
         )
 

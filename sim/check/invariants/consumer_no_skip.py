@@ -13,9 +13,9 @@ class ConsumerNoSkip(Invariant):
 
     For a read of c from r, offsets start(r) <= o < min(position(c), hw(r), N): if x = committed[o]
     is live, c was given x, now or before. Live is a value, of a committed transaction if of any,
-    that nothing beats in committed history or in the log of r.
+    that nothing beats in committed history or in the log of r, aborted and open data left out.
     Judged: at each read, for the offsets it passed; at an offset that was committed twice the
-    record that r holds counts, and all such offsets below the position are judged again. Excused:
+    log of r alone decides, and all such offsets below the position are judged again. Excused:
     what is not live; what lost under rules in force earlier, and may be gone since.
     """
 
@@ -50,16 +50,23 @@ class ConsumerNoSkip(Invariant):
         known = history.written.get(uid)
         if known is None or known.record.key is None or not self.queries.is_value(uid):
             return
-        if known.batch.transactional and history.status.get(uid) is not True:
+        twice, counts = offset in history.committed_twice, history.status.get(uid)
+        if twice or not known.batch.transactional:
+            counts = self.queries.verdict_in(view, uid)
+        if counts is not True:
             return
         key = known.record.key
-        winner = history.winners.get(key)
+        winner = None if twice else history.winners.get(key)
         if winner is not None and winner != uid and self.queries.beats(winner, uid):
             return
         if history.lost_under_earlier_rules(uid):
             return
         for other in history.uids_of_key[key]:
-            if self.queries.beats(other, uid) and self.queries.holds(view, other):
+            if (
+                self.queries.beats(other, uid)
+                and self.queries.holds(view, other)
+                and self.queries.verdict_in(view, other) is True
+            ):
                 return
         self.violated(
             event.replica,

@@ -64,8 +64,7 @@ class HorizonStability(Invariant):
 
     def on_truncated(self, event: Truncated) -> None:
         """What comes to the cut offsets is another batch, or another copy."""
-        lowest = event.target if event.lowest is None else event.lowest
-        self._forget(event.replica, min(event.target, lowest))
+        self._forget(event.replica, event.target)
 
     def on_replica_crashed(self, event: ReplicaCrashed) -> None:
         """The same for a lost tail."""

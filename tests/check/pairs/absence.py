@@ -60,11 +60,45 @@ def _evicted(winner: Batch, replica: str) -> list[Event]:
     ]
 
 
+def _evicted_by_a_transaction(replica: str, *, commit: bool) -> list[Event]:
+    """The same, and what is said to beat it is of a transaction that ends above."""
+    log = [K0, batch(1, "k", pid=7), marker(2, 7, commit=commit)]
+    return [
+        *cluster("r1", "r2"),
+        *appended("r1", *log),
+        copied("r2", "r1", 0, *log),
+        committed("r1", 1),
+        cleaned(replica, 2, superseded(0, "k", 1), end=3, hw=1),
+    ]
+
+
+LOST: list[Event] = [
+    *cluster("r1"),
+    *appended("r1", K0),
+    committed("r1", 1),
+    SegmentsLost("r1", (0,)),
+]
 COMMITTED_NEVER_LOST = [
+    HandMade(
+        "what made up for it has to be there still",
+        [*LOST, *appended("r1", J1), committed("r1", 2), at_rest("r1")],
+        [
+            *LOST,
+            *appended("r1", batch(1, "k", None)),
+            committed("r1", 2),
+            cleaned("r1", 2, removed(1, "k", "tombstone")),
+            at_rest("r1"),
+        ],
+    ),
+    HandMade(
+        "what the leader holds makes up for it, aborted or not",
+        [*_evicted_by_a_transaction("r1", commit=False), at_rest("r1")],
+        [*_evicted_by_a_transaction("r1", commit=True), at_rest("r1")],
+    ),
     HandMade(
         "what lies below the log start is lost",
         [*_both(A, B), SegmentsLost("r1", (0,)), at_rest("r1")],
-        [*_both(A, B), PrefixDeleted("r1", 1, 2), at_rest("r1")],
+        [*_both(A, B), SegmentsLost("r1", (0,)), PrefixDeleted("r1", 1, 2), at_rest("r1")],
     ),
     HandMade(
         "only a committed record makes up for a committed one",
@@ -93,6 +127,11 @@ COMMITTED_NEVER_LOST = [
 
 HOLE_JUSTIFIED = [
     HandMade(
+        "what the leader holds makes up for it, aborted or not",
+        [*_evicted_by_a_transaction("r2", commit=False), at_rest("r1")],
+        [*_evicted_by_a_transaction("r2", commit=True), at_rest("r1")],
+    ),
+    HandMade(
         "only a committed record makes up for a committed one",
         [*_evicted(J1, "r2"), at_rest("r1")],
         [*_evicted(K1, "r2"), at_rest("r1")],
@@ -114,7 +153,7 @@ HOLE_JUSTIFIED = [
     HandMade(
         "what is below the log start is missing",
         [*_both(A, B), SegmentsLost("r2", (0,)), at_rest("r1")],
-        [*_both(A, B), PrefixDeleted("r2", 1, 2), at_rest("r1")],
+        [*_both(A, B), SegmentsLost("r2", (0,)), PrefixDeleted("r2", 1, 2), at_rest("r1")],
     ),
     HandMade(
         "the end of the log is missing",
@@ -240,6 +279,7 @@ TXN_ISOLATION = [
             committed("r1", 2),
             LEADS_TWO,
             *appended("r2", batch(0, "d", uid=9, epoch=2, pid=7)),
+            *appended("r2", batch(1, "z", uid=8, epoch=2), marker(2, 7, commit=False, epoch=2)),
             at_rest("r1"),
         ],
     ),
@@ -255,7 +295,13 @@ TXN_ISOLATION = [
     ),
 ]
 
+BESIDE = [D0, batch(1, "e", pid=8), marker(2, 8, commit=True)]
 LSO_PROGRESS = [
+    HandMade(
+        "one that nobody ended is stuck where another one was ended",
+        [*_both(*BESIDE), cleaned("r2", 3, removed(2, None, "marker")), at_rest("r1")],
+        [*_both(*BESIDE), at_rest("r1")],
+    ),
     HandMade(
         "a transaction that nobody ended is stuck",
         [*_both(D0, ABORT), cleaned("r2", 2, MARKER_GOES), at_rest("r1")],
@@ -372,6 +418,12 @@ def _promising(removal: str) -> Rules:
 
 
 TOMBSTONE_EVENTUALLY_REMOVED = [
+    HandMade(
+        "a rule that promises nothing is judged after rounds of cleaning",
+        [*LAST, PROBE],
+        [*LAST, OF_ONE],
+        rules=_promising("never"),
+    ),
     HandMade(
         "a replica that is down is probed",
         [*HELD, GOES[0], PROBE],

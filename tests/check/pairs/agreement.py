@@ -25,6 +25,13 @@ CLASH: list[Event] = [*cluster("r1", "r2"), *appended("r1", A, B)]
 UNDER_NEWER: list[Event] = [*CLASH, *appended("r2", OTHER)]
 OF_THE_SAME = batch(0, "x", uid=9)
 B_AGAIN = batch(1, "y", uid=8, epoch=2)
+NEWEST = batch(2, "y", uid=8, epoch=3)
+BEHIND_A_GAP: list[Event] = [
+    *cluster("r1", "r2", "r3"),
+    *appended("r1", A, C),
+    *appended("r2", OTHER),
+    *appended("r3", NEWEST),
+]
 LOG_MATCHING = [
     HandMade("an offset names one record", [*CLASH, *appended("r2", OF_THE_SAME)], UNDER_NEWER),
     HandMade(
@@ -34,16 +41,17 @@ LOG_MATCHING = [
     ),
     HandMade(
         "two holes are a shared record",
-        [*UNDER_NEWER, copied("r2", "r1", 1, B)],
-        [
-            *cluster("r1", "r2"),
-            *appended("r1", A, C),
-            *appended("r2", OTHER, batch(2, "y", uid=8, epoch=2)),
-        ],
+        [*BEHIND_A_GAP, copied("r2", "r1", 1, C)],
+        [*BEHIND_A_GAP, copied("r2", "r3", 1, NEWEST)],
     ),
 ]
 
 NO_OFFSET_REUSE = [
+    HandMade(
+        "in a story, too, a deposed leader that has not heard of it may write",
+        [*BASE, committed("r1", 1), elected("r1", 3, 2), *appended("r2", OTHER)],
+        [*BASE, committed("r1", 0), elected("r1", 3, 2), *appended("r2", OTHER)],
+    ),
     HandMade(
         "the high watermark is a committed offset",
         [*BASE, committed("r1", 1), *appended("r2", OTHER)],
@@ -88,7 +96,23 @@ OFFSET_EPOCH_UNIQUENESS = [
 
 APART: list[Event] = [*UNDER_NEWER, committed("r1", 1)]
 MINE = HighWatermarkMoved("r2", 1, leading=False)
+WITH_A_THIRD: list[Event] = [
+    *cluster("r1", "r2", "r3"),
+    *appended("r1", A),
+    *appended("r2", OTHER),
+    *appended("r3", B),
+]
 REPLICA_CONVERGENCE = [
+    HandMade(
+        "a follower that holds nothing there differs, too",
+        [*WITH_A_THIRD, at_rest("r1")],
+        [*WITH_A_THIRD, ReplicaCrashed("r2", 1, 0), at_rest("r1")],
+    ),
+    HandMade(
+        "who differs from another follower differs from the leader",
+        [*WITH_A_THIRD, at_rest("r1")],
+        [*WITH_A_THIRD, at_rest("r3")],
+    ),
     HandMade(
         "a replica that is down has to converge",
         [*UNDER_NEWER, at_rest("r1")],

@@ -115,7 +115,8 @@ LIMIT_MS = MAX_LAG_MS + 2 * DIFFERENCE_MS
 def _looked(
     now_ms: int,
     *,
-    bound: int | None = None,
+    bound: int = 0,
+    eligible: bool = False,
     stable: int = 2,
     key: str | None = "k",
     difference_ms: int | None = DIFFERENCE_MS,
@@ -124,9 +125,9 @@ def _looked(
     look = CleanerLooked(
         "r1",
         now_ms,
-        bound is not None,
+        eligible,
         0,
-        bound or 0,
+        bound,
         stable,
         0,
         0,
@@ -143,12 +144,17 @@ def _told(delay_ms: int, metric_secs: int) -> list[Event]:
 
 
 COMPACTION_LAG_BOUND = [
+    HandMade(
+        "what a pass would take waits no longer, whether there is one or not",
+        _looked(LIMIT_MS + 1, bound=2),
+        _looked(LIMIT_MS + 1, eligible=True, bound=2),
+    ),
     HandMade("exactly D + M + D is too late", _looked(LIMIT_MS + 1), _looked(LIMIT_MS)),
     HandMade("D counts once", _looked(LIMIT_MS + 1), _looked(MAX_LAG_MS + DIFFERENCE_MS + 1)),
     HandMade(
         "what this look makes eligible waits on",
-        _looked(LIMIT_MS + 1, bound=1),
-        _looked(LIMIT_MS + 1, bound=2),
+        _looked(LIMIT_MS + 1, eligible=True, bound=1),
+        _looked(LIMIT_MS + 1, eligible=True, bound=2),
     ),
     HandMade(
         "records above the last stable offset wait, too",

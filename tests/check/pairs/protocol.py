@@ -183,6 +183,14 @@ LEADER_APPEND_ONLY = [
 ]
 
 UNDER_TWO: list[Event] = [*COPIED_ALL, committed("r1", 2), follows(1)]
+COMMITTED_BY_BOTH: list[Event] = [
+    *cluster("r1", "r2"),
+    *appended("r1", A),
+    elected("r2", 2, 0, "r2"),
+    *appended("r2", OTHER),
+    committed("r1", 1),
+    committed("r2", 1),
+]
 LEADER_COMPLETENESS = [
     HandMade(
         "what the candidate does not know to be committed does not count",
@@ -205,21 +213,8 @@ LEADER_COMPLETENESS = [
     ),
     HandMade(
         "an offset that was committed twice does not count",
-        [
-            *cluster("r1", "r2"),
-            *appended("r1", A),
-            committed("r1", 1),
-            elected("r2", 2, 0, "r2"),
-            *appended("r2", OTHER),
-            committed("r2", 1),
-            elected("r2", 3, 1, "r2"),
-        ],
-        [
-            *cluster("r1", "r2"),
-            *appended("r1", A),
-            committed("r1", 1),
-            elected("r1", 2, 1, "r1"),
-        ],
+        [*COMMITTED_BY_BOTH, elected("r2", 3, 1, "r2")],
+        [*COMMITTED_BY_BOTH, elected("r1", 3, 1, "r1")],
     ),
 ]
 
@@ -247,8 +242,25 @@ LEADER_COMPLETENESS.append(
 THREE = cluster("r1", "r2", "r3")
 
 
+ALONE_IN_SYNC = LeaderElected("r1", 1, 0, ("r1",), ("r1", "r2", "r3"))
+
+
 def _by_majority(*copies: Batch) -> list[Event]:
-    return [*THREE, *appended("r1", A, B), copied("r2", "r1", 0, *copies), committed("r1", 2)]
+    first = [*THREE[:-1], ALONE_IN_SYNC, *appended("r1", A, B)]
+    return [*first, copied("r2", "r1", 0, *copies), committed("r1", 2)]
+
+
+def _each_lacks_one(second: int) -> list[Event]:
+    """Of three voters two have a hole each."""
+    return [
+        *THREE,
+        *appended("r1", A, B),
+        copied("r2", "r1", 0, A, B),
+        copied("r3", "r1", 0, A, B),
+        SegmentsLost("r2", (0,)),
+        SegmentsLost("r3", (second,)),
+        committed("r1", 2),
+    ]
 
 
 def _commits_twice(*after: Event) -> list[Event]:
@@ -289,6 +301,9 @@ LOSES = removed(1, "b", "superseded")
 
 COMMITTED_REPLICATED = [
     HandMade("all voters need it", _by_majority(A), _by_majority(A, B), rules=MAJORITY),
+    HandMade(
+        "one majority needs all of it", _each_lacks_one(0), _each_lacks_one(1), rules=MAJORITY
+    ),
     HandMade(
         "an empty batch is no record",
         [*UNCOMMITTED, cleaned("r2", 2, LOSES, hw=1), committed("r1", 2)],

@@ -16,11 +16,13 @@ from tests.check.events import (
     appended,
     at_rest,
     batch,
+    cleaned,
     cluster,
     committed,
     copied,
     marker,
     removed,
+    superseded,
 )
 from tests.check.pairs.handmade import HandMade
 
@@ -129,7 +131,42 @@ FOLLOWED: list[Event] = [
     committed("r1", 2),
 ]
 KNOWN = HighWatermarkMoved("r2", 2, leading=False)
+
+
+def _transaction_commits_again(*, commit: bool) -> list[Event]:
+    """r2 commits a transaction at offsets of which r1 has committed the first."""
+    data, end = batch(0, "k", uid=9, epoch=2, pid=7), marker(1, 7, commit=commit, epoch=2)
+    return [*TWO_LEADERS[:-1], *appended("r2", data, end), committed("r2", 2)]
+
+
+EARLIER_ORDER: list[Event] = log(LATER, EARLIER, Z2)
 CONSUMER_NO_SKIP = [
+    HandMade(
+        "what lost under the rules before has to be given",
+        [*EARLIER_ORDER, reads(0, 3, EARLIER)],
+        [*EARLIER_ORDER, reads(0, 3, EARLIER, Z2)],
+        rules=WITH_VERSIONS,
+        checker={"earlier": [RULES]},
+    ),
+    HandMade(
+        "what took its place has to be there still",
+        [*log(K0, Z1), cleaned("r1", 2, removed(0, "k", "no key")), reads(0, 2)],
+        [
+            *log(K0, DELETE),
+            cleaned("r1", 2, superseded(0, "k", 1), removed(1, "k", "tombstone")),
+            reads(0, 2),
+        ],
+    ),
+    HandMade(
+        "an offset that was committed twice has no transaction",
+        [*_transaction_commits_again(commit=True), reads(0, 2, replica="r2")],
+        [*_transaction_commits_again(commit=False), reads(0, 2, replica="r2")],
+    ),
+    HandMade(
+        "what is open takes the place of another",
+        [*log(K0), *appended("r1", batch(1, "k", pid=7)), reads(0, 1)],
+        [*log(K0), *appended("r1", batch(1, "k", pid=7), marker(2, 7, commit=True)), reads(0, 1)],
+    ),
     HandMade(
         "the position itself was passed", [*log(K0, Z1), reads(0, 1)], [*log(K0, Z1), reads(0, 0)]
     ),
@@ -256,7 +293,6 @@ CONSUMER_TAKES_DELETES = [
     ),
 ]
 
-GONE = removed(1, "k", "tombstone")
 DELETED: list[Event] = log(K0, DELETE, Z2)
 
 
@@ -265,18 +301,46 @@ def passes(at: int, *given: Batch, start: int = 1, end: int = 3) -> list[Event]:
     return [*DELETED, reads(0, 1, K0), reads(start, end, *given, at=at)]
 
 
+TIMESTAMPS = RULES.with_values({"strategy": "timestamp"})
+
+
+def timed(offset: int, value: str | None, at: int, *, pid: int = -1) -> Batch:
+    """A record of `k` with a timestamp."""
+    only = Record(offset, "k", value, at, uid=100 + offset)
+    return data_batch((only,), epoch=1, producer_id=pid, transactional=pid >= 0)
+
+
+FIRST, LATE = timed(0, "v", 1), timed(2, "v", 5)
+BY_TIME: list[Event] = log(FIRST, timed(1, None, 9), LATE)
+
+
+def _aborted_before(at: int) -> list[Event]:
+    """A consumer reads data that is aborted later, and passes a tombstone of timestamp 5."""
+    data = timed(0, "v", at, pid=7)
+    events = log(data, marker(1, 7, commit=False), timed(2, None, 5))
+    return [*events, reads(0, 1, data), reads(1, 3, at=50)]
+
+
 CONSUMER_TOMBSTONE_VISIBILITY = [
     HandMade("exactly the retention is in time no more", passes(100, Z2), passes(101, Z2)),
     HandMade("the tombstone itself has to be given", passes(50, Z2), passes(50, DELETE, Z2)),
     HandMade("a position at the tombstone has passed it", passes(50, end=2), passes(50, end=1)),
     HandMade(
         "a later record of the key is not as good",
-        [*log(K0, DELETE, batch(2, "k", None)), reads(0, 1, K0), reads(1, 3, at=50)],
-        [
-            *log(K0, DELETE, batch(2, "k", None)),
-            reads(0, 1, K0),
-            reads(1, 3, batch(2, "k", None), at=50),
-        ],
+        [*BY_TIME, reads(0, 1, FIRST), reads(1, 3, at=50)],
+        [*BY_TIME, reads(0, 1, FIRST), reads(1, 3, LATE, at=50)],
+        rules=TIMESTAMPS,
+    ),
+    HandMade(
+        "what was given before was not given",
+        [*DELETED, reads(0, 1, K0), reads(1, 3, Z2, at=50)],
+        [*DELETED, reads(0, 2, K0, DELETE), reads(1, 3, Z2, at=50)],
+    ),
+    HandMade(
+        "whatever of the key was read before is what it deletes",
+        _aborted_before(1),
+        _aborted_before(9),
+        rules=TIMESTAMPS,
     ),
     HandMade(
         "a tombstone that something beats counts",
@@ -288,25 +352,7 @@ CONSUMER_TOMBSTONE_VISIBILITY = [
         [*DELETED, reads(0, 1, K0), reads(0, 1, K0, at=40), reads(1, 3, Z2, at=120)],
         [*DELETED, reads(0, 1, K0), reads(0, 1, at=40), reads(1, 3, Z2, at=120)],
     ),
-    HandMade(
-        "whatever of the key was read before counts",
-        [*log(K0, DELETE), reads(0, 1, K0), reads(1, 2, at=50)],
-        [*log(LATER, batch(1, "k", None)), reads(0, 1, LATER), reads(1, 2, at=50)],
-        rules=RULES.with_values({"strategy": "timestamp"}),
-    ),
 ]
-CONSUMER_TOMBSTONE_VISIBILITY[-1] = HandMade(
-    "whatever of the key was read before counts",
-    [*log(K0, DELETE), reads(0, 1, K0), reads(1, 2, at=50)],
-    [
-        *log(
-            Z1._replace(base_offset=0, last_offset=0, records=(Record(0, "z", "v", uid=100),)),
-            DELETE,
-        ),
-        reads(0, 1),
-        reads(1, 2, at=50),
-    ],
-)
 
 
 def ends(until: str, start: int, end: int, position: int, last: int, given: int) -> list[Event]:

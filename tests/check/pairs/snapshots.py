@@ -202,7 +202,11 @@ SNAPSHOT_FETCH_PROGRESS = [
         lost(),
         lost(CHUNK, SnapshotFetchDropped("r2", 2, 1, "a new epoch")),
     ),
-    HandMade("an offer that is gone at once is a download", lost(), [*lost(first=1), NOT_FOUND]),
+    HandMade(
+        "an offer that is gone at once is a download",
+        lost(),
+        [*begun(NOT_FOUND, NOT_FOUND), CHUNK, NOT_FOUND],
+    ),
     HandMade("a story that asks is at rest", begun(REST), begun(REST._replace(synced=False))),
     HandMade("whoever began has to finish", begun(REST), begun(ARRIVED, REST)),
     HandMade("a crash ends no download", begun(REST), begun(ReplicaCrashed("r2", 0, 0), REST)),
