@@ -1,11 +1,14 @@
 """Pairs of the laws on what is at an offset, on all replicas and for ever."""
 
+from sim.log.epochs import EpochEntry
 from sim.trace import (
+    EpochCacheChanged,
     Event,
     HighWatermarkMoved,
     ReplicaCrashed,
     ReplicaRestarted,
     SegmentsLost,
+    SnapshotInstalled,
     Truncated,
 )
 from tests.check.events import (
@@ -179,7 +182,31 @@ STATE_MACHINE_SAFETY = [
     ),
 ]
 
+KNOWN_TO_BOTH: list[Event] = [
+    *BASE,
+    copied("r2", "r1", 0, A, B),
+    committed("r1", 2),
+    HighWatermarkMoved("r2", 2, leading=False),
+]
+ELSEWHERE = EpochCacheChanged("r2", (EpochEntry(1, 0), EpochEntry(2, 1)))
+KEPT = Truncated("r2", 1, 2, 2, 0, leading=False, kept_high_watermark=True)
+ANEW: list[Event] = [*cluster("r1", "r2"), *appended("r1", A), elected("r1", 3, 1, "r1", "r2")]
+IN_EPOCH_TWO = A._replace(epoch=2)
+EPOCH_CACHE_CONSISTENCY = [
+    HandMade(
+        "an end that nobody has any more, above a high watermark that was kept, counts",
+        [*KNOWN_TO_BOTH, ELSEWHERE, elected("r1", 2, 2, "r1", "r2")],
+        [*KNOWN_TO_BOTH, KEPT, elected("r1", 2, 2, "r1", "r2")],
+    ),
+    HandMade(
+        "an end at the log start is above it",
+        [*ANEW, copied("r2", "r1", 0, IN_EPOCH_TWO), MINE, committed("r1", 1)],
+        [*ANEW, SnapshotInstalled("r2", 1, 2, (), 0, 0, leading=False), committed("r1", 1)],
+    ),
+]
+
 PAIRS = {
+    "epoch-cache-consistency": EPOCH_CACHE_CONSISTENCY,
     "log-matching": LOG_MATCHING,
     "no-offset-reuse": NO_OFFSET_REUSE,
     "offset-epoch-uniqueness": OFFSET_EPOCH_UNIQUENESS,
