@@ -45,12 +45,13 @@ class AcknowledgedCommitted(Invariant):
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """Count who has what is committed just now; one log is enough where nothing is asked."""
+        if self._needed == 1 or not event.leading:
+            return
         committed = len(self.history.committed)
-        if event.leading and self._needed > 1:
-            for offset in range(self._seen, committed):
-                found = sum([self._has(v, offset) for v in self.history.replicas.values()])
-                if found < self._needed:
-                    self._too_few[offset] = found
+        for offset in range(self._seen, committed):
+            found = sum([self._has(v, offset) for v in self.history.replicas.values()])
+            if found < self._needed:
+                self._too_few[offset] = found
         self._seen = committed
 
     def _has(self, view: ReplicaView, offset: int) -> bool:

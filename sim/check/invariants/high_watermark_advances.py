@@ -68,6 +68,9 @@ class HighWatermarkAdvances(Invariant):
         if event.replica != history.leader:
             return
         mark, now_ms = history.replicas[event.replica].high_watermark, history.at
+        if event.batch.base_offset <= mark:  # all that anybody else may have is committed
+            self._since_ms = None
+            return
         if self._since_ms is not None:
             if mark >= self._due:
                 self._since_ms = None

@@ -92,10 +92,9 @@ class ProducerSequences(Invariant):
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """Go on with what is committed just now."""
-        history = self.history
-        committed, written = history.committed, history.written
-        if not event.leading or self._seen == len(committed) or not self._sent:
+        if not event.leading or not self._sent:
             return
+        committed, written = self.history.committed, self.history.written
         for uid in committed[self._seen :]:
             known = written.get(uid)
             if known is not None and known.batch.base_sequence >= 0:
