@@ -168,7 +168,10 @@ def _take_folder(parser: Parser) -> None:
 
 
 def replay(folder: Path, run_id: int, *, explain: bool, trace: Path | None, as_json: bool) -> int:
-    """Run one row of a sweep again, in full, and compare its digest with the row's."""
+    """Run one row of a sweep again, in full, and compare its digest with the row's.
+
+    A folder with `plan.json` alone is enough to run it; then there is nothing to compare with.
+    """
     from sim import sweep as sweeps
     from sim.run import as_document
 
@@ -176,10 +179,11 @@ def replay(folder: Path, run_id: int, *, explain: bool, trace: Path | None, as_j
         from sim.files.atomic import check_writable
 
         check_writable(trace, what=f"--trace {trace}")
-    digest = sweeps.digest_of_run(folder, run_id)
+    there = sweeps.has_runs(folder)
+    digest = sweeps.digest_of_run(folder, run_id) if there else None
     events: list[tuple[int, Event]] = []
     made = sweeps.replay(folder, run_id, trace=events)
-    same = digest == made.digest
+    same = digest == made.digest if there else None
     if trace is not None:
         _write_trace(trace, folder, run_id, made, events)
     reasons = _reasons(made, events) if explain else []
@@ -188,10 +192,10 @@ def replay(folder: Path, run_id: int, *, explain: bool, trace: Path | None, as_j
         print_json({**document, "explanation": reasons} if explain else document)
     else:
         _show_replay(run_id, made, reasons, same=same)
-        if not same:
+        if same is False:
             words = [str(folder), str(run_id), *plugin_arguments()]
             print(f"reproduce: replog replay {shlex.join(words)}")
-    return 0 if same else EXIT_FAILED
+    return EXIT_FAILED if same is False else 0
 
 
 def _write_trace(
@@ -211,7 +215,7 @@ def _reasons(made: Run, events: list[tuple[int, Event]]) -> list[str]:
     return explain(events, made.violations[0]) if made.violations else []
 
 
-def _show_replay(run_id: int, made: Run, reasons: list[str], *, same: bool) -> None:
+def _show_replay(run_id: int, made: Run, reasons: list[str], *, same: bool | None) -> None:
     from sim.rules import Settings
 
     print(f"run {run_id}: {made.id}")
@@ -227,7 +231,12 @@ def _show_replay(run_id: int, made: Run, reasons: list[str], *, same: bool) -> N
     if reasons:
         print_explanation(reasons, unit="ms")
     verdict = made.verdict + (f" ({made.reason})" if made.reason else "")
-    print(f"{verdict}; digest {'reproduced' if same else 'DIFFERS from the row'}")
+    compared = {
+        True: "reproduced",
+        False: "DIFFERS from the row",
+        None: "compared with nothing: no table of runs here",
+    }
+    print(f"{verdict}; digest {compared[same]}")
 
 
 def _report_takes(parser: Parser) -> None:

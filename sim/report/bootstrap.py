@@ -43,7 +43,7 @@ class MeanCost(NamedTuple):
     """Runs in which it is not 0."""
     mean: float | None
     interval: Interval | None
-    """Not below 0; None when `paid_in` is below TELLING_MIN, or all runs cost the same."""
+    """Not below 0; None when `paid_in` is below TELLING_MIN."""
 
 
 class PairedCost(NamedTuple):
@@ -181,8 +181,8 @@ def _log_ratios(sums: Values) -> _Estimates:
 def _studentised(own: _Estimates, drawn: _Estimates) -> Interval | None:
     """By the studentised bootstrap; None where it has no finite end."""
     [value], [error] = own
-    if not error:
-        return None
+    if not error:  # every case says the same
+        return Interval(float(value), float(value))
     deviations = drawn.values - value
     with np.errstate(divide="ignore", invalid="ignore"):  # resamples without any spread
         studentised = np.where(deviations == 0, 0.0, deviations / drawn.errors)

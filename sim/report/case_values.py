@@ -6,7 +6,7 @@ the runs themselves; where somebody kept the tallies alone, a report does withou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ from sim.errors import BadInput
 
 RUNS, VIOLATIONS = "runs", "violations"
 
+Times = npt.NDArray[np.float64]
+
 
 def are_there(out: Path) -> bool:
     """Whether the tables are in the folder of the sweep."""
@@ -30,24 +32,34 @@ def costs_by_case(out: Path, counter: str, *, rule_sets: int) -> npt.NDArray[np.
     """A counter of every run: cases by rule sets, nan for a run that did not end."""
     runs = _read(out, RUNS, ["run_id", counter]).sort_by("run_id")
     values = runs.column(counter).cast(pa.float64()).fill_null(float("nan")).to_numpy()
-    if len(values) % rule_sets:
-        raise BadInput(f"{out / RUNS}: {len(values)} runs under {rule_sets} rule sets; some miss")
-    return np.asarray(values).reshape(-1, rule_sets)
+    return _by_case(np.asarray(values), out, rule_sets)
 
 
 def first_violations(
-    out: Path, invariants: Sequence[str], *, rule_sets: int
-) -> list[npt.NDArray[np.int64]]:
-    """When each run violated one of `invariants` first, in ms, per rule set; runs that did alone.
+    out: Path, invariants: Collection[str], *, rule_sets: int
+) -> npt.NDArray[np.float64]:
+    """When each violated run violated one of `invariants` first: cases by rule sets, in ms.
 
-    The table holds the first violation of each invariant in each run, whatever else it left out.
+    Infinite for a violated run that violated others alone, and for one that holds; nan for a run
+    without a verdict. The table holds the first violation of each invariant in each run.
     """
+    runs = _read(out, RUNS, ["run_id", "verdict"]).sort_by("run_id")
+    judged = pc.is_in(runs.column("verdict"), pa.array(["holds", "violated"])).to_numpy()
+    times = np.where(judged, np.inf, np.nan)
     found = _read(out, VIOLATIONS, ["run_id", "invariant", "at_ms"])
-    wanted = found.filter(pc.is_in(found.column("invariant"), pa.array(invariants, pa.string())))
+    names = pa.array(sorted(invariants), pa.string())
+    wanted = found.filter(pc.is_in(found.column("invariant"), names))
     firsts = wanted.group_by("run_id").aggregate([("at_ms", "min")])
-    rule_set = firsts.column("run_id").to_numpy() % rule_sets
-    times = firsts.column("at_ms_min").to_numpy()
-    return [np.sort(times[rule_set == place]) for place in range(rule_sets)]
+    places = np.searchsorted(runs.column("run_id").to_numpy(), firsts.column("run_id").to_numpy())
+    firsts_ms = firsts.column("at_ms_min").to_numpy()
+    times[places] = np.where(judged[places], firsts_ms, np.nan)
+    return _by_case(times, out, rule_sets)
+
+
+def _by_case(values: npt.NDArray[np.float64], out: Path, rule_sets: int) -> npt.NDArray[np.float64]:
+    if len(values) % rule_sets:
+        raise BadInput(f"{out / RUNS}: {len(values)} runs under {rule_sets} rule sets; some miss")
+    return values.reshape(-1, rule_sets)
 
 
 def _read(out: Path, table: str, columns: Iterable[str]) -> Any:

@@ -11,9 +11,11 @@ from pathlib import Path
 
 from sim.report import wording
 from sim.report.about import AboutPair, about_pairs, about_sentences
+from sim.report.answer import Answer, answer_of
 from sim.report.conditions import Conditions, conditions_of
 from sim.report.costs import Cost, CostOfRuleSet, costs_of
 from sim.report.families import Family, families_of
+from sim.report.onset import Onset, onsets_of
 from sim.report.pairs import PairComparison, pairs_of
 from sim.report.rates import Rate, rate_of
 from sim.report.sweep_folder import SweepFolder, read_folder
@@ -39,6 +41,9 @@ class Comparison:
     pairs: tuple[PairComparison, ...]
     costs: tuple[Cost, ...]
     conditions: Conditions
+    answer: Answer
+    onsets: tuple[Onset, ...]
+    """Empty without the tables of runs."""
 
 
 def compare(folder: SweepFolder, *, intervals: bool = True) -> Comparison:
@@ -47,7 +52,7 @@ def compare(folder: SweepFolder, *, intervals: bool = True) -> Comparison:
     Without `intervals` the costs have none, and the tables of runs are not read.
     """
     rates = tuple(rate_of(entry) for entry in folder.tallies["rule_sets"])
-    pairs = pairs_of(folder)
+    pairs, costs = pairs_of(folder), costs_of(folder, intervals=intervals)
     return Comparison(
         environment=folder.environment,
         headline=() if folder.environment else _headline(folder, rates, pairs),
@@ -55,8 +60,10 @@ def compare(folder: SweepFolder, *, intervals: bool = True) -> Comparison:
         families=families_of(folder),
         about=about_pairs(folder) if folder.plan["plan"].get("about") else (),
         pairs=pairs,
-        costs=costs_of(folder, intervals=intervals),
+        costs=costs,
         conditions=conditions_of(folder),
+        answer=answer_of(folder, costs),
+        onsets=onsets_of(folder) if intervals else (),
     )
 
 

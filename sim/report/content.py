@@ -85,6 +85,8 @@ def _compared(folder: SweepFolder, comparison: Comparison) -> dict[str, Any]:
             for one in _seen(folder, "invariant")
         ],
         "first_invariants": _seen(folder, "first_invariant"),
+        "answer": asdict(comparison.answer),
+        "onsets": [asdict(onset) for onset in comparison.onsets],
     }
 
 

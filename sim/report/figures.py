@@ -11,15 +11,18 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
-from sim.report import wording
-from sim.report.costs import Cost, CostOfRuleSet
+from sim.report.answer import Standing
+from sim.report.costs import Cost
+from sim.report.onset import Onset
 from sim.report.rates import Rate
+from sim.report.stats import Interval
 
 PALETTE = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Okabe and Ito's colours, told apart with every common kind of colour vision."""
@@ -27,8 +30,14 @@ INK, FAINT = "#010203", "#040506"
 """Stand-ins for the colours of the page's text and lines."""
 _PAGE_COLOURS = {INK: "currentColor", FAINT: "var(--line)"}
 WIDTH_INCHES = 7.6
-PANELS_MAX = 4
-"""Costs drawn beside each other."""
+NARROW_INCHES = 4.3
+"""Of figures that a telephone shows, too: there a point of their font is a little above a pixel."""
+_LINE_CHARACTERS = 50
+_TEXT_POINTS = 10
+_ROW_INCHES = 0.21
+_LINE, _MARK = 1.0, 1.1
+"""Heights of a line of text and of a mark, in rows."""
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)))
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "replog",
@@ -59,112 +68,162 @@ def colours_of(rule_sets: Sequence[Mapping[str, Any]]) -> list[str]:
     return [PALETTE[place % len(PALETTE)] for place in places]
 
 
+class Mark(NamedTuple):
+    """A row of a figure: a number with its interval, under a line of text."""
+
+    label: str
+    text: str
+    """The number in words."""
+    colour: str
+    value: float | None
+    """None: nothing is drawn."""
+    interval: Interval | None
+    filled: bool = True
+
+
 def rates_figure(rates: Sequence[Rate], colours: Sequence[str]) -> str:
     """Violation rate per rule set with its 95 % interval; an open mark where nothing violated."""
-    with svg_figure(height=0.55 + 0.42 * len(rates)) as (figure, drawn):
+    marks = [
+        Mark(
+            rate.label,
+            rate.share_text,
+            colour,
+            None if rate.rate is None else 100 * rate.rate,
+            rate.exact and Interval(100 * rate.exact.low, 100 * rate.exact.high),
+            filled=bool(rate.violated),
+        )
+        for rate, colour in zip(rates, colours, strict=True)
+    ]
+    return marks_figure(marks, axis="runs that violated an invariant, %", reference=None)
+
+
+def standings_figure(standings: Sequence[Standing], colours: Sequence[str]) -> str:
+    """Each rule set against its baseline on the same cases, with its own share beside its name."""
+    marks = []
+    for one, colour in zip(standings, colours, strict=True):
+        label, against = f"{one.label}: {one.share_text}", one.against_baseline
+        if against is None:
+            value = 0.0 if one.is_baseline else None
+            text = "compared with" if one.is_baseline else "-"
+            marks.append(Mark(label, text, colour, value, None, filled=False))
+            continue
+        points = Interval(100 * against.interval.low, 100 * against.interval.high)
+        marks.append(Mark(label, against.text, colour, 100 * against.value, points))
+    axis = "difference of violating runs on the same cases, points"
+    return marks_figure(marks, axis=axis, reference=0.0)
+
+
+def cost_figure(cost: Cost, colours: Sequence[str]) -> str:
+    """A cost against its baseline's on the same cases: how many times, or how much more."""
+    by_ratio = any(one.ratio is not None for one in cost.rule_sets)
+    marks = []
+    for one, colour in zip(cost.rule_sets, colours, strict=True):
+        if one.label == one.baseline:
+            base = 1.0 if by_ratio else 0.0
+            marks.append(Mark(one.label, one.mean_text, colour, base, None, filled=False))
+            continue
+        value, interval = one.difference, one.difference_interval
+        if by_ratio:
+            value, interval = one.ratio, one.ratio_interval
+        marks.append(Mark(one.label, one.paired_text or "-", colour, value, interval))
+    axis = "times as much as the baseline" if by_ratio else "more than the baseline, per run"
+    return marks_figure(marks, axis=axis, reference=1.0 if by_ratio else 0.0)
+
+
+def marks_figure(marks: Sequence[Mark], *, axis: str, reference: float | None) -> str:
+    """Marks below each other on one axis, each under its label and its number.
+
+    Args:
+        marks: At least one.
+        axis: Title of the axis.
+        reference: Where a line marks what the others are compared with; the axis begins at 0
+            without one.
+    """
+    lines = [_lines(mark) for mark in marks]
+    rows = sum(len(one) for one in lines) * _LINE + len(marks) * _MARK
+    with svg_figure(height=rows * _ROW_INCHES + 0.55, width=NARROW_INCHES) as (figure, drawn):
         axes = figure.subplots()
+        ends = [reference or 0.0]
         top = 0.0
-        for place, rate in enumerate(rates):
-            if rate.rate is None or rate.exact is None:
-                continue
-            low, high = rate.exact
-            top = max(top, high)
-            ink = colours[place]
-            axes.plot(
-                [100 * low, 100 * high],
-                [place, place],
-                color=ink,
-                linewidth=2.2,
-                solid_capstyle="butt",
-            )
-            fill = ink if rate.violated else "none"
-            axes.plot(
-                [100 * rate.rate],
-                [place],
-                "o",
-                color=ink,
-                markersize=7,
-                markerfacecolor=fill,
-                markeredgewidth=1.8,
-                clip_on=False,
-            )
-            _label(axes, 100 * high, place, rate.share_text)
-        _rows(axes, [rate.label for rate in rates])
-        axes.set_xlim(0, max(100 * top, 1e-6) * 1.45)
-        axes.set_xlabel("runs that violated an invariant, %")
+        for mark, texts in zip(marks, lines, strict=True):
+            for left, right in texts:
+                top += _LINE
+                for place, text, side in ((0.0, left, "left"), (1.0, right, "right")):
+                    axes.text(
+                        place,
+                        top - 0.3,
+                        text,
+                        ha=side,
+                        va="center",
+                        fontsize=_TEXT_POINTS,
+                        transform=axes.get_yaxis_transform(),
+                    )
+            top += _MARK
+            ends += [] if mark.value is None else [mark.value, *(mark.interval or ())]
+            _draw_mark(axes, mark, top - _MARK * 0.55)
+        low, high = min(ends), max(ends)
+        span = (high - low) or 1.0
+        axes.set_xlim(low - span * (0.04 if low < 0 or reference else 0), high + span * 0.04)
+        axes.set_ylim(top, 0)
+        axes.set_yticks([])
+        if reference is not None:
+            axes.axvline(reference, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.set_xlabel(axis)
         axes.grid(axis="x", linewidth=0.6)
         _no_axis_offset(axes)
     return drawn[0]
 
 
-def costs_figure(costs: Sequence[Cost], colours: Sequence[str]) -> str:
-    """Mean cost per run, one panel per cost, each with its own scale."""
-    rows = max(len(cost.rule_sets) for cost in costs)
-    lines = -(-len(costs) // PANELS_MAX)
-    with svg_figure(height=(0.85 + 0.34 * rows) * lines) as (figure, drawn):
-        columns = min(len(costs), PANELS_MAX)
-        panels = figure.subplots(lines, columns, sharey=True, squeeze=False).flatten()
-        for axes in panels[len(costs) :]:
-            axes.set_axis_off()
-        for axes, cost in zip(panels, costs, strict=False):
-            means = [one.mean or 0.0 for one in cost.rule_sets]
-            for place, one in enumerate(cost.rule_sets):
-                axes.barh(place, means[place], color=colours[place], height=0.55)
-                _label(axes, means[place], place, _cost_label(one))
-            axes.set_xlim(0, max(*means, 1e-6) * 1.75)
-            axes.set_title(textwrap.fill(cost.title, 20), fontsize=9, loc="left")
-            axes.set_xticks([])
-            axes.spines["bottom"].set_visible(False)
-        for axes in panels[::columns]:
-            _rows(axes, [one.label for one in costs[0].rule_sets])
-    return drawn[0]
+def _lines(mark: Mark) -> list[tuple[str, str]]:
+    """A label and its number beside each other, or below each other where they are too long."""
+    if len(mark.label) + len(mark.text) < _LINE_CHARACTERS:
+        return [(mark.label, mark.text)]
+    return [(line, "") for line in textwrap.wrap(mark.label, _LINE_CHARACTERS)] + [("", mark.text)]
 
 
-def _cost_label(cost: CostOfRuleSet) -> str:
-    if cost.mean is None:
-        return "-"
-    ratio = "" if cost.ratio is None else f" (\u00d7{cost.ratio:.3f})"
-    return wording.number(cost.mean) + ratio
+def _draw_mark(axes: Axes, mark: Mark, y: float) -> None:
+    if mark.value is None:
+        return
+    if mark.interval is not None:
+        axes.plot(mark.interval, [y, y], color=mark.colour, linewidth=2.4, solid_capstyle="butt")
+    axes.plot(
+        [mark.value],
+        [y],
+        "o",
+        color=mark.colour,
+        markersize=6.5,
+        markerfacecolor=mark.colour if mark.filled else "none",
+        markeredgewidth=1.7,
+        clip_on=False,
+    )
 
 
-def invariants_figure(
-    names: Sequence[str], labels: Sequence[str], runs: Sequence[Sequence[int]]
-) -> str:
-    """Runs that violated each invariant (rows) under each rule set (columns), as a shaded grid."""
-    with svg_figure(height=0.7 + 0.3 * len(names)) as (figure, drawn):
+def onset_figure(onsets: Sequence[Onset], colours: Sequence[str]) -> str:
+    """The share of runs that have violated something by each moment, a step per run."""
+    with svg_figure(height=2.9 + 0.18 * len(onsets), width=NARROW_INCHES) as (figure, drawn):
         axes = figure.subplots()
-        most = max((count for row in runs for count in row), default=0) or 1
-        for place, row in enumerate(runs):
-            for column, count in enumerate(row):
-                strength = (count / most) ** 0.5
-                if count:
-                    axes.barh(
-                        place,
-                        0.94,
-                        left=column + 0.03,
-                        height=0.86,
-                        color=PALETTE[0],
-                        alpha=round(0.15 + 0.6 * strength, 3),
-                    )
-                axes.text(column + 0.5, place, wording.count(count), ha="center", va="center")
-        _rows(axes, names)
-        axes.set_xlim(0, len(labels))
-        axes.xaxis.tick_top()
-        columns = [label.replace(" ", "\n") for label in labels]
-        axes.set_xticks([column + 0.5 for column in range(len(labels))], columns)
-        axes.tick_params(axis="x", length=0)
-        axes.spines["bottom"].set_visible(False)
+        end = max(one.by_time[-1].at_ms for one in onsets)
+        for place, one in enumerate(onsets):
+            within = [at_ms for at_ms in one.times_ms if at_ms <= end]
+            shares = [100 * count / one.judged for count in range(len(within) + 1)]
+            axes.step(
+                [0, *within, end],
+                [*shares, shares[-1]],
+                where="post",
+                color=colours[place],
+                linestyle=_DASHES[place // len(PALETTE) % len(_DASHES)],
+                linewidth=1.4 + 2.8 * (len(onsets) - 1 - place) / len(onsets),  # none hides all
+                label=one.label,
+            )
+        axes.set_xlim(0, end)
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("simulated time, ms")
+        axes.set_ylabel("runs, %")
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.grid(linewidth=0.6)
+        figure.legend(loc="outside lower left", frameon=False, fontsize=9)
     return drawn[0]
-
-
-def _rows(axes: Axes, labels: Sequence[str]) -> None:
-    axes.set_yticks(range(len(labels)), labels)
-    axes.set_ylim(len(labels) - 0.45, -0.55)
-    axes.tick_params(axis="y", pad=9)  # room for a mark at zero
-
-
-def _label(axes: Axes, x: float, y: float, text: str) -> None:
-    axes.annotate(text, (x, y), xytext=(7, 0), textcoords="offset points", va="center")
 
 
 def _no_axis_offset(axes: Axes) -> None:
@@ -172,11 +231,11 @@ def _no_axis_offset(axes: Axes) -> None:
 
 
 @contextmanager
-def svg_figure(*, height: float) -> Iterator[tuple[Figure, list[str]]]:
+def svg_figure(*, height: float, width: float = WIDTH_INCHES) -> Iterator[tuple[Figure, list[str]]]:
     """A figure to draw on; its SVG is in the list afterwards."""
     drawn: list[str] = []
     with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
+        figure = Figure(figsize=(width, height), layout="constrained")
         yield figure, drawn
         file = io.StringIO()
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from sim.report.comparison import Comparison, compare
 from sim.report.confirmation import confirm
 from sim.report.content import confirmed, report_content, rounded
 from sim.report.short import short_table
-from sim.report.sweep_folder import SweepFolder, read_folder
+from sim.report.sweep_folder import PLAN_FILE, SweepFolder, read_folder
 
 BOOTSTRAP_NOTE = (
     "Intervals are two-sided, 95 %, not adjusted for their number, from "
@@ -54,10 +55,7 @@ def write_report(out: Path, *, confirmed_by: Path | None = None) -> Path:
         "short": short_table(folder),
     }
     drawn = {
-        "figures": [
-            _figures(one, content["rule_sets"], own["invariants"])
-            for one, own in zip(environments, content["environments"], strict=True)
-        ]
+        "figures": [_figures(one, figures.colours_of(content["rule_sets"])) for one in environments]
     }
     texts = {
         "report.json": json.dumps(rounded(content), indent=2, ensure_ascii=False) + "\n",
@@ -96,9 +94,22 @@ def _render(template: str, folder: SweepFolder, content: dict[str, Any]) -> str:
         "labels": [entry["label"] for entry in folder.tallies["rule_sets"]],
         "colours": figures.colours_of(folder.plan["rule_sets"]),
         "replay_command": folder.replay_command,
+        "folder_name": folder.name,
+        "plan_address": _address(folder.path / PLAN_FILE),
+        "shade": _shade,
         "plan_text": json.dumps(folder.plan["plan"], indent=2, ensure_ascii=False),
     }
     return environment.get_template(template).render(**content)
+
+
+def _address(plan_file: Path) -> str:
+    """The plan as an address that needs no network, for whoever has the page alone."""
+    return f"data:application/json;base64,{b64encode(plan_file.read_bytes()).decode()}"
+
+
+def _shade(runs: int, most: int) -> str:
+    """How dark a cell of a table is, in per cent: by the root, so that few runs are seen too."""
+    return f"{round(100 * (0.12 + 0.5 * (runs / most) ** 0.5)) if runs else 0}%"
 
 
 def _unbroken(text: str) -> str:
@@ -115,25 +126,26 @@ def _plain(text: str) -> str:
     return text
 
 
-def _figures(
-    comparison: Comparison, rule_sets: list[dict[str, Any]], invariants: list[dict[str, Any]]
-) -> dict[str, Any]:
+def _figures(comparison: Comparison, colours: list[str]) -> dict[str, Any]:
     """The pictures of one environment."""
-    labels = [rate.label for rate in comparison.rates]
-    colours = figures.colours_of(rule_sets)
-    names = [one["name"] for one in invariants]
     drawn = {
-        "rates_figure": figures.rates_figure(comparison.rates, colours),
-        "costs_figure": figures.costs_figure(comparison.costs, colours),
-        "invariants_figure": figures.invariants_figure(
-            names, labels, [one["runs"] for one in invariants]
-        )
-        if names
-        else "",
+        "picture": figures.standings_figure(comparison.answer.standings, colours)
+        if len(comparison.rates) > 1
+        else figures.rates_figure(comparison.rates, colours),
+        "rates": figures.rates_figure(comparison.rates, colours),
+        "onsets": figures.onset_figure(comparison.onsets, colours) if comparison.onsets else "",
     }
+    costs = [
+        (cost.title, figures.cost_figure(cost, colours), f"cost-{place}")
+        for place, cost in enumerate(comparison.costs)
+        if any(one.differing or one.difference for one in cost.rule_sets)
+    ]
+    place = comparison.environment.replace(" ", "-")
     return {
-        name: Markup(  # noqa: S704 - drawn here, nothing of it was given
-            figures.own_ids(svg, f"{comparison.environment}-{name.split('_')[0]}")
-        )
-        for name, svg in drawn.items()
+        **{name: _drawn(svg, f"{place}-{name}") for name, svg in drawn.items()},
+        "costs": [(title, _drawn(svg, f"{place}-{name}")) for title, svg, name in costs],
     }
+
+
+def _drawn(svg: str, prefix: str) -> Markup:
+    return Markup(figures.own_ids(svg, prefix))  # noqa: S704 - drawn here, nothing was given

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sim.report import stats, wording
 from sim.report.stats import Interval
@@ -100,6 +100,39 @@ def pairs_of(folder: SweepFolder) -> tuple[PairComparison, ...]:
             places, values, adjusted, strict=True
         )
     )
+
+
+class Difference(NamedTuple):
+    """A rule set against another one on the same cases."""
+
+    value: float
+    """Share of this - share of the other, of the cases judged under both."""
+    interval: Interval
+    """Two-sided, 95 %, not adjusted."""
+
+    @property
+    def text(self) -> str:
+        """As in -0.87 points (-1.07 to -0.68)."""
+        return f"{wording.points(self.value)} ({wording.bare_points(self.interval)})"
+
+
+def difference_of(folder: SweepFolder, place: int, other: int, *, about: bool) -> Difference | None:
+    """Two rule sets of a plan, by their places; None where no case was judged under both.
+
+    Compared is what the plan is `about`, or else whether any invariant was violated.
+    """
+    wanted = {place, other}
+    pair = next(one for one in folder.tallies["pairs"] if {one["left"], one["right"]} == wanted)
+    both, only_left, only_right, neither = _cells(pair)
+    judged = both + only_left + only_right + neither
+    if not judged:
+        return None
+    if about:
+        only_left, only_right = pair["about"]["only_left"], pair["about"]["only_right"]
+    if pair["left"] == other:
+        only_left, only_right = only_right, only_left
+    interval = stats.paired_difference(only_left, only_right, judged)
+    return Difference((only_left - only_right) / judged, interval)
 
 
 def baselines_of(rule_sets: list[dict[str, Any]]) -> tuple[int, ...]:

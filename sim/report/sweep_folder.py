@@ -19,10 +19,11 @@ TALLIES_FORMAT = "replog-tallies/2"
 
 @dataclass(frozen=True, slots=True)
 class SweepFolder:
-    """The two documents, and the folder: where it is, and as the user named it (for commands)."""
+    """The two documents, and the folder: where it is, and how commands name it."""
 
     path: Path
     name: str
+    """As the user gave it, and of an absolute path its last part: where it is, commands work."""
     plan: dict[str, Any]
     tallies: dict[str, Any]
     environment: str = ""
@@ -50,7 +51,7 @@ class SweepFolder:
     def sweep_command(self) -> str:
         """What made it."""
         plan = self.plan
-        file = shlex.quote(plan["plan_file"] or "PLAN")
+        file = shlex.quote(_without_folders(plan["plan_file"] or "PLAN"))
         counted = f"{file} --count {plan['count']} --seed {plan['seed']}"
         return f"replog sweep {counted} --out {self._named()}"
 
@@ -80,7 +81,13 @@ def read_folder(out: Path) -> SweepFolder:
         TALLIES_FORMAT,
         f"{out}: this sweep was not finished; `replog sweep ... --resume` finishes it",
     )
-    return SweepFolder(path=out, name=out.as_posix(), plan=plan, tallies=tallies)
+    return SweepFolder(path=out, name=_without_folders(out.as_posix()), plan=plan, tallies=tallies)
+
+
+def _without_folders(name: str) -> str:
+    """An absolute path by its last part: a page travels, and the folders of one machine do not."""
+    path = Path(name)
+    return path.name if path.is_absolute() else name
 
 
 def _read(path: Path, expected: str, absent: str) -> dict[str, Any]:

@@ -37,8 +37,13 @@ def shares(interval: Interval) -> str:
 
 def interval_points(interval: Interval) -> str:
     """+0.11 to +0.72 points."""
-    low = f"{'+' if interval.low > 0 else ''}{_digits(100 * interval.low)}"
-    return f"{low} to {points(interval.high)}"
+    return f"{bare_points(interval)} points"
+
+
+def bare_points(interval: Interval) -> str:
+    """+0.11 to +0.72, where the unit is said beside it."""
+    low, high = (f"{'+' if one > 0 else ''}{_digits(100 * one)}" for one in interval)
+    return f"{low} to {high}"
 
 
 def number(value: float) -> str:

@@ -18,7 +18,7 @@ if find_spec("pyarrow") is None:
     raise BadInput("sweeps need more than the base installation: pip install 'replog[sweep]'")
 
 if TYPE_CHECKING:
-    from sim.sweep.one_run import digest_of_run, find_run, replay, scenario_of_run
+    from sim.sweep.one_run import digest_of_run, find_run, has_runs, replay, scenario_of_run
     from sim.sweep.plan import Plan, RuleSet, Sweep, load_plan, number_runs
     from sim.sweep.runner import Seconds, SweepResult, run_sweep
     from sim.sweep.tables import load_sweep, load_violations
@@ -32,6 +32,7 @@ __all__ = [
     "SweepResult",
     "digest_of_run",
     "find_run",
+    "has_runs",
     "load_plan",
     "load_sweep",
     "load_violations",
@@ -43,7 +44,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "one_run": ("digest_of_run", "find_run", "replay", "scenario_of_run"),
+    "one_run": ("digest_of_run", "find_run", "has_runs", "replay", "scenario_of_run"),
     "plan": ("Plan", "RuleSet", "Sweep", "load_plan", "number_runs"),
     "runner": ("Seconds", "SweepResult", "run_sweep"),
     "tables": ("load_sweep", "load_violations"),

@@ -43,6 +43,11 @@ def find_run(out: Path, run_id: int) -> dict[str, Any]:
     return rows[0]
 
 
+def has_runs(out: Path) -> bool:
+    """Whether a sweep was begun in the folder; one with `plan.json` alone holds no row."""
+    return (out / RUNS).is_dir()
+
+
 def digest_of_run(out: Path, run_id: int) -> str | None:
     """The digest in the row of a run; None = the run did not end.
 

@@ -93,6 +93,21 @@ def test_a_replay_shows_the_rules_the_counters_and_the_digest(replog: Replog, sw
     assert answer.out.splitlines()[-1].endswith("; digest reproduced")
 
 
+def test_a_plan_alone_is_enough_to_run_one_of_its_runs(
+    replog: Replog, swept: Path, here: Path
+) -> None:
+    (here / "alone").mkdir()
+    shutil.copy(swept / "plan.json", here / "alone")
+
+    answer = replog("replay", "alone", 1)
+
+    assert answer.status == 0
+    told = replog("replay", swept, 1).out.splitlines()
+    assert answer.out.splitlines()[:-1] == told[:-1]
+    assert answer.out.rstrip().endswith("compared with nothing: no table of runs here")
+    assert replog("replay", "alone", 1, "--json").document["digest_reproduced"] is None
+
+
 def test_a_replay_can_save_the_events(replog: Replog, swept: Path, here: Path) -> None:
     told = replog("replay", swept, 1, "--json", "--trace", "events.ndjson").document
 

@@ -62,6 +62,12 @@ def test_a_mean_that_is_rarely_paid_has_no_interval_below_zero(tmp_path: Path) -
     assert 0 <= fix.interval.low < 105 / CASES < fix.interval.high
 
 
+def test_what_every_case_pays_alike_is_known_exactly(tmp_path: Path) -> None:
+    fix = fix_of(folder_with(tmp_path, [(one, one + 50) for one in spread()]))
+
+    assert fix.difference_interval == (50, 50)
+
+
 def test_a_few_cases_have_no_interval_and_are_counted(tmp_path: Path) -> None:
     rows = [(0, int(place < 4)) for place in range(CASES)]
 

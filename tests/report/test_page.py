@@ -1,5 +1,6 @@
 """The report's files: self-contained, the same for the same sweep, nothing hidden."""
 
+import base64
 import html.parser
 import json
 import os
@@ -63,7 +64,7 @@ def test_the_page_needs_nothing_else(out: Path) -> None:
     page = Page(text)
 
     assert page.open == []
-    assert all(address.startswith("#") for address in page.addresses)
+    assert all(address.startswith(("#", "data:")) for address in page.addresses)
     assert "@import" not in text
     assert "<script" not in text
     assert all(address.startswith("#") for address in re.findall(r"url\(([^)]*)\)", text))
@@ -74,7 +75,7 @@ def test_no_id_occurs_twice_and_every_reference_is_there(out: Path) -> None:
     page = Page(text)
 
     assert len(page.ids) == len(set(page.ids))
-    references = {address[1:] for address in page.addresses}
+    references = {address[1:] for address in page.addresses if address.startswith("#")}
     references |= set(re.findall(r"url\(#([^)]*)\)", text))
     assert references <= set(page.ids)
 
@@ -108,7 +109,7 @@ def test_the_shortest_runs_come_with_sentence_and_command(out: Path, name: str) 
 
     assert "r1 gave offset 3 to k1=" in text
     assert (
-        f"replog replay '{out}' 33".replace("'", "&#39;" if name.endswith("html") else "'") in text
+        "replog replay 'a sweep' 33".replace("'", "&#39;" if name.endswith("html") else "'") in text
     )
     assert "1,234" in text
 
@@ -117,9 +118,9 @@ def test_the_earliest_violation_of_each_invariant_can_be_replayed(out: Path) -> 
     shown = json.loads((out / "report.json").read_text())["shortest"][0]["invariants"]
 
     assert [one["invariant"] for one in shown] == ["no-offset-reuse"]
-    assert shown[0]["command"] == f"replog replay '{out}' 36"
+    assert shown[0]["command"] == "replog replay 'a sweep' 36"
     assert (
-        f"- no-offset-reuse, after 1 ms: so early `replog replay '{out}' 36`"
+        "- no-offset-reuse, after 1 ms: so early `replog replay 'a sweep' 36`"
         in (out / "report.md").read_text()
     )
     assert "so early" in (out / "report.html").read_text()
@@ -179,10 +180,55 @@ def test_a_rate_of_nothing_is_never_written_as_zero_per_cent(out: Path, name: st
 
 
 def test_the_command_that_made_it_is_there(out: Path) -> None:
-    command = f"replog sweep 'scenarios/sweeps/a plan.yaml' --count 1000 --seed 280 --out '{out}'"
+    command = "replog sweep 'scenarios/sweeps/a plan.yaml' --count 1000 --seed 280 --out 'a sweep'"
 
     assert command in (out / "report.md").read_text()
     assert json.loads((out / "report.json").read_text())["command"] == command
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_report_names_no_folder_of_this_machine(out: Path, name: str) -> None:
+    assert str(out.parent) not in (out / name).read_text()
+
+
+def test_a_folder_is_named_as_the_user_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    both_fixes(tmp_path / "reports" / "mine")
+    monkeypatch.chdir(tmp_path)
+    write_report(Path("reports/mine"))
+
+    text = (tmp_path / "reports" / "mine" / "report.md").read_text()
+
+    assert "`replog replay reports/mine 33`" in text
+    assert "Commands are given from where `reports/mine` is the folder" in text
+
+
+def test_whoever_has_the_page_alone_has_the_plan(out: Path) -> None:
+    [address] = re.findall(
+        r'download="plan.json" href="data:application/json;base64,([^"]*)"',
+        (out / "report.html").read_text(),
+    )
+
+    assert base64.b64decode(address) == (out / "plan.json").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["report.html", "report.md"])
+def test_the_answer_comes_before_any_table(out: Path, name: str) -> None:
+    text = (out / name).read_text().replace("\u00a0", " ")
+    answer = text.index("What is violated least")
+
+    assert answer < text.index("<svg" if name.endswith("html") else "\n|")
+    assert answer < text.index("<table" if name.endswith("html") else "\n|")
+    assert "empty_batch: none of 998 runs (0 to 0.37 %)" in text
+    told = "\u22120.70 points (\u22121.44 to \u22120.098) against leo_retention"
+    assert told in text
+    assert "bytes retained \u00d71.200; empty batches +0.50" in text
+
+
+def test_every_interval_of_a_pair_is_said_to_be_unadjusted(out: Path) -> None:
+    for name in ("report.html", "report.md"):
+        text = (out / name).read_text()
+        assert text.count("not adjusted") >= 3
+        assert "Holm" in text
 
 
 def test_the_json_has_every_number_of_the_page(out: Path) -> None:
