@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from sim.compaction.extending import (
     REGISTERED,
@@ -49,8 +49,7 @@ _PACKAGE_INFOS = ("*.dist-info", "*.egg-info", "EGG-INFO")
 """Where an installed package says what it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plugins:
+class Plugins(NamedTuple):
     """What a worker process needs to know the same strategies, fixes and rules.
 
     Attributes:

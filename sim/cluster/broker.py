@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from sim.cluster.context import Context
@@ -15,7 +16,7 @@ Settings = tuple[Rules, Versions | None]
 """What may change while a replica runs."""
 
 
-class Broker:
+class Broker(ABC):
     """One replica as its parts see it.
 
     Attributes:
@@ -103,10 +104,10 @@ class Broker:
         """Send a message to an address."""
         self.network.send(self.name, target, message)
 
+    @abstractmethod
     def publish(self, events: list[Event]) -> None:
         """Let events out that may have moved the log end or the high watermark of a leader."""
-        raise NotImplementedError
 
+    @abstractmethod
     def high_watermark_moved(self) -> None:
         """The high watermark of this replica is another one: who waits for that is answered."""
-        raise NotImplementedError

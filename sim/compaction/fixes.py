@@ -6,7 +6,6 @@ Without one, a follower that is behind the last record can never learn that its 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from sim.log import Batch
@@ -38,8 +37,7 @@ class Kept(NamedTuple):
     batch_end: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(NamedTuple):
     """An answer to "what stays of the last offset?".
 
     Attributes:

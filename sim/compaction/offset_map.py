@@ -7,8 +7,9 @@ beyond stays for the next pass. Source: Cleaner.buildOffsetMap, SkimpyOffsetMap.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from sim.compaction.strategies import Strategy
 from sim.compaction.transactions import TransactionWatch, aborted_in
@@ -60,8 +61,7 @@ class OffsetMap:
     latest_offset: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MapRange:
+class MapRange(NamedTuple):
     """What a map is built from.
 
     Attributes:
@@ -80,7 +80,7 @@ class MapRange:
     upper_bound: int
     capacity: int | None = None
     reads_all: bool = False
-    stubs: Mapping[str, Record] = field(default_factory=dict)
+    stubs: Mapping[str, Record] = MappingProxyType({})
 
 
 def build_map(segments: Sequence[Segment], wanted: MapRange) -> OffsetMap:

@@ -8,8 +8,7 @@ makes of a strategy.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from sim.log import Record
 
@@ -38,8 +37,7 @@ class Strategy(Protocol):
         """The version of a keyed data record; of one key, the highest wins."""
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetStrategy:
+class OffsetStrategy(NamedTuple):
     """The record with the highest offset wins; Kafka's only strategy."""
 
     name: str = "offset"
@@ -51,8 +49,7 @@ class OffsetStrategy:
         return (record.offset,)
 
 
-@dataclass(frozen=True, slots=True)
-class TimestampStrategy:
+class TimestampStrategy(NamedTuple):
     """The record with the highest timestamp wins; among equals the later one."""
 
     name: str = "timestamp"
@@ -64,8 +61,7 @@ class TimestampStrategy:
         return (record.timestamp_ms, record.offset)
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderStrategy:
+class HeaderStrategy(NamedTuple):
     """The record with the highest version header wins; one without loses to any with one.
 
     The version is the last header with exactly the configured name; its value is a signed
@@ -88,8 +84,7 @@ class HeaderStrategy:
         return (0, 0, record.offset)
 
 
-@dataclass(frozen=True, slots=True)
-class MeantHeaderStrategy:
+class MeantHeaderStrategy(NamedTuple):
     """The header strategy by what the producers meant, whichever way a cleaner reads it.
 
     The last header of that name: a signed number in 8 bytes, or a zig-zag variable-length integer.
@@ -112,8 +107,7 @@ class MeantHeaderStrategy:
         return (0, 0, record.offset)
 
 
-@dataclass(frozen=True, slots=True)
-class VarintHeaderStrategy:
+class VarintHeaderStrategy(NamedTuple):
     """The header strategy as it was coded in PR 8103: a variable-length version, found loosely.
 
     The version is the first header with a value whose name, trimmed and in any case, is the
@@ -145,8 +139,7 @@ class UnreadableVersion(ValueError):
         self.offset = offset
 
 
-@dataclass(frozen=True, slots=True)
-class UncheckedVarintHeaderStrategy:
+class UncheckedVarintHeaderStrategy(NamedTuple):
     """The header strategy as it was merged into a fork: the varint as it is, nothing checked.
 
     The header is found as in PR 8103. Any number counts, a negative one as well, and a record
@@ -178,8 +171,7 @@ _NO_OFFSET: Final = 1 << 63
 """Above every offset."""
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierOfEquals:
+class EarlierOfEquals(NamedTuple):
     """A strategy whose ties go to the earlier offset, as in a map that only replaces what is less.
 
     Attributes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
@@ -102,8 +101,7 @@ def with_record_horizon(record: Record, horizon_ms: int) -> Record:
     return record._replace(headers=(*record.headers, header))
 
 
-@dataclass(frozen=True, slots=True)
-class TombstoneRemoval:
+class TombstoneRemoval(NamedTuple):
     """A rule for removing winning tombstones.
 
     Attributes:

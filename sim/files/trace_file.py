@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -18,8 +18,7 @@ from sim.trace import Event
 from sim.trace.written import as_row
 
 
-@dataclass(frozen=True, slots=True)
-class TraceHeader:
+class TraceHeader(NamedTuple):
     """What a trace says of its run before anything happens in it.
 
     Attributes:
@@ -42,7 +41,7 @@ class TraceHeader:
     judged_by: Rules
     topic: Mapping[str, Any]
     within_contract: bool
-    environment: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, Any] = MappingProxyType({})
 
     def as_row(self) -> dict[str, Any]:
         """The first line."""

@@ -8,15 +8,14 @@ ReplicaFetcherThread.processPartitionData for the followers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sim.log import Log, Segment
 from sim.replication.replica import Replica
 from sim.trace import Event, LogStartedAfresh, LogStartMoved
 
 
-@dataclass(frozen=True, slots=True)
-class Retention:
+class Retention(NamedTuple):
     """How long and how much a topic with `delete` in its `cleanup.policy` keeps.
 
     Attributes:

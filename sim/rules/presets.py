@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sim.errors import BadInput, did_you_mean
 from sim.rules.rules import Rules, RuleValue, Settings, listed, place_of
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
+class Preset(NamedTuple):
     """A bundle of rules under the name of what it models."""
 
     name: str

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
 
 RuleValue = str | int | bool
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(NamedTuple):
     """One value of a rule.
 
     Attributes:
@@ -31,8 +31,7 @@ def shown(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-@dataclass(frozen=True, slots=True)
-class RuleSpec:
+class RuleSpec(NamedTuple):
     """One rule.
 
     Attributes:
@@ -49,7 +48,7 @@ class RuleSpec:
     name: str
     decides: str
     choices: tuple[Value, ...] | Mapping[str, object] = ()
-    examples: Mapping[str, str] = field(default_factory=dict)
+    examples: Mapping[str, str] = MappingProxyType({})
     source: str = ""
     minimum: int | None = None
 

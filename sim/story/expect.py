@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from sim.check.registry import INVARIANTS, discover
 from sim.files.document import Place, unknown_value
@@ -14,14 +14,13 @@ from sim.story.ops import REPLICA, FieldType, check_names
 _EXPECT = ("violated", "checked", "leader", "replicas", "note")
 
 
-@dataclass(frozen=True, slots=True)
-class StoryExpect:
+class StoryExpect(NamedTuple):
     """What a story claims; None = no claim."""
 
     violated: tuple[str, ...] = ()
     checked: tuple[str, ...] | None = None
     leader: str | None = None
-    replicas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    replicas: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
 
 def _number(value: Any) -> int:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from sim.files.document import Place, shown
 from sim.replication.interrupting import MOMENTS
 from sim.replication.reading import ISOLATIONS, WAYS
 
 
-@dataclass(frozen=True, slots=True)
-class FieldType:
+class FieldType(NamedTuple):
     """A field type: what it is called in errors, and how a given value is read."""
 
     expected: str
@@ -137,12 +136,11 @@ def check_names(kind: FieldType, value: Any, known: Sequence[str], place: Place)
             place.fail(f"no replica {name!r}; known here: {', '.join(known)}")
 
 
-@dataclass(frozen=True, slots=True)
-class OpSpec:
+class OpSpec(NamedTuple):
     """The fields of an op: required ones first, in the order of the one-line form."""
 
     required: Mapping[str, FieldType]
-    optional: Mapping[str, FieldType] = field(default_factory=dict)
+    optional: Mapping[str, FieldType] = MappingProxyType({})
 
     def fields(self) -> dict[str, FieldType]:
         """All fields in order."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sim.check import Violation
 from sim.check.checker import story_invariants
@@ -15,8 +14,7 @@ from sim.story.format import Story
 from sim.trace import Event
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicaView:
+class ReplicaView(NamedTuple):
     """How a replica looks at the end.
 
     Attributes:
@@ -51,8 +49,7 @@ class ReplicaView:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class StoryRun:
+class StoryRun(NamedTuple):
     """What came out of a story.
 
     Attributes:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.check import Violation
 from sim.plugins import as_options
@@ -20,8 +20,7 @@ ERROR = "error"
 _WORST_FIRST = (2, 1, 3, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class CaseResult:
+class CaseResult(NamedTuple):
     """One scenario file, run.
 
     Attributes:
@@ -51,7 +50,7 @@ class CaseResult:
     reason: str | None = None
     violations: tuple[Violation, ...] = ()
     differences: tuple[str, ...] = ()
-    detail: Mapping[str, Any] = field(default_factory=dict)
+    detail: Mapping[str, Any] = MappingProxyType({})
     is_story: bool = False
     run_with: str = "replog run"
     wall_ms: int = 0

@@ -5,7 +5,6 @@ import re
 import shutil
 from pathlib import Path
 
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -75,11 +74,8 @@ def test_a_sweep_and_its_report_name_the_plugin_in_every_command(swept: Path) ->
 
 def test_a_replay_that_differs_from_its_row_names_the_plugin(swept: Path, folder: Path) -> None:
     shutil.copytree(swept / "out", folder / "out")
-    for file in (folder / "out" / "runs").rglob("*.parquet"):
-        table = pq.read_table(file)
-        place = table.schema.get_field_index("digest")
-        other = pc.replace_substring_regex(table["digest"], pattern="^.*$", replacement="other")
-        pq.write_table(table.set_column(place, table.schema.field(place), other), file)
+    for file in (folder / "out" / "runs").rglob("*.digests"):
+        file.write_text(re.sub("[0-9a-f]", "0", file.read_text()))
     ran = replog(folder, "replay", "out", 1, *PLUGIN)
 
     assert ran.returncode == 1

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from sim.replication.replica import Replica, Snapshot
 from sim.replication.snapshots.layout import file_bytes
@@ -57,8 +57,7 @@ def may_delete_prefix(
     return now_ms - min(covering).timestamp_ms >= rules.snapshots.start_offset_lag_ms
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotRetention:
+class SnapshotRetention(NamedTuple):
     """How much is kept of snapshots and log; None = no bound.
 
     Attributes:
