@@ -8,6 +8,7 @@ runs, so that `replog run` loads neither Spark nor pandas nor matplotlib.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +19,8 @@ from sim.cli.arguments import Command, Parser
 from sim.cli.output import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_INTERRUPTED, complain, terminal_width
 from sim.errors import BadInput, did_you_mean
 
+COLLECT_AFTER = 100_000
+"""How many new objects set off Python's collector of cycles: a start makes thousands that stay."""
 ABOUT = "A simulated testbed for compacted, replicated logs."
 GROUPS = {"trace": "Workloads out of real changes."}
 """First words of commands that have two, and what these commands are about."""
@@ -45,6 +48,7 @@ MODULES = {
 
 def main() -> None:
     """Run the command line; every expected problem is one line and an exit status."""
+    gc.set_threshold(COLLECT_AFTER)
     try:
         status = _run(sys.argv[1:])
         sys.stdout.flush()

@@ -1,20 +1,19 @@
-"""Simulated time in whole ms: SimPy's queue of events with plain calls beside its events."""
+"""Simulated time in whole ms: plain calls, and SimPy's events beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappop, heappush
-from itertools import count
 from typing import Any, Final
 
 from simpy.core import EmptySchedule
-from simpy.events import NORMAL
 
 from sim.cluster.environment import Environment
 
-ONE_ARGUMENT: Final = 5
-ARGUMENTS: Final = 6
-"""Sizes of the entries of the queue that are calls; those of SimPy's events have 4."""
+CALL: Final = 2
+CALL_WITH_ARGUMENTS: Final = 3
+URGENT_EVENT: Final = 4
+"""Sizes of the entries of a moment; those of SimPy's other events have 1."""
 
 Action = Callable[..., object]
 """What is called when a moment has come; its result is ignored."""
@@ -27,9 +26,9 @@ class EventLimitReached(Exception):
 class Clock:
     """Simulated time. Events of one moment happen in the order in which they were scheduled.
 
-    A call at a later moment is an entry of SimPy's own queue with the function and its argument, or
-    a tuple of them, in the place of the event, so that it costs no object with callbacks; events,
-    timeouts and processes of SimPy work as ever.
+    Each moment has a list of what happens in it, so that only the moments have to be sorted: calls,
+    which are a function and its argument or a tuple of them, and so cost no object with callbacks,
+    and the events, timeouts and processes of SimPy, which work as ever.
 
     Attributes:
         now_ms: Simulated time in ms; only whole delays are ever scheduled.
@@ -38,29 +37,66 @@ class Clock:
         environment: SimPy's, which makes its events, timeouts and processes.
     """
 
-    __slots__ = ("_numbers", "_queue", "environment", "limit", "now_ms", "processed")
+    __slots__ = ("_done", "_moments", "_times", "environment", "limit", "now_ms", "processed")
 
     def __init__(self, *, limit: int) -> None:
         """A clock at 0 ms."""
         self.now_ms = 0
         self.limit = limit
         self.processed = 0
-        self._queue: list[Any] = []
-        self._numbers = count()
-        self.environment = Environment(self._queue, self._numbers, self._read, self.step)
+        self._moments: dict[int, list[Any]] = {}
+        self._times: list[int] = []  # the moments, as a heap
+        self._done = 0  # entries of the first moment
+        self.environment = Environment(self._read, self._schedule, self._next_ms, self.step)
 
     def _read(self) -> int:
         return self.now_ms
 
     def after(self, delay_ms: int, action: Action, *arguments: Any) -> None:
         """Call `action(*arguments)` when `delay_ms` ms (at least 0) have passed."""
-        entry = (self.now_ms + delay_ms, NORMAL, next(self._numbers), action, arguments, True)
-        heappush(self._queue, entry)  # no two entries have the same number
+        at_ms = self.now_ms + delay_ms
+        (self._moments.get(at_ms) or self._entries(at_ms)).append((action, arguments, True))
 
     def call(self, delay_ms: int, action: Callable[[Any], object], argument: Any) -> None:
         """Call `action(argument)` when `delay_ms` ms (at least 0) have passed."""
-        entry = (self.now_ms + delay_ms, NORMAL, next(self._numbers), action, argument)
-        heappush(self._queue, entry)  # as above
+        at_ms = self.now_ms + delay_ms
+        (self._moments.get(at_ms) or self._entries(at_ms)).append((action, argument))
+
+    def _entries(self, at_ms: int) -> list[Any]:
+        """What happens at a moment, in order."""
+        entries = self._moments.get(at_ms)
+        if entries is None:
+            entries = self._moments[at_ms] = []
+            heappush(self._times, at_ms)
+        return entries
+
+    def _schedule(self, event: Any, delay_ms: int, *, urgent: bool) -> None:
+        """Let an event of SimPy happen; an urgent one before what is left of its moment."""
+        entries = self._entries(self.now_ms + delay_ms)
+        if not urgent:
+            entries.append((event,))
+            return
+        place = self._done if self._moments[self._times[0]] is entries else 0
+        while place < len(entries) and len(entries[place]) == URGENT_EVENT:
+            place += 1
+        entries.insert(place, (event, None, None, None))
+
+    def _first(self) -> list[Any]:
+        """What is left of the first moment that is not over; empty = nothing happens any more."""
+        times, moments = self._times, self._moments
+        while times:
+            entries = moments[times[0]]
+            if self._done:
+                del entries[: self._done]
+                self._done = 0
+            if entries:
+                return entries
+            del moments[heappop(times)]
+        return []
+
+    def _next_ms(self) -> int | None:
+        """When something happens next; None = never."""
+        return self._times[0] if self._first() else None
 
     def step(self) -> None:
         """Go through the next event or call.
@@ -68,18 +104,13 @@ class Clock:
         Raises:
             EmptySchedule: There is none.
         """
-        if not self._queue:
+        entries = self._first()
+        if not entries:
             raise EmptySchedule
-        entry = heappop(self._queue)
-        self.now_ms = entry[0]
+        self.now_ms = self._times[0]
         self.processed += 1
-        size = len(entry)
-        if size == ONE_ARGUMENT:
-            entry[3](entry[4])
-        elif size == ARGUMENTS:
-            entry[3](*entry[4])
-        else:
-            self.environment.happen(entry[3])
+        self._done = 1
+        self._happen(entries[0])
 
     def run_until(self, end_ms: int) -> None:
         """Go through everything that is to happen before `end_ms`, which is the time then.
@@ -87,22 +118,30 @@ class Clock:
         Raises:
             EventLimitReached: That is one event too many; the clock stops before it.
         """
-        queue = self._queue
+        times = self._times
         left = self.limit - self.processed
         try:
-            while queue and queue[0][0] < end_ms:
-                if left <= 0:
-                    raise EventLimitReached
-                left -= 1
-                entry = heappop(queue)
-                self.now_ms = entry[0]
-                size = len(entry)
-                if size == ONE_ARGUMENT:
-                    entry[3](entry[4])
-                elif size == ARGUMENTS:
-                    entry[3](*entry[4])
-                else:
-                    self.environment.happen(entry[3])
+            while (entries := self._first()) and times[0] < end_ms:
+                now_ms = times[0]
+                for entry in entries:  # which grows by what is to happen at once
+                    if left <= 0:
+                        raise EventLimitReached
+                    left -= 1
+                    self.now_ms = now_ms
+                    self._done += 1
+                    if len(entry) == CALL:
+                        entry[0](entry[1])
+                    else:
+                        self._happen(entry)
         finally:
             self.processed = self.limit - left
         self.now_ms = end_ms
+
+    def _happen(self, entry: Any) -> None:
+        size = len(entry)
+        if size == CALL:
+            entry[0](entry[1])
+        elif size == CALL_WITH_ARGUMENTS:
+            entry[0](*entry[1])
+        else:
+            self.environment.happen(entry[0])

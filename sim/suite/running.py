@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import time
-import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -199,6 +198,8 @@ def _not_run(path: Path, verdict: str, reason: str, command: str, started: float
 
 def _last_place(error: Exception) -> str:
     """The exception and where it was raised, in one line."""
+    import traceback
+
     text = traceback.format_exception_only(error)[-1].strip()
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
