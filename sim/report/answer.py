@@ -16,6 +16,9 @@ from sim.report.pairs import Difference, baselines_of, difference_of
 from sim.report.rates import rate_of
 from sim.report.sweep_folder import SweepFolder
 
+LISTED_MAX = 3
+"""Rule sets whose prices are told, where several violate least, and costs of each."""
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -79,7 +82,7 @@ def answer_of(folder: SweepFolder, costs: Sequence[Cost]) -> Answer:
         standings,
         _fewest(standings, order),
         _certainty(folder, standings, order, baselines[best]),
-        _price([cost.rule_sets[best] for cost in costs], [cost.title for cost in costs]),
+        _prices(standings, [place for place in order if _same(standings, place, best)], costs),
     )
 
 
@@ -133,6 +136,20 @@ def _certainty(
     return f"{'; '.join(parts)}; 95 % intervals on the same cases, not adjusted"
 
 
+def _prices(standings: Sequence[Standing], places: Sequence[int], costs: Sequence[Cost]) -> str:
+    """Of the best, and of the first few that violate as little."""
+    titles = [cost.title for cost in costs]
+    prices = [
+        (standings[place].label, _price([cost.rule_sets[place] for cost in costs], titles))
+        for place in places[:LISTED_MAX]
+    ]
+    if len(prices) == 1:
+        return prices[0][1]
+    more = len(places) - len(prices)
+    listed = [f"{label}: {price}" for label, price in prices]
+    return "; ".join([*listed, *([f"{more} more rule sets"] if more else [])])
+
+
 def _price(costs: Sequence[CostOfRuleSet], titles: Sequence[str]) -> str:
     """Costs that differ from the baseline's beyond chance; without intervals, all that differ."""
     if all(one.difference is None for one in costs):
@@ -144,7 +161,8 @@ def _price(costs: Sequence[CostOfRuleSet], titles: Sequence[str]) -> str:
     ]
     if not paid:
         return "nothing that can be told from chance"
-    return "; ".join(paid)
+    more = len(paid) - LISTED_MAX
+    return ", ".join([*paid[:LISTED_MAX], *([f"{more} more"] if more > 0 else [])])
 
 
 def _differs(cost: CostOfRuleSet) -> bool:

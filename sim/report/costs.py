@@ -54,8 +54,11 @@ class CostOfRuleSet:
 
     @property
     def ratio_text(self) -> str:
-        """How many times the baseline, with its interval."""
-        return "" if self.ratio is None else wording.ratio(self.ratio, self.ratio_interval)
+        """How many times the baseline, with its interval or in how many cases it differs."""
+        if self.ratio is None:
+            return ""
+        text = wording.ratio(self.ratio, self.ratio_interval)
+        return text if self.ratio_interval is not None else text + self._differing_text
 
     @property
     def difference_text(self) -> str:
@@ -67,16 +70,18 @@ class CostOfRuleSet:
         text = wording.signed(self.difference)
         if self.difference_interval is not None:
             return f"{text} ({wording.signed_numbers(self.difference_interval)})"
-        return (
-            text
-            if self.differing is None
-            else f"{text} (other in {wording.counted(self.differing, 'case')})"
-        )
+        return text + self._differing_text
+
+    @property
+    def _differing_text(self) -> str:
+        if not self.differing:
+            return ""
+        return f" (other in {wording.counted(self.differing, 'case')})"
 
     @property
     def paired_text(self) -> str:
-        """The ratio where there is one, else the difference."""
-        if self.differing == 0:
+        """The ratio where there is one, else the difference; whichever has an interval."""
+        if self.differing == 0 or (self.difference_interval and not self.ratio_interval):
             return self.difference_text
         return self.ratio_text or self.difference_text
 

@@ -32,7 +32,7 @@ _PAGE_COLOURS = {INK: "currentColor", FAINT: "var(--line)"}
 WIDTH_INCHES = 7.6
 NARROW_INCHES = 4.3
 """Of figures that a telephone shows, too: there a point of their font is a little above a pixel."""
-_LINE_CHARACTERS = 50
+_LINE_CHARACTERS = 52
 _TEXT_POINTS = 10
 _ROW_INCHES = 0.21
 _LINE, _MARK = 1.0, 1.1
@@ -108,24 +108,28 @@ def standings_figure(standings: Sequence[Standing], colours: Sequence[str]) -> s
             marks.append(Mark(label, text, colour, value, None, filled=False))
             continue
         points = Interval(100 * against.interval.low, 100 * against.interval.high)
-        marks.append(Mark(label, against.text, colour, 100 * against.value, points))
+        text = against.text.replace(" points", "")  # as the axis says
+        marks.append(Mark(label, text, colour, 100 * against.value, points))
     axis = "difference of violating runs on the same cases, points"
     return marks_figure(marks, axis=axis, reference=0.0)
 
 
 def cost_figure(cost: Cost, colours: Sequence[str]) -> str:
     """A cost against its baseline's on the same cases: how many times, or how much more."""
-    by_ratio = any(one.ratio is not None for one in cost.rule_sets)
+    others = [one for one in cost.rule_sets if one.label != one.baseline]
+    by_ratio = any(one.ratio is not None for one in others) and not any(
+        one.difference_interval and not one.ratio_interval for one in others
+    )
     marks = []
     for one, colour in zip(cost.rule_sets, colours, strict=True):
         if one.label == one.baseline:
             base = 1.0 if by_ratio else 0.0
             marks.append(Mark(one.label, one.mean_text, colour, base, None, filled=False))
             continue
-        value, interval = one.difference, one.difference_interval
+        value, interval, text = one.difference, one.difference_interval, one.difference_text
         if by_ratio:
-            value, interval = one.ratio, one.ratio_interval
-        marks.append(Mark(one.label, one.paired_text or "-", colour, value, interval))
+            value, interval, text = one.ratio, one.ratio_interval, one.paired_text
+        marks.append(Mark(one.label, text or "-", colour, value, interval))
     axis = "times as much as the baseline" if by_ratio else "more than the baseline, per run"
     return marks_figure(marks, axis=axis, reference=1.0 if by_ratio else 0.0)
 
@@ -168,7 +172,7 @@ def marks_figure(marks: Sequence[Mark], *, axis: str, reference: float | None) -
         axes.set_yticks([])
         if reference is not None:
             axes.axvline(reference, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
-        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
         axes.set_xlabel(axis)
         axes.grid(axis="x", linewidth=0.6)
         _no_axis_offset(axes)

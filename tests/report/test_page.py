@@ -221,7 +221,7 @@ def test_the_answer_comes_before_any_table(out: Path, name: str) -> None:
     assert "empty_batch: none of 998 runs (0 to 0.37 %)" in text
     told = "\u22120.70 points (\u22121.44 to \u22120.098) against leo_retention"
     assert told in text
-    assert "bytes retained \u00d71.200; empty batches +0.50" in text
+    assert "bytes retained \u00d71.200, empty batches +0.50" in text
 
 
 def test_every_interval_of_a_pair_is_said_to_be_unadjusted(out: Path) -> None:
