@@ -11,6 +11,7 @@ from typing import Any
 
 from sim.check.checker import known_invariants
 from sim.check.coverage import SITUATIONS
+from sim.check.families import BY_CAUSE, FAMILY_OF_LAW, NO_FAMILY
 from sim.check.registry import INVARIANTS
 from sim.compaction.extending import REGISTERED
 from sim.errors import BadInput
@@ -74,6 +75,9 @@ def invariants() -> Rows:
         {
             "invariant": cls.name,
             "kind": cls.kind.value,
+            "family": "by cause"
+            if cls.name in BY_CAUSE
+            else FAMILY_OF_LAW.get(cls.name, NO_FAMILY),
             "says": " ".join((cls.__doc__ or "").split("\n\n")[0].split())
             + (f" Fair when {cls.fairness}." if cls.fairness else ""),
             "source": cls.source,

@@ -19,8 +19,12 @@ from sim.report.sweep_folder import SweepFolder
 
 ANY = "any"
 """The name in the measure `about` of `tallies.json`: something of it was violated."""
-PRICES = ("bytes_retained", "tombstone_wait_ms", "marker_wait_ms")
-"""Costs that the sentence about the best rule sets names."""
+PRICES = {
+    "bytes_retained": "{} bytes retained instead of {}",
+    "tombstone_wait_ms": "a due tombstone waiting up to {} ms instead of {}",
+    "marker_wait_ms": "a due marker waiting up to {} ms instead of {}",
+}
+"""Costs that the sentence about the best rule sets names: its mean and that of the baseline."""
 LISTED_MAX = 8
 """Rule sets whose counts one sentence lists."""
 
@@ -172,9 +176,10 @@ def _price(folder: SweepFolder, place: int) -> str:
     for cost in costs_of(folder, intervals=False):
         one = cost.rule_sets[place]
         if cost.counter in PRICES and one.mean is not None and one.difference is not None:
-            before = wording.number(one.mean - one.difference)
-            parts.append(f"{cost.title} {wording.number(one.mean)} instead of {before}")
-    return ", ".join(parts) if parts else "nothing: it is what the others are compared with"
+            mean, before = wording.number(one.mean), wording.number(one.mean - one.difference)
+            if mean != before:
+                parts.append(PRICES[cost.counter].format(mean, before))
+    return ", ".join(parts) if parts else "none of these: bytes, a longer wait"
 
 
 def about_pairs(folder: SweepFolder) -> tuple[AboutPair, ...]:

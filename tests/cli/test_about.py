@@ -58,7 +58,7 @@ def test_the_version(replog: Replog) -> None:
     ("what", "names", "columns"),
     [
         ("presets", PRESETS, ["preset", "models", "sets", "source"]),
-        ("invariants", INVARIANTS, ["invariant", "kind", "says", "source"]),
+        ("invariants", INVARIANTS, ["invariant", "kind", "family", "says", "source"]),
         ("reached", SITUATIONS, ["situation", "means"]),
     ],
 )

@@ -186,7 +186,7 @@ def test_of_many_rule_sets_the_best_comes_first_with_its_price(tmp_path: Path) -
     best, as_good = headline(out)
     assert best == (
         "Fewest cases of a deleted key returns or transactions: cure 2, none of 100 (0 to 3.62 %; "
-        "plain 0), at the price of bytes retained 1,020 instead of 1,000; cure 0 has 20 of 100 "
+        "plain 0), at the price of 1,020 bytes retained instead of 1,000; cure 0 has 20 of 100 "
         "(12.7 to 29.2 %; plain 20)."
     )
-    assert as_good == "As few: cure 8, at bytes retained 1,080 instead of 1,000."
+    assert as_good == "As few: cure 8, at 1,080 bytes retained instead of 1,000."

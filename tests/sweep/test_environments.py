@@ -11,6 +11,8 @@ import pytest
 from pydantic import ValidationError
 
 from sim.check.families import READERS
+from sim.report import read_folder
+from sim.report.costs import costs_of
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.sweep import load_sweep, load_violations
@@ -173,3 +175,13 @@ def test_the_summary_has_all_cases_and_each_environment(swept: Path) -> None:
 
 def counted(entry: Mapping[str, Any], measure: str) -> dict[str, int]:
     return {name: seen["runs"] for name, seen in entry["counts"][measure].items()}
+
+
+def test_costs_of_an_environment_are_those_of_its_own_cases(swept: Path) -> None:
+    runs = load_sweep(swept)
+
+    for folder in read_folder(swept).environments:
+        own = runs[(runs.environment == folder.environment) & (runs.rule_set == 1)]
+        (retained,) = (one for one in costs_of(folder) if one.counter == "bytes_retained")
+        assert retained.rule_sets[1].runs == own.bytes_retained.count()
+        assert retained.rule_sets[1].mean == pytest.approx(own.bytes_retained.mean())
