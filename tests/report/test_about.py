@@ -84,9 +84,10 @@ def test_every_table_of_rates_has_its_caption_in_every_environment(tmp_path: Pat
     write_report(out)
 
     pages = {name: (out / f"report.{name}").read_text() for name in ("md", "html")}
-    for environment, tables in (("plain", 5), ("hunted", 6)):  # one of invariants, if any
+    for environment, tables in (("plain", 6), ("hunted", 7)):  # one of invariants, if any
         assert pages["md"].count(f"\n*{environment}: 100 cases") == tables
         assert pages["html"].count(f'<p class="note">{environment}: 100 cases') == 6
+        assert pages["html"].count(f"<figcaption>{environment}: 100 cases") == 1
 
 
 def test_families_are_counted_per_run_and_per_chance_and_all_are_listed(tmp_path: Path) -> None:
