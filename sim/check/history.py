@@ -77,7 +77,8 @@ class ClusterHistory:
         recommitted: By the latest high watermark: (offset, uid) that were committed as another.
         reassigned: By the latest append: (record, uid that had the same offset and epoch before).
         altered: By the latest copy: records that are not the very ones that were appended.
-        snapshots_ahead: The highest end of a snapshot that was taken above what was committed then.
+        snapshots_ahead: The highest end of a snapshot that was taken or installed above what was
+            committed then.
         removed: By the latest cleaning: reason -> removals.
         removed_deletes: By the latest cleaning: the winning tombstones that went, for whatever
             reason it gave: not aborted, and beaten by no committed, decided record.

@@ -197,8 +197,11 @@ class HistoryKeeper:
         """Append a batch that is not as it was appended: a cleaner was there, or worse."""
         written = self._written
         for record in batch.records:
-            if written[record.uid].record is not record:
+            appended = written[record.uid].record
+            if appended is not record:
                 self.history.altered.append(record)
+                if appended.offset != record.offset:
+                    self.history.assign(record.offset, batch.epoch, record.uid)
         self._write(view, batch, leader)
 
     def _write_whole(
@@ -402,9 +405,12 @@ class HistoryKeeper:
     def _snapshot_taken(self, event: SnapshotTaken) -> bool:
         snapshots = self._replicas[event.replica].snapshots
         snapshots[(event.end_offset, event.epoch)] = event.records
-        if event.end_offset > len(self._committed):
-            self.history.snapshots_ahead = max(self.history.snapshots_ahead, event.end_offset)
+        self._snapshot_ends_at(event.end_offset)
         return True
+
+    def _snapshot_ends_at(self, end_offset: int) -> None:
+        if end_offset > len(self._committed):
+            self.history.snapshots_ahead = max(self.history.snapshots_ahead, end_offset)
 
     def _snapshot_deleted(self, event: SnapshotDeleted) -> bool:
         self._replicas[event.replica].snapshots.pop((event.end_offset, event.epoch), None)
@@ -430,6 +436,7 @@ class HistoryKeeper:
         view = ReplicaView(event.replica, starts_at=event.end_offset)
         view.highest_epoch = event.epoch
         view.snapshots[(event.end_offset, event.epoch)] = event.records
+        self._snapshot_ends_at(event.end_offset)
         return self._replaced(view)
 
     # Where replicas disagree.

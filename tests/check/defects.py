@@ -111,7 +111,7 @@ def _copying(change: Callable[[tuple[Batch, ...]], tuple[Batch, ...]], every: in
 
 def _changed(batches: tuple[Batch, ...], **changes: object) -> tuple[Batch, ...]:
     first = batches[0]
-    records = tuple(record._replace(**changes) for record in first.records)  # type: ignore[arg-type]
+    records = tuple(record._replace(**changes) for record in first.records)
     return (first._replace(records=records), *batches[1:])
 
 
@@ -168,6 +168,25 @@ def _cleaning(reason: str, every: int) -> Plant:
         patch.setattr(Copier, "_fate", wrong)
 
     return plant
+
+
+def copy_lands_one_further(patch: pytest.MonkeyPatch) -> None:
+    """A follower leaves an offset out, and writes what belongs there behind it."""
+    right, now = follower._copy, _now_and_then(6)
+
+    def wrong(copying: Any, response: Any, **rest: Any) -> Any:
+        batches = response.batches
+        if batches and batches[0].records and now():
+            first = batches[0]
+            moved = first._replace(
+                base_offset=first.base_offset + 1,
+                last_offset=first.last_offset + 1,
+                records=tuple(each._replace(offset=each.offset + 1) for each in first.records),
+            )
+            response = replace(response, batches=(moved,))
+        return right(copying, response, **rest)
+
+    patch.setattr(follower, "_copy", wrong)
 
 
 def marker_goes_at_once(patch: pytest.MonkeyPatch) -> None:
@@ -278,6 +297,7 @@ PLANTED: dict[str, Planted] = {
     "a follower that leaves a batch out": Planted(copy_leaves_a_batch_out, "hole-justified"),
     "a follower that changes timestamps": Planted(copy_has_another_time, "record-immutable"),
     "a follower that changes epochs": Planted(copy_has_another_epoch, "record-immutable"),
+    "a follower that writes one offset further": Planted(copy_lands_one_further, "slot-agreement"),
     "a follower that takes its high watermark back": Planted(
         high_watermark_taken_back, "hw-monotonic"
     ),

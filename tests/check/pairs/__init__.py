@@ -2,7 +2,7 @@
 
 A near miss differs from its violation in one step, and a plausible misreading of the law would take
 it for one: an end that counts as within, an excuse that is forgotten, a condition left out. Stories
-show the same wherever some rule breaks a law (`tests/story/pairs.py`); this is for the rest, and
+show the same wherever some rule breaks a law (`tests/story/pairs`); this is for the rest, and
 for bounds that are met exactly.
 """
 

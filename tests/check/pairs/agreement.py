@@ -132,7 +132,18 @@ REPLICA_CONVERGENCE = [
         [*UNDER_NEWER, Truncated("r2", 0, 1, 0, 0, leading=False), at_rest("r1")],
     ),
 ]
+ONE_FURTHER = A._replace(base_offset=1, last_offset=1, records=(A.records[0]._replace(offset=1),))
 SLOT_AGREEMENT = [
+    HandMade(
+        "a record at another offset than its own is another law's matter alone",
+        [
+            *CLASH,
+            copied("r2", "r1", 0, ONE_FURTHER),
+            committed("r1", 2),
+            MINE._replace(high_watermark=2),
+        ],
+        [*CLASH, copied("r2", "r1", 0, A), committed("r1", 2), MINE._replace(high_watermark=1)],
+    ),
     HandMade("one high watermark is enough", [*APART, MINE], APART),
     HandMade(
         "the high watermark is below itself",

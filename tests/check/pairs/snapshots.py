@@ -130,6 +130,11 @@ SNAPSHOT_CONSISTENCY = [
         [*BASE, TAKEN, ARRIVED],
     ),
     HandMade(
+        "what arrives above the history is never compared",
+        [*AHEAD, ARRIVED._replace(records=BOTH[:1]), committed("r1", 2)],
+        [*AHEAD, ARRIVED, committed("r1", 2)],
+    ),
+    HandMade(
         "more than the fold does no harm",
         [*GROWN, SnapshotTaken("r1", 2, 1, BOTH)],
         [*GROWN, SnapshotTaken("r1", 2, 1, A1.records)],
