@@ -324,6 +324,7 @@ class HistoryKeeper:
 
     def _truncated(self, event: Truncated) -> bool:
         view = self._replicas[event.replica]
+        self.history.previous_high_watermark = view.high_watermark
         target = max(event.target, view.log_start_offset)
         view.truncate_to(target)
         if event.kept_high_watermark:
@@ -433,6 +434,7 @@ class HistoryKeeper:
         return self._replaced(ReplicaView(event.replica, starts_at=event.log_start_offset))
 
     def _snapshot_installed(self, event: SnapshotInstalled) -> bool:
+        self.history.previous_high_watermark = self._replicas[event.replica].high_watermark
         view = ReplicaView(event.replica, starts_at=event.end_offset)
         view.highest_epoch = event.epoch
         view.snapshots[(event.end_offset, event.epoch)] = event.records

@@ -15,7 +15,8 @@ class PrefixDeletionSafety(Invariant):
     """A prefix goes only below a covering snapshot and the high watermark; laggards get one.
 
     For a prefix of r deleted up to s: s <= hw(r), and r holds a snapshot with end >= s. For a
-    follower that fetches below the log start, or is due one otherwise: it is offered a snapshot.
+    follower that fetches below the log start, or is due one otherwise: it is offered a snapshot
+    with end >= start(r).
     Judged: on deletion, and on such a fetch. Excused: nothing.
     """
 
@@ -26,13 +27,14 @@ class PrefixDeletionSafety(Invariant):
         """Judge the new log start."""
         view = self.history.replicas[event.replica]
         start = event.log_start_offset
-        if start > event.high_watermark:
+        high_watermark = min(event.high_watermark, view.high_watermark)
+        if start > high_watermark:
             self.violated(
                 event.replica,
                 start,
                 None,
                 f"{event.replica} deleted below {start}, above its high watermark "
-                f"{event.high_watermark}.",
+                f"{high_watermark}.",
             )
         if not _covered(view, start):
             self.violated(
@@ -44,11 +46,13 @@ class PrefixDeletionSafety(Invariant):
 
     def on_snapshot_offered(self, event: SnapshotOffered) -> None:
         """A follower below the log start has to be offered one."""
-        if event.end_offset < 0:
+        start = self.history.replicas[event.replica].log_start_offset
+        if event.end_offset < max(start, 0):
+            has = "no snapshot" if event.end_offset < 0 else f"only one up to {event.end_offset}"
             self.violated(
                 event.replica,
                 event.fetch_offset,
                 None,
                 f"{event.follower} fetched at {event.fetch_offset}, below the log start of "
-                f"{event.replica}, which has no snapshot to offer.",
+                f"{event.replica}, which has {has} to offer.",
             )

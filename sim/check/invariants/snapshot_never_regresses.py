@@ -10,7 +10,10 @@ class SnapshotNeverRegresses(Invariant):
     """Installing a snapshot never takes a replica back below its high watermark.
 
     For a snapshot that r installs: end >= hw(r) before.
-    Judged: on install. Excused: an uncommitted tail above the end goes; the leader lacks it.
+    Judged: on install. Excused: an uncommitted tail above the end goes; the leader lacks it. Not
+    judged: Kafka's precondition, which throws unless the epoch is above the log's newest, or the
+    same and the end above the log end: after an unclean election a log of a later epoch that ends
+    below the snapshot has to be replaced, too.
     """
 
     name = "snapshot-never-regresses"
@@ -19,11 +22,12 @@ class SnapshotNeverRegresses(Invariant):
 
     def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
         """Compare its end with the high watermark before."""
-        if event.end_offset < event.high_watermark:
+        high_watermark = max(event.high_watermark, self.history.previous_high_watermark)
+        if event.end_offset < high_watermark:
             self.violated(
                 event.replica,
                 event.end_offset,
                 None,
                 f"{event.replica} installed snapshot ({event.end_offset}, {event.epoch}) although "
-                f"its high watermark was {event.high_watermark}.",
+                f"its high watermark was {high_watermark}.",
             )

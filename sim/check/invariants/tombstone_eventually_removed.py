@@ -49,10 +49,13 @@ class TombstoneEventuallyRemoved(Invariant):
         )
         for name in event.cleaners:
             view = history.replicas[name]
+            kept = self._protected.get(name)
+            if kept is not None and max(view.slots[kept + 1 :], default=0) > 0:
+                kept = None
             for offset in range(view.log_start_offset, min(stable, view.high_watermark)):
                 uid = view.uid_at(offset)
                 known = history.written[uid] if uid > 0 else None
-                if known is not None and known.tombstone and offset != self._protected.get(name):
+                if known is not None and known.tombstone and offset != kept:
                     self.violated(
                         name,
                         offset,

@@ -19,13 +19,14 @@ class NoTruncationBelowHw(Invariant):
 
     def on_truncated(self, event: Truncated) -> None:
         """Compare target and high watermark."""
-        if event.target < event.high_watermark:
+        high_watermark = max(event.high_watermark, self.history.previous_high_watermark)
+        if event.target < high_watermark:
             self.violated(
                 event.replica,
                 event.target,
                 None,
                 f"{event.replica} truncated from {event.log_end_offset} to {event.target}, below "
-                f"its high watermark {event.high_watermark}.",
+                f"its high watermark {high_watermark}.",
             )
 
 
@@ -41,11 +42,11 @@ class TruncationBelowLogStart(Invariant):
 
     def on_truncated(self, event: Truncated) -> None:
         """Compare target and log start."""
-        if event.target < event.log_start_offset:
+        start = max(event.log_start_offset, self.history.replicas[event.replica].log_start_offset)
+        if event.target < start:
             self.violated(
                 event.replica,
                 event.target,
                 None,
-                f"{event.replica} truncated to {event.target}, below its log start offset "
-                f"{event.log_start_offset}.",
+                f"{event.replica} truncated to {event.target}, below its log start offset {start}.",
             )

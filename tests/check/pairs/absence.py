@@ -442,6 +442,11 @@ TOMBSTONE_EVENTUALLY_REMOVED = [
         [*LAST, cleaned("r1", 1, protected=0), OF_ONE],
     ),
     HandMade(
+        "a record that the fix keeps stays kept",
+        [*LAST, *appended("r1", B), committed("r1", 2), cleaned("r1", 2, protected=0), OF_ONE],
+        [*LAST, cleaned("r1", 1, protected=0), OF_ONE],
+    ),
+    HandMade(
         "a tombstone above an open transaction has to go",
         [*OPEN, *appended("r1", marker(2, 7, commit=True)), committed("r1", 3), OF_ONE],
         [*OPEN, OF_ONE],

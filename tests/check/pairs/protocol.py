@@ -357,6 +357,11 @@ LEO_CONVERGENCE = [
 TO_ONE = Truncated("r2", 1, 2, 1, 1, leading=False)
 NO_TRUNCATION_BELOW_HW = [
     HandMade(
+        "a replica knows best what its high watermark was",
+        [*COPIED_ALL, follows(2), TO_ONE],
+        [*COPIED_ALL, follows(1), TO_ONE],
+    ),
+    HandMade(
         "a cut at the high watermark is below it",
         [*COPIED_ALL, follows(2), TO_ONE._replace(high_watermark=2)],
         [*COPIED_ALL, follows(1), TO_ONE],
@@ -367,7 +372,13 @@ NO_TRUNCATION_BELOW_HW = [
         [*COPIED_ALL, committed("r1", 2), follows(1), TO_ONE],
     ),
 ]
+STARTS_AT_ONE: list[Event] = [*COPIED_ALL, follows(2), PrefixDeleted("r2", 1, 2)]
 TRUNCATION_BELOW_LOG_START = [
+    HandMade(
+        "a replica knows best where its log starts",
+        [*STARTS_AT_ONE, TO_ONE._replace(target=0, log_start_offset=0)],
+        [*STARTS_AT_ONE, TO_ONE._replace(log_start_offset=0)],
+    ),
     HandMade(
         "a cut at the log start is below it",
         [*COPIED_ALL, TO_ONE._replace(target=0)],

@@ -5,6 +5,7 @@ from sim.trace import (
     Copied,
     Event,
     FaultInjected,
+    HighWatermarkMoved,
     LeaderElected,
     LogEmptied,
     PrefixDeleted,
@@ -37,7 +38,13 @@ LEADER_NEVER_LOADS = [
         [*BASE, TAKEN],
     ),
 ]
+AT_EIGHT: list[Event] = [*BASE, HighWatermarkMoved("r2", 8, leading=False)]
 NEVER_REGRESSES = [
+    HandMade(
+        "a replica knows best what its high watermark was",
+        [*AT_EIGHT, INSTALLED._replace(end_offset=7, high_watermark=0)],
+        [*AT_EIGHT, INSTALLED._replace(end_offset=8, high_watermark=0)],
+    ),
     HandMade(
         "one that ends at the high watermark takes it back",
         [*BASE, INSTALLED._replace(high_watermark=6)],
@@ -157,6 +164,16 @@ SNAPSHOT_CONSISTENCY.append(
 
 OFFERED = SnapshotOffered("r1", "r2", 0, 2, 1)
 PREFIX_DELETION_SAFETY = [
+    HandMade(
+        "any snapshot helps a follower below the log start",
+        [*BASE, TAKEN, DELETED, OFFERED._replace(end_offset=1)],
+        [*BASE, TAKEN, DELETED, OFFERED],
+    ),
+    HandMade(
+        "a replica knows best what its high watermark was",
+        [*AHEAD, TAKEN, DELETED],
+        [*BASE, TAKEN, DELETED],
+    ),
     HandMade(
         "a prefix that ends at the high watermark is above it",
         [*BASE, TAKEN, DELETED._replace(high_watermark=1)],
