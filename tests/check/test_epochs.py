@@ -143,7 +143,7 @@ def test_epochs_that_a_leader_hands_on_are_known_to_the_invariant(
 ) -> None:
     folder = Path(__file__).resolve().parents[2] / "scenarios/epochs"
     story = load_story(folder / "epochcache_07_the_leader_hands_its_epochs_on.yaml")
-    expect = replace(story.expect, checked=("epoch-cache-consistency",))
+    expect = story.expect._replace(checked=("epoch-cache-consistency",))
     run = run_story(
         replace(story, rules=story.rules.with_values({"epoch_cache": rule}), expect=expect)
     )
