@@ -109,6 +109,10 @@ digests: $(COMPILED)/installed  ## Spark, processes, compiled and pure: the same
 	@$(HAVE_JAVA) || { echo "Spark $(NO_JAVA)" >&2; exit 2; }
 	$(BIN)/python -m sim.bench.digests $(ARGS)
 
+.PHONY: certify
+certify: $(STAMP)  ## 3,000 random runs and all scenarios: does the oracle of traces find the same
+	$(BIN)/python -m sim.bench.certified $(ARGS)
+
 .PHONY: wheel
 wheel: $(STAMP)  ## compile the simulator with mypyc: a wheel in dist/; needs a C compiler, minutes
 	@echo "compiling the simulator (some minutes) ..." >&2

@@ -34,6 +34,7 @@ MODULES = {
     "eligible": "logs",
     "traffic": "metadata",
     "catchup": "metadata",
+    "certify": "certify",
     "sweep": "sweeps",
     "replay": "sweeps",
     "report": "sweeps",

@@ -1,0 +1,121 @@
+"""Reads a trace, `replog-trace/1`; one that is cut, edited or contradicts itself is refused."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import msgspec
+
+Row = dict[str, Any]
+Rank = tuple[int, ...]
+
+
+class Refused(Exception):
+    """No trace that can be judged; the text says where and why."""
+
+
+class Undecidable(Exception):
+    """The run has a rule that is not known here."""
+
+
+class Trace(NamedTuple):
+    """Of which run it is, what happened, and what the run itself found."""
+
+    header: Row
+    events: list[Row]
+    verdict: Row
+
+
+def parse(text: bytes) -> Trace:
+    """Raises Refused."""
+    try:
+        header, *events, verdict = [msgspec.json.decode(one, type=Row) for one in text.splitlines()]
+    except ValueError as error:
+        raise Refused(f"not one JSON object a line: {error}") from None
+    if header.get("format") != "replog-trace/1":
+        raise Refused(f"line 1: format: {header.get('format')}; expected replog-trace/1")
+    if verdict.get("event") != "Verdict":
+        raise Refused("the last line is no verdict: the trace is cut")
+    if verdict["events"] != len(events):
+        raise Refused(f"the verdict counts {verdict['events']} events, the trace has {len(events)}")
+    for number, (one, other) in enumerate(pairwise(events), 3):
+        if other["at"] < one["at"]:
+            raise Refused(f"line {number}: at {other['at']} comes after {one['at']}")
+    if digest(events) != verdict["digest"]:
+        raise Refused(f"the events have the digest {digest(events)}, not {verdict['digest']}")
+    return Trace(header, events, verdict)
+
+
+def digest(events: list[Row]) -> str:
+    """BLAKE2b over MessagePack of (at, name, values of the fields), 2048 events at once."""
+    total = hashlib.blake2b(digest_size=16)
+    rows = [[row["at"], row["event"], _values(row)[2:]] for row in events]
+    for start in range(0, len(rows) + 1, 2048):
+        total.update(msgspec.msgpack.encode(rows[start : start + 2048]))
+    return total.hexdigest()
+
+
+def _values(part: Any) -> Any:
+    if type(part) is not dict:
+        return [_values(one) for one in part] if type(part) is list else part
+    if "headers" in part:  # a record; `tombstone` is what the writer of the trace adds
+        part = {**part, "headers": _headers(part)}
+        del part["tombstone"]
+    return [_values(one) for one in part.values()]
+
+
+def _headers(record: Row) -> list[tuple[str, bytes]]:
+    return [(name, base64.b64decode(content)) for name, content in record["headers"]]
+
+
+def ranking(strategy: Row) -> Callable[[Row], Rank]:
+    """Of two records of a key the higher rank wins; among equal versions the later (KIP-280)."""
+    if strategy["name"] == "offset":
+        return lambda record: (record["offset"],)
+    if strategy["name"] == "timestamp":
+        return lambda record: (record["timestamp_ms"], record["offset"])
+    if strategy["name"] == "header":  # a record without a version loses to any that has one
+        return lambda record: (*_version(_headers(record), **strategy), record["offset"])
+    raise Undecidable(f"strategy {strategy['name']}")
+
+
+def _version(headers: list[tuple[str, bytes]], name: str, header: str, header_form: str) -> Rank:
+    """KIP-280: the last header of that name, 8 bytes, signed.
+
+    Its patch: the first in any case that is not empty, a varint; 8 bytes count all the same.
+    """
+    found = [content for name, content in headers if name == header][-1:]
+    if header_form != "last_long":
+        found = [one for name, one in headers if name.strip().lower() == header.lower() and one][:1]
+    if found and len(found[0]) == 8:
+        return 1, int.from_bytes(found[0], "big", signed=True)
+    if not found or header_form == "last_long" or found[0][-1] >= 0x80:
+        return 0, 0
+    number = sum((byte & 0x7F) << (7 * place) for place, byte in enumerate(found[0]))
+    return 1, (number >> 1) ^ -(number & 1)
+
+
+def is_tombstone(record: Row, mark: str) -> bool:
+    """Whether a record is a delete by a mark (KIP-87)."""
+    by_null = mark == "null_value" or (mark == "magic" and record["flagged"] is None)
+    dead = record["value"] is None if by_null else bool(record["flagged"])
+    return record["key"] is not None and dead
+
+
+def in_force(trace: Trace) -> tuple[list[Row], list[str]]:
+    """Strategies and tombstone marks that were in force, the promised one first."""
+    strategies, marks = [trace.header["strategy"]], [trace.header["tombstone_mark"]]
+    changes = [
+        one for one in trace.events if one["event"] == "ConfigChanged" and not one["initial"]
+    ]
+    rules = trace.header["rules"]
+    for change in [{}, *(dict(row["settings"]) for row in changes)]:
+        rules = {**rules, **change}
+        name, header, form = (rules[one] for one in ("strategy", "strategy_header", "header_form"))
+        strategies.append({"name": name, "header": header, "header_form": form})
+        marks.append(rules["tombstone_mark"])
+    return [one for n, one in enumerate(strategies) if one not in strategies[:n]], marks

@@ -1,0 +1,94 @@
+"""`replog certify`: an oracle of its own judges a run by its trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sim.cli.arguments import Command, Parser, take_json
+from sim.cli.output import EXIT_FAILED, EXIT_INCONCLUSIVE, complain, print_json
+from sim.errors import BadInput
+
+if TYPE_CHECKING:
+    from sim.certify import Certificate
+
+
+def _certify_takes(parser: Parser) -> None:
+    parser.add_argument("trace", type=Path, help="A trace, as --trace writes it.")
+    take_json(parser)
+
+
+def certify(trace: Path, *, as_json: bool) -> int:
+    """Judge a run again by its trace alone, and say whether the run found the same.
+
+    The oracle shares no code with the simulator and its checks. Exit status: 0 both agree, 1 they
+    do not, 2 the trace is cut, edited or contradicts itself, 3 a rule of the run is not known.
+    """
+    from sim.certify import Refused, Undecidable
+    from sim.certify import certify as judge
+
+    try:
+        made = judge(trace.read_bytes())
+    except Refused as error:
+        raise BadInput(f"{trace}: {error}") from error
+    except Undecidable as error:
+        complain(f"{trace}: cannot decide: {error} is not known")
+        return EXIT_INCONCLUSIVE
+    if as_json:
+        print_json(_document(made))
+    else:
+        _show(made)
+    return EXIT_FAILED if made.differing else 0
+
+
+def _document(made: Certificate) -> dict[str, Any]:
+    return {
+        "agrees": not made.differing,
+        "differing": made.differing,
+        "judged": made.judged,
+        "not_judged": _others(made),
+        "left_contract_at": made.left_at,
+        "found": {name: _ours(made, name) for name in made.found},
+        "told": made.told,
+    }
+
+
+def _others(made: Certificate) -> list[str]:
+    from sim.check.checker import known_invariants
+
+    return [name for name in known_invariants() if name not in made.judged]
+
+
+def _ours(made: Certificate, name: str) -> dict[str, Any]:
+    at, (replica, offset) = made.found[name]
+    return {"at": at, "replica": replica, "offset": offset, "sentence": _law_of(name)}
+
+
+def _law_of(name: str) -> str:
+    from sim.certify import laws
+
+    return " ".join((getattr(laws, name.replace("-", "_")).__doc__ or "").split())
+
+
+def _show(made: Certificate) -> None:
+    for name in made.judged:
+        ours, told = made.found.get(name), made.told.get(name)
+        places = None if told is None else (told["at"], (told["replica"], told["offset"]))
+        if ours == places:
+            continue
+        print(f"{name}: {'both' if ours and told else 'only one of the two'}")
+        if ours:
+            at, (replica, offset) = ours
+            where = replica if offset is None else f"{replica}, offset {offset}"
+            print(f"  found at {at}: {where}; the law: {_law_of(name)}")
+        if told:
+            print(f"  told at {told['at']}: {told['sentence']}")
+    if made.left_at is not None:
+        print(f"the run left the durability contract at {made.left_at}: judged until then")
+    print("not judged: " + ", ".join(_others(made)))
+    both = sum(name in made.told for name in made.found)
+    verdict = f"disagree about {', '.join(made.differing)}" if made.differing else "agree"
+    print(f"{verdict}: {len(made.judged)} invariants judged, {both} violated by both")
+
+
+COMMANDS = {"certify": Command(certify, _certify_takes)}
