@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
 from sim.certify.logs import Cluster, Replica, Slot, fates, fold
-from sim.certify.reading import Row, Trace
+from sim.certify.reading import Refused, Row, Trace
 
 Where = tuple[str, int | None]
 """A replica, and an offset if there is one."""
@@ -108,8 +108,11 @@ class Judge(Cluster):
 
 
 def removed(one: Replica, row: Row) -> list[Slot]:
-    """The records that a pass takes away."""
-    return [one.log[removal["offset"]] for removal in row["removals"]]
+    """The records that a pass takes away; raises Refused when they are not there."""
+    offsets = [removal["offset"] for removal in row["removals"]]
+    if not one.log.keys() >= {*offsets}:
+        raise Refused(f"{one.name} removes at {row['at']} what it does not hold")
+    return [one.log[offset] for offset in offsets]
 
 
 def state(best: dict[str, Slot]) -> set[tuple[str, int]]:

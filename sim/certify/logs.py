@@ -115,6 +115,8 @@ class Cluster:
                 raise Refused(f"nobody wrote a record of uid {name[0]} at offset {name[1]}")
             control, producer = batch["control"], batch["producer_id"]
             dead = [not control and is_tombstone(record, mark) for mark in self._marks]
+            if dead[0] != record["tombstone"]:
+                raise Refused(f"offset {record['offset']}: tombstone: {record['tombstone']}")
             key, ranks = record["key"], tuple(rank(record) for rank in self._ranks)
             producer, key = producer if batch["transactional"] else None, None if control else key
             where = record["offset"], batch["epoch"], record["uid"]

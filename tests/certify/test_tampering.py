@@ -1,0 +1,180 @@
+"""A trace that somebody cut or edited is refused, or disagrees with its own verdict."""
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sim.certify import Certificate, Refused, Undecidable, certify
+from sim.certify.reading import digest
+from sim.files.trace_file import TraceVerdict, trace_lines
+from sim.suite.running import run_file
+from sim.trace.digest import digest_of
+
+ROOT = Path(__file__).parents[2]
+STORY = ROOT / "scenarios/kip630/kip630_01_tombstone_removed_too_early.yaml"
+Lines = list[dict[str, Any]]
+
+
+@cache
+def written() -> bytes:
+    result = run_file(STORY, keep_events=True, describe=True)
+    assert result.trace_header is not None
+    told = tuple(violation._asdict() for violation in result.violations)
+    verdict = TraceVerdict(result.verdict, None, told, digest_of(result.events))
+    return b"".join(trace_lines(result.trace_header, result.events, verdict))
+
+
+def lines() -> Lines:
+    return [json.loads(line) for line in written().splitlines()]
+
+
+def judged(edited: Lines, *, sealed: bool = False) -> Certificate:
+    """Certify edited lines; `sealed`: whoever edited them made count and digest fit again."""
+    if sealed:
+        edited[-1] |= {"events": len(edited) - 2, "digest": digest(edited[1:-1])}
+    return certify("\n".join(map(json.dumps, edited)).encode())
+
+
+def place(edited: Lines, event: str, nth: int = 0) -> int:
+    """Where the nth event of a name stands."""
+    return [number for number, line in enumerate(edited) if line.get("event") == event][nth]
+
+
+def test_an_honest_trace_agrees_with_its_verdict() -> None:
+    made = judged(lines())
+    assert made.differing == []
+    assert set(made.found) == {
+        "tombstone-safety",
+        "no-resurrection",
+        "materialized-state-equivalence",
+    }
+
+
+def drop_a_line(edited: Lines) -> None:
+    del edited[place(edited, "PositionRecorded")]
+
+
+def drop_the_verdict(edited: Lines) -> None:
+    del edited[-1]
+
+
+def name_another_format(edited: Lines) -> None:
+    edited[0]["format"] = "replog-trace/2"
+
+
+def swap_two_events(edited: Lines) -> None:
+    at = place(edited, "Cleaned")
+    edited[at], edited[at + 1] = edited[at + 1], edited[at]
+
+
+def change_a_value(edited: Lines) -> None:
+    edited[place(edited, "Copied")]["batches"][0]["records"][0]["value"] = "other"
+
+
+def raise_a_time(edited: Lines) -> None:
+    edited[place(edited, "Copied")]["at"] = 99
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (drop_a_line, "counts 36 events, the trace has 35"),
+        (drop_the_verdict, "the trace is cut"),
+        (name_another_format, "expected replog-trace/1"),
+        (swap_two_events, "comes after"),
+        (change_a_value, "digest"),
+        (raise_a_time, "comes after"),
+    ],
+)
+def test_an_edited_trace_is_refused(edit: Callable[[Lines], None], said: str) -> None:
+    edited = lines()
+    edit(edited)
+    with pytest.raises(Refused, match=said):
+        judged(edited)
+
+
+def test_lines_that_are_no_objects_are_refused() -> None:
+    with pytest.raises(Refused, match="not one JSON object a line"):
+        certify(b"[]\n{}\n")
+
+
+def drop_an_append(edited: Lines) -> None:
+    del edited[place(edited, "Appended", 1)]
+
+
+def drop_a_copy(edited: Lines) -> None:
+    del edited[place(edited, "Copied", 2)]
+
+
+def drop_a_replica(edited: Lines) -> None:
+    del edited[place(edited, "ReplicaAdded", 2)]
+
+
+def call_a_delete_a_value(edited: Lines) -> None:
+    edited[place(edited, "Appended", 1)]["batch"]["records"][0]["tombstone"] = False
+
+
+def remove_twice(edited: Lines) -> None:
+    at = place(edited, "Cleaned")
+    edited.insert(at, edited[at])
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (drop_an_append, "appends from 2 on, but its log ends at 1"),
+        (drop_a_copy, "what it does not hold"),
+        (drop_a_replica, "r3"),
+        (call_a_delete_a_value, "tombstone"),
+        (remove_twice, "what it does not hold"),
+    ],
+)
+def test_what_contradicts_itself_is_refused_though_count_and_digest_fit(
+    edit: Callable[[Lines], None], said: str
+) -> None:
+    edited = lines()
+    edit(edited)
+    with pytest.raises(Refused, match=said):
+        judged(edited, sealed=True)
+
+
+def test_a_verdict_without_its_violation_disagrees() -> None:
+    edited = lines()
+    kept = [v for v in edited[-1]["violations"] if v["invariant"] != "no-resurrection"]
+    edited[-1]["violations"] = kept
+    assert judged(edited).differing == ["no-resurrection"]
+
+
+def test_a_verdict_with_a_violation_more_disagrees() -> None:
+    edited = lines()
+    more = {**edited[-1]["violations"][0], "invariant": "no-offset-reuse"}
+    edited[-1]["violations"].append(more)
+    assert judged(edited).differing == ["no-offset-reuse"]
+
+
+def test_a_trace_without_the_removal_that_did_the_harm_disagrees() -> None:
+    edited = [
+        line
+        for line in lines()
+        if line.get("event") != "Cleaned" or line["removals"][0]["reason"] != "tombstone"
+    ]
+    assert "tombstone-safety" in judged(edited, sealed=True).differing
+
+
+def test_fields_that_hold_a_judgement_are_not_read() -> None:
+    edited = lines()
+    for line in edited:
+        for removal in line.get("removals", ()):
+            removal |= {"winner_offset": 77, "reason": "aborted"}
+    assert judged(edited, sealed=True).found == judged(lines()).found
+
+
+def test_a_strategy_that_is_not_known_cannot_be_decided() -> None:
+    edited = lines()
+    edited[0]["strategy"]["name"] = "longest"
+    with pytest.raises(Undecidable, match="longest"):
+        judged(edited)
