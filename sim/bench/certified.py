@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sim.certify import Certificate, certify
+from sim.certify import Certificate, Refused, certify
 from sim.files.formats import LOG_FORMAT
 from sim.files.trace_file import TraceHeader, TraceVerdict, trace_lines
 from sim.rules import PRESETS
@@ -58,6 +58,10 @@ class Certified(NamedTuple):
     certificate: Certificate
 
 
+class Unreadable(Exception):
+    """A run whose trace the oracle refuses; says which."""
+
+
 def random_runs(count: int, seed: int, *, small: bool = False) -> Iterator[Certified]:
     """Cases `seed` to `seed + count - 1`: all mixes and presets, one after the other."""
     combinations = [(mix, preset) for mix in BUILT_IN_MIXES for preset in PRESETS]
@@ -93,7 +97,10 @@ def _certified(
     name: str, header: TraceHeader, events: list[tuple[int, Event]], verdict: TraceVerdict
 ) -> Certified:
     trace = b"".join(trace_lines(header, events, verdict))
-    return Certified(name, trace, certify(trace))
+    try:
+        return Certified(name, trace, certify(trace))
+    except Refused as error:
+        raise Unreadable(f"{name}: {error}") from error
 
 
 def main() -> int:

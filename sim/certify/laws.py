@@ -42,7 +42,6 @@ class Judge(Cluster):
         self.leaders: dict[int, str] = {}
         self.offsets: dict[int, int] = {}
         self.written: dict[tuple[int, int], int] = {}
-        self.given: dict[str, dict[int, tuple[Slot, int]]] = defaultdict(dict)
         self.contents: dict[tuple[int, int], set[int]] = {}
         self.unproved: list[tuple[str, int, set[int]]] = []
 
@@ -71,16 +70,13 @@ class Judge(Cluster):
         fate = fates(leader.log.values())
         return any(s.beats(slot) and fate.get(s.uid) != "ABORT" for s in leader.log.values())
 
-    def lacks(self, replica: Replica, leader: Replica) -> list[int]:
+    def lacks(self, replica: Replica, leader: Replica) -> Iterator[int]:
         """Offsets of [log start, N) without the committed record, an empty batch, or an excuse."""
-        gone = [o for o, slot in self.committed.items() if replica.log.get(o) is not slot]
-        gone = [o for o in gone if o >= replica.start and o not in replica.empty]
-        there = range(replica.end)
-        hole = [o in there and o not in replica.log for o in gone]
-        pairs = zip(gone, hole, strict=True)
-        return [
-            o for o, is_hole in pairs if not (is_hole and self.excused(self.committed[o], leader))
-        ]
+        for o, slot in self.committed.items():
+            if o >= replica.start and o not in replica.empty and replica.log.get(o) is not slot:
+                hole = o < replica.end and o not in replica.log
+                if not hole or not self.excused(slot, leader):
+                    yield o
 
     def needs(self, replica: Replica, x: Slot) -> bool:
         """Whether a log holds a value that `x` beats and no committed, decided tombstone there."""
@@ -121,11 +117,10 @@ def state(best: dict[str, Slot]) -> set[tuple[str, int]]:
 
 
 @law("LeaderElected")
-def election_safety(judge: Judge, one: Replica, row: Row) -> Iterable[Where]:
+def election_safety(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
     """At most one replica leads an epoch."""
-    return (
-        [(one.name, None)] if judge.leaders.setdefault(row["epoch"], one.name) != one.name else []
-    )
+    if judge.leaders.setdefault(row["epoch"], one.name) != one.name:
+        yield one.name, None
 
 
 @law("LeaderElected")
@@ -160,12 +155,11 @@ def record_offset_uniqueness(judge: Judge, one: Replica, row: Row) -> Iterable[W
 
 
 @law("Appended")
-def offset_epoch_uniqueness(judge: Judge, one: Replica, row: Row) -> Iterable[Where]:
+def offset_epoch_uniqueness(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
     """An (offset, epoch) is given once."""
-    first = judge.written.setdefault
-    return [
-        (one.name, s.offset) for s in judge.placed if first((s.offset, s.epoch), s.uid) != s.uid
-    ]
+    for slot in judge.placed:
+        if judge.written.setdefault((slot.offset, slot.epoch), slot.uid) != slot.uid:
+            yield one.name, slot.offset
 
 
 @law("Appended")
@@ -198,12 +192,12 @@ def committed_replicated(judge: Judge, one: Replica, row: Row) -> Iterable[Where
 
 
 @law("Quiesced")
-def committed_never_lost(judge: Judge, one: Replica, row: Row) -> Iterable[Where]:
+def committed_never_lost(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
     """At rest the leader holds each committed record, or its absence is excused."""
-    gone = [
-        (o, s) for o, s in judge.committed.items() if one.log.get(o) is not s and o >= one.start
-    ]
-    return [(one.name, o) for o, s in gone if o not in judge.twice and not judge.excused(s, one)]
+    for o, slot in judge.committed.items():
+        gone = o >= one.start and o not in judge.twice and one.log.get(o) is not slot
+        if gone and not judge.excused(slot, one):
+            yield one.name, o
 
 
 @law("Truncated", before=True)
@@ -299,16 +293,14 @@ def consumer_no_skip(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
     Where several records were committed the log alone decides.
     """
     given = judge.given[row["consumer"]]
-    given.update({r["uid"]: (judge.slot(r), row["now_ms"]) for r in row["records"]})
     log = one.below(one.end)
     best, fate = fold(log), judge.fate | fates(log)
     passed = range(max(row["start"], one.start), min(row["end"], one.high_watermark))
     for o in [*(o for o in judge.twice if o < row["start"]), *passed]:
         slot = one.log.get(o, None if o in judge.twice else judge.committed.get(o))
         if slot and slot.key is not None and not slot.tombstone and slot.uid not in given:
-            lost = best.get(slot.key, slot).beats(slot) or (
-                o not in judge.twice and judge.beaten(slot)
-            )
+            beaten = judge.beaten(slot) and o not in judge.twice
+            lost = beaten or best.get(slot.key, slot).beats(slot)
             if not lost and (slot.producer is None or fate.get(slot.uid) == "COMMIT"):
                 yield one.name, o
 
@@ -320,7 +312,6 @@ def consumer_tombstone_visibility(judge: Judge, one: Replica, row: Row) -> Itera
     If it was given a record that X beats, not longer ago than the retention.
     """
     given = judge.given[row["consumer"]]
-    given.update({r["uid"]: (judge.slot(r), row["now_ms"]) for r in row["records"]})
     for x in judge.bests[0].values():
         if x.tombstone and row["start"] <= x.offset < row["end"]:
             seen = [(s, at >= row["now_ms"] - judge.retention) for s, at in given.values()]
@@ -349,8 +340,7 @@ def txn_isolation(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
     for other in judge.live():
         fate = fates(other.log.values())
         for o, slot in other.log.items():
-            same = fate.get(slot.uid) == judge.fate.get(slot.uid)
-            if judge.committed.get(o) is slot and not same:
+            if judge.committed.get(o) is slot and fate.get(slot.uid) != judge.fate.get(slot.uid):
                 yield other.name, o
 
 
@@ -358,8 +348,8 @@ def txn_isolation(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
 def lso_progress(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
     """At rest no log has a transaction open that H decides."""
     for other in judge.live():
-        undecided = [s for s in other.log.values() if s.uid not in fates(other.log.values())]
-        yield from ((other.name, s.offset) for s in undecided if s.uid in judge.fate)
+        undecided = judge.fate.keys() - fates(other.log.values()).keys()
+        yield from ((other.name, o) for o, slot in other.log.items() if slot.uid in undecided)
 
 
 @law("SnapshotTaken")
@@ -381,16 +371,15 @@ def snapshot_consistency(judge: Judge, one: Replica, row: Row) -> Iterator[Where
     judge.unproved = [known for known in judge.unproved if known[1] > judge.end]
     for replica, end, found in due:
         wanted = fold(slot for slot in judge.committed.values() if slot.offset < end)
-        if found != {uid for _, uid in state(wanted)}:
+        if not judge.twice and found != {uid for _, uid in state(wanted)}:
             yield replica, end
 
 
 @law("PrefixDeleted")
-def snapshot_at_log_start(judge: Judge, one: Replica, row: Row) -> Iterable[Where]:
+def snapshot_at_log_start(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
     """Log start > 0: a snapshot ends there."""
-    return (
-        [(one.name, one.start)] if one.start not in {0, *(end for end, _ in one.snapshots)} else []
-    )
+    if one.start not in {0, *(end for end, _ in one.snapshots)}:
+        yield one.name, one.start
 
 
 @law("PrefixDeleted", "SnapshotOffered")

@@ -6,6 +6,7 @@ high watermarks are exclusive.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -102,6 +103,7 @@ class Cluster:
         self.fate: dict[int, str] = {}
         self.bests: list[dict[str, Slot]] = [{} for _ in strategies]
         self.leader, self.epoch, self.end = "", -1, 0
+        self.given: dict[str, dict[int, tuple[Slot, int]]] = defaultdict(dict)
         self.placed: list[Slot] = []  # by this event
         self.again: list[Slot] = []  # committed by it where something else was
         self.rewritten: set[int] = set()  # offsets at which there were several records
@@ -113,14 +115,14 @@ class Cluster:
         if name not in self._slots:
             if batch is None:
                 raise Refused(f"nobody wrote a record of uid {name[0]} at offset {name[1]}")
-            control, producer = batch["control"], batch["producer_id"]
+            control = batch["control"]
+            producer = batch["producer_id"] if batch["transactional"] else None
             dead = [not control and is_tombstone(record, mark) for mark in self._marks]
             if dead[0] != record["tombstone"]:
                 raise Refused(f"offset {record['offset']}: tombstone: {record['tombstone']}")
             key, ranks = record["key"], tuple(rank(record) for rank in self._ranks)
-            producer, key = producer if batch["transactional"] else None, None if control else key
-            where = record["offset"], batch["epoch"], record["uid"]
-            self._slots[name] = Slot(*where, key, dead[0], any(dead), ranks, producer, control)
+            what = None if control else key, dead[0], any(dead), ranks, producer, control
+            self._slots[name] = Slot(record["offset"], batch["epoch"], record["uid"], *what)
         return self._slots[name]
 
     def apply(self, row: Row) -> None:
@@ -141,6 +143,9 @@ class Cluster:
                 self._take(row, [row["batch"]], base, last + 1)
             case "Copied" | "GapLearned":
                 self._take(row, row.get("batches", []), row["fetch_offset"], row["log_end_offset"])
+            case "Consumed":
+                given = {r["uid"]: (self.slot(r), row["now_ms"]) for r in row["records"]}
+                self.given[row["consumer"]].update(given)
             case "HighWatermarkMoved":
                 self._move(self.replicas[row["replica"]], row)
             case _ if row["replica"] in self.replicas:
@@ -150,9 +155,7 @@ class Cluster:
         """Append batches; in the gaps belongs what the leader's lineage has there."""
         replica = self.replicas[row["replica"]]
         if begin != replica.end:
-            raise Refused(
-                f"{replica.name} appends from {begin} on, but its log ends at {replica.end}"
-            )
+            raise Refused(f"{replica.name} appends from {begin} on; its log ends at {replica.end}")
         self.placed = [self.slot(record, batch) for batch in batches for record in batch["records"]]
         above = self.replicas.get(row.get("leader", ""), replica).lineage
         replica.lineage |= {o: above[o] for o in range(begin, end) if o in above}
@@ -165,15 +168,14 @@ class Cluster:
 
     def _move(self, replica: Replica, row: Row) -> None:
         """A high watermark; that of the newest epoch's leader commits what is below it."""
-        known, mark = replica.high_watermark, row["high_watermark"]
-        replica.high_watermark = mark
+        known, replica.high_watermark = replica.high_watermark, row["high_watermark"]
         if not row["leading"] or replica.name != self.leader:
             return
-        for slot in (replica.lineage[o] for o in range(known, mark) if o in replica.lineage):
-            if self.committed.setdefault(slot.offset, slot) is not slot:
+        for slot in (replica.lineage.get(o) for o in range(known, replica.high_watermark)):
+            if slot and self.committed.setdefault(slot.offset, slot) is not slot:
                 self.twice.add(slot.offset)
                 self.again.append(slot)
-        self.end = max(mark, self.end)
+        self.end = max(replica.high_watermark, self.end)
         self.fate = fates(self.committed.values())
         self.bests = [fold(self.committed.values(), way) for way in range(len(self._ranks))]
 
@@ -185,14 +187,13 @@ def _change(replica: Replica, row: Row, slot_of: Callable[[Row], Slot]) -> None:
             replica.keep(replica.start, row["log_end_offset"])
             replica.high_watermark = row["high_watermark"]
             replica.up = row["event"] == "ReplicaRestarted"
-        case "ReplicaWiped":
-            replica.snapshots.clear()
-            replica.begin(0)
-        case "LogEmptied":
+        case "ReplicaWiped" | "LogEmptied":
+            replica.snapshots = {} if row["event"] == "ReplicaWiped" else replica.snapshots
             replica.begin(0)
         case "Truncated":
-            cut = row["target"] if row["lowest"] is None else row["lowest"]
-            replica.keep(replica.start, min(replica.end, cut))
+            end = min(replica.end, row["target"])  # a batch that straddles it goes whole
+            replica.keep(replica.start, end if row["lowest"] is None else row["lowest"])
+            replica.end = end
             if not row["kept_high_watermark"]:
                 replica.high_watermark = min(replica.high_watermark, replica.end)
         case "Cleaned":

@@ -42,9 +42,8 @@ def parse(text: bytes) -> Trace:
         raise Refused("the last line is no verdict: the trace is cut")
     if verdict["events"] != len(events):
         raise Refused(f"the verdict counts {verdict['events']} events, the trace has {len(events)}")
-    for number, (one, other) in enumerate(pairwise(events), 3):
-        if other["at"] < one["at"]:
-            raise Refused(f"line {number}: at {other['at']} comes after {one['at']}")
+    if any(later["at"] < one["at"] for one, later in pairwise(events)):
+        raise Refused("the events are not in order of time")
     if digest(events) != verdict["digest"]:
         raise Refused(f"the events have the digest {digest(events)}, not {verdict['digest']}")
     return Trace(header, events, verdict)
@@ -63,13 +62,9 @@ def _values(part: Any) -> Any:
     if type(part) is not dict:
         return [_values(one) for one in part] if type(part) is list else part
     if "headers" in part:  # a record; `tombstone` is what the writer of the trace adds
-        part = {**part, "headers": _headers(part)}
-        del part["tombstone"]
+        part = {name: one for name, one in part.items() if name != "tombstone"}
+        part["headers"] = [(name, base64.b64decode(one)) for name, one in part["headers"]]
     return [_values(one) for one in part.values()]
-
-
-def _headers(record: Row) -> list[tuple[str, bytes]]:
-    return [(name, base64.b64decode(content)) for name, content in record["headers"]]
 
 
 def ranking(strategy: Row) -> Callable[[Row], Rank]:
@@ -79,11 +74,11 @@ def ranking(strategy: Row) -> Callable[[Row], Rank]:
     if strategy["name"] == "timestamp":
         return lambda record: (record["timestamp_ms"], record["offset"])
     if strategy["name"] == "header":  # a record without a version loses to any that has one
-        return lambda record: (*_version(_headers(record), **strategy), record["offset"])
+        return lambda record: (*_version(record["headers"], **strategy), record["offset"])
     raise Undecidable(f"strategy {strategy['name']}")
 
 
-def _version(headers: list[tuple[str, bytes]], name: str, header: str, header_form: str) -> Rank:
+def _version(headers: list[list[str]], name: str, header: str, header_form: str) -> Rank:
     """KIP-280: the last header of that name, 8 bytes, signed.
 
     Its patch: the first in any case that is not empty, a varint; 8 bytes count all the same.
@@ -91,11 +86,12 @@ def _version(headers: list[tuple[str, bytes]], name: str, header: str, header_fo
     found = [content for name, content in headers if name == header][-1:]
     if header_form != "last_long":
         found = [one for name, one in headers if name.strip().lower() == header.lower() and one][:1]
-    if found and len(found[0]) == 8:
-        return 1, int.from_bytes(found[0], "big", signed=True)
-    if not found or header_form == "last_long" or found[0][-1] >= 0x80:
+    content = base64.b64decode("".join(found))
+    if len(content) == 8:
+        return 1, int.from_bytes(content, "big", signed=True)
+    if not content or header_form == "last_long" or content[-1] >= 0x80:
         return 0, 0
-    number = sum((byte & 0x7F) << (7 * place) for place, byte in enumerate(found[0]))
+    number = sum((byte & 0x7F) << (7 * place) for place, byte in enumerate(content))
     return 1, (number >> 1) ^ -(number & 1)
 
 

@@ -85,9 +85,9 @@ def raise_a_time(edited: Lines) -> None:
         (drop_a_line, "counts 36 events, the trace has 35"),
         (drop_the_verdict, "the trace is cut"),
         (name_another_format, "expected replog-trace/1"),
-        (swap_two_events, "comes after"),
+        (swap_two_events, "not in order of time"),
         (change_a_value, "digest"),
-        (raise_a_time, "comes after"),
+        (raise_a_time, "not in order of time"),
     ],
 )
 def test_an_edited_trace_is_refused(edit: Callable[[Lines], None], said: str) -> None:
@@ -126,7 +126,7 @@ def remove_twice(edited: Lines) -> None:
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        (drop_an_append, "appends from 2 on, but its log ends at 1"),
+        (drop_an_append, "appends from 2 on; its log ends at 1"),
         (drop_a_copy, "what it does not hold"),
         (drop_a_replica, "r3"),
         (call_a_delete_a_value, "tombstone"),
