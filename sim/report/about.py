@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sim.check.families import FAMILIES
 from sim.report import stats, wording
@@ -108,13 +109,18 @@ def _purpose(folder: SweepFolder) -> tuple[str, ...]:
         first.setdefault(one["rules"]["strategy"], place)
     if len(first) == 1:
         return ()
-    entries = folder.tallies["rule_sets"]
     parts = []
-    for strategy, place in first.items():
-        totals = entries[place]["totals"]
-        share = wording.share(totals["unmeant_keys"] / totals["keys"]) if totals["keys"] else "-"
-        parts.append(f"{strategy} {share}")
-    return (f"Keys that end on what their producer did not mean: {', '.join(parts)}.",)
+    for one in folder.environments:
+        entries = one.tallies["rule_sets"]
+        shares = [f"{name} {unmeant_share(entries[place])}" for name, place in first.items()]
+        parts.append(f"in {one.environment} cases {', '.join(shares)}")
+    return (f"Keys that end on what their producer did not mean: {'; '.join(parts)}.",)
+
+
+def unmeant_share(entry: dict[str, Any]) -> str:
+    """Of all keys of a rule set, the share that ends on what its producer did not mean."""
+    totals = entry["totals"]
+    return wording.share(totals["unmeant_keys"] / totals["keys"]) if totals["keys"] else "-"
 
 
 def _bound(judged: int) -> str:

@@ -13,7 +13,13 @@ from typing import Any
 from sim.check.families import FAMILIES
 from sim.errors import BadInput
 from sim.report import wording
-from sim.report.about import LISTED_MAX, blocks_by_first_rule, measure_of, title_of
+from sim.report.about import (
+    LISTED_MAX,
+    blocks_by_first_rule,
+    measure_of,
+    title_of,
+    unmeant_share,
+)
 from sim.report.conditions import conditions_of
 from sim.report.families import share_of
 from sim.report.grid import Block
@@ -41,7 +47,7 @@ def short_table(folder: SweepFolder) -> str:
             if any(share_of(entry, measure, name).runs for entry in entries):
                 cells = [_cell(entries, block, measure, name) for block in blocks]
                 rows.append(f"| {name} | {' | '.join(cells)} |")
-        unmeant = [_unmeant(entries[block.places[0]]) for block in blocks]
+        unmeant = [unmeant_share(entries[block.places[0]]) for block in blocks]
         title = f"keys that end on what their producer did not mean, under `{blocks[0].values[0]}`"
         rows.append(f"| {title} | {' | '.join(unmeant)} |")
     return "\n".join(rows)
@@ -50,11 +56,6 @@ def short_table(folder: SweepFolder) -> str:
 def _cell(entries: Sequence[dict[str, Any]], block: Block, measure: str, name: str) -> str:
     shares = [share_of(entries[place], measure, name) for place in block.places]
     return " / ".join(wording.count(share.runs) for share in shares)
-
-
-def _unmeant(entry: dict[str, Any]) -> str:
-    totals = entry["totals"]
-    return wording.share(totals["unmeant_keys"] / totals["keys"]) if totals["keys"] else "-"
 
 
 def quote(out: Path, page: Path) -> None:

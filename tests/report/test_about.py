@@ -191,3 +191,36 @@ def test_of_many_rule_sets_the_best_comes_first_with_its_price(tmp_path: Path) -
         "(12.7 to 29.2 %; plain 20)."
     )
     assert as_good == "As few: cure 8, at 1,080 bytes retained instead of 1,000."
+
+
+def test_strategies_are_told_apart_and_by_what_they_are_for(tmp_path: Path) -> None:
+    rule_sets = [
+        {
+            **rule_set(index, fix, strategy),
+            "label": f"{strategy}: {fix}",
+            "swept": {"fix": fix, "strategy": strategy},
+        }
+        for index, (strategy, fix) in enumerate(
+            (strategy, fix) for strategy in ("header", "offset") for fix in ("none", "empty_batch")
+        )
+    ]
+    entries = [runs(index, one["label"], 0, hunted=0) for index, one in enumerate(rule_sets)]
+    entries[0] = runs(0, "header: none", 9, hunted=0)
+    for one, keys in zip(entries, (3, 3, 40, 40), strict=True):
+        one["totals"] |= {"keys": 200, "unmeant_keys": keys}
+    pairs = [both(left, right, 0) for left in range(4) for right in range(left + 1, 4)]
+    out = write_folder(tmp_path, rule_sets, entries, pairs, plan={"about": ["no-offset-reuse"]})
+
+    reused, unmeant = headline(out)
+    assert reused == (
+        "Cases of no-offset-reuse under fix none / empty_batch: of 100 plain cases header 9 / 0, "
+        "offset 0 / 0 (0 is at most 3.62 %)."
+    )
+    assert unmeant == (
+        "Keys that end on what their producer did not mean: in plain cases header 1.50 %, "
+        "offset 20.0 %."
+    )
+    assert [(one.left, one.right) for one in about_pairs(read_folder(out))] == [
+        ("header: none", "header: empty_batch"),
+        ("offset: none", "offset: empty_batch"),
+    ]
