@@ -10,7 +10,10 @@ from sim.trace import Acknowledged, Quiesced
 class AcknowledgedKept(Invariant):
     """What a producer was told to be written, before it was committed, is committed in the end.
 
-    With `acks: 1` nobody promises that; with `acks: all` there is nothing to judge.
+    For all records x that a leader acknowledged with acks=1: x.offset < N and
+    committed[x.offset] = x.
+    Judged: at rest. With `acks: 1` nobody promises that: it is a finding. Excused: acks=all, which
+    `acknowledged-committed` judges.
     """
 
     name = "acknowledged-kept"

@@ -35,7 +35,13 @@ BEHIND_A_GAP: list[Event] = [
     *appended("r2", OTHER),
     *appended("r3", NEWEST),
 ]
+ONE_FURTHER = A._replace(base_offset=1, last_offset=1, records=(A.records[0]._replace(offset=1),))
 LOG_MATCHING = [
+    HandMade(
+        "a record at another offset than its own is another law's matter alone",
+        [*CLASH, copied("r2", "r1", 0, ONE_FURTHER)],
+        [*CLASH, copied("r2", "r1", 0, A)],
+    ),
     HandMade("an offset names one record", [*CLASH, *appended("r2", OF_THE_SAME)], UNDER_NEWER),
     HandMade(
         "logs that differ differ from there on, whatever they hold",
@@ -132,7 +138,6 @@ REPLICA_CONVERGENCE = [
         [*UNDER_NEWER, Truncated("r2", 0, 1, 0, 0, leading=False), at_rest("r1")],
     ),
 ]
-ONE_FURTHER = A._replace(base_offset=1, last_offset=1, records=(A.records[0]._replace(offset=1),))
 SLOT_AGREEMENT = [
     HandMade(
         "a record at another offset than its own is another law's matter alone",

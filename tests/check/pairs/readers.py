@@ -139,6 +139,13 @@ def _transaction_commits_again(*, commit: bool) -> list[Event]:
     return [*TWO_LEADERS[:-1], *appended("r2", data, end), committed("r2", 2)]
 
 
+BEATEN_IN_HISTORY: list[Event] = [
+    *cluster("r1", "r2"),
+    *appended("r1", K0, K1),
+    committed("r1", 2),
+    LeaderElected("r2", 2, 0, ("r2",), ("r1", "r2")),
+    *appended("r2", batch(0, "k", uid=9, epoch=2)),
+]
 EARLIER_ORDER: list[Event] = log(LATER, EARLIER, Z2)
 CONSUMER_NO_SKIP = [
     HandMade(
@@ -155,6 +162,16 @@ CONSUMER_NO_SKIP = [
             *log(K0, DELETE),
             cleaned("r1", 2, superseded(0, "k", 1), removed(1, "k", "tombstone")),
             reads(0, 2),
+        ],
+    ),
+    HandMade(
+        "history beats what was committed twice",
+        [*BEATEN_IN_HISTORY, committed("r2", 1), reads(0, 1, replica="r2")],
+        [
+            *BEATEN_IN_HISTORY,
+            *appended("r2", batch(1, "k", uid=8, epoch=2)),
+            committed("r2", 1),
+            reads(0, 1, replica="r2"),
         ],
     ),
     HandMade(
