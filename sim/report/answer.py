@@ -153,7 +153,7 @@ def _prices(standings: Sequence[Standing], places: Sequence[int], costs: Sequenc
 def _price(costs: Sequence[CostOfRuleSet], titles: Sequence[str]) -> str:
     """Costs that differ from the baseline's beyond chance; without intervals, all that differ."""
     if all(one.difference is None for one in costs):
-        return "nothing: it is what the others are compared with"
+        return "nothing, as what the others are compared with"
     paid = [
         f"{title} {one.paired_text}"
         for one, title in zip(costs, titles, strict=True)

@@ -62,7 +62,7 @@ def test_where_nobody_violates_less_no_difference_is_said_with_its_bounds(tmp_pa
     )
     assert "0 points (\u22120.37 to +0.37)" in found.certainty
     assert found.certainty.count("not told apart") == 1
-    assert found.price.startswith("none: nothing: it is what the others are compared with; leo")
+    assert found.price.startswith("none: nothing, as what the others are compared with; leo")
 
 
 def test_a_price_is_what_differs_beyond_chance(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from sim.report.stats import Interval, clopper_pearson, paired_difference
 SHARES = (0.0, 0.001, 0.01, 0.05, 0.2, 0.5)
 
 
-@pytest.mark.parametrize("runs", [5, 30, 200])
+@pytest.mark.parametrize("runs", [5, 30, 100])
 def test_the_interval_of_a_rate_covers_at_least_nominally(runs: int) -> None:
     events = np.arange(runs + 1)
     low, high = np.array([clopper_pearson(int(one), runs) for one in events]).T
@@ -44,14 +44,14 @@ def test_the_interval_of_a_paired_difference_covers_at_least_nominally(pairs: in
 
 @pytest.mark.parametrize(
     ("both", "only_left", "only_right"),
-    [(0.1, 0.003, 0.0), (0.1, 0.003, 0.001), (0.0, 0.002, 0.002), (0.05, 0.02, 0.01)],
+    [(0.1, 0.003, 0.0), (0.1, 0.003, 0.001), (0.0, 0.002, 0.002)],
 )
 def test_rare_disagreement_in_a_thousand_cases_is_covered(
     both: float, only_left: float, only_right: float
 ) -> None:
     chance = np.random.default_rng(280)
     shares = [both, only_left, only_right, 1 - both - only_left - only_right]
-    drawn = chance.multinomial(1_000, shares, size=2_000)
+    drawn = chance.multinomial(1_000, shares, size=1_000)
     cells, times = np.unique(drawn[:, 1:3], axis=0, return_counts=True)
     difference = only_left - only_right
 
@@ -93,8 +93,9 @@ def test_the_interval_of_a_rare_cost_covers_about_nominally(cases: int, share: f
 
 
 @pytest.mark.usefixtures("few_resamples")
-@pytest.mark.parametrize("less", [0.0, 0.1, 0.5])
-@pytest.mark.parametrize(("cases", "share"), [(60, 0.5), (200, 0.12)])
+@pytest.mark.parametrize(
+    ("cases", "share", "less"), [(60, 0.5, 0.0), (60, 0.5, 0.5), (200, 0.12, 0.1)]
+)
 def test_paired_differences_and_ratios_cover_about_nominally(
     cases: int, share: float, less: float
 ) -> None:
