@@ -216,7 +216,7 @@ class _Recorder:
     def take(self, at_ms: int, event: Event) -> None:
         self.checker.on(at_ms, event)
         pending = self._pending
-        pending.append((at_ms, event.__class__.__name__, event))
+        pending.append((at_ms, type(event).__name__, event))
         if len(pending) >= CHUNK:
             self._flush()
 

@@ -89,9 +89,9 @@ class Checker:
     def on(self, at: int, event: Event) -> None:
         """Take one event that happened at `at`."""
         self.history.at = at
-        route = self._routes.get(event.__class__)
+        route = self._routes.get(type(event))
         if route is None:
-            route = self._route_of(event.__class__)
+            route = self._route_of(type(event))
         take_in, usually, unusually = route
         for handler in unusually if take_in(event) else usually:
             handler(event)

@@ -185,7 +185,7 @@ class RunCounters:
         }
 
     def _happened(self, event: Event) -> None:
-        self._kinds[event.__class__] += 1
+        self._kinds[type(event)] += 1
 
     def _appended(self, event: Appended) -> None:
         batch = event.batch

@@ -98,7 +98,7 @@ class HistoryKeeper:
 
     def apply(self, event: Event) -> bool:
         """Take in what happened, and say whether it was unusual."""
-        handler = self.handlers.get(event.__class__)
+        handler = self.handlers.get(type(event))
         return handler is None or handler(event)
 
     # Who is there, and who leads.

@@ -8,6 +8,7 @@ runs, so that `replog run` loads neither Spark nor pandas nor matplotlib.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -50,6 +51,7 @@ MODULES = {
 def main() -> None:
     """Run the command line; every expected problem is one line and an exit status."""
     gc.set_threshold(COLLECT_AFTER)
+    atexit.register(gc.freeze)  # what is left then goes with the process, cycles or not
     try:
         status = _run(sys.argv[1:])
         sys.stdout.flush()

@@ -87,7 +87,7 @@ class Controller:
 
     def receive(self, message: Any) -> None:
         """A broker says something."""
-        self._handlers[message.__class__](message)
+        self._handlers[type(message)](message)
 
     def session_at_risk(self, name: str) -> None:
         """Heartbeats of a broker do not arrive any more: it is fenced if that goes on."""

@@ -103,7 +103,7 @@ class Node(Broker):
     def receive(self, message: Any) -> None:
         """A message arrives; nobody is there to take it while the replica is down."""
         if self.replica.up:
-            self.handlers[message.__class__](message)
+            self.handlers[type(message)](message)
 
     def _fetch(self, request: FetchRequest) -> None:
         """A follower fetches; in a version that is not known here, it gets no answer."""

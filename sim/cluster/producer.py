@@ -251,7 +251,7 @@ class Producer:
 
     def _try_again(self, flight: InFlightRequest) -> None:
         """Markers are written by a coordinator that never gives up (KIP-98)."""
-        marker = flight.request.__class__ is WriteTxnMarkersRequest
+        marker = type(flight.request) is WriteTxnMarkersRequest
         if flight.tries > self._retries and not marker and not self.patient:
             self._give_up(flight)
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 
 class ReplicaAdded(NamedTuple):
@@ -83,6 +83,12 @@ class IsrChanged(NamedTuple):
     replica: str
     isr: tuple[str, ...]
     joined: str | None
+
+
+INSTANT_FAULTS: Final = frozenset(
+    {"migrate", "unclean_migrate", "add_replica", "remove_replica", "roll"}
+)
+"""Kinds of fault that happen at one moment; every other kind lasts for a time, and ends."""
 
 
 class FaultInjected(NamedTuple):

@@ -14,6 +14,7 @@ from sim.scenario.generate.mix import BUILT_IN_MIXES, Mix, Weights
 from sim.scenario.generate.streams import between, log_between, stream, words
 from sim.scenario.generate.workload import WorkloadShape, draw_workload
 from sim.scenario.model import FaultKind, Scenario, TraceSource, Workload
+from sim.trace.cluster import INSTANT_FAULTS
 
 REFERENCE = BUILT_IN_MIXES["reference"]
 
@@ -197,6 +198,10 @@ def test_a_mix_that_cannot_be_drawn_from_is_refused(given: str, complaint: str) 
 def test_every_kind_of_fault_has_a_weight() -> None:
     drawn = [kind for kind in FaultKind if kind is not FaultKind.REMOVE_REPLICA]
     assert list(Weights.model_fields) == [kind.value for kind in drawn]
+
+
+def test_what_happens_at_one_moment_is_a_kind_of_fault() -> None:
+    assert set(FaultKind) > INSTANT_FAULTS
 
 
 def test_a_mix_without_faults_gives_none() -> None:

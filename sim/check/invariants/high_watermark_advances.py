@@ -7,7 +7,6 @@ from typing import Final
 
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Report
-from sim.scenario.model.faults import INSTANT_FAULTS
 from sim.trace import (
     Appended,
     FaultEnded,
@@ -21,6 +20,7 @@ from sim.trace import (
     SnapshotInstalled,
     Truncated,
 )
+from sim.trace.cluster import INSTANT_FAULTS
 
 BOUND_MS: Final = 10_000
 """How long a high watermark may stand below what the in-sync set has: some ten rounds of fetching

@@ -7,7 +7,7 @@ from sim.replication.recovery import NONE_OLD, OldFiles
 from sim.scenario.file.format import FaultLine, ScenarioFile
 from sim.scenario.file.replicas import ROLES, no_such_replica
 from sim.scenario.model import CrashWithOldFiles, Fault, FaultKind
-from sim.scenario.model.faults import INSTANT_FAULTS
+from sim.trace.cluster import INSTANT_FAULTS
 
 
 def build_faults(file: ScenarioFile, names: list[str], report: Report) -> tuple[Fault, ...]:

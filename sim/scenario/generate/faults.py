@@ -14,7 +14,8 @@ from sim.scenario.generate.hunts import tail_hunt
 from sim.scenario.generate.mix import Mix
 from sim.scenario.generate.streams import Draws, between, log_between
 from sim.scenario.model import Fault, FaultKind
-from sim.scenario.model.faults import INSTANT_FAULTS, KEEPS_POSITION
+from sim.scenario.model.faults import KEEPS_POSITION
+from sim.trace.cluster import INSTANT_FAULTS
 
 USUAL_WEIGHTS = 16.0
 """Weights that add up to this give as many faults as the mix says, on average; the defaults do."""

@@ -37,17 +37,6 @@ class FaultKind(StrEnum):
     REMOVE_REPLICA = "remove_replica"
 
 
-INSTANT_FAULTS = frozenset(
-    {
-        FaultKind.MIGRATE,
-        FaultKind.UNCLEAN_MIGRATE,
-        FaultKind.ADD_REPLICA,
-        FaultKind.REMOVE_REPLICA,
-        FaultKind.ROLL,
-    }
-)
-"""What happens at one moment; every other kind lasts for a time."""
-
 KEEPS_POSITION = frozenset(
     {FaultKind.MIGRATE, FaultKind.UNCLEAN_MIGRATE, FaultKind.ROLL, FaultKind.SLOW_CLEANER}
 )
