@@ -85,8 +85,8 @@ class ClusterHistory:
         uids_read: By the latest read: the uids of its records.
         reads_deviate: Whether some reader was given something else than the committed record of an
             offset, just as it was appended.
-        previous_high_watermark: Of the replica whose high watermark moved, or whose log was cut or
-            replaced by a snapshot last, before that.
+        previous_high_watermark: Of the replica whose high watermark moved, or whose log was cut,
+            cleaned or replaced by a snapshot last, before that.
     """
 
     def __init__(

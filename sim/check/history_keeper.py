@@ -349,6 +349,8 @@ class HistoryKeeper:
         slots, committed, unexplained = view.slots, self._committed, view.unexplained_offsets
         view.log_end_offset_before = len(slots)
         history = self.history
+        history.previous_high_watermark = view.high_watermark
+        committed_below = min(event.high_watermark, view.high_watermark)
         known, highest, markers = len(committed), -1, False
         removed: dict[str, list[Removal]] = {}
         deletes: list[Removal] = []
@@ -386,8 +388,8 @@ class HistoryKeeper:
             self.history.find_disagreements()
         return (
             event.log_end_offset != view.log_end_offset_before
-            or event.upper_bound > event.high_watermark
-            or highest >= event.high_watermark
+            or event.upper_bound > committed_below
+            or highest >= committed_below
             or view.high_watermark > len(slots)
             or bool(event.horizons)
             or bool(deletes)

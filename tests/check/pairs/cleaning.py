@@ -92,6 +92,11 @@ BY_AN_OLDER = Removal(1, 101, "k", "superseded", 0)
 
 COMPACTION_BOUND = [
     HandMade(
+        "a replica knows best what its high watermark was",
+        [*UNCOMMITTED_WINNER, cleaned("r1", 2, superseded(0, "k", 1), hw=2)],
+        [*TWO, cleaned("r1", 2, superseded(0, "k", 1), hw=2)],
+    ),
+    HandMade(
         "the last committed record is not below the high watermark",
         [*UNCOMMITTED_WINNER, cleaned("r1", 2, superseded(0, "k", 1), hw=1)],
         [*TWO, cleaned("r1", 2, superseded(0, "k", 1), hw=2)],
