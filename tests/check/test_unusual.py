@@ -1,12 +1,13 @@
 """Laws that no usual event can break are not asked about usual events: nothing is missed by it."""
 
+import re
 from contextlib import suppress
 
 import pytest
 
-from sim.check import Checker
+from sim.check import Checker, history_keeper
 from sim.check.checker import known_invariants
-from sim.check.registry import Violation
+from sim.check.registry import INVARIANTS, Violation
 from sim.compaction.strategies import HEADER_FORMS
 from sim.rules import rules_from
 from sim.run import run_scenario
@@ -174,3 +175,10 @@ def test_a_record_that_is_written_over_another_is_unusual_and_takes_its_place() 
 
     assert checker._keeper.apply(Appended("r1", batch(2, "k", uid=9, epoch=2)))
     assert checker.history.replicas["r1"].slots == [100, 101, 9]
+
+
+def test_of_every_law_that_usual_events_are_kept_from_it_is_said_why_they_break_none() -> None:
+    kept = {name for name in known_invariants() if INVARIANTS[name].unusual_only}
+    _, _, said = (history_keeper.__doc__ or "").partition("Why not, law by law:")
+
+    assert set(re.findall(r"`([a-z-]+)`", said)) == kept
