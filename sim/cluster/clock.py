@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import heappop, heappush
+from heapq import heappop, heappush, nsmallest
 from typing import Any, Final
 
 from simpy.core import EmptySchedule
@@ -54,29 +54,28 @@ class Clock:
 
     def after(self, delay_ms: int, action: Action, *arguments: Any) -> None:
         """Call `action(*arguments)` when `delay_ms` ms (at least 0) have passed."""
-        at_ms = self.now_ms + delay_ms
-        (self._moments.get(at_ms) or self._entries(at_ms)).append((action, arguments, True))
+        self._add(self.now_ms + delay_ms, (action, arguments, True))
 
     def call(self, delay_ms: int, action: Callable[[Any], object], argument: Any) -> None:
         """Call `action(argument)` when `delay_ms` ms (at least 0) have passed."""
-        at_ms = self.now_ms + delay_ms
-        (self._moments.get(at_ms) or self._entries(at_ms)).append((action, argument))
+        self._add(self.now_ms + delay_ms, (action, argument))
 
-    def _entries(self, at_ms: int) -> list[Any]:
-        """What happens at a moment, in order."""
+    def _add(self, at_ms: int, entry: tuple[Any, ...]) -> None:
         entries = self._moments.get(at_ms)
         if entries is None:
-            entries = self._moments[at_ms] = []
+            self._moments[at_ms] = [entry]
             heappush(self._times, at_ms)
-        return entries
+        else:
+            entries.append(entry)
 
     def _schedule(self, event: Any, delay_ms: int, *, urgent: bool) -> None:
         """Let an event of SimPy happen; an urgent one before what is left of its moment."""
-        entries = self._entries(self.now_ms + delay_ms)
-        if not urgent:
-            entries.append((event,))
+        at_ms = self.now_ms + delay_ms
+        if not urgent or at_ms not in self._moments:
+            self._add(at_ms, (event, None, None, None) if urgent else (event,))
             return
-        place = self._done if self._moments[self._times[0]] is entries else 0
+        entries = self._moments[at_ms]
+        place = self._done if at_ms == self._times[0] else 0
         while place < len(entries) and len(entries[place]) == URGENT_EVENT:
             place += 1
         entries.insert(place, (event, None, None, None))
@@ -96,7 +95,10 @@ class Clock:
 
     def _next_ms(self) -> int | None:
         """When something happens next; None = never."""
-        return self._times[0] if self._first() else None
+        for at_ms in nsmallest(2, self._times):
+            if at_ms > self._times[0] or self._done < len(self._moments[at_ms]):
+                return at_ms
+        return None
 
     def step(self) -> None:
         """Go through the next event or call.
@@ -118,12 +120,13 @@ class Clock:
         Raises:
             EventLimitReached: That is one event too many; the clock stops before it.
         """
-        times = self._times
+        times, moments = self._times, self._moments
         left = self.limit - self.processed
         try:
-            while (entries := self._first()) and times[0] < end_ms:
+            self._first()
+            while times and times[0] < end_ms:
                 now_ms = times[0]
-                for entry in entries:  # which grows by what is to happen at once
+                for entry in moments[now_ms]:  # which grows by what is to happen at once
                     if left <= 0:
                         raise EventLimitReached
                     left -= 1
@@ -133,6 +136,8 @@ class Clock:
                         entry[0](entry[1])
                     else:
                         self._happen(entry)
+                self._done = 0
+                del moments[heappop(times)]
         finally:
             self.processed = self.limit - left
         self.now_ms = end_ms

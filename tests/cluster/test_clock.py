@@ -62,3 +62,38 @@ def test_the_clock_stops_before_the_event_that_is_one_too_many() -> None:
         clock.run_until(10)
     assert found == [1, 2]
     assert clock.processed == 2
+
+
+def test_an_urgent_event_of_simpy_comes_before_what_is_left_of_its_moment() -> None:
+    clock, found = Clock(limit=100), []
+
+    def process(name: str) -> Generator[simpy.Event, Any, None]:
+        found.append(name)
+        yield clock.environment.timeout(0)
+        found.append(f"{name} again")
+
+    def start(*names: str) -> None:
+        for name in names:
+            clock.environment.process(process(name))
+
+    clock.after(5, start, "a", "b")
+    clock.call(5, found.append, "call")
+    clock.run_until(6)
+
+    assert found == ["a", "b", "call", "a again", "b again"]
+
+
+def test_a_clock_that_stopped_at_its_limit_goes_on_with_what_was_next() -> None:
+    clock, found = Clock(limit=1), []
+    for name in ("a", "b", "c"):
+        clock.call(1, found.append, name)
+
+    with pytest.raises(EventLimitReached):
+        clock.run_until(10)
+    assert clock.environment.peek() == 1
+    clock.limit = 10
+    clock.environment.step()
+    clock.run_until(10)
+
+    assert found == ["a", "b", "c"]
+    assert (clock.processed, clock.environment.peek()) == (3, float("inf"))
