@@ -11,7 +11,17 @@ from typing import Any
 from sim.bench.trees import ROOT, Tree
 
 STORY = "scenarios/kip280/kip280_03_uncommitted_tail_heals.yaml"
-PLAN = "scenarios/sweeps/leo_fixes.yaml"
+PLAN = """\
+format: replog-sweep/1
+title: Runs of which one is replayed
+source: this project
+count: 2
+seed: 1
+generate: {mix: reference}
+rules: {preset: kafka-4.0}
+rule_sets: [{fix: none}, {fix: leo_retention}, {fix: empty_batch}]
+"""
+"""In words that the commit before knows, too."""
 REPEATS = 7
 
 
@@ -43,7 +53,9 @@ def start_up(trees: list[Tree], folder: Path) -> dict[str, Any]:
 
 def _replay(tree: Tree, folder: Path) -> list[str]:
     out = folder / f"sweep-{tree.name}"
-    made = ["sweep", PLAN, "--count", "2", "--seed", "1", "--out", str(out), "--engine", "process"]
+    plan = folder / "plan.yaml"
+    plan.write_text(PLAN, encoding="utf-8")
+    made = ["sweep", str(plan), "--out", str(out), "--engine", "process"]
     _replog(tree, made)
     return ["replay", str(out), "1"]
 
