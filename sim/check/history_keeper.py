@@ -322,7 +322,8 @@ class HistoryKeeper:
         if history.recommitted:
             history.recommitted = []
         unusual = mark < previous or mark > len(view.slots) or bool(history.disagreements)
-        if not event.leading:
+        if not event.leading or event.replica != history.leader:
+            # Who does not know yet that a newer epoch has a leader commits nothing by itself.
             return unusual
         known = len(self._committed)
         if previous < known:

@@ -15,6 +15,7 @@ from sim.check import Checker
 from sim.check.checker import known_invariants, story_invariants
 from sim.check.counters import RunCounters
 from sim.check.coverage import SITUATIONS
+from sim.compaction import FIXES
 from sim.errors import BadInput, did_you_mean
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.rules import RULES, Settings, settings_from
@@ -285,7 +286,10 @@ def _run_story(story: Story) -> MatrixCell:
 
 
 def _counted(run: StoryRun) -> dict[str, int]:
-    checker, counters = Checker(run.story.rules, ()), RunCounters()
+    rules = run.story.rules
+    fix = FIXES[rules.cleaner.fix]
+    checker = Checker(rules, ())
+    counters = RunCounters(persists_log_end=fix.persists_log_end)
     checker.listen(counters.handlers)
     for step, event in run.events:
         checker.on(step, event)

@@ -34,7 +34,7 @@ def differing(one: Any, other: Any, path: str = "") -> set[str]:
 
 def settings(path: Path) -> dict[str, Any]:
     """All a scenario depends on, without what it says about itself."""
-    said = ("id", "title", "source", "expect")
+    said = ("id", "title", "source", "expect", "preset")  # the rules of the preset count
     scenario = load_scenario(path)
     values = asdict(scenario) | {"rules": scenario.rules.as_dict()}
     return {name: value for name, value in values.items() if name not in said}

@@ -7,8 +7,9 @@ finds every module of this package; nothing else has to be told of a new one.
 Each says in its docstring what it demands as one formula, when that is judged, and what it excuses
 with the reason. The formulas write
 
-* committed[o]: the record that was at offset o when a leader's high watermark first passed o; N is
-  how many offsets that are. It never changes: cleaning, cuts and later leaders leave it alone;
+* committed[o]: the record that was at offset o when the high watermark of the newest epoch's leader
+  first passed o; N is how many offsets that are. It never changes: cleaning, cuts and later leaders
+  leave it alone;
 * log(r)[o]: what the log of replica r has at o: a record, an empty batch, or nothing, a hole. The
   log is start(r) <= o < end(r), the log start offset and the log end offset;
 * hw(r), clean(r): the high watermark and the first dirty offset of r, both exclusive;

@@ -187,6 +187,11 @@ STATE_MACHINE_SAFETY = [
         [*AGAIN, *appended("r2", OTHER), MINE],
     ),
     HandMade(
+        "a leader that has not heard of its successor commits, too",
+        [*AGAIN, *appended("r2", OTHER), committed("r2", 1)],
+        [*AGAIN, *appended("r2", OTHER), elected("r1", 3, 1, "r1"), committed("r2", 1)],
+    ),
+    HandMade(
         "a leader that has cleaned a record commits something else there",
         [*OF_A_KEY, EMPTIES, elected("r2", 2, 0, "r2"), *appended("r2", OTHER), committed("r2", 1)],
         [

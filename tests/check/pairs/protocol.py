@@ -183,13 +183,14 @@ LEADER_APPEND_ONLY = [
 ]
 
 UNDER_TWO: list[Event] = [*COPIED_ALL, committed("r1", 2), follows(1)]
-COMMITTED_BY_BOTH: list[Event] = [
+COMMITTED_TWICE: list[Event] = [
     *cluster("r1", "r2"),
     *appended("r1", A),
-    elected("r2", 2, 0, "r2"),
-    *appended("r2", OTHER),
+    copied("r2", "r1", 0, A),
     committed("r1", 1),
-    committed("r2", 1),
+    Truncated("r1", 0, 1, 1, 0, leading=True),
+    *appended("r1", OTHER),
+    committed("r1", 1),
 ]
 LEADER_COMPLETENESS = [
     HandMade(
@@ -213,8 +214,8 @@ LEADER_COMPLETENESS = [
     ),
     HandMade(
         "an offset that was committed twice does not count",
-        [*COMMITTED_BY_BOTH, elected("r2", 3, 1, "r2")],
-        [*COMMITTED_BY_BOTH, elected("r1", 3, 1, "r1")],
+        [*COMMITTED_TWICE, elected("r1", 3, 1, "r1")],
+        [*COMMITTED_TWICE, elected("r2", 3, 1, "r2")],
     ),
 ]
 
@@ -397,7 +398,14 @@ def told(leader: str, offset: int, *, epoch: int = 1, acks: str = "1") -> Acknow
     return Acknowledged(leader, -1, -1, offset, offset, epoch, acks)
 
 
-REPLACED: list[Event] = [*BASE, told("r1", 0), *appended("r2", OTHER), committed("r2", 1)]
+SECOND_LEADER = elected("r2", 2, 0, "r2")
+REPLACED: list[Event] = [
+    *BASE,
+    told("r1", 0),
+    SECOND_LEADER,
+    *appended("r2", OTHER),
+    committed("r2", 1),
+]
 ACKNOWLEDGED_KEPT = [
     HandMade(
         "the last committed record is not below the high watermark",
@@ -419,6 +427,7 @@ ACKNOWLEDGED_KEPT = [
         [*REPLACED, at_rest("r2")],
         [
             *BASE,
+            SECOND_LEADER,
             *appended("r2", OTHER),
             told("r2", 0, epoch=2),
             committed("r2", 1),
