@@ -89,10 +89,10 @@ class Checker:
     def on(self, at: int, event: Event) -> None:
         """Take one event that happened at `at`."""
         self.history.at = at
-        route = self._routes.get(type(event))
-        if route is None:
-            route = self._route_of(type(event))
-        take_in, usually, unusually = route
+        try:
+            take_in, usually, unusually = self._routes[type(event)]
+        except KeyError:
+            take_in, usually, unusually = self._route_of(type(event))
         for handler in unusually if take_in(event) else usually:
             handler(event)
 
@@ -102,7 +102,7 @@ class Checker:
         unusual: list[Handler] = []
         for name, method in LISTENERS.get(kind, ()):
             invariant = self._invariants.get(name)
-            if invariant is not None:
+            if invariant is not None and invariant.needs(kind):
                 handler = getattr(invariant, method)
                 unusual.append(handler)
                 if not invariant.unusual_only:

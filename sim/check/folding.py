@@ -29,14 +29,14 @@ def decided(history: ClusterHistory, uids: Iterable[int]) -> list[int]:
         known = written.get(uid)
         if known is None:
             continue
-        if known.batch.control is not None:
+        if known.plain:
+            found.append(uid)
+        elif known.batch.control is not None:
             data = pending.pop(known.batch.producer_id, None)
             if data is not None and known.batch.control is Control.COMMIT:
                 found += data
-        elif known.batch.transactional:
-            pending.setdefault(known.batch.producer_id, []).append(uid)
         else:
-            found.append(uid)
+            pending.setdefault(known.batch.producer_id, []).append(uid)
     return found
 
 
@@ -110,6 +110,17 @@ def own_state(history: ClusterHistory, view: ReplicaView) -> dict[str, int]:
     return winners_of(history, held, base)
 
 
+def _state_of(history: ClusterHistory, view: ReplicaView, keys: Iterable[str]) -> dict[str, int]:
+    """What `own_state` says of these keys, among others; folds no more of the log than it takes."""
+    written = history.written
+    held = set(view.slots[view.log_start_offset : view.high_watermark])
+    uids = [uid for key in keys for uid in history.uids_of_key[key] if uid in held]
+    deltas = history.rules.snapshots.state_machine == "deltas"
+    if deltas or not all(written[uid].plain for uid in uids):
+        return own_state(history, view)
+    return winners_of(history, uids, base_records(view))
+
+
 def undone_deletes(history: ClusterHistory, view: ReplicaView) -> dict[str, int]:
     """Key -> uid of the value that a log gives it although the key is deleted.
 
@@ -128,7 +139,7 @@ def undone_deletes(history: ClusterHistory, view: ReplicaView) -> dict[str, int]
             suspects.append(key)
     if not suspects:
         return {}
-    state = own_state(history, view)
+    state = _state_of(history, view, suspects)
     return {
         key: state[key]
         for key in suspects

@@ -101,6 +101,10 @@ class Invariant:
         self.history = queries.history
         self._report = report
 
+    def needs(self, event: type) -> bool:
+        """Whether events of a class that it listens to can matter to it under the run's rules."""
+        return True
+
     def counters(self) -> dict[str, int]:
         """What it counted beside violations, by name of the counter (`sim.check.counters`)."""
         return {}

@@ -38,14 +38,18 @@ class AcknowledgedCommitted(Invariant):
         self._too_few: dict[int, int] = {}
         self._had_below: dict[str, int] = {}
 
+    def needs(self, event: type) -> bool:
+        """Who else has what a leader commits matters only where more than one log is asked for."""
+        return self._needed > 1 or event is Acknowledged
+
     def on_copied(self, event: Copied) -> None:
         """Once it was there: a leader may have counted it before a crash took it."""
-        if self._needed > 1 and event.log_end_offset > self._had_below.get(event.replica, 0):
+        if event.log_end_offset > self._had_below.get(event.replica, 0):
             self._had_below[event.replica] = event.log_end_offset
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
-        """Count who has what is committed just now; one log is enough where nothing is asked."""
-        if self._needed == 1 or not event.leading:
+        """Count who has what is committed just now."""
+        if not event.leading:
             return
         committed = len(self.history.committed)
         for offset in range(self._seen, committed):

@@ -97,14 +97,15 @@ class HighWatermarkAdvances(Invariant):
         views, leader = history.replicas, history.leader
         if leader is None or not views[leader].up:
             return 0
-        members = history.isr if self._by_isr else history.voters
-        ends = sorted([view.log_end_offset for view in map(views.__getitem__, members) if view.up])
-        end = views[leader].log_end_offset
+        end = len(views[leader].slots)
         if self._by_isr:
-            if len(ends) < len(members) or len(ends) < history.rules.topic.min_isr:
-                return 0
-            return min(ends[0], end) if ends else 0
-        needed = len(members) // 2 + 1
+            for name in history.isr:
+                if not views[name].up:
+                    return 0
+                end = min(end, len(views[name].slots))
+            return end if len(history.isr) >= max(history.rules.topic.min_isr, 1) else 0
+        ends = sorted([len(views[name].slots) for name in history.voters if views[name].up])
+        needed = len(history.voters) // 2 + 1
         if len(ends) < needed:
             return 0
         reached = min(ends[-needed], end)

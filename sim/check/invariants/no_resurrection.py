@@ -72,7 +72,7 @@ class NoTransientResurrection(Invariant):
     def __init__(self, queries: HistoryQueries, report: Report) -> None:
         """No deleted key is shown."""
         super().__init__(queries, report)
-        self._judged: dict[str, tuple[int, int]] = {}
+        self._judged: dict[str, int] = {}
         self._shown: dict[tuple[str, str], tuple[int, int, int]] = {}
         self._count = 0
         self._longest_ms = 0
@@ -144,16 +144,13 @@ class NoTransientResurrection(Invariant):
         history, view = self.history, self.history.replicas[replica]
         if self._shown:
             self._end_what_is_gone()
-        state = (view.losses, history.late_for_deletes)
-        known = len(history.committed)
-        if (
-            self._judged.get(replica) == state
-            or not view.up
-            or view.high_watermark < known
-            or view.log_end_offset < known
-        ):
+        changes = view.losses + history.late_for_deletes  # neither ever falls
+        if self._judged.get(replica) == changes:
             return
-        self._judged[replica] = state
+        known = len(history.committed)
+        if not view.up or view.high_watermark < known or view.log_end_offset < known:
+            return
+        self._judged[replica] = changes
         if history.committed_twice or history.settings_change:
             return
         for key, uid in undone_deletes(history, view).items():

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Report
 from sim.check.replica_view import ReplicaView
 from sim.log.record import Batch
 from sim.trace import Acknowledged, Appended, HighWatermarkMoved, ProducersForgotten
-
-
-class _Sent(NamedTuple):
-    """A numbered batch: its last sequence number, and where its last record is."""
-
-    last_sequence: int
-    offset: int
-    uid: int
 
 
 class _Committed:
@@ -63,7 +53,7 @@ class ProducerSequences(Invariant):
     def __init__(self, queries: HistoryQueries, report: Report) -> None:
         """Nobody has sent anything."""
         super().__init__(queries, report)
-        self._sent: dict[tuple[int, int], list[_Sent]] = {}
+        self._sent: dict[tuple[int, int], list[Batch]] = {}
         self._forgotten: set[int] = set()
         self._excused: set[int] = set()
         self._committed: dict[int, _Committed] = {}
@@ -76,14 +66,13 @@ class ProducerSequences(Invariant):
         if first < 0 or producer_id < 0 or not batch.records:
             return
         sent = self._sent.setdefault((producer_id, batch.producer_epoch), [])
-        if sent and first <= sent[-1].last_sequence:
+        highest = _last_sequence(sent[-1]) if sent else -1
+        if first <= highest:
             view = self.history.replicas[event.replica]
             if producer_id in self._forgotten or not _knows(view, batch, sent):
                 self._excused.add(batch.records[0].uid)
-        last = batch.records[-1]
-        one = _Sent(first + batch.last_offset - batch.base_offset, last.offset, last.uid)
-        behind = bool(sent) and one.last_sequence < sent[-1].last_sequence
-        sent.insert(len(sent) - behind, one)  # the highest number stays the last
+        behind = _last_sequence(batch) < highest
+        sent.insert(len(sent) - behind, batch)  # the highest number stays the last
         self._forgotten.discard(producer_id)
 
     def on_producers_forgotten(self, event: ProducersForgotten) -> None:
@@ -92,9 +81,9 @@ class ProducerSequences(Invariant):
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """Go on with what is committed just now."""
-        if not event.leading or not self._sent:
-            return
         committed, written = self.history.committed, self.history.written
+        if not event.leading or self._seen == len(committed):
+            return
         for uid in committed[self._seen :]:
             known = written.get(uid)
             if known is not None and known.batch.base_sequence >= 0:
@@ -148,12 +137,17 @@ class ProducerSequences(Invariant):
                 return
 
 
-def _knows(view: ReplicaView, batch: Batch, sent: list[_Sent]) -> bool:
+def _last_sequence(batch: Batch) -> int:
+    """The number of its last record, as it was appended."""
+    return batch.base_sequence + batch.last_offset - batch.base_offset
+
+
+def _knows(view: ReplicaView, batch: Batch, sent: list[Batch]) -> bool:
     """Whether a log has, or had until a cleaner took it, the batch or a later one of its sender."""
     lineage = view.lineage
     return any(
-        one.last_sequence >= batch.base_sequence
-        and view.log_start_offset <= one.offset < len(lineage)
-        and lineage[one.offset] == one.uid
+        _last_sequence(one) >= batch.base_sequence
+        and view.log_start_offset <= one.records[-1].offset < len(lineage)
+        and lineage[one.records[-1].offset] == one.records[-1].uid
         for one in sent
     )
