@@ -6,7 +6,7 @@ decided if it is in no transaction, or in a committed one; aborted and undecided
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
 from sim.certify.logs import Cluster, Replica, Slot, fates, fold
@@ -184,11 +184,8 @@ def committed_replicated(judge: Judge, one: Replica, row: Row) -> Iterable[Where
     names = judge.isr if isr else judge.voters
     members = [other for other in judge.replicas.values() if other.name in names]
     spare = 0 if isr else len(members) - len(names) // 2 - 1
-    lacking: dict[int, list[str]] = defaultdict(list)
-    for other in members:
-        for o in judge.lacks(other, one):
-            lacking[o].append(other.name)
-    return [(who[0], o) for o, who in lacking.items() if o not in judge.twice and len(who) > spare]
+    lacking = Counter(o for other in members for o in judge.lacks(other, one))
+    return [(one.name, o) for o, n in lacking.items() if o not in judge.twice and n > spare]
 
 
 @law("Quiesced")
@@ -244,11 +241,13 @@ def hole_justified(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
 
 @law("Cleaned", before=True)
 def compaction_bound(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
-    """What a pass removes, and what beats it there, is below the high watermark."""
+    """What a pass removes, and what beats it there if it is not aborted, is below the mark."""
     best = fold(slot for slot in one.log.values() if slot.offset < row["upper_bound"])
+    fate = fates(one.log.values())
     for slot in removed(one, row):
         winner = best.get(slot.key or "", slot)
-        if max(slot.offset, winner.offset if winner.beats(slot) else 0) >= one.high_watermark:
+        beaten = winner.beats(slot) and fate.get(slot.uid) != "ABORT"
+        if max(slot.offset, winner.offset if beaten else 0) >= one.high_watermark:
             yield one.name, slot.offset
 
 
@@ -290,18 +289,19 @@ def materialized_state_equivalence(judge: Judge, one: Replica, row: Row) -> Iter
 def consumer_no_skip(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
     """A position passes no decided value, beaten by nothing there or in H, that was not given.
 
-    Where several records were committed the log alone decides.
+    H tells the fate of transactions; where several records were committed the log alone decides.
     """
     given = judge.given[row["consumer"]]
     log = one.below(one.end)
-    best, fate = fold(log), judge.fate | fates(log)
+    best, fate = fold(log), fates(log)
     passed = range(max(row["start"], one.start), min(row["end"], one.high_watermark))
     for o in [*(o for o in judge.twice if o < row["start"]), *passed]:
         slot = one.log.get(o, None if o in judge.twice else judge.committed.get(o))
         if slot and slot.key is not None and not slot.tombstone and slot.uid not in given:
-            beaten = judge.beaten(slot) and o not in judge.twice
-            lost = beaten or best.get(slot.key, slot).beats(slot)
-            if not lost and (slot.producer is None or fate.get(slot.uid) == "COMMIT"):
+            twice = o in judge.twice
+            lost = (judge.beaten(slot) and not twice) or best.get(slot.key, slot).beats(slot)
+            decided = (fate if twice else judge.fate).get(slot.uid) == "COMMIT"
+            if not lost and (slot.producer is None or decided):
                 yield one.name, o
 
 
