@@ -366,6 +366,7 @@ class HistoryKeeper:
     def _cleaned(self, event: Cleaned) -> bool:
         view = self._replicas[event.replica]
         slots, committed, unexplained = view.slots, self._committed, view.unexplained_offsets
+        written = self._written
         view.log_end_offset_before = len(slots)
         history = self.history
         history.previous_high_watermark = view.high_watermark
@@ -377,20 +378,21 @@ class HistoryKeeper:
         for removal in event.removals:
             offset, uid, key, reason, winner = removal
             if key is None:
-                markers = markers or self._written[uid].batch.control is not None
+                markers = markers or written[uid].batch.control is not None
             if winner is not None and winner > highest:
                 highest = winner
             if offset > highest:
                 highest = offset
             slots[offset] = HOLE
+            gone = written.get(uid)
+            if gone is not None and gone.tombstone and history.is_winning_delete(uid):
+                deletes.append(removal)
             if reason in removed:
                 removed[reason].append(removal)
             else:
                 removed[reason] = [removal]
             if offset >= known or committed[offset] != uid or not history.may_be_absent(uid):
                 unexplained.add(offset)
-            if history.is_winning_delete(uid):
-                deletes.append(removal)
         if deletes or "tombstone" in removed or markers:
             view.losses += 1
         for offset in event.emptied:

@@ -80,8 +80,7 @@ class RemovalDelays:
         """Note what this pass met for the first time and left."""
         written, at_ms = self._history.written, self._history.at + self._retention_ms
         start = min(self._met.get(view.name, 0), event.first_dirty_offset)
-        for offset in range(start, min(event.upper_bound, view.log_end_offset)):
-            uid = view.slots[offset]
+        for offset, uid in enumerate(view.slots[start : event.upper_bound], start):
             if uid > 0 and offset not in due and written[uid].tombstone:
                 due[offset] = _Due(uid, at_ms, is_marker=False)
         self._met[view.name] = event.upper_bound

@@ -50,8 +50,7 @@ class CleanPrefix(Invariant):
         for removal in event.removals:
             if removal.offset < clean and removal.key is not None:
                 counts[removal.key] = counts.get(removal.key, 0) - 1
-        for offset in range(clean, min(view.first_dirty_offset, view.log_end_offset)):
-            uid = view.slots[offset]
+        for uid in view.slots[clean : view.first_dirty_offset]:
             key = written[uid].record.key if uid > 0 else None
             if key is not None:
                 counts[key] = counts.get(key, 0) + 1
