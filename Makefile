@@ -56,7 +56,7 @@ demo: $(STAMP)  ## run the scenario suite, sweep both fixes on random scenarios,
 .PHONY: reports
 reports: $(STAMP)  ## all reports in reports/, each under two seeds: see reports/README.md for how long
 	@set -e; replog=$(BIN)/replog; \
-	if [ -e $(COMPILED)/installed ] && $(MAKE) -q $(COMPILED)/installed; then \
+	if [ -e $(COMPILED)/installed ] && make -q $(COMPILED)/installed; then \
 	  replog=$(COMPILED)/bin/replog; fi; \
 	export REPLOG_REVISION="$$(git describe --always --tags --dirty 2>/dev/null)"; \
 	for name in $(REPORTS) $(LOG_END); do for seed in "" $(if $(ARGS),,--confirm); do \
@@ -78,6 +78,7 @@ reports: $(STAMP)  ## all reports in reports/, each under two seeds: see reports
 	  --under truncation=epoch_diverging,epoch_kip101,high_watermark --under strategy \
 	  $(foreach name,$(LOG_END),--sweep reports/$(name) $(if $(ARGS),,--sweep reports/$(name)_confirmation)) \
 	  -o reports/log_end.md >/dev/null; \
+	$(if $(ARGS),,echo "$$(date +%T) reports/phases.md" >&2; $$replog phases --out reports >/dev/null;) \
 	echo "$$(date +%T) done" >&2
 
 .PHONY: reports-clean

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from sim.sweep.runs_progress import Reporter
 
 CASES = 200
-SEED = 2_800
+SEED = 5_280
+"""Not one that was looked at while the diagrams were designed."""
 PAGE, DOCUMENT = "phases.md", "phases.json"
 
 
