@@ -5,7 +5,7 @@ from __future__ import annotations
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Report
 from sim.check.replica_view import ReplicaView
-from sim.trace import Acknowledged, Copied, HighWatermarkMoved
+from sim.trace import Acknowledged, Copied, HighWatermarkMoved, Quiesced
 
 
 class AcknowledgedCommitted(Invariant):
@@ -18,8 +18,9 @@ class AcknowledgedCommitted(Invariant):
     HW(L, t) is L's high watermark; C[o] is the record that was committed at o first; n(o) is how
     many logs, of whoever, had offset o when it was committed or before (a crash may have taken it),
     and N what the rule asks for at least: min.insync.replicas with `commit: isr`, else one. That
-    every member of the in-sync set, or a majority of
-    the voters, has it is what a high watermark says; `committed-replicated` judges that.
+    every member of the in-sync set, or a majority of the voters, has it is what a high watermark
+    says; `committed-replicated` judges that. A leader that has not heard of its successor commits
+    nothing by itself: what it acknowledges has to be C[o] at rest.
 
     Not judged: acks=1, which promises nothing here (`acknowledged-kept`), and an offset that was
     committed twice, of which `state-machine-safety` tells.
@@ -37,10 +38,11 @@ class AcknowledgedCommitted(Invariant):
         self._seen = 0
         self._too_few: dict[int, int] = {}
         self._had_below: dict[str, int] = {}
+        self._owed: list[tuple[str, int, int]] = []
 
     def needs(self, event: type) -> bool:
         """Who else has what a leader commits matters only where more than one log is asked for."""
-        return self._needed > 1 or event is Acknowledged
+        return self._needed > 1 or event in (Acknowledged, Quiesced)
 
     def on_copied(self, event: Copied) -> None:
         """Once it was there: a leader may have counted it before a crash took it."""
@@ -76,17 +78,24 @@ class AcknowledgedCommitted(Invariant):
         ):
             return
         for offset in range(first, end):
-            if offset not in history.committed_twice:
-                self._judge(event, offset)
+            uid = view.lineage[offset] if offset < len(view.lineage) else 0
+            if offset >= view.high_watermark:
+                self._broken(
+                    event.replica, uid, offset, f"its high watermark is {view.high_watermark}"
+                )
+            elif event.replica != history.leader:
+                self._owed.append((event.replica, uid, offset))
+            else:
+                self._judge(event.replica, uid, offset)
 
-    def _judge(self, event: Acknowledged, offset: int) -> None:
-        history = self.history
-        view, committed = history.replicas[event.replica], history.committed
-        uid = view.lineage[offset] if offset < len(view.lineage) else 0
-        told = f"{event.replica} told a producer that {self.describe(uid)} at {offset} is committed"
-        if offset >= view.high_watermark:
-            why = f"its high watermark is {view.high_watermark}"
-        elif offset >= len(committed):
+    def on_quiesced(self, event: Quiesced) -> None:
+        """Judge what leaders acknowledged that had not heard of their successors."""
+        for replica, uid, offset in self._owed:
+            self._judge(replica, uid, offset)
+
+    def _judge(self, replica: str, uid: int, offset: int) -> None:
+        committed = self.history.committed
+        if offset >= len(committed):
             why = f"nothing is committed from {len(committed)} on"
         elif committed[offset] != uid:
             why = f"{self.describe(committed[offset])} is committed there"
@@ -94,6 +103,12 @@ class AcknowledgedCommitted(Invariant):
             why = f"{self._too_few[offset]} logs had it then, {self._needed} are needed"
         else:
             return
-        known = history.written.get(uid)
+        self._broken(replica, uid, offset, why)
+
+    def _broken(self, replica: str, uid: int, offset: int, why: str) -> None:
+        if offset in self.history.committed_twice:
+            return
+        known = self.history.written.get(uid)
         key = None if known is None else known.record.key
-        self.violated(event.replica, offset, key, f"{told}, but {why}.")
+        told = f"{replica} told a producer that {self.describe(uid)} at {offset} is committed"
+        self.violated(replica, offset, key, f"{told}, but {why}.")
