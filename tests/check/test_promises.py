@@ -57,6 +57,19 @@ def test_with_acks_all_nothing_is_acknowledged_at_or_above_the_high_watermark(
     assert len(violations_of("acknowledged-committed", events)) == found
 
 
+@pytest.mark.parametrize(("copies", "found"), [((A, B), 0), ((A,), 1)])
+def test_what_a_leader_acknowledges_after_its_successor_is_elected_has_to_be_there_at_rest(
+    copies: tuple[Batch, ...], found: int
+) -> None:
+    events = [*cluster("r1", "r2"), *appended("r1", A, B), copied("r2", "r1", 0, *copies)]
+    events += [LeaderElected("r2", 2, len(copies), ("r2",), ("r1", "r2"))]
+    events += [committed("r1", 2), told(0, 1)]
+
+    assert violations_of("acknowledged-committed", events) == []
+    events += [committed("r2", len(copies)), Quiesced("r2", synced=True)]
+    assert len(violations_of("acknowledged-committed", events)) == found
+
+
 def test_who_acknowledges_too_early_is_told_with_the_numbers() -> None:
     events = [*cluster("r1"), *appended("r1", A, B), committed("r1", 1), told(0, 1)]
 
