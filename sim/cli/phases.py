@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sim.studies.phases.question import Found
     from sim.sweep.runs_progress import Reporter
 
-CASES = 200
+CASES = 100
 SEED = 5_280
 """Not one that was looked at while the diagrams were designed."""
 PAGE, DOCUMENT = "phases.md", "phases.json"
