@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
-import signal
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from hashlib import blake2b
 
 from sim.studies.phases import QUESTIONS
 from sim.studies.phases.question import Found, Question
-from sim.sweep.engines.process import usable_cores
+from sim.sweep.engines.process import follow_the_parent, usable_cores
 
 CASES_PER_TASK = 25
 
@@ -32,8 +31,7 @@ def measure(
     with ProcessPoolExecutor(
         max_workers=min(usable_cores(), len(tasks)),
         mp_context=multiprocessing.get_context("spawn"),
-        initializer=signal.signal,
-        initargs=(signal.SIGINT, signal.SIG_IGN),  # only the parent decides what Ctrl-C means
+        initializer=follow_the_parent,
     ) as pool:
         pending: dict[Future[int], tuple[int, int]] = {
             pool.submit(_count, question.name, cell, first, end, seed): (cell, end - first)

@@ -30,14 +30,18 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _start_worker(work: Work) -> None:
-    """Leave Ctrl-C to the parent, do not outlive it, and get ready for blocks.
+def follow_the_parent() -> None:
+    """In a worker: leave Ctrl-C to the parent, and do not outlive it.
 
     Ctrl-C reaches every process of the group; only the parent decides what to do about it. A parent
-    that is killed tells nobody, and its workers would wait for blocks for ever.
+    that is killed tells nobody, and its workers would wait for work for ever.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
+
+
+def _start_worker(work: Work) -> None:
+    follow_the_parent()
     get_ready(work)
 
 
