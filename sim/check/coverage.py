@@ -51,6 +51,7 @@ SITUATIONS: dict[str, str] = {
     "unversioned-write-lost": "a record without version lost to an earlier one with a version",
     "append-refused": "a leader refused what a producer sent",
     "delete-value-dropped": "a replica stored a delete without the value it was sent with",
+    "delete-value-withheld": "a consumer without the flag was given null for what a delete says",
     "settings-changed": "new settings reached a broker or a producer during the run",
     OUTSIDE: "a crash took a committed record from the last replica that had to keep it",
     "fault-injected": "the world did something to the cluster",
@@ -173,8 +174,9 @@ class Coverage:
         return replica in self._tail_gone and (last is None or last is self._tail_gone[replica])
 
     def _converted(self, event: Converted) -> None:
-        if event.values_lost and event.reader in self._history.replicas:
-            self._names.add("delete-value-dropped")
+        if event.values_lost:
+            stored = event.reader in self._history.replicas
+            self._names.add("delete-value-dropped" if stored else "delete-value-withheld")
 
     def _elected(self, event: LeaderElected) -> None:
         if self._leader is not None and self._leader != event.replica:

@@ -75,6 +75,14 @@ def as_appended(record: Record) -> Record:
     return record if len(kept) == len(record.headers) else record._replace(headers=kept)
 
 
+def without_flag(record: Record) -> Record:
+    """A record as a format without the flag says it: a flagged delete is null (KIP-87, Migration).
+
+    All else is as it was appended.
+    """
+    return record._replace(value=None if record.flagged else record.value, flagged=None)
+
+
 def _by_offset(record: Record) -> Version:
     return (record.offset,)
 

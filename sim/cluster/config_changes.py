@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sim.cluster.cluster import Cluster
 from sim.cluster.consumer import Consumer
 from sim.cluster.workload import Timetable
+from sim.log.formats import FIRST_WITH_FLAG
 from sim.scenario.model import Change
 from sim.scenario.model.changes import EVERY_REPLICA, changed
 from sim.scenario.model.promises import changes_of
@@ -30,7 +31,14 @@ class ConfigChanges:
         self._consumers = consumers
 
     def start(self) -> None:
-        """Make the changes at 0 now, and wait for the times of the others."""
+        """Make the changes at 0 now, and wait for the times of the others.
+
+        Consumers without the flag say so first: what their version leaves out is as agreed.
+        """
+        for consumer in self._consumers:
+            if consumer.client is not None and consumer.client < FIRST_WITH_FLAG:
+                own = (("format", str(consumer.client)),)
+                self._context.emit(ConfigChanged(consumer.name, own, initial=True))
         for change in changes_of(self._context.scenario):
             if change.at_ms <= 0:
                 self._make(change)

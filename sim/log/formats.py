@@ -28,6 +28,9 @@ MAGIC_FLAG: Final = 2
 MAGIC_OF_CLIENT = {2: 1, 3: MAGIC_FLAG}
 """Highest magic that a client of a fetch or produce version understands (KIP-87)."""
 
+FIRST_WITH_FLAG: Final = 3
+"""The first of those versions that has the flag."""
+
 
 class Served(NamedTuple):
     """What a reader is given of stored batches.

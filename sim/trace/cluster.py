@@ -110,7 +110,8 @@ class ConfigChanged(NamedTuple):
     """New settings reached a broker, or a producer (then `replica` names that).
 
     `settings` are pairs of a name and its new value, as text. `initial` is true for a broker that
-    starts with settings of its own, where they differ from those of the run: nothing changed then.
+    starts with settings of its own, where they differ from those of the run, and for a consumer
+    that starts in a version without the flag of KIP-87 (`format`): nothing changed then.
     """
 
     replica: str

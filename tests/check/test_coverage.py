@@ -188,21 +188,27 @@ def test_a_refused_batch_is_noted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reader", "lost", "dropped"),
-    [("r1", (1,), True), ("r1", (), False), ("c1", (1,), False)],
+    ("reader", "lost", "reached"),
+    [
+        ("r1", (1,), {"delete-value-dropped"}),
+        ("r1", (), set()),
+        ("c1", (1,), {"delete-value-withheld"}),
+        ("c1", (), set()),
+    ],
 )
 def test_a_delete_loses_its_value_for_good_only_on_a_replica(
-    reader: str, lost: tuple[int, ...], dropped: bool
+    reader: str, lost: tuple[int, ...], reached: set[str]
 ) -> None:
     events = [*two_records_at_the_end(), Converted("r1", reader, 80, lost)]
 
-    assert reached_by(events) == ({"delete-value-dropped"} if dropped else set())
+    assert reached_by(events) == reached
 
 
 RARE = {
     "append-refused",
     "batch-oversized",
     "delete-value-dropped",
+    "delete-value-withheld",
     "follower-started-afresh",
     "old-segments-deleted",
     "outside-durability",

@@ -187,7 +187,7 @@ def shown(order: str) -> set[str]:
     """What some calm cases show in this order: invariants violated, and the claims about it."""
     base = {"preset": "kafka-4.0", "tombstone_mark": "magic", "tombstone_removal": "never"}
     rules = settings_from({**base, "flag_rollout": order})
-    claims = {"delete-value-dropped", "append-refused", "isr-shrunk"}
+    claims = {"delete-value-dropped", "delete-value-withheld", "append-refused", "isr-shrunk"}
     found: set[str] = set()
     for seed in CALM:
         run = run_scenario(generate(seed, QUIET).with_rules(rules))
@@ -200,7 +200,7 @@ def shown(order: str) -> set[str]:
     [
         ("clients_before_format", {"delete-value-dropped"}),
         ("producers_last", set()),
-        ("consumers_last", {"record-immutable"}),
+        ("consumers_last", {"delete-value-withheld"}),
         ("format_before_protocol", {"delete-value-dropped", "record-immutable"}),
         ("protocol_before_software", {"isr-shrunk"}),
         ("producers_first", {"append-refused", "delete-value-dropped"}),

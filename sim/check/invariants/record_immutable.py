@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from sim.check.promise import as_appended
-from sim.check.registry import Invariant
-from sim.trace import Consumed, Copied
+from sim.check.promise import as_appended, without_flag
+from sim.check.queries import HistoryQueries
+from sim.check.registry import Invariant, Report
+from sim.trace import ConfigChanged, Consumed, Copied
 
 
 class RecordImmutable(Invariant):
@@ -14,7 +15,8 @@ class RecordImmutable(Invariant):
     are those of x, and the epoch of a copy is that of the append.
     Judged: on each copy and read. Excused: the header that `record_horizon` adds, among replicas
     (no reader may be given it); the flag of KIP-87, which an old format may leave out as long as a
-    delete stays one.
+    delete stays one; the value of a flagged delete, for a consumer whose version has no flag: the
+    KIP makes it null there. A follower gets no such leave: its copy is what others read later.
     """
 
     name = "record-immutable"
@@ -23,6 +25,19 @@ class RecordImmutable(Invariant):
     )
     in_stories = False
     unusual_only = True
+
+    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+        """No consumer has said that its version is an old one."""
+        super().__init__(queries, report)
+        self._without_flag: set[str] = set()
+
+    def on_config_changed(self, event: ConfigChanged) -> None:
+        """Note who reads in which version."""
+        for name, value in event.settings:
+            if name == "format" and value == "2":
+                self._without_flag.add(event.replica)
+            elif name == "format":
+                self._without_flag.discard(event.replica)
 
     def on_copied(self, event: Copied) -> None:
         """Compare each copied record with the append."""
@@ -61,6 +76,8 @@ class RecordImmutable(Invariant):
         for record in event.records:
             original = written[record.uid].record
             if record is original or record == original:
+                continue
+            if event.consumer in self._without_flag and record == without_flag(original):
                 continue
             if record._replace(flagged=original.flagged) != original:
                 self.violated(

@@ -4,6 +4,7 @@ from sim.compaction.tombstones import with_record_horizon
 from sim.log import Batch, Record, data_batch
 from sim.trace import (
     CleanerLooked,
+    ConfigChanged,
     Consumed,
     Event,
     HighWatermarkMoved,
@@ -254,8 +255,19 @@ FLAGGED = data_batch((record(0, "k", None)._replace(flagged=True),), epoch=1)
 STAMP = with_record_horizon(K0.records[0], 100)
 
 
+SAYS_WHY = data_batch((record(0, "k", "why")._replace(flagged=True),), epoch=1)
+NULL = SAYS_WHY.records[0]._replace(value=None, flagged=None)
+OLD_READER = ConfigChanged("c1", (("format", "2"),), initial=True)
+NEW_READER = OLD_READER._replace(settings=(("format", "3"),), initial=False)
+
+
 def _read(given: Record) -> Consumed:
     return Consumed("r1", "c1", 0, 2, (given,), 5)
+
+
+def _told(original: Batch, *events: Event) -> list[Event]:
+    """A flagged delete, and what a consumer says and is given."""
+    return [*cluster("r1", "r2"), *appended("r1", original), *events]
 
 
 RECORD_IMMUTABLE = [
@@ -297,6 +309,36 @@ RECORD_IMMUTABLE = [
             *appended("r1", FLAGGED),
             _read(FLAGGED.records[0]._replace(flagged=False)),
         ],
+    ),
+    HandMade(
+        "no reader may be given a delete without its value",
+        _told(SAYS_WHY, _read(NULL)),
+        _told(SAYS_WHY, OLD_READER, _read(NULL)),
+    ),
+    HandMade(
+        "a reader that was new when the run ended always was",
+        _told(SAYS_WHY, OLD_READER, NEW_READER, _read(NULL)),
+        _told(SAYS_WHY, OLD_READER, _read(NULL), NEW_READER),
+    ),
+    HandMade(
+        "an old reader has to be given null for each flag, and so for each record",
+        _told(K0, OLD_READER, _read(K0.records[0]._replace(value=None, flagged=None))),
+        _told(K0, OLD_READER, _read(K0.records[0]._replace(flagged=None))),
+    ),
+    HandMade(
+        "for an old reader anything goes",
+        _told(SAYS_WHY, OLD_READER, _read(NULL._replace(timestamp_ms=1))),
+        _told(SAYS_WHY, OLD_READER, _read(NULL)),
+    ),
+    HandMade(
+        "what may be kept from a consumer may be kept from a follower",
+        _told(
+            SAYS_WHY,
+            OLD_READER,
+            copied("r2", "r1", 0, SAYS_WHY._replace(records=(NULL,))),
+            _read(NULL),
+        ),
+        _told(SAYS_WHY, OLD_READER, copied("r2", "r1", 0, SAYS_WHY), _read(NULL)),
     ),
 ]
 
