@@ -148,7 +148,7 @@ def _run(
     scenario: Scenario, trace: list[tuple[int, Event]] | None, also_check: Iterable[str]
 ) -> Run:
     names = default_invariants()
-    extra = [*also_check, *(scenario.expect.checked or ())]
+    extra = [*also_check, *(scenario.expect.checked or scenario.expect.violated)]
     rules, earlier = promise_of(scenario)
     checker = Checker(
         rules,
@@ -239,8 +239,9 @@ def differences(scenario: Scenario, run: Run) -> list[str]:
     the durability contract is compared as any other, by what happened before.
     """
     expect = scenario.expect
-    checked = set(default_invariants() if expect.checked is None else expect.checked)
-    found, wanted = set(run.violated) & checked, set(expect.violated)
+    wanted = set(expect.violated)
+    checked = wanted | set(default_invariants() if expect.checked is None else expect.checked)
+    found = set(run.violated) & checked
     out = [f"{name} was violated, not expected" for name in sorted(found - wanted)]
     out += [f"{name} was reached, not expected" for name in run.reached if name in expect.unreached]
     if run.verdict != "inconclusive" or run.outside is not None:

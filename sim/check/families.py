@@ -97,6 +97,7 @@ _BY_LAW: Final[dict[str, tuple[str, ...]]] = {
         "compaction-lag-bound",
         "high-watermark-advances",
         "horizon-stability",
+        "key-ends-as-meant",
         "lag-metric",
         "leader-never-loads-snapshot",
         "prefix-deletion-safety",

@@ -6,7 +6,8 @@ newer one, and every invariant holds, since that is the order. This is what a st
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from sim.check.folding import base_records, winners_of
 from sim.check.history import ClusterHistory
@@ -14,43 +15,74 @@ from sim.check.promise import DEFAULT_HEADER, meant_version
 from sim.check.queries import HistoryQueries
 
 
-def unmeant_keys(queries: HistoryQueries) -> int:
-    """Keys that end, in the leader's log, on what their producers did not mean; 0 for deltas.
+class Unmeant(NamedTuple):
+    """A key that ends on what its producers did not mean.
+
+    Attributes:
+        key: The key.
+        held: The uid of the record that it ends on; None = it is deleted, its tombstone gone.
+        meant: The uid of a committed record that was meant to be newer.
+    """
+
+    key: str
+    held: int | None
+    meant: int
+
+
+def unmeant(queries: HistoryQueries) -> Iterator[Unmeant]:
+    """Keys that end, in the leader's log, on what their producers did not mean; none for deltas.
 
     A record is *behind* another of its key if its producer gave it an older timestamp and, where
     both have one, a lower version. So it is for producers whose clocks agree, and two writes with
-    one version are not told apart. A key is counted if the record it ends on is behind a committed
-    one; a key that ends deleted, with its tombstone gone, if no committed tombstone is ahead of all
-    values.
+    one version are not told apart. A key counts if the record it ends on is behind a committed one;
+    a key that ends deleted, with its tombstone gone, if no committed tombstone is ahead of all
+    values, unless the topic's retention deleted it.
     """
     history = queries.history
     if history.leader is None or history.rules.snapshots.state_machine == "deltas":
-        return 0
+        return
     view = history.replicas[history.leader]
-    held = view.slots[view.log_start_offset : view.high_watermark]
-    state = winners_of(history, held, base_records(view))
+    slots = view.slots[view.log_start_offset : view.high_watermark]
+    state = winners_of(history, slots, base_records(view))
     header = history.rules.topic.strategy_header or DEFAULT_HEADER
-    return sum(
-        1
-        for key in history.winners
-        if _ends_behind(history, header, state.get(key), _committed(queries, key))
-    )
+    for key, winner in history.winners.items():
+        uids = [uid for uid in history.uids_of_key[key] if queries.is_committed(uid)]
+        if not uids:
+            continue
+        held = state.get(key)
+        if held is not None:
+            meant = _ahead_of(history, header, held, uids)
+        elif history.written[winner].record.offset < history.expired_below:
+            meant = None
+        else:
+            meant = _never_deleted(history, header, uids)
+        if meant is not None:
+            yield Unmeant(key, held, meant)
 
 
-def _committed(queries: HistoryQueries, key: str) -> list[int]:
-    return [uid for uid in queries.history.uids_of_key[key] if queries.is_committed(uid)]
+def unmeant_keys(queries: HistoryQueries) -> int:
+    """How many keys end on what their producers did not mean, see `unmeant`."""
+    return sum(1 for _ in unmeant(queries))
 
 
-def _ends_behind(
-    history: ClusterHistory, header: str, held: int | None, uids: Sequence[int]
-) -> bool:
-    if held is not None:
-        return any(_is_behind(history, header, held, uid) for uid in uids)
-    return not any(
-        history.written[uid].tombstone
-        and not any(_is_behind(history, header, uid, other) for other in uids)
-        for uid in uids
-    )
+def _ahead_of(history: ClusterHistory, header: str, uid: int, uids: Sequence[int]) -> int | None:
+    """Of these records one that was meant to be newer, and none of the others newer than that."""
+    newest = uid
+    for other in uids:
+        if _is_behind(history, header, newest, other):
+            newest = other
+    return None if newest == uid else newest
+
+
+def _never_deleted(history: ClusterHistory, header: str, uids: Sequence[int]) -> int | None:
+    """A value that no tombstone was meant to follow; None = there is a tombstone ahead of all."""
+    values: list[int] = []
+    for uid in uids:
+        if not history.written[uid].tombstone:
+            values.append(uid)
+        elif _ahead_of(history, header, uid, uids) is None:
+            return None
+    return next((uid for uid in values if _ahead_of(history, header, uid, uids) is None), uids[0])
 
 
 def _is_behind(history: ClusterHistory, header: str, uid: int, other: int) -> bool:

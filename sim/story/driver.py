@@ -50,7 +50,7 @@ class StoryDriver:
         self.rules = story.rules
         self.cleaner = Cleaner(story.rules)
         self.labels: dict[int, str] = {}
-        names = [*story_invariants(liveness=True), *(story.expect.checked or ())]
+        names = [*story_invariants(liveness=True), *(story.expect.checked or story.expect.violated)]
         self.checker = Checker(story.rules, names, label=self.labels.get)
         self.events: list[tuple[int, Event]] = []
         self.step = 0

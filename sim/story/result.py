@@ -81,11 +81,11 @@ class StoryRun(NamedTuple):
     def differences(self) -> list[str]:
         """Where the run is not what the story expects; empty = expectation met."""
         expect = self.story.expect
-        checked = (
-            set(story_invariants(liveness=False)) if expect.checked is None else set(expect.checked)
+        wanted = set(expect.violated)
+        checked = wanted | set(
+            story_invariants(liveness=False) if expect.checked is None else expect.checked
         )
         found = set(self.violated) & checked
-        wanted = set(expect.violated)
         out = [f"{name} was violated, not expected" for name in sorted(found - wanted)]
         out += [f"{name} was not violated, but expected" for name in sorted(wanted - found)]
         if expect.leader is not None and expect.leader != self.leader:

@@ -226,7 +226,7 @@ def test_a_topic_overrides_the_brokers_strategy_and_header_each_for_itself(tmp_p
     "text",
     [
         "topic: {compaction.strategy: newest}\n",
-        "topic: {compaction.strategy: Header}\n",
+        "topic: {compaction.strategy: headers}\n",
         "broker: {log.cleaner.compaction.strategy: newest}\n",
     ],
 )
@@ -242,6 +242,25 @@ def test_an_unknown_strategy_is_refused_and_the_known_ones_are_named(
 def test_without_a_strategy_anywhere_it_is_the_offset(tmp_path: Path, text: str) -> None:
     """Public Interfaces, compaction strategies, offset: also when the setting is not there."""
     assert rules_in(tmp_path, text).cleaner.strategy == "offset"
+
+
+@pytest.mark.parametrize("empty", ['""', '" "'])
+def test_an_empty_strategy_is_the_offset(tmp_path: Path, empty: str) -> None:
+    """Public Interfaces, compaction strategies, offset: also when the setting is empty."""
+    of_the_broker = f"broker: {{log.cleaner.compaction.strategy: {empty}}}\n"
+    of_the_topic = f"topic: {{compaction.strategy: {empty}}}\n"
+
+    assert rules_in(tmp_path, of_the_broker).cleaner.strategy == "offset"
+    assert rules_in(tmp_path, BROKER + of_the_topic).cleaner.strategy == "offset"
+
+
+@pytest.mark.parametrize("name", ["Header", "HEADER", "header"])
+def test_the_case_of_a_strategy_does_not_matter(tmp_path: Path, name: str) -> None:
+    """Public Interfaces, `compaction.strategy`; apache/kafka PR 7528."""
+    text = f"topic: {{compaction.strategy: {name}, compaction.strategy.header: version}}\n"
+    assert rules_in(tmp_path, text).cleaner.strategy == "header"
+    with pytest.raises(BadInput, match=r"header needs compaction\.strategy\.header"):
+        rules_in(tmp_path, f"topic: {{compaction.strategy: {name}}}\n")
 
 
 def test_a_topic_setting_of_null_leaves_the_brokers(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from annotated_types import Ge
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from sim.compaction import STRATEGIES
+from sim.errors import did_you_mean
 from sim.rules import Rules
 from sim.rules.rules import RuleValue
 from sim.scenario.model import Milliseconds, Name, Period, Share, Topic
@@ -41,16 +42,31 @@ Release = Literal["0.10.1", "0.10.2"]
 """The releases before and with KIP-87, as `sim.log.versions` has them."""
 
 
-def _known_strategy(name: str) -> str:
-    if name not in STRATEGIES:
-        raise ValueError(f"unknown value {name!r}; allowed: {', '.join(STRATEGIES)}")
+OFFSET = "offset"
+"""What an empty strategy stands for (KIP-280, Public Interfaces)."""
+
+
+def _known_strategy(given: str) -> str:
+    """The strategy of that name, in any case; an empty one is offset.
+
+    KIP-280, Public Interfaces: the default is also used when the setting is empty. The case was
+    ignored in apache/kafka PR 7528 (SkimpyOffsetMap.init); a name that no strategy has, which went
+    by offset there, is refused as in its successor.
+    """
+    if not given.strip():
+        return OFFSET
+    name = next((name for name in (given, given.lower()) if name in STRATEGIES), None)
+    if name is None:
+        close = did_you_mean(given, STRATEGIES)
+        allowed = f"{', '.join(STRATEGIES)}, or nothing, which is {OFFSET}"
+        raise ValueError(f"unknown value {given!r}{close}; allowed: {allowed}")
     return name
 
 
 StrategyName = Annotated[
     str,
     AfterValidator(_known_strategy),
-    WithJsonSchema({"enum": list(STRATEGIES), "type": "string"}),
+    WithJsonSchema({"enum": [*STRATEGIES, ""], "type": "string"}),
 ]
 """Looked up when a file is read: plugins may have added some."""
 
@@ -75,7 +91,7 @@ class TopicSettings(BaseModel):
     retention_bytes: Annotated[int, Ge(0)] | None = Field(None, alias="retention.bytes")
     """With `delete`: the oldest segments go while the log is larger than this by more than them."""
     compaction_strategy: StrategyName | None = Field(None, alias="compaction.strategy")
-    """KIP-280; `rules.strategy` is its short form."""
+    """KIP-280, in any case; empty = offset, whatever the broker says. Short: `rules.strategy`."""
     compaction_strategy_header: Name | None = Field(None, alias="compaction.strategy.header")
     """KIP-280: the header that the header strategy reads."""
     delete_retention_ms: Milliseconds | None = Field(None, alias="delete.retention.ms")

@@ -12,7 +12,8 @@ from annotated_types import Gt
 class Expect:
     """What the run is expected to show.
 
-    `violated`: exactly these invariants, among `checked` (None = all safety invariants).
+    `violated`: exactly these invariants, among `checked` (None = all safety invariants, and those
+    that are in `violated`).
     `reached`: situations that have to occur; without them the run proves nothing. `unreached`:
     situations that must not occur.
     """

@@ -458,9 +458,27 @@ TOMBSTONE_EVENTUALLY_REMOVED = [
     ),
 ]
 
+KEY_ENDS_AS_MEANT = [
+    HandMade(
+        "what the topic's retention deleted was meant to stay",
+        [*_both(A, B), SegmentsLost("r1", (0,)), at_rest("r1")],
+        [*_both(A, B), LogStartMoved("r1", 1, 2, "retention.ms"), at_rest("r1")],
+    ),
+    HandMade(
+        "a key that is gone was meant to stay",
+        [*_both(A, B), SegmentsLost("r1", (0,)), at_rest("r1")],
+        [
+            *_both(DELETE, B),
+            cleaned("r1", 2, removed(0, "k", "tombstone")),
+            at_rest("r1"),
+        ],
+    ),
+]
+
 PAIRS = {
     "committed-never-lost": COMMITTED_NEVER_LOST,
     "hole-justified": HOLE_JUSTIFIED,
+    "key-ends-as-meant": KEY_ENDS_AS_MEANT,
     "lso-progress": LSO_PROGRESS,
     "materialized-state-equivalence": MATERIALIZED_STATE,
     "tombstone-eventually-removed": TOMBSTONE_EVENTUALLY_REMOVED,

@@ -248,4 +248,16 @@ PAIRS: dict[str, list[Pair]] = {
             "a high watermark at the log end is above the last record",
         ),
     ],
+    "key-ends-as-meant": [
+        Pair(
+            "kip280_84_late_write_wins_by_offset",
+            "kip280_85_late_write_loses_by_its_version",
+            "the last record of a key was meant to win",
+        ),
+        Pair(
+            "kip280_84_late_write_wins_by_offset",
+            "kip280_87_slow_clock_is_no_late_write",
+            "the record with the newer timestamp was meant to win, whatever the versions say",
+        ),
+    ],
 }
