@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
@@ -20,8 +21,9 @@ from sim.conformance.compare import Json, replog_answer
 from sim.conformance.jars import KAFKA_VERSION, kafka_jars
 from sim.conformance.kafka import KafkaCleaner
 from sim.conformance.logs_progress import show_logs
+from sim.conformance.noticing import KeptLogs, Noticed, notice
 from sim.conformance.page import ConformanceResult, summary, write_page
-from sim.conformance.random_runs import Compared, compare_random
+from sim.conformance.random_runs import Agreed, Compared, compare_random
 from sim.conformance.recordings import Collection, write_recordings
 from sim.errors import BadInput
 from sim.files.atomic import check_writable, replacing
@@ -50,19 +52,11 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
         check_writable(chosen.out)
     kafka = KafkaCleaner(chosen.kafka)
     kept = Collection()
-    with show_logs(status, chosen.count) as progress:
-        compared = compare_random(
-            chosen.count,
-            chosen.seed,
-            kafka=kafka.answer,
-            preset=kafka.preset,
-            progress=progress,
-            agreed=kept.add,
-        )
+    compared, noticed = _with_logs(chosen, kafka, kept, status)
     broker = None
     if chosen.broker and kafka.preset == BROKER_PRESET:
         broker = _with_broker(chosen, status)
-    result = ConformanceResult(chosen.kafka, compared, broker, _command(given))
+    result = ConformanceResult(chosen.kafka, compared, broker, _command(given), noticed)
     write_page(result, chosen.out)
     output = Console(soft_wrap=True, highlight=False)
     for line in summary(result):
@@ -75,6 +69,40 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
         output.print(f"recordings: {path}")
     output.print(f"report: {chosen.out}")
     return 1 if result.complaints else 0
+
+
+def _with_logs(
+    chosen: argparse.Namespace, kafka: KafkaCleaner, kept: Collection, status: Console
+) -> tuple[Compared, list[Noticed] | None]:
+    """Compare the random logs; then let them find the planted errors, None = not asked for."""
+    with TemporaryDirectory(prefix="replog-conformance-") as folder:
+        answered = KeptLogs(Path(folder) / "logs.jsonl")
+
+        def keep(case: Agreed) -> None:
+            kept.add(case)
+            answered.add(case)
+
+        with show_logs(status, chosen.count) as progress:
+            compared = compare_random(
+                chosen.count,
+                chosen.seed,
+                kafka=kafka.answer,
+                preset=kafka.preset,
+                progress=progress,
+                agreed=keep,
+            )
+        answered.close()
+        if chosen.planted and compared.difference is None and kafka.preset == BROKER_PRESET:
+            return compared, _with_planted(answered.path, status)
+    return compared, None
+
+
+def _with_planted(logs: Path, status: Console) -> list[Noticed]:
+    def say(one: Noticed) -> None:
+        outcome = "noticed by none" if one.log is None else f"noticed by log {one.log:,}"
+        status.print(f"planted: {one.error.what}: {outcome}", highlight=False, soft_wrap=True)
+
+    return notice(logs, progress=say)
 
 
 def _with_broker(chosen: argparse.Namespace, status: Console) -> BrokerResult:
@@ -120,8 +148,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--record", type=_count, metavar="N", help="keep N agreed logs under tests/data/kafka"
     )
+    parser.add_argument("--no-broker", dest="broker", action="store_false", help="start no broker")
     parser.add_argument(
-        "--no-broker", dest="broker", action="store_false", help="random logs alone"
+        "--no-planted", dest="planted", action="store_false", help="plant no errors in the cleaner"
     )
     parser.add_argument("--out", type=Path, default=PAGE, help=f"the report ({PAGE})")
     return parser

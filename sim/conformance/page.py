@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from sim.conformance.broker_compare import BrokerResult
 from sim.conformance.compare import BATCH_FIELDS, CLEAN_FIELDS, STEP_FIELDS
 from sim.conformance.features import features_expected
+from sim.conformance.noticing import Noticed, section, unnoticed
 from sim.conformance.random_runs import Compared
 from sim.files.atomic import replacing
 
@@ -22,12 +23,14 @@ class ConformanceResult:
         random: The random comparison.
         broker: The comparison with a real broker; None = left out.
         command: What made it.
+        noticed: What came of the planted errors; None = left out.
     """
 
     version: str
     random: Compared
     broker: BrokerResult | None
     command: str
+    noticed: Sequence[Noticed] | None = None
 
     @property
     def complaints(self) -> list[str]:
@@ -41,7 +44,7 @@ class ConformanceResult:
         )
         if self.broker is not None and self.broker.difference is not None:
             found.append(f"broker: {self.broker.difference}")
-        return found
+        return [*found, *unnoticed(self.noticed or ())]
 
 
 def write_page(result: ConformanceResult, path: Path) -> None:
@@ -73,6 +76,9 @@ def summary(result: ConformanceResult) -> list[str]:
             f"real broker, {len(broker.rows)} passes of its cleaner; {reads}:"
             f" {_verdict(broker.difference)}"
         )
+    if result.noticed is not None:
+        found = [one.log for one in result.noticed if one.log is not None]
+        lines.append(f"planted errors: {len(found)} of {len(result.noticed)} noticed")
     return lines
 
 
@@ -91,6 +97,8 @@ def _page(result: ConformanceResult) -> Iterator[str]:
     yield " ".join([verdict, *(f"{complaint}." for complaint in complaints)])
     yield ""
     yield from _random(result.random)
+    if result.noticed is not None:
+        yield from section(result.noticed)
     if result.broker is not None:
         yield from _broker(result.broker)
 

@@ -9,6 +9,8 @@ import pytest
 from sim.conformance import __main__ as command
 from sim.conformance.broker_compare import BrokerResult
 from sim.conformance.compare import replog_answer
+from sim.conformance.noticing import Noticed
+from sim.conformance.planted import PLANTED
 from sim.errors import BadInput
 
 Json = dict[str, Any]
@@ -42,7 +44,7 @@ def broker(difference: str | None = None) -> BrokerResult:
 
 
 def run(page: Path, *arguments: str) -> int:
-    return command.main(["--out", str(page), *arguments])
+    return command.main(["--out", str(page), "--no-planted", *arguments])
 
 
 def test_all_agree_but_too_few_logs_show_too_little(
@@ -77,6 +79,22 @@ def test_a_difference_exits_1_and_leaves_the_smallest_log(
     assert "log_end_offset: Replog says 0, Kafka says 1" in out
     assert json.dumps(written, indent=1) in out
     assert "They differ" in page.read_text()
+
+
+def test_an_error_that_no_log_notices_exits_1(
+    page: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def notice(logs: Path, *, progress: Any) -> list[Noticed]:
+        assert len(logs.read_text().splitlines()) == 2
+        return [Noticed(PLANTED[0], None, "")]
+
+    monkeypatch.setattr(command, "notice", notice)
+    monkeypatch.setattr("sim.conformance.random_runs.features_expected", lambda preset: ())
+
+    assert command.main(["--out", str(page), "--count", "2"]) == 1
+
+    assert "planted errors: 0 of 1 noticed" in capsys.readouterr().out
+    assert f"no log notices that {PLANTED[0].what}" in page.read_text()
 
 
 def test_a_difference_on_the_broker_exits_1_and_leaves_its_log(

@@ -6,7 +6,9 @@ from pathlib import Path
 
 from sim.conformance.broker_compare import BrokerResult, PassRow
 from sim.conformance.features import features_expected
+from sim.conformance.noticing import Noticed
 from sim.conformance.page import ConformanceResult, summary, write_page
+from sim.conformance.planted import PLANTED
 from sim.conformance.random_runs import Compared
 
 ALL = Counter(dict.fromkeys(features_expected("kafka-4.0"), 3))
@@ -84,3 +86,19 @@ def test_the_summary_fits_on_two_lines() -> None:
         " 23,767 records compared (seed 280): all agree"
     )
     assert broker.startswith("real broker, 1 passes of its cleaner; read_uncommitted consumer: 51")
+
+
+def test_the_page_says_which_log_noticed_a_planted_error(tmp_path: Path) -> None:
+    seen = Noticed(PLANTED[0], 74, "steps[2].batches[5].record_offsets: Replog says [1]")
+    text = page(replace(AGREED, noticed=[seen]), tmp_path)
+
+    row = f"| {PLANTED[0].what} | `{PLANTED[0].module}` | 74 | steps[2].batches[5].record_offsets |"
+    assert row in text
+    assert "**All agree.**" in text
+
+
+def test_a_planted_error_that_nothing_notices_is_a_complaint(tmp_path: Path) -> None:
+    outcome = replace(AGREED, noticed=[Noticed(PLANTED[0], None, "")])
+
+    assert "**They differ.**" in page(outcome, tmp_path)
+    assert f"no log notices that {PLANTED[0].what}" in outcome.complaints[0]
