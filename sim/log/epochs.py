@@ -88,3 +88,13 @@ class LeaderEpochCache:
         """Drop the entries that start at or above `offset`."""
         while self.entries and self.entries[-1].start_offset >= offset:
             self.entries.pop()
+
+    def truncate_to_start(self, offset: int) -> None:
+        """Let the log begin at `offset`: of the epochs that started before, the last one does now.
+
+        Source: LeaderEpochFileCache.truncateFromStart.
+        """
+        before = [entry for entry in self.entries if entry.start_offset <= offset]
+        if before:
+            first = EpochEntry(before[-1].epoch, offset)
+            self.entries = [first, *self.entries[len(before) :]]

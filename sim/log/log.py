@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
 
-from sim.log.epochs import EpochEntry, LeaderEpochCache
+from sim.log.epochs import LeaderEpochCache
+from sim.log.producer_snapshots import ProducerSnapshots
 from sim.log.producers import AbortedTransaction, ProducerStates
 from sim.log.record import Batch
 from sim.log.segment import Segment
@@ -65,6 +66,7 @@ class Log:
         acknowledged_end: What is below the replica has told a leader it has (exclusive).
         epochs: The leader epoch cache.
         producers: What is known of producers and of open transactions.
+        snapshots: What was known of them where segments began.
         aborted_ever: Every aborted transaction whose marker was appended, cleaned away or not.
         config: When to roll.
     """
@@ -80,6 +82,7 @@ class Log:
         "log_start_offset",
         "producers",
         "segments",
+        "snapshots",
     )
 
     def __init__(self, config: LogConfig | None = None) -> None:
@@ -93,6 +96,7 @@ class Log:
         self.acknowledged_end = 0
         self.epochs = LeaderEpochCache()
         self.producers = ProducerStates()
+        self.snapshots = ProducerSnapshots()
         self.aborted_ever: list[AbortedTransaction] = []
 
     @property
@@ -174,11 +178,12 @@ class Log:
     def roll(self, base_offset: int | None = None, *, now_ms: int) -> None:
         """Start a new active segment at `base_offset` or at the log end offset.
 
-        What is below is flushed with it (UnifiedLog.roll).
+        What is below is flushed with it, and what is known of producers is kept (UnifiedLog.roll).
         """
         base = self.log_end_offset if base_offset is None else base_offset
         self.flushed_end = max(self.flushed_end, base)
         self.segments.append(Segment(base, last_modified_ms=now_ms))
+        self.snapshots.take(base, self.producers)
 
     def read(self, offset: int, *, max_batches: int | None = None) -> list[Batch]:
         """Batches from the first one that ends at or above `offset`, at most `max_batches`."""
@@ -210,16 +215,24 @@ class Log:
         """Remove everything at or above `offset`; the log end offset becomes `offset`.
 
         A batch that straddles `offset` goes whole (LogSegment.truncateTo); the result is the lowest
-        offset that went, at most `offset`. Epochs that start at or above `offset` are forgotten
-        even when nothing is removed (UnifiedLog.truncateTo).
+        offset that went, at most `offset`. A segment that begins at `offset` stays, empty
+        (LocalLog.truncateTo); below the first segment the log begins anew. A log start above the
+        log end comes down to it. Epochs that start at or above `offset` are forgotten even when
+        nothing is removed (UnifiedLog.truncateTo).
         """
         if offset < self.log_end_offset or not self.config.keeps_empty_epochs:
             self.epochs.truncate_from(offset)
         if offset >= self.log_end_offset:
             return offset
+        if offset < self.segments[0].base_offset:
+            self._begin_anew(offset)
+            self._lower_to_log_end()
+            return offset
         lowest = offset
-        while len(self.segments) > 1 and self.segments[-1].base_offset >= offset:
-            self.segments.pop()
+        gone = []
+        while len(self.segments) > 1 and self.segments[-1].base_offset > offset:
+            gone.append(self.segments.pop().base_offset)
+        self.snapshots.forget(gone)
         active = self.segments[-1]
         keep = bisect_left(active.batches, offset, key=_last_offset)
         if keep < len(active.batches):
@@ -228,9 +241,10 @@ class Log:
             active.refresh()
         active.aborted = [entry for entry in active.aborted if entry.last_offset < lowest]
         self.aborted_ever = [entry for entry in self.aborted_ever if entry.last_offset < lowest]
-        self.log_end_offset = max(offset, self.log_start_offset)
+        self.log_end_offset = offset
+        self.log_start_offset = min(self.log_start_offset, offset)
         self._lower_to_log_end()
-        self.reload_producers()
+        self._restore_producers()
         return lowest
 
     def _lower_to_log_end(self) -> None:
@@ -253,6 +267,44 @@ class Log:
         if self.producers.producers or any(segment.transactional for segment in self.segments):
             self.producers.rebuild(self.batches())
 
+    def rescan_producers(self) -> None:
+        """Forget the producers and all snapshots of them, and read the log again from its start.
+
+        So does a broker that finds no snapshot; batches below the log start are not read.
+        """
+        self.snapshots = ProducerSnapshots(self.log_start_offset)
+        self.producers = ProducerStates()
+        self._read_producers(self.log_start_offset)
+        self.snapshots.take(self.log_end_offset, self.producers)
+
+    def _restore_producers(self) -> None:
+        """Go back to a snapshot of the producers and read on from there (after a truncation).
+
+        Where nobody was known, nobody is looked for (UnifiedLog.rebuildProducerState).
+        """
+        nobody = not self.producers.producers
+        end = self.log_end_offset
+        start, self.producers = self.snapshots.restored(self.log_start_offset, end)
+        if not nobody:
+            self._read_producers(start)
+        self.snapshots.take(end, self.producers)
+
+    def _read_producers(self, start: int) -> None:
+        """Add what the batches from `start` on (inclusive) say of producers.
+
+        Snapshots are taken where the last two segments begin.
+        """
+        snapshot_bases = [segment.base_offset for segment in self.segments[-2:]]
+        index = max(bisect_right(self.segments, start, key=_base_offset) - 1, 0)
+        for segment in self.segments[index:]:
+            if segment.base_offset >= self.log_end_offset:
+                break
+            start = max(segment.base_offset, start)
+            if segment.base_offset in snapshot_bases:
+                self.snapshots.take(start, self.producers)
+            for batch in segment.batches[bisect_left(segment.batches, start, key=_last_offset) :]:
+                self.producers.note(batch)
+
     def lose_tail(self, batches: int) -> None:
         """Lose the last `batches` batches, as a crash before a flush does."""
         surviving = list(self.batches())
@@ -261,6 +313,9 @@ class Log:
 
     def replace_segments(self, replaced: int, cleaned: list[Segment]) -> None:
         """Swap the first `replaced` segments for `cleaned` ones (UnifiedLog.replaceSegments)."""
+        left = [segment.base_offset for segment in cleaned]
+        gone = [s.base_offset for s in self.segments[:replaced] if s.base_offset not in left]
+        self.snapshots.forget(gone)
         self.segments[:replaced] = cleaned
         if not self.segments:
             self.segments.append(Segment(self.log_end_offset))
@@ -284,12 +339,19 @@ class Log:
         With an `epoch` the epoch cache holds just (epoch, offset), as after installing a snapshot
         (KafkaMetadataLog.truncateToLatestSnapshot).
         """
+        self._begin_anew(offset)
+        self.high_watermark = self.flushed_end = self.acknowledged_end = offset
+        if epoch is not None:
+            self.epochs.assign(epoch, offset)
+
+    def _begin_anew(self, offset: int) -> None:
+        """Nothing is left; the log starts and ends at `offset`."""
         self.segments = [Segment(offset)]
-        self.log_start_offset = self.log_end_offset = self.high_watermark = offset
-        self.flushed_end = self.acknowledged_end = offset
+        self.log_start_offset = self.log_end_offset = offset
         self.producers = ProducerStates()
+        self.snapshots = ProducerSnapshots(offset)
         self.aborted_ever = []
-        self.epochs = LeaderEpochCache([] if epoch is None else [EpochEntry(epoch, offset)])
+        self.epochs = LeaderEpochCache()
 
     def advance_to(self, offset: int) -> None:
         """Move the log end up to `offset`: there is nothing in between.

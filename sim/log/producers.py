@@ -237,6 +237,20 @@ class ProducerStates:
             del self.producers[producer_id]
         return silent
 
+    def last_known(self) -> ProducerStates:
+        """What a snapshot of it holds: of each producer the newest batch, and its transaction.
+
+        Source: ProducerStateManager.writeSnapshot, .readSnapshot.
+        """
+        copy = ProducerStates()
+        for producer_id, producer in self.producers.items():
+            same = Producer(producer.epoch, producer.last_timestamp_ms)
+            same.batches.extend(list(producer.batches)[-1:])
+            same.open_since = producer.open_since
+            same.numbered = producer.numbered
+            copy.producers[producer_id] = same
+        return copy
+
     def rebuild(self, batches: Iterable[Batch]) -> list[AbortedTransaction]:
         """Forget everything and read a log again; returns the aborted transactions it holds.
 

@@ -113,21 +113,35 @@ def test_truncation_at_or_above_the_end_takes_nothing_but_forgets_epochs_that_st
     assert [entry.epoch for entry in log.epochs.entries] == [1]
 
 
-def test_truncation_removes_segments_that_start_at_the_target() -> None:
+def test_a_segment_that_starts_at_the_target_stays_empty() -> None:
     log = filled(batch(0))
     log.roll(now_ms=0)
     log.append(batch(1), now_ms=0)
+    log.roll(now_ms=0)
+    log.append(batch(2), now_ms=0)
     log.truncate_to(1)
 
-    assert [each.base_offset for each in log.segments] == [0]
+    assert [each.base_offset for each in log.segments] == [0, 1]
+    assert (offsets(list(log.batches())), log.log_end_offset) == ([0], 1)
 
 
-def test_the_end_never_falls_below_the_log_start() -> None:
+def test_a_log_that_is_cut_below_its_start_starts_where_it_ends() -> None:
     log = filled(batch(0), batch(1), batch(2))
     log.delete_prefix(2)
     log.truncate_to(1)
 
-    assert (log.log_start_offset, log.log_end_offset) == (2, 2)
+    assert (log.log_start_offset, log.log_end_offset) == (1, 1)
+
+
+def test_a_log_that_is_cut_below_its_first_segment_begins_anew() -> None:
+    log = filled(batch(0))
+    log.roll(now_ms=0)
+    log.append(batch(1), now_ms=0)
+    log.delete_prefix(1)
+    log.truncate_to(0)
+
+    assert [each.base_offset for each in log.segments] == [0]
+    assert (log.log_start_offset, log.log_end_offset, log.epochs.entries) == (0, 0, [])
 
 
 def test_a_lost_tail_is_counted_in_batches() -> None:
