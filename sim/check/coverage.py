@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sim.check.durability import OUTSIDE, DurabilityContract
+from sim.check.expiry import lost_keys
 from sim.check.history import ClusterHistory
 from sim.log.record import Batch, Control
 from sim.trace import (
@@ -47,6 +48,7 @@ SITUATIONS: dict[str, str] = {
     "partial-round": "a cleaning pass ended below its bound, since the offset map was full",
     "batch-oversized": "a delete horizon made a batch larger than max.message.bytes",
     "old-segments-deleted": "a replica deleted segments by retention.ms or retention.bytes",
+    "live-key-expired": "retention deleted the latest record of a key, which no snapshot has",
     "follower-started-afresh": "a follower was below the leader's log start and began anew there",
     "unversioned-write-lost": "a record without version lost to an earlier one with a version",
     "append-refused": "a leader refused what a producer sent",
@@ -66,7 +68,6 @@ _ALONE: dict[type, str] = {
     SnapshotFetchDropped: "snapshot-fetch-dropped",
     FaultInjected: "fault-injected",
     AppendRefused: "append-refused",
-    LogStartMoved: "old-segments-deleted",
     LogStartedAfresh: "follower-started-afresh",
 }
 """Events that are a situation whatever is in them."""
@@ -89,6 +90,7 @@ class Coverage:
         self._leader: str | None = None
         self._tails: dict[str, tuple[Batch, Batch]] = {}
         self._tail_gone: dict[str, Batch] = {}
+        self._starts: dict[str, int] = {}
         self.handlers: dict[type, Callable[..., None]] = {
             **dict.fromkeys(_ALONE, self._reached),
             Cleaned: self._cleaned,
@@ -96,6 +98,7 @@ class Coverage:
             LeaderElected: self._elected,
             IsrChanged: self._isr_changed,
             Converted: self._converted,
+            LogStartMoved: self._expired,
         }
         self.unusual_handlers: dict[type, Callable[..., None]] = {PositionRecorded: self._position}
 
@@ -115,6 +118,13 @@ class Coverage:
 
     def _reached(self, event: Event) -> None:
         self._names.add(_ALONE[event.__class__])
+
+    def _expired(self, event: LogStartMoved) -> None:
+        self._names.add("old-segments-deleted")
+        since = self._starts.get(event.replica, 0)
+        if lost_keys(self._history, self._history.replicas[event.replica], since):
+            self._names.add("live-key-expired")
+        self._starts[event.replica] = event.log_start_offset
 
     def _cleaned(self, event: Cleaned) -> None:
         names, removed = self._names, self._history.removed

@@ -108,6 +108,7 @@ _BY_LAW: Final[dict[str, tuple[str, ...]]] = {
         "snapshot-fetch-progress",
         "snapshot-install-atomic",
         "snapshot-never-regresses",
+        "state-kept",
         "tombstone-eventually-removed",
         "traffic-accounting",
     ),

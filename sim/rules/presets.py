@@ -110,6 +110,7 @@ PRESETS: dict[str, Preset] = {
                 "leader_change_record": True,
                 "snapshot_offer": "by_epoch",
                 "install_recovery": "finished",
+                "log_holds": "state",
             },
             "the metadata quorum: majority commit, strict epoch rule, snapshots",
             "KIP-595, KIP-630; KafkaRaftClient",

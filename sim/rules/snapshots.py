@@ -21,6 +21,7 @@ class SnapshotRules:
     prefix_gate: Literal["local", "all_live", "all_live_or_timeout"] = "local"
     start_offset_lag_ms: int = 604_800_000
     state_machine: Literal["keyed", "deltas"] = "keyed"
+    log_holds: Literal["events", "state"] = "events"
 
 
 SNAPSHOTS_TABLE: tuple[RuleSpec, ...] = (
@@ -183,6 +184,24 @@ SNAPSHOTS_TABLE: tuple[RuleSpec, ...] = (
                 "+n and -n change a number; a delete of `prefix*` removes many keys",
                 "KIP-630, Amount of Data Replicated: with deltas",
                 "snapshots/delta_01_increments_cleaned_by_key.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
+        "log_holds",
+        "what the log is for, which says whether its old records may go by age or size",
+        (
+            Value(
+                "events",
+                "what happened: old events are meant to go (cleanup.policy: delete)",
+                "cleanup.policy, retention.ms",
+                "kip630/timed_delete_policy_of_events.yaml",
+            ),
+            Value(
+                "state",
+                "the state of each key, however old: `state-kept` says when retention takes it",
+                "KIP-630, Motivation: a log of metadata cannot be trimmed by age or size",
+                "kip630/timed_delete_policy_loses_state.yaml",
             ),
         ),
     ),

@@ -210,6 +210,7 @@ RARE = {
     "delete-value-dropped",
     "delete-value-withheld",
     "follower-started-afresh",
+    "live-key-expired",
     "old-segments-deleted",
     "outside-durability",
     "settings-changed",

@@ -83,6 +83,10 @@ broker:
             "x.yaml:2: topic.cleanup.policy: snapshot here, but rules.cleanup is compact",
         ),
         (
+            "topic: {cleanup.policy: delete}\nrules: {cleanup: snapshot}",
+            "x.yaml:2: topic.cleanup.policy: delete here, but rules.cleanup is snapshot",
+        ),
+        (
             "broker: {metadata.max.retention.bytes: -2}",
             "x.yaml:2: broker.metadata.max.retention.bytes: should be greater than or equal to -1",
         ),
@@ -113,3 +117,16 @@ def test_random_snapshots_differ_only_where_a_mix_has_any() -> None:
         for mix in (quiet, kraft)
     ]
     assert loading == [{False}, {True, False}]
+
+
+@pytest.mark.parametrize(
+    ("policy", "cleanup"),
+    [("delete", "compact"), ("compact,delete", "compact"), ("snapshot", "snapshot")],
+)
+def test_what_the_topic_says_of_cleanup_goes_before_the_preset(
+    tmp_path: Path, policy: str, cleanup: str
+) -> None:
+    text = f"topic: {{cleanup.policy: '{policy}'}}\nrules: {{preset: kraft}}"
+
+    assert load(tmp_path, text).rules.cleaner.cleanup == cleanup
+    assert load(tmp_path, "rules: {preset: kraft}").rules.cleaner.cleanup == "snapshot"

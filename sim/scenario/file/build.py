@@ -15,6 +15,7 @@ from sim.scenario.file.configs import (
     nameless_header,
     settings_as_rules,
     snapshots_of,
+    takes_no_snapshots,
     topic_of,
 )
 from sim.scenario.file.faults import build_faults
@@ -101,6 +102,8 @@ def _settings(file: ScenarioFile, replicas: int, report: Report) -> Settings:
             values.update(PRESETS[str(preset)].values)
         else:
             report(("rules", "preset"), unknown_value(preset, PRESETS, what="preset"))
+    if values.get("cleanup") == "snapshot" and takes_no_snapshots(file.topic):
+        values["cleanup"] = "compact"  # what the topic says goes before the preset
     values.update(settings_as_rules(file.broker))
     values.update(settings_as_rules(file.topic))
     for name, value in given.items():
@@ -126,7 +129,7 @@ def _snapshots(file: ScenarioFile, report: Report) -> SnapshotSettings:
     policy = file.topic.cleanup_policy
     found = snapshots_of(file.broker, policy=policy)
     takes = found.record_bytes is not None or found.interval_ms is not None
-    if takes and "cleanup_policy" in file.topic.model_fields_set and "snapshot" not in policy:
+    if takes and takes_no_snapshots(file.topic):
         text = f"{policy} takes no snapshots, but broker says when; allowed: snapshot, or both"
         report(("topic", "cleanup.policy"), text)
     return found

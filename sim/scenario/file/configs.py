@@ -324,7 +324,15 @@ def conflicts(rules: Mapping[str, object], topic: TopicSettings) -> list[tuple[s
         if rule in rules and str(rules[rule]) != str(value):
             setting = setting_of_rule(rule)
             found.append((setting, f"{value} here, but rules.{rule} is {rules[rule]}"))
+    if rules.get("cleanup") == "snapshot" and takes_no_snapshots(topic):
+        text = f"{topic.cleanup_policy} here, but rules.cleanup is snapshot"
+        found.append((setting_of_rule("cleanup"), text))
     return found
+
+
+def takes_no_snapshots(topic: TopicSettings) -> bool:
+    """The topic names its cleanup policy, and snapshots are no part of it."""
+    return "cleanup_policy" in topic.model_fields_set and "snapshot" not in topic.cleanup_policy
 
 
 def nameless_header(

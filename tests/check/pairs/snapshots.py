@@ -1,6 +1,6 @@
 """Pairs of the laws on snapshots and log starts."""
 
-from sim.log import Control, Record, control_batch
+from sim.log import Batch, Control, Record, control_batch
 from sim.trace import (
     Copied,
     Event,
@@ -8,6 +8,8 @@ from sim.trace import (
     HighWatermarkMoved,
     LeaderElected,
     LogEmptied,
+    LogStartedAfresh,
+    LogStartMoved,
     PrefixDeleted,
     Quiesced,
     ReplicaCrashed,
@@ -290,6 +292,68 @@ TRAFFIC_ACCOUNTING = [
     ),
 ]
 
+STATE = RULES.with_values({"log_holds": "state"})
+DELTAS = STATE.with_values({"state_machine": "deltas"})
+A2, GONE, B1, B2 = batch(2, "a"), batch(1, "a", None), batch(1, "b"), batch(2, "b")
+EXPIRED = LogStartMoved("r1", 1, 3, "retention.ms")
+
+
+def _expired(*batches: Batch, to: int = 1, taken: SnapshotTaken | None = None) -> list[Event]:
+    """r1 has these, all committed, perhaps takes a snapshot, and deletes its first segments."""
+    snapshots: list[Event] = [] if taken is None else [taken]
+    moved = EXPIRED._replace(log_start_offset=to)
+    return [*cluster("r1"), *appended("r1", *batches), committed("r1", 3), *snapshots, moved]
+
+
+STATE_KEPT = [
+    HandMade(
+        "whatever is old and has a key is state",
+        _expired(A0, B1, B2),
+        _expired(A0, A1, B2),
+        rules=STATE,
+    ),
+    HandMade(
+        "the last segment of a key has to stay, deleted or not",
+        _expired(A0, B1, A2, to=2),
+        _expired(A0, GONE, B2, to=2),
+        rules=STATE,
+    ),
+    HandMade(
+        "what is not committed makes up for what was",
+        [*cluster("r1"), *appended("r1", A0, A1), committed("r1", 1), EXPIRED],
+        [*cluster("r1"), *appended("r1", A0, A1), committed("r1", 2), EXPIRED],
+        rules=STATE,
+    ),
+    HandMade(
+        "no segment may go by age where there are snapshots",
+        _expired(A0, B1, A2, taken=SnapshotTaken("r1", 1, 1, (A0.records[0],)), to=2),
+        _expired(A0, B1, A2, taken=SnapshotTaken("r1", 1, 1, (A0.records[0],)), to=1),
+        rules=STATE,
+    ),
+    HandMade(
+        "a delete is no state",
+        _expired(A0, GONE, B2, taken=SnapshotTaken("r1", 1, 1, (A0.records[0],)), to=2),
+        _expired(A0, GONE, B2, taken=SnapshotTaken("r1", 2, 1, ()), to=2),
+        rules=STATE,
+    ),
+    HandMade(
+        "a newer record of the key is enough where records are deltas",
+        _expired(A0, A1, B2),
+        _expired(A0, A1, B2, taken=SnapshotTaken("r1", 1, 1, (A0.records[0],))),
+        rules=DELTAS,
+    ),
+    HandMade(
+        "a new disk has lost what the old one had",
+        _expired(A0, B1, B2),
+        [
+            *_expired(A0, A1, B2),
+            ReplicaWiped("r1", "a new disk"),
+            LogStartedAfresh("r1", 1, 0, 0),
+        ],
+        rules=STATE,
+    ),
+]
+
 PAIRS = {
     "leader-never-loads-snapshot": LEADER_NEVER_LOADS,
     "prefix-deletion-safety": PREFIX_DELETION_SAFETY,
@@ -299,5 +363,6 @@ PAIRS = {
     "snapshot-fetch-progress": SNAPSHOT_FETCH_PROGRESS,
     "snapshot-install-atomic": SNAPSHOT_INSTALL_ATOMIC,
     "snapshot-never-regresses": NEVER_REGRESSES,
+    "state-kept": STATE_KEPT,
     "traffic-accounting": TRAFFIC_ACCOUNTING,
 }
