@@ -52,7 +52,7 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
         check_writable(chosen.out)
     kafka = KafkaCleaner(chosen.kafka)
     kept = Collection()
-    compared, noticed = _with_logs(chosen, kafka, kept, status)
+    compared, noticed, noticing = _with_logs(chosen, kafka, kept, status)
     broker = None
     if chosen.broker and kafka.preset == BROKER_PRESET:
         broker = _with_broker(chosen, status)
@@ -65,7 +65,7 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
         output.print(complaint, style="red")
     _show_documents(compared, broker, chosen.out, output)
     if chosen.record and not result.complaints:
-        path = write_recordings(kept.chosen(chosen.record), version=chosen.kafka)
+        path = write_recordings(kept.chosen(chosen.record, noticing), version=chosen.kafka)
         output.print(f"recordings: {path}")
     output.print(f"report: {chosen.out}")
     return 1 if result.complaints else 0
@@ -73,8 +73,11 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
 
 def _with_logs(
     chosen: argparse.Namespace, kafka: KafkaCleaner, kept: Collection, status: Console
-) -> tuple[Compared, list[Noticed] | None]:
-    """Compare the random logs; then let them find the planted errors, None = not asked for."""
+) -> tuple[Compared, list[Noticed] | None, list[Agreed]]:
+    """Compare the random logs; then let them find the planted errors, None = not asked for.
+
+    Beside both the logs that found one.
+    """
     with TemporaryDirectory(prefix="replog-conformance-") as folder:
         answered = KeptLogs(Path(folder) / "logs.jsonl")
 
@@ -93,8 +96,9 @@ def _with_logs(
             )
         answered.close()
         if chosen.planted and compared.difference is None and kafka.preset == BROKER_PRESET:
-            return compared, _with_planted(answered.path, status)
-    return compared, None
+            noticed = _with_planted(answered.path, status)
+            return compared, noticed, answered.those_that_notice(noticed)
+    return compared, None, []
 
 
 def _with_planted(logs: Path, status: Console) -> list[Noticed]:

@@ -50,17 +50,25 @@ class KeptLogs:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.count = 0
         self._file = path.open("w", encoding="utf-8")
 
     def add(self, case: Agreed) -> None:
         """Keep one more."""
-        self._file.write(json.dumps({"log": case.document, "answer": case.kafka}) + "\n")
-        self.count += 1
+        line = {"log": case.document, "answer": case.kafka, "features": sorted(case.features)}
+        self._file.write(json.dumps(line) + "\n")
 
     def close(self) -> None:
         """No more come."""
         self._file.close()
+
+    def those_that_notice(self, noticed: Sequence[Noticed]) -> list[Agreed]:
+        """The logs that were the first to notice an error, each once, in the order they came."""
+        wanted = {one.log for one in noticed}
+        with self.path.open(encoding="utf-8") as lines:
+            kept = [
+                json.loads(line) for number, line in enumerate(lines, start=1) if number in wanted
+            ]
+        return [Agreed(one["log"], one["answer"], frozenset(one["features"])) for one in kept]
 
 
 def unnoticed(noticed: Sequence[Noticed]) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,16 +51,16 @@ class Collection:
         kept.sort(key=lambda entry: entry[:2])
         del kept[self._of_each_kind :]
 
-    def chosen(self, count: int) -> list[Agreed]:
+    def chosen(self, count: int, first: Sequence[Agreed] = ()) -> list[Agreed]:
         """At most `count` of them, small ones first.
 
-        First what it takes to have every feature, then one log of each kind, then a second of each,
-        and so on.
+        Those of `first`, then what it takes to have every feature, then one log of each kind, then
+        a second of each, and so on.
         """
         kinds = sorted(self._kinds.values(), key=lambda kept: kept[0][:2])
         places = [(rank, kind) for kind, kept in enumerate(kinds) for rank in range(len(kept))]
         ranked = [kinds[kind][rank][2] for rank, kind in sorted(places)]
-        needed: list[Agreed] = []
+        needed: list[Agreed] = list(first)
         for feature in sorted({name for case in ranked for name in case.features}):
             if not any(feature in case.features for case in needed):
                 needed.append(next(case for case in ranked if feature in case.features))

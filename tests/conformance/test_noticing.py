@@ -6,7 +6,7 @@ import pytest
 
 import sim
 from sim.conformance.compare import replog_answer
-from sim.conformance.noticing import KeptLogs, notice
+from sim.conformance.noticing import KeptLogs, Noticed, notice
 from sim.conformance.planted import PLANTED, Planted
 from sim.conformance.random_runs import Agreed
 
@@ -25,12 +25,17 @@ HARMLESS = Planted("the docstring is another one", STAYS.module, "The copying ha
 
 
 @pytest.fixture
-def logs(tmp_path: Path) -> Path:
+def kept(tmp_path: Path) -> KeptLogs:
     kept = KeptLogs(tmp_path / "logs.jsonl")
     other = {**LOG, "steps": LOG["steps"][:1]}
     for document in (other, LOG):
         kept.add(Agreed(document, replog_answer(document), frozenset()))
     kept.close()
+    return kept
+
+
+@pytest.fixture
+def logs(kept: KeptLogs) -> Path:
     return kept.path
 
 
@@ -49,6 +54,15 @@ def test_a_copy_that_does_not_even_start_is_noticed(logs: Path) -> None:
 
     assert noticed.log == 1
     assert noticed.difference
+
+
+def test_logs_that_notice_can_be_taken_out_once_each(kept: KeptLogs) -> None:
+    first, second = Noticed(STAYS, 2, ""), Noticed(HARMLESS, None, "")
+
+    (case,) = kept.those_that_notice([first, first, second])
+
+    assert case.document == LOG
+    assert case.kafka == replog_answer(LOG)
 
 
 @pytest.mark.parametrize("error", PLANTED, ids=lambda error: error.what)

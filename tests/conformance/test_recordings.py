@@ -81,6 +81,16 @@ def test_a_rare_feature_is_recorded_though_its_log_is_large() -> None:
     assert kept.chosen(1) == [rare]
 
 
+def test_logs_that_noticed_a_planted_error_are_recorded_before_all_others() -> None:
+    kept = Collection()
+    noticing = agreed("a", "b", "c", features=("marker removed",))
+    for case in (agreed("a"), noticing):
+        kept.add(case)
+
+    assert kept.chosen(1, [noticing]) == [noticing]
+    assert kept.chosen(9, [noticing]) == [noticing, agreed("a")]
+
+
 def test_a_recording_is_read_as_it_was_answered(tmp_path: Path) -> None:
     case = agreed("a", "b")
 
