@@ -4,6 +4,7 @@ Pure: standard library only, no clock, no randomness, no input or output.
 """
 
 from sim.compaction.cleaner import clean
+from sim.compaction.failures import PassFailed, UnreadableVersion
 from sim.compaction.fixes import FIXES, Fix
 from sim.compaction.fold import fold
 from sim.compaction.offset_map import OffsetMap, entry_bytes, map_capacity, rounds_needed
@@ -11,7 +12,6 @@ from sim.compaction.plan import CleanerPolicy, Cleaning, CleaningPass
 from sim.compaction.strategies import (
     STRATEGIES,
     Strategy,
-    UnreadableVersion,
     strategy_for,
     unmapped_version,
 )
@@ -27,6 +27,7 @@ __all__ = [
     "CleaningPass",
     "Fix",
     "OffsetMap",
+    "PassFailed",
     "Strategy",
     "TombstoneRemoval",
     "UnreadableVersion",

@@ -25,7 +25,7 @@ def clean(segments: Sequence[Segment], plan: CleaningPass) -> Cleaning:
     arguments are left untouched. A pass into whose map nothing can enter changes nothing.
 
     Raises:
-        UnreadableVersion: Only with a strategy that says so; nothing was changed.
+        PassFailed: It cannot go on, see `sim.compaction.failures`; nothing was changed.
     """
     reach = plan.given_map or _map_of(segments, plan)
     if reach.latest_offset < 0:

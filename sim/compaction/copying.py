@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Final
 
+from sim.compaction.failures import NoEmptyOldBatch
 from sim.compaction.fixes import Tail
 from sim.compaction.offset_map import OffsetMap
 from sim.compaction.plan import Cleaning, CleaningPass
@@ -22,6 +23,7 @@ from sim.compaction.tombstones import (
 )
 from sim.compaction.transactions import TransactionWatch, aborted_in
 from sim.log import Batch, Control, Record, Segment
+from sim.log.old_formats import OldBatch, converted
 
 MARKER_KEYS: Final = {Control.ABORT: "\0\0\0\0", Control.COMMIT: "\0\0\0\1"}
 """A marker's key: version 0 and its type, two bytes each (ControlRecordType)."""
@@ -84,6 +86,7 @@ class Copier:
         )
         self.superseded = self.result.removed["superseded"]
         self.values_stay = policy.is_tombstone is null_value and policy.unmapped_version is None
+        self.converts_old = policy.converts_old
         self.last_modified_ms: int | None = None
         self.source = 0
 
@@ -130,11 +133,15 @@ class Copier:
             else:
                 kept = self._copy_data(batch)
             if kept.records:
+                if self.converts_old and isinstance(kept, OldBatch):
+                    kept = self._noted(converted(kept, kept.records, None), batch)
                 result.messages_written += len(kept.records)
                 out.append(kept)
             elif last_offset == self.kept_end or (
                 batch.producer_id >= 0 and self._is_a_producers_last(batch)
             ):
+                if isinstance(batch, OldBatch):
+                    raise NoEmptyOldBatch(batch.base_offset, batch.magic)
                 if batch.records:
                     result.emptied.append(last_offset)
                 out.append(batch.emptied())
@@ -230,6 +237,7 @@ class Copier:
             plan.legacy_horizon_ms,
             plan.last_cleaning,
             plan.delete_retention_ms,
+            isinstance(batch, OldBatch),
         )
 
     def _is_a_producers_last(self, batch: Batch) -> bool:
@@ -314,6 +322,11 @@ class Copier:
 
     def _stamped_if_due(self, batch: Batch, records: tuple[Record, ...]) -> Batch:
         """The batch with those of its records that stay, a tombstone among them."""
+        if isinstance(batch, OldBatch):
+            if not self.converts_old:
+                return batch if records is batch.records else self._rebuilt(batch, records)
+            batch = converted(batch, records, None)
+            records = batch.records
         stamps = self.policy.removal.stamps
         fresh = batch.delete_horizon_ms is None or self.policy.stamps_again
         if stamps is Stamp.BATCH and fresh:

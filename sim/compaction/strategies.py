@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
+from sim.compaction.failures import UnreadableVersion
 from sim.log import Record
 
 Version = tuple[int, ...]
@@ -128,15 +129,6 @@ class VarintHeaderStrategy(NamedTuple):
                 found = decode_varint(value)
                 return (found if found is not None and found > 0 else -1, record.offset)
         return (-1, record.offset)
-
-
-class UnreadableVersion(ValueError):
-    """A version header that stops a cleaning pass, since nobody expected it; has its `offset`."""
-
-    def __init__(self, offset: int) -> None:
-        """The header of the record at `offset` cannot be read."""
-        super().__init__(f"the version header at offset {offset} ends before its number does")
-        self.offset = offset
 
 
 class UncheckedVarintHeaderStrategy(NamedTuple):

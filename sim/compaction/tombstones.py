@@ -51,6 +51,8 @@ class Circumstances(NamedTuple):
         legacy_horizon_ms: One horizon for the pass in ms (before KIP-534); None = none.
         last_cleaning: (end offset exclusive, time in ms) of the last finished pass; None = none.
         delete_retention_ms: `delete.retention.ms`.
+        without_horizon: Its batch has no place for a horizon (magic 0 and 1), so that the times of
+            segments decide.
     """
 
     offset: int
@@ -61,11 +63,26 @@ class Circumstances(NamedTuple):
     legacy_horizon_ms: int | None
     last_cleaning: tuple[int, int] | None = None
     delete_retention_ms: int = 0
+    without_horizon: bool = False
 
     @property
     def past_horizon(self) -> bool:
-        """An earlier pass set a horizon and it is reached; equality counts as reached."""
+        """An earlier pass set a horizon and it is reached; equality counts as reached.
+
+        Where there is no place for one, the segment has to look old enough, as before KIP-534.
+        """
+        if self.without_horizon:
+            return self.in_old_segment
         return self.horizon_ms is not None and self.now_ms >= self.horizon_ms
+
+    @property
+    def in_old_segment(self) -> bool:
+        """The modification time of its segment is at or below the horizon of the whole pass."""
+        return (
+            self.segment_last_modified_ms is not None
+            and self.legacy_horizon_ms is not None
+            and self.segment_last_modified_ms <= self.legacy_horizon_ms
+        )
 
 
 class Stamp(Enum):
@@ -121,14 +138,6 @@ class TombstoneRemoval(NamedTuple):
     gates_markers: bool = False
 
 
-def _last_modified(c: Circumstances) -> bool:
-    return (
-        c.segment_last_modified_ms is not None
-        and c.legacy_horizon_ms is not None
-        and c.segment_last_modified_ms <= c.legacy_horizon_ms
-    )
-
-
 def _last_cleaning(c: Circumstances) -> bool:
     if c.last_cleaning is None:
         return False
@@ -156,7 +165,7 @@ TOMBSTONE_REMOVALS: dict[str, TombstoneRemoval] = {
             "last_modified",
             "Kafka before 3.1 (KAFKA-4545, KAFKA-8522)",
             "removed when its segment's modification time is at or below the pass's horizon",
-            _last_modified,
+            lambda c: c.in_old_segment,
             stamps=Stamp.NOWHERE,
         ),
         TombstoneRemoval(

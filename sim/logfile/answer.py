@@ -6,6 +6,7 @@ from typing import Any
 
 from sim.compaction import TOMBSTONE_MARKS, Cleaning
 from sim.log import Batch, Log
+from sim.log.old_formats import OldBatch
 from sim.logfile.file import LogFile, log_file_from
 from sim.logfile.run import PassResult, StepResult, run_steps
 from sim.logfile.steps import ProduceDuplicate
@@ -78,7 +79,7 @@ def log_answer(log: Log, tombstone_mark: str) -> Answer:
 
 
 def batch_answer(batch: Batch, segment: int) -> Answer:
-    """One batch; `segment` is the base offset of its segment."""
+    """One batch; `segment` is the base offset of its segment, and `magic` 2 unless it is said."""
     return {
         "base_offset": batch.base_offset,
         "last_offset": batch.last_offset,
@@ -87,13 +88,16 @@ def batch_answer(batch: Batch, segment: int) -> Answer:
         "control": None if batch.control is None else batch.control.value,
         "max_timestamp_ms": batch.timestamp_ms,
         "segment": segment,
+        **({"magic": batch.magic} if isinstance(batch, OldBatch) else {}),
     }
 
 
 def pass_answer(result: PassResult) -> Answer:
     """What one pass did."""
     cleaning = result.cleaning
-    failed = {} if result.failed_at is None else {"failed_at": result.failed_at}
+    failed: Answer = {}
+    if result.failed is not None:
+        failed = {"failed_at": result.failed.offset, "failure": str(result.failed)}
     return {
         "effective_upper_bound": result.plan.upper_bound,
         "next_dirty_offset": cleaning.next_dirty_offset,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from sim.files.document import Place, shown
-from sim.files.fields import MAX_LONG, Fields, as_integer, as_list, as_text
+from sim.files.fields import MAX_LONG, Fields, as_integer, as_list, as_object, as_text
 from sim.log import Batch, Control, Record, control_batch
+from sim.log.old_formats import OldBatch, old_batch
 from sim.log.producers import MAX_SEQUENCE
 from sim.log.record import BATCH_HEADER_BYTES, size_of
 from sim.logfile.rules import LogRules
@@ -24,9 +25,19 @@ BATCH_FIELDS = (
     "magic",
 )
 RECORD_FIELDS = ("offset", "key", "value", "timestamp_ms", "headers", "marker", "flag")
+_NOT_IN_OLD: dict[str, object] = {
+    "epoch": -1,
+    "producer_id": -1,
+    "producer_epoch": -1,
+    "base_sequence": -1,
+    "transactional": False,
+    "control": None,
+    "delete_horizon_ms": None,
+}
+"""What batches before magic 2 have no place for, each with the value that says so."""
 MARKERS = (Control.COMMIT.value, Control.ABORT.value)
 MAGIC = 2
-"""The batch format that is modelled; older ones have neither producers nor delete horizons."""
+"""The format of a batch that does not say which it has."""
 
 
 def batch_at(value: object, place: Place, rules: LogRules) -> Batch:
@@ -42,8 +53,9 @@ def batch_at(value: object, place: Place, rules: LogRules) -> Batch:
     last = fields.integer("last_offset", minimum=0)
     if last < base:
         fields.fail("last_offset", f"{last} is below the base offset {base}")
-    horizon = fields.maybe_integer("delete_horizon_ms")
-    _check_format(fields, horizon)
+    magic = fields.integer("magic", MAGIC, maximum=MAGIC)
+    if magic < MAGIC:
+        return _old_batch(fields, base, last, magic, rules)
     control = fields.choice("control", MARKERS)
     records = _records(fields, base, last, rules, control=control)
     producer_id = fields.integer("producer_id", -1, minimum=-1)
@@ -65,16 +77,37 @@ def batch_at(value: object, place: Place, rules: LogRules) -> Batch:
         fields.integer("base_sequence", -1, minimum=-1, maximum=MAX_SEQUENCE),
         transactional,
         None if control is None else Control(control),
-        horizon,
+        fields.maybe_integer("delete_horizon_ms"),
     )
 
 
-def _check_format(fields: Fields, horizon: int | None) -> None:
-    magic = fields.integer("magic", MAGIC)
-    if magic < MAGIC and horizon is not None:
-        fields.fail("delete_horizon_ms", f"batches of format {magic} have no delete horizon")
-    if magic != MAGIC:
-        fields.fail("magic", f"batches of format {magic} are not modelled; allowed: {MAGIC}")
+def _old_batch(fields: Fields, base: int, last: int, magic: int, rules: LogRules) -> OldBatch:
+    """A batch of magic 0 or 1: what its format has no place for cannot be said."""
+    for name, none in _NOT_IN_OLD.items():
+        if fields.has(name) and fields.values[name] != none:
+            fields.fail(name, f"a batch of magic {magic} has none; allowed: magic {MAGIC}")
+    records: list[Record] = []
+    for place, value in fields.items("records"):
+        given = as_object(value, place)
+        for name in ("headers", "flag", *(("timestamp_ms",) if magic == 0 else ())):
+            if given.get(name) not in (None, [], -1):
+                place.at(name).fail(f"a record of magic {magic} has none, not {shown(given[name])}")
+        record = _record(value, place, rules, control=None)
+        if records and record.offset <= records[-1].offset:
+            place.at("offset").fail(f"{record.offset} is not above {records[-1].offset}")
+        records.append(record._replace(flagged=None))
+    if not records:
+        fields.fail("records", f"a batch of magic {magic} has at least one record")
+    for name, of, record in (("base_offset", base, records[0]), ("last_offset", last, records[-1])):
+        if of != record.offset:
+            end = "begins at its first" if name == "base_offset" else "ends at its last"
+            fields.fail(name, f"a batch of magic {magic} {end} record, {record.offset}, not {of}")
+    made = old_batch(magic, tuple(records))
+    largest = fields.integer("timestamp_ms", made.timestamp_ms, minimum=-1)
+    if largest != made.timestamp_ms:
+        text = f"a batch of magic {magic} has that of its records, {made.timestamp_ms}"
+        fields.fail("timestamp_ms", f"{text}, not {largest}")
+    return made
 
 
 def _check_control(

@@ -8,12 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sim.errors import BadInput
+from sim.log.old_formats import OldBatch
 from sim.logfile.answer import REASONS
 from sim.logfile.file import LogFile
 from sim.logfile.key_history import KeyHistory, TrackedRecord, key_history, keys_of
 from sim.logfile.run import PassResult
 
 _KEYS_SHOWN = 20
+_WITHOUT_HORIZON = ("immediate", "cleaning_checkpoint", "never")
+"""Removal rules that look at no horizon, whatever the format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +86,11 @@ def _expiry(history: KeyHistory, tracked: TrackedRecord, removed_in: PassResult)
     """The numbers by which a tombstone could go."""
     now_ms = removed_in.plan.now_ms
     removal = history.rules.rules.cleaner.tombstone_removal
-    if removal == "last_modified":
+    old = isinstance(tracked.batch, OldBatch) and tracked.horizon_ms is None
+    if removal == "last_modified" or (old and removal not in _WITHOUT_HORIZON):
         return (
-            f"its segment's last modification {removed_in.last_modified_ms} is not above the "
-            f"pass's horizon {removed_in.plan.legacy_horizon_ms}"
+            f"its segment's last modification {removed_in.modified_ms(tracked.offset)} is not "
+            f"above the pass's horizon {removed_in.plan.legacy_horizon_ms}"
         )
     if removal == "cleaning_checkpoint":
         end, cleaned_ms = removed_in.plan.last_cleaning or (0, 0)
@@ -181,8 +185,9 @@ def _tombstone(history: KeyHistory, tracked: TrackedRecord) -> str:
         return "tombstone_removal: never keeps a winning tombstone for ever"
     if last.cleaning.protected_offset == tracked.offset:
         return _protected(history, tracked)
-    if removal == "last_modified":
-        return _by_last_modified(history, last)
+    old = isinstance(tracked.batch, OldBatch) and tracked.horizon_ms is None
+    if removal == "last_modified" or (old and removal not in _WITHOUT_HORIZON):
+        return _by_last_modified(tracked, history, last)
     if removal == "cleaning_checkpoint":
         return _by_checkpoint(history, tracked)
     if tracked.horizon_ms is None:
@@ -228,8 +233,8 @@ def _by_horizon(history: KeyHistory, tracked: TrackedRecord, last: PassResult) -
     return text
 
 
-def _by_last_modified(history: KeyHistory, last: PassResult) -> str:
-    modified, horizon = last.last_modified_ms, last.plan.legacy_horizon_ms
+def _by_last_modified(tracked: TrackedRecord, history: KeyHistory, last: PassResult) -> str:
+    modified, horizon = last.modified_ms(tracked.offset), last.plan.legacy_horizon_ms
     retention = history.rules.rules.topic.delete_retention_ms
     text = (
         f"its segment's last modification {modified} is above the horizon {horizon} of step "
@@ -295,10 +300,13 @@ def _missed(one: PassResult, tracked: TrackedRecord, subject: str = "it") -> str
 def _outlook(history: KeyHistory, tracked: TrackedRecord) -> str:
     """What the first pass that reaches a tombstone will do."""
     removal = history.rules.rules.cleaner.tombstone_removal
+    kept_old = history.rules.rules.cleaner.old_formats == "kept"
     if removal in ("never", "last_modified", "cleaning_checkpoint"):
         return ""
     if removal == "immediate":
         return "; the pass that reaches it removes it"
+    if kept_old and isinstance(tracked.batch, OldBatch):
+        return f"; its batch, of magic {tracked.batch.magic}, has no place for a delete horizon"
     if tracked.horizon_ms is None:
         wait = _ms(history.rules.rules.topic.delete_retention_ms)
         return f"; the first pass that sees it gives it a delete horizon {wait} later"

@@ -24,10 +24,17 @@ _TOP = ("format", *ABOUT[:3], "rules", "segments", "steps", *ABOUT[3:])
 
 @dataclass(frozen=True, slots=True)
 class WrittenSegment:
-    """A segment as the file gives it; `base_offset` is inclusive."""
+    """A segment as the file gives it.
+
+    Attributes:
+        base_offset: Its first offset (inclusive).
+        batches: In order.
+        last_modified_ms: When it was last modified, in ms; None = the file does not say.
+    """
 
     base_offset: int
     batches: tuple[Batch, ...]
+    last_modified_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +169,13 @@ def _segments(fields: Fields, rules: LogRules, history: _History) -> tuple[Writt
 
 def _segment(value: Any, place: Place, rules: LogRules, history: _History) -> WrittenSegment:
     base: int | None = None
+    modified: int | None = None
     if isinstance(value, list):
         items = [(place.at(index), item) for index, item in enumerate(value)]
     elif isinstance(value, dict):
-        fields = Fields(value, place, ("base_offset", "batches"))
+        fields = Fields(value, place, ("base_offset", "batches", "last_modified_ms"))
         items = list(fields.items("batches"))
+        modified = fields.maybe_integer("last_modified_ms")
         base = fields.maybe_integer("base_offset")
         if base is not None and base < history.end:
             fields.fail("base_offset", f"{base} is below {history.end}, where the one before ends")
@@ -182,4 +191,4 @@ def _segment(value: Any, place: Place, rules: LogRules, history: _History) -> Wr
         batches.append(batch)
     if base is None:
         base = batches[0].base_offset if batches else start
-    return WrittenSegment(base, tuple(batches))
+    return WrittenSegment(base, tuple(batches), modified)

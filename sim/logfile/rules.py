@@ -21,6 +21,7 @@ OF_A_PRESET = (
     "header_form",
     "marker_lookup",
     "empty_segments",
+    "old_formats",
 )
 """What a log file takes over from its preset; the strategy is named in the file itself."""
 
@@ -37,6 +38,7 @@ _PLAIN = (
     "marker_removal",
     "marker_lookup",
     "empty_segments",
+    "old_formats",
     "delete_retention_ms",
 )
 LAST_MODIFIED = "segment_last_modified_ms"

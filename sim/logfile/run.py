@@ -9,7 +9,7 @@ from sim.compaction import (
     Cleaning,
     CleaningPass,
     OffsetMap,
-    UnreadableVersion,
+    PassFailed,
     clean,
 )
 from sim.log import Log, Record, Segment
@@ -28,16 +28,16 @@ class PassResult:
         number: Number of its step, from 1.
         plan: What the cleaner was given.
         cleaning: What it did.
-        last_modified_ms: Modification time of all segments when it ran, in ms.
-        failed_at: Offset of the version header that no pass gets beyond before the log is loaded
-            again; None = the pass was run.
+        modified: Base offset and modification time in ms of each segment when it ran, in order.
+        failed: Why it was not run to its end, nor is any other before the log is loaded again;
+            None = it was.
     """
 
     number: int
     plan: CleaningPass
     cleaning: Cleaning
-    last_modified_ms: int
-    failed_at: int | None = None
+    modified: tuple[tuple[int, int], ...]
+    failed: PassFailed | None = None
 
     @property
     def did_nothing(self) -> bool:
@@ -48,6 +48,10 @@ class PassResult:
     def latest_offset(self) -> int:
         """How far its map reached (inclusive)."""
         return min(self.cleaning.next_dirty_offset, self.plan.upper_bound) - 1
+
+    def modified_ms(self, offset: int) -> int:
+        """Modification time of the segment that held `offset`, in ms."""
+        return [time_ms for base, time_ms in self.modified if base <= offset][-1]
 
     def mapped(self, offset: int) -> bool:
         """Whether it decided about the record at `offset`."""
@@ -77,13 +81,14 @@ def run_steps(file: LogFile) -> Iterator[StepResult]:
     """Do the steps of a log file in order; look at the log before asking for the next one."""
     log = log_of(file)
     last_cleaning: tuple[int, int] | None = None
-    failed_at: int | None = None
+    failed: PassFailed | None = None
+    times = _Times(file)
     for number, step in enumerate(file.steps, start=1):
         cleaned, duplicate_of = None, None
         if isinstance(step, Clean):
-            cleaned = _clean(log, number, step, file.rules, last_cleaning, failed_at)
-            failed_at = cleaned.failed_at
-            if failed_at is None:
+            cleaned = _clean(log, number, step, file.rules, times, last_cleaning, failed)
+            failed = cleaned.failed
+            if failed is None:
                 last_cleaning = (cleaned.cleaning.next_dirty_offset, step.now_ms)
         elif isinstance(step, Append):
             for batch in step.batches:
@@ -94,7 +99,7 @@ def run_steps(file: LogFile) -> Iterator[StepResult]:
             _roll(log)
         elif isinstance(step, Reload):
             log.producers.rebuild(log.batches())
-            failed_at = None
+            failed = None
         elif isinstance(step, ProduceDuplicate):
             duplicate_of = _duplicate_of(log, step)
         yield StepResult(number, step, log, cleaned, duplicate_of)
@@ -119,6 +124,33 @@ def log_of(file: LogFile) -> Log:
     return log
 
 
+class _Times:
+    """When segments were last modified, by the clock of whoever wrote the file.
+
+    A time that the file gives a segment stays with it, and a segment that is merged of several has
+    that of the last one. Where no segment has one, all count as modified at the same time.
+    """
+
+    def __init__(self, file: LogFile) -> None:
+        given = [(one.base_offset, one.last_modified_ms) for one in file.segments]
+        self._given = {base: time_ms for base, time_ms in given if time_ms is not None}
+        self._follows = bool(self._given)
+        self._seen: set[int] = set()
+        self._always_ms = file.rules.last_modified_ms
+
+    def set(self, segments: list[Segment], now_ms: int) -> None:
+        """Set them before a pass at `now_ms`."""
+        default_ms = now_ms if self._always_ms is None else self._always_ms
+        for segment in segments:
+            if segment.base_offset in self._given:
+                segment.last_modified_ms = self._given.pop(segment.base_offset)
+                self._seen.add(segment.base_offset)
+            elif segment.base_offset not in self._seen:
+                segment.last_modified_ms = default_ms
+                if self._follows:
+                    self._seen.add(segment.base_offset)
+
+
 def _roll(log: Log) -> None:
     """A new active segment, unless the active one is empty."""
     if log.active.batches:
@@ -135,24 +167,24 @@ def _clean(
     number: int,
     step: Clean,
     rules: LogRules,
+    times: _Times,
     last_cleaning: tuple[int, int] | None,
-    failed_at: int | None,
+    failed: PassFailed | None,
 ) -> PassResult:
     """Run one pass and swap its segments in, unless an earlier one failed."""
-    modified_ms = step.now_ms if rules.last_modified_ms is None else rules.last_modified_ms
-    for segment in log.segments:
-        segment.last_modified_ms = modified_ms
+    times.set(log.segments, step.now_ms)
+    modified = tuple((segment.base_offset, segment.last_modified_ms) for segment in log.segments)
     plan = _plan(log, step, rules, last_cleaning)
     nothing = Cleaning([], 0, step.first_dirty_offset)
     covers = any(segment.base_offset < plan.upper_bound for segment in log.segments)
-    if failed_at is not None or not covers:
-        return PassResult(number, plan, nothing, modified_ms, failed_at)
+    if failed is not None or not covers:
+        return PassResult(number, plan, nothing, modified, failed)
     try:
         cleaning = clean(log.segments, plan)
-    except UnreadableVersion as failure:
-        return PassResult(number, plan, nothing, modified_ms, failure.offset)
+    except PassFailed as failure:
+        return PassResult(number, plan, nothing, modified, failure)
     log.replace_segments(cleaning.replaced, cleaning.segments)
-    return PassResult(number, plan, cleaning, modified_ms)
+    return PassResult(number, plan, cleaning, modified)
 
 
 def _plan(

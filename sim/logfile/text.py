@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from sim.logfile.batches import MAGIC
 from sim.logfile.file import LogFile
 from sim.logfile.steps import Append, Clean, ProduceDuplicate, Reload, Roll, Step
 
@@ -36,10 +37,7 @@ def log_lines(number: int, step: Step, answer: dict[str, Any]) -> Iterator[str]:
             )
         )
         if "failed_at" in answer:
-            yield (
-                f"  failed: the version header at offset {answer['failed_at']} cannot be read; no "
-                "pass is run before a reload"
-            )
+            yield (f"  failed: {answer['failure']}; no pass is run before a reload")
         for reason, offsets in _by_reason(answer["removed"]).items():
             yield f"  removed {_listed(offsets)}: {reason}"
     if isinstance(step, ProduceDuplicate):
@@ -115,8 +113,9 @@ def _state(answer: dict[str, Any]) -> str:
 
 
 def rows_of(answer: dict[str, Any]) -> list[dict[str, object]]:
-    """One row for each batch that is there."""
+    """One row for each batch that is there; with the formats where one is older than magic 2."""
     tombstones = set(answer["tombstone_offsets"])
+    mixed = any("magic" in batch for batch in answer["batches"])
     return [
         {
             "batch": f"{batch['base_offset']}..{batch['last_offset']}",
@@ -126,6 +125,7 @@ def rows_of(answer: dict[str, Any]) -> list[dict[str, object]]:
             )
             or "empty",
             "control": batch["control"] or "-",
+            **({"magic": batch.get("magic", MAGIC)} if mixed else {}),
             "delete horizon": _or_dash(batch["delete_horizon_ms"]),
             "largest timestamp": _or_dash(batch["max_timestamp_ms"]),
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from sim.compaction import Cleaning, CleaningPass, UnreadableVersion, clean
+from sim.compaction import Cleaning, CleaningPass, PassFailed, clean
 from sim.replication.interrupting import interrupt
 from sim.replication.late_versions import remember_removed
 from sim.replication.replica import Replica
@@ -21,7 +21,7 @@ class CleaningStatus(Enum):
     INTERRUPTED = "interrupted"
     """By the crash that was asked for, which the caller has to make happen."""
     FAILED = "failed"
-    """A version header cannot be read; there is no other pass until a restart."""
+    """It could not go on; there is no other pass until a restart."""
     REFUSED = "refused"
     """An earlier pass failed."""
 
@@ -128,7 +128,7 @@ class Cleaner:
         )
         try:
             result = clean(log.segments, plan)
-        except UnreadableVersion as failure:
+        except PassFailed as failure:
             replica.uncleanable = True
             failed: list[Event] = [CleaningFailed(replica.name, failure.offset)]
             return CleaningResult(CleaningStatus.FAILED, changed=False, events=failed)

@@ -31,6 +31,7 @@ class CleanerRules:
     marker_watermark: Literal["shared", "own"] = "shared"
     lost_disk_report: Literal["kept", "dropped"] = "kept"
     empty_segments: Literal["joined", "in_range"] = "joined"
+    old_formats: Literal["kept", "converted"] = "kept"
     cleanup: Literal["compact_and_snapshot", "compact", "snapshot"] = "compact_and_snapshot"
     tombstone_mark: Literal["null_value", "flag", "magic", "explicit"] = "null_value"
     late_versions: LateVersions = "accepted"
@@ -294,6 +295,24 @@ CLEANER_TABLE: tuple[RuleSpec, ...] = (
                 "only while the merged segment spans less than 2^31 offsets, as for any other",
                 "Cleaner.groupSegmentsBySize before KAFKA-12889",
                 "segments/log_empty_segment_out_of_range.json",
+            ),
+        ),
+    ),
+    RuleSpec(
+        "old_formats",
+        "what a pass makes of batches of magic 0 and 1, which have no place for a horizon",
+        (
+            Value(
+                "kept",
+                "they keep their format, and their tombstones go by the times of segments",
+                "MemoryRecords.filterTo before KAFKA-13093",
+                "kip534/log_old_format_kept.json",
+            ),
+            Value(
+                "converted",
+                "it writes them anew as magic 2, and a tombstone that stays gets its horizon",
+                "KAFKA-13093 (KIP-724); MemoryRecords.filterTo since 4.0",
+                "kip534/log_old_format_converted.json",
             ),
         ),
     ),

@@ -31,6 +31,7 @@ def cleaner_policy(rules: Rules) -> CleanerPolicy:
         markers_by_key=cleaner.marker_lookup == "by_key",
         last_abort_only=cleaner.marker_lookup == "last_abort",
         group_empty_segments=cleaner.empty_segments == "joined",
+        converts_old=cleaner.old_formats == "converted",
         unmapped_version=unmapped_version(cleaner.strategy, cleaner.header_form),
     )
 

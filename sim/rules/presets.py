@@ -50,7 +50,7 @@ PRESETS: dict[str, Preset] = {
         ),
         Preset(
             "kafka-4.0",
-            {**_KAFKA, "fix": "empty_batch"},
+            {**_KAFKA, "fix": "empty_batch", "old_formats": "converted"},
             "Kafka that keeps the last batch of a round",
             "Cleaner.cleanInto, KAFKA-17076",
         ),

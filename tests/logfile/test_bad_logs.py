@@ -181,7 +181,8 @@ def test_a_file_names_the_path_and_what_is_allowed(path: str, value: Any, said: 
         ),
         ("control", "COMMIT", "records[0].marker: missing; the record of a control batch has it"),
         ("delete_horizon_ms", -1, "delete_horizon_ms: -1 is below the smallest allowed, 0"),
-        ("magic", 1, "magic: batches of format 1 are not modelled; allowed: 2"),
+        ("magic", 3, "magic: 3 "),
+        ("magic", -1, "magic: -1 is below the smallest allowed, 0"),
     ],
 )
 def test_a_batch_names_the_path_inside_it(path: str, value: Any, said: str) -> None:
@@ -257,7 +258,7 @@ def test_an_old_format_has_no_delete_horizon() -> None:
     document = put(good(), f"{FIRST}.delete_horizon_ms", 5)
 
     assert complaint(put(document, f"{FIRST}.magic", 1)) == (
-        "segments[0].batches[0].delete_horizon_ms: batches of format 1 have no delete horizon"
+        "segments[0].batches[0].delete_horizon_ms: a batch of magic 1 has none; allowed: magic 2"
     )
 
 

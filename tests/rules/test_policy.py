@@ -25,6 +25,7 @@ DECIDING = (
     "marker_removal",
     "marker_lookup",
     "empty_segments",
+    "old_formats",
 )
 
 

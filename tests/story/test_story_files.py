@@ -22,6 +22,7 @@ PATHS = sorted(
 WITHOUT_EFFECT = {
     "offset_assignment": "the op `push` is the naive design; it is allowed under any rule",
     "empty_segments": "a story has no segments; log files show the difference",
+    "old_formats": "every batch of a story is of magic 2; log files of scenarios/kip534 show it",
     "roll": "a story has no segments; scenarios/kip354 shows the difference in simulated time",
     "pre_vote": "a step says who campaigns; scenarios/raft/timed_back_from_a_partition shows it",
     "check_quorum": "no leader resigns by itself; scenarios/raft/timed_leader_without_a_majority",

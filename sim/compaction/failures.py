@@ -1,0 +1,41 @@
+"""What stops a cleaning pass: the log is not cleaned again before a restart (KAFKA-7215)."""
+
+from __future__ import annotations
+
+
+class PassFailed(ValueError):
+    """A pass cannot go on, and nothing of it is kept.
+
+    Attributes:
+        offset: What it could not deal with begins there, or is the record there.
+    """
+
+    def __init__(self, offset: int, why: str) -> None:
+        """It failed at `offset`; `why` is a clause for people that names the offset."""
+        super().__init__(why)
+        self.offset = offset
+
+
+class UnreadableVersion(PassFailed):
+    """A version header that nobody expected."""
+
+    def __init__(self, offset: int) -> None:
+        """The header of the record at `offset` cannot be read."""
+        super().__init__(
+            offset, f"the version header at offset {offset} ends before its number does"
+        )
+
+
+class NoEmptyOldBatch(PassFailed):
+    """A batch of magic 0 or 1 that has to stay without records: such formats have no empty batch.
+
+    Source: MemoryRecords.filterTo, IllegalStateException.
+    """
+
+    def __init__(self, offset: int, magic: int) -> None:
+        """The batch begins at `offset`."""
+        super().__init__(
+            offset,
+            f"the batch at offset {offset} would have to stay without records, which magic "
+            f"{magic} cannot say",
+        )

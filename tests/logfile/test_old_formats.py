@@ -1,0 +1,177 @@
+"""Batches of magic 0 and 1 in log files: what they cannot say, and what passes make of them."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from sim.logfile.answer import answer
+from tests.logfile.test_bad_logs import complaint, put
+from tests.logfile.writer import Json
+
+DAY = 86_400_000
+
+
+def old(magic: int, *records: tuple[int, str | None, str | None]) -> Json:
+    """A batch of that format; its records as offset, key, value."""
+    return {
+        "base_offset": records[0][0],
+        "last_offset": records[-1][0],
+        "magic": magic,
+        "records": [{"offset": at, "key": key, "value": value} for at, key, value in records],
+    }
+
+
+def log(*batches: Json, preset: str = "kafka-4.0", **rules: Any) -> Json:
+    """One closed segment with these batches and an active one; one pass over it at 10 ms."""
+    end = batches[-1]["last_offset"] + 1
+    return {
+        "format": "replog-log/1",
+        "rules": {"preset": preset, "delete_retention_ms": DAY, **rules},
+        "segments": [list(batches), []],
+        "steps": [
+            {"op": "clean", "now_ms": 10, "first_dirty_offset": 0, "upper_bound": end},
+        ],
+    }
+
+
+def left(document: Json) -> list[tuple[int, int, int, int | None]]:
+    """Each batch after the last step: its ends, its format, its horizon."""
+    batches = answer(document)["steps"][-1]["batches"]
+    return [
+        (each["base_offset"], each["last_offset"], each.get("magic", 2), each["delete_horizon_ms"])
+        for each in batches
+    ]
+
+
+MESSAGE = old(1, (0, "K", "v"), (1, "K", None), (2, "L", "l"))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("epoch", 3, "epoch: a batch of magic 1 has none; allowed: magic 2"),
+        ("producer_id", 4, "producer_id: a batch of magic 1 has none; allowed: magic 2"),
+        ("producer_epoch", 0, "producer_epoch: a batch of magic 1 has none; allowed: magic 2"),
+        ("base_sequence", 0, "base_sequence: a batch of magic 1 has none; allowed: magic 2"),
+        ("transactional", True, "transactional: a batch of magic 1 has none; allowed: magic 2"),
+        ("control", "ABORT", "control: a batch of magic 1 has none; allowed: magic 2"),
+        ("delete_horizon_ms", 9, "delete_horizon_ms: a batch of magic 1 has none; allowed: magic"),
+        ("records", [], "records: a batch of magic 1 has at least one record"),
+        ("records.0.headers", [["h", 1]], "records[0].headers: a record of magic 1 has none"),
+        ("records.2.flag", True, "records[2].flag: a record of magic 1 has none, not true"),
+        ("records.0.offset", 1, "records[1].offset: 1 is not above 1"),
+        ("records.2.offset", 7, "last_offset: a batch of magic 1 ends at its last record, 7"),
+        ("last_offset", 3, "last_offset: a batch of magic 1 ends at its last record, 2, not 3"),
+        ("timestamp_ms", 8, "timestamp_ms: a batch of magic 1 has that of its records, -1, not 8"),
+    ],
+)
+def test_what_an_old_format_has_no_place_for_cannot_be_said(
+    path: str, value: Any, said: str
+) -> None:
+    document = put(log(MESSAGE), f"segments.0.0.{path}", value)
+
+    assert complaint(document).startswith(f"segments[0][0].{said}")
+
+
+def test_what_says_nothing_may_be_written_down() -> None:
+    batch = deepcopy(MESSAGE) | {"epoch": -1, "producer_id": -1, "transactional": False}
+    batch["records"][0] |= {"headers": [], "timestamp_ms": -1}
+
+    assert left(log(batch)) == left(log(MESSAGE))
+
+
+def test_magic_0_has_no_timestamps_and_magic_1_has() -> None:
+    document = put(log(old(0, (0, "K", "v"))), "segments.0.0.records.0.timestamp_ms", 5)
+    said = complaint(document)
+
+    assert said.startswith("segments[0][0].records[0].timestamp_ms: a record of magic 0 has none")
+    assert answer(put(document, "segments.0.0.magic", 1))["steps"][0]["batches"][0][
+        "max_timestamp_ms"
+    ] == (5)
+
+
+def test_a_message_of_several_records_shrinks_to_what_is_left_and_converted_it_does_no_more() -> (
+    None
+):
+    assert left(log(MESSAGE, preset="kafka-3.8")) == [(1, 2, 1, None)]
+    assert left(log(MESSAGE)) == [(1, 2, 2, 10 + DAY)]
+    later = {"op": "append", "batches": [old(1, (3, "L", None))], "roll_after": True}
+    again = {"op": "clean", "now_ms": 20, "first_dirty_offset": 3, "upper_bound": 4}
+    both = log(MESSAGE)
+    both["steps"] += [later, again]
+    assert left(both) == [(1, 2, 2, 10 + DAY), (3, 3, 2, 20 + DAY)]
+
+
+def test_what_lies_beyond_the_map_is_converted_and_what_lies_beyond_the_pass_is_not() -> None:
+    document = log(old(0, (0, "A", "a")), old(0, (1, "B", None)), old(0, (2, "C", "c")))
+    document["steps"][0]["map_capacity"] = 1
+    assert left(document) == [(0, 0, 2, None), (1, 1, 2, 10 + DAY), (2, 2, 2, None)]
+
+    document["segments"] = [[old(0, (0, "A", "a"))], [old(0, (1, "B", None))], []]
+    document["steps"][0]["upper_bound"] = 2
+    assert left(document) == [(0, 0, 2, None), (1, 1, 0, None)]
+
+
+@pytest.mark.parametrize(
+    ("removal", "goes"),
+    [
+        ("horizon", True),
+        ("record_horizon", True),
+        ("leo_gated", True),
+        ("last_modified", True),
+        ("immediate", True),
+        ("never", False),
+        ("cleaning_checkpoint", False),
+    ],
+)
+@pytest.mark.parametrize("preset", ["kafka-3.8", "kafka-4.0"])
+def test_where_a_horizon_decides_the_segments_times_decide_for_old_batches(
+    preset: str, removal: str, goes: bool
+) -> None:
+    tombstone, value = old(1, (0, "K", None)), old(1, (1, "L", "l"))
+    document = log(tombstone, value, preset=preset, tombstone_removal=removal)
+    document["segments"] = [
+        {"base_offset": 0, "last_modified_ms": 100, "batches": [tombstone]},
+        {"base_offset": 1, "last_modified_ms": 100 + DAY, "batches": [value]},
+        [old(1, (2, "M", "m"))],
+        [],
+    ]
+    document["steps"][0] |= {"now_ms": 2 * DAY, "first_dirty_offset": 2, "upper_bound": 3}
+    assert (answer(document)["steps"][0]["tombstone_offsets"] == []) is goes
+
+    document["segments"][0]["last_modified_ms"] = 101
+    assert (answer(document)["steps"][0]["tombstone_offsets"] == []) is (removal == "immediate")
+
+
+def test_an_old_batch_that_would_have_to_stay_empty_fails_the_pass_and_leaves_the_log() -> None:
+    document = log(old(1, (0, "K", "v")), old(1, (1, None, "no key")))
+    step = answer(document)["steps"][0]
+
+    assert (step["failed_at"], step["surviving_offsets"]) == (1, [0, 1])
+    assert step["failure"] == (
+        "the batch at offset 1 would have to stay without records, which magic 1 cannot say"
+    )
+    assert "failed_at" not in answer(put(document, "rules.fix", "none"))["steps"][0]
+    assert "failed_at" not in answer(put(document, "segments.0.1.magic", 2))["steps"][0]
+
+
+def test_a_time_that_a_segment_is_given_stays_with_it_and_the_last_one_is_the_merged_ones() -> None:
+    values = [old(1, (at, f"key {at}", None)) for at in range(4)]
+    document = log(*values, preset="kafka-3.8")
+    document["segments"] = [
+        {"base_offset": 0, "last_modified_ms": 5, "batches": [values[0]]},
+        {"base_offset": 1, "last_modified_ms": 5 + DAY, "batches": [values[1]]},
+        {"base_offset": 2, "last_modified_ms": 6 + DAY, "batches": [values[2]]},
+        {"base_offset": 3, "batches": [values[3]]},
+        [],
+    ]
+    first = {"op": "clean", "now_ms": 3 * DAY, "first_dirty_offset": 0, "upper_bound": 2}
+    document["steps"] = [
+        first,
+        # 0 and 1 are one segment now, and as young as 1 was: 1 ms too young for 2 to remove it.
+        {**first, "first_dirty_offset": 3, "upper_bound": 4},
+    ]
+    assert answer(document)["steps"][-1]["tombstone_offsets"] == [0, 1, 2, 3]
+    document["steps"].pop(0)
+    assert answer(document)["steps"][-1]["tombstone_offsets"] == [1, 2, 3]
