@@ -18,6 +18,7 @@ from sim.replication.messages import (
     LeaderAndIsrRequest,
     PartitionState,
 )
+from sim.replication.replica import Leadership
 
 
 class IsrMembership:
@@ -95,6 +96,7 @@ class IsrMembership:
         if leadership is None:
             return
         leadership.confirmed = None
+        self._await(leader, leadership, state, state.isr)
         if set(leadership.isr) == set(state.isr):
             leadership.isr = state.isr
             leader.react(advance_high_watermark(node.replica, rules=node.rules))
@@ -105,17 +107,59 @@ class IsrMembership:
         """Admit a follower that has caught up, and ask for it to be confirmed."""
         node = self._node
         leader, leadership, state = node.leader, node.replica.leadership, self.state
-        if leader is None or leadership is None or follower in leadership.isr:
+        if leader is None or leadership is None or follower in leadership.isr or state is None:
             return
-        if self.asked_ms is not None or state is None or follower not in state.eligible:
-            return
-        epoch = state.eligible_epochs[state.eligible.index(follower)]
-        if leader.progress[follower].replica_epoch != epoch:
-            return
-        if may_join_isr(node.replica, follower, rules=node.rules):
+        if (
+            self.asked_ms is None
+            and self._is_eligible(leader, state, follower)
+            and may_join_isr(node.replica, follower, rules=node.rules)
+        ):
             leadership.confirmed = len(leadership.isr)
             leader.react(expand_isr(node.replica, follower, rules=node.rules))
             self._ask(leader, state, leadership.isr)
+        self._await(leader, leadership, state, leadership.isr)
+
+    def before_commit(self) -> None:
+        """See again whom the high watermark waits for: time has passed."""
+        leader, leadership, state = self._node.leader, self._node.replica.leadership, self.state
+        if leader is not None and leadership is not None and leadership.awaited and state:
+            self._await(leader, leadership, state, leadership.isr)
+
+    def _is_eligible(self, leader: LeaderState, state: PartitionState, name: str) -> bool:
+        """Whether a replica may join: not fenced, and in the life that the controller knows of.
+
+        Source: Partition.isReplicaIsrEligible.
+        """
+        if name not in state.eligible or name not in leader.progress:
+            return False
+        epoch = state.eligible_epochs[state.eligible.index(name)]
+        return leader.progress[name].replica_epoch == epoch
+
+    def _await(
+        self,
+        leader: LeaderState,
+        leadership: Leadership,
+        state: PartitionState,
+        isr: tuple[str, ...],
+    ) -> None:
+        """Hold the high watermark back for those that are about to join `isr`, as the rules say."""
+        rule = self._node.rules.replication.high_watermark_waits_for
+        if rule == "in_sync_set":
+            return
+        now_ms, end = self._node.clock.now_ms, self._node.replica.log.log_end_offset
+        leadership.awaited = tuple(
+            [
+                name
+                for name in state.replicas
+                if name != self._node.name
+                and name not in isr
+                and (
+                    now_ms - leader.caught_up_ms(name) <= self._lag_max_ms
+                    or leadership.positions.get(name) == end
+                )
+                and (rule == "caught_up" or self._is_eligible(leader, state, name))
+            ]
+        )
 
     def _look_for_laggards(self, leader: LeaderState) -> None:
         """Ask for a set without those that have not caught up for too long."""

@@ -33,11 +33,13 @@ class FollowerProgress:
 
     __slots__ = ("caught_up_ms", "contact_ms", "fetch_ms", "leader_end", "replica_epoch")
 
-    def __init__(self, now_ms: int) -> None:
-        """A follower that is given the benefit of the doubt."""
+    def __init__(self, now_ms: int, *, in_sync: bool = False) -> None:
+        """A follower of a new leader; an in-sync one is given the benefit of the doubt.
+
+        Source: Replica.resetReplicaState.
+        """
         self.contact_ms = now_ms
-        self.caught_up_ms = now_ms
-        self.fetch_ms = now_ms
+        self.caught_up_ms = self.fetch_ms = now_ms if in_sync else LONG_AGO_MS
         self.leader_end = 0
         self.replica_epoch = 0
 
@@ -78,7 +80,13 @@ class LeaderState:
         now_ms = broker.clock.now_ms
         self._broker = broker
         self.epoch = epoch
-        self.progress = {name: FollowerProgress(now_ms) for name in replicas if name != broker.name}
+        leadership = broker.replica.leadership
+        isr = leadership.isr if leadership is not None else ()
+        self.progress = {
+            name: FollowerProgress(now_ms, in_sync=name in isr)
+            for name in replicas
+            if name != broker.name
+        }
         self.waiting: dict[str, FetchRequest] = {}
         self._deadlines: dict[str, int] = {}
         self.over = False

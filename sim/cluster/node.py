@@ -48,6 +48,9 @@ class Membership(Protocol):
     def fetched(self, follower: str) -> None:
         """As a leader it noted the position of a follower."""
 
+    def before_commit(self) -> None:
+        """As a leader it is about to see how far its log is committed."""
+
     def heard_epoch(self, epoch: int) -> None:
         """As a leader it met a follower with a higher epoch."""
 
@@ -114,6 +117,7 @@ class Node(Broker):
             if request.epoch > state.epoch and self.rules.replication.fencing:
                 self.membership.heard_epoch(request.epoch)
             if self.leader is state:
+                self.membership.before_commit()
                 if state.fetch(request):
                     self.membership.fetched(request.follower)
                 return
@@ -136,10 +140,12 @@ class Node(Broker):
 
     def _produce(self, request: ProduceRequest) -> None:
         if not self.loader.loading:
+            self.membership.before_commit()
             receive_produce(self, self.leader, request)
 
     def _write_marker(self, request: WriteTxnMarkersRequest) -> None:
         if not self.loader.loading:
+            self.membership.before_commit()
             receive_marker(self, self.leader, request)
 
     def publish(self, events: list[Event]) -> None:

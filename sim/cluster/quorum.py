@@ -142,6 +142,9 @@ class QuorumMembership:
     def fetched(self, follower: str) -> None:
         """Positions are all that counts in this mode."""
 
+    def before_commit(self) -> None:
+        """A majority is waited for, whoever that is."""
+
     def heard_epoch(self, epoch: int) -> None:
         """A leader that meets a higher epoch stops leading."""
         self._learn(epoch)

@@ -174,6 +174,8 @@ def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: i
     high_watermark = response.high_watermark
     if log.log_end_offset < high_watermark:
         high_watermark = log.log_end_offset
+    if high_watermark < log.log_start_offset:
+        high_watermark = log.log_start_offset
     if high_watermark > log.high_watermark or (
         high_watermark < log.high_watermark and replication.high_watermark_update == "assign"
     ):

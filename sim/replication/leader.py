@@ -104,7 +104,10 @@ def _advance(leader: Replica, rules: Rules, events: list[Event]) -> None:
             return
         # Smallest position of the in-sync set; an unknown one blocks (maybeIncrementLeaderHW).
         own, positions, candidate = leader.name, leadership.positions, log.log_end_offset
-        for name in leadership.isr:
+        members = leadership.isr
+        if leadership.awaited:
+            members = (*members, *leadership.awaited)
+        for name in members:
             if name != own:
                 position = positions.get(name, -1)
                 if position < candidate:

@@ -69,6 +69,7 @@ class Leadership:
         epoch_start_offset: Its log end offset when it was elected.
         isr: The in-sync replicas, itself included.
         confirmed: How many of them the controller has confirmed, while it has not all; None = all.
+        awaited: Others that the high watermark waits for, since they are about to join.
         voters: The replicas a majority is counted over.
         positions: Follower name -> offset below which the leader believes it has everything.
     """
@@ -79,6 +80,7 @@ class Leadership:
     voters: tuple[str, ...]
     positions: dict[str, int] = field(default_factory=dict)
     confirmed: int | None = None
+    awaited: tuple[str, ...] = ()
 
     @property
     def in_sync(self) -> int:

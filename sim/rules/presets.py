@@ -20,6 +20,8 @@ class Preset(NamedTuple):
 
 _KAFKA: dict[str, RuleValue] = {
     "commit": "isr",
+    "high_watermark_waits_for": "caught_up_eligible",
+    "high_watermark_update": "assign",
     "follower_position": "read_end",
     "map_range": "dirty",
     "truncation": "epoch_diverging",
@@ -34,6 +36,7 @@ PRESETS: dict[str, Preset] = {
             "kafka-2.8",
             {
                 **_KAFKA,
+                "high_watermark_waits_for": "caught_up",
                 "tombstone_removal": "last_modified",
                 "marker_lookup": "by_key",
                 "empty_segments": "in_range",
@@ -66,6 +69,7 @@ PRESETS: dict[str, Preset] = {
                 **_KAFKA,
                 "strategy": "header",
                 "header_form": "first_varint",
+                "high_watermark_waits_for": "caught_up",
                 "tombstone_removal": "last_modified",
                 "marker_lookup": "by_key",
                 "empty_segments": "in_range",
@@ -79,6 +83,7 @@ PRESETS: dict[str, Preset] = {
                 **_KAFKA,
                 "strategy": "header",
                 "header_form": "unchecked_varint",
+                "high_watermark_waits_for": "caught_up",
                 "tombstone_removal": "last_modified",
                 "marker_lookup": "by_key",
                 "empty_segments": "in_range",

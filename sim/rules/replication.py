@@ -10,12 +10,16 @@ from sim.rules.spec import RuleSpec, Value
 Truncation = Literal["epoch_diverging", "epoch_kip279", "epoch_kip101", "high_watermark", "none"]
 """What a follower does with a tail that its leader does not have."""
 
+Awaited = Literal["in_sync_set", "caught_up", "caught_up_eligible"]
+"""Whose positions hold the high watermark of a leader back."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReplicationRules:
     """How followers copy a leader's log, and what makes a record committed."""
 
     commit: Literal["majority", "isr"] = "majority"
+    high_watermark_waits_for: Awaited = "in_sync_set"
     isr_join: Literal["epoch_start", "hw_only"] = "epoch_start"
     epoch_commit_rule: Literal["strict", "off_by_one", "none"] = "strict"
     truncation: Truncation = "epoch_diverging"
@@ -47,6 +51,30 @@ REPLICATION_TABLE: tuple[RuleSpec, ...] = (
                 "what every in-sync replica has",
                 "Partition.maybeIncrementLeaderHW",
                 "bounds/bound_01_uncommitted_evicts_committed.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
+        "high_watermark_waits_for",
+        "isr: whose positions hold the high watermark back",
+        (
+            Value(
+                "in_sync_set",
+                "those of the in-sync replicas alone, which is the default of stories",
+                "Partition.maybeIncrementLeaderHW in Kafka 0.10",
+                "isr/isr_08_who_is_no_member_is_left_behind.yaml",
+            ),
+            Value(
+                "caught_up",
+                "also of those that had the leader's log end within replica.lag.time.max.ms",
+                "Partition.maybeIncrementLeaderHW before KAFKA-15021",
+                "isr/isr_09_who_is_down_is_waited_for.yaml",
+            ),
+            Value(
+                "caught_up_eligible",
+                "also of such that may join: neither fenced nor shutting down, and of this life",
+                "Partition.maybeIncrementLeaderHW, .isReplicaIsrEligible; KAFKA-15021",
+                "isr/isr_07_who_is_about_to_join_is_waited_for.yaml",
             ),
         ),
     ),
@@ -254,9 +282,9 @@ REPLICATION_TABLE: tuple[RuleSpec, ...] = (
             ),
             Value(
                 "assign",
-                "it takes its leader's",
-                "this project: what the check in FollowerState protects from",
-                "raft/raft_28_high_watermark_taken_as_it_is.yaml",
+                "it takes its leader's, and one of an in-sync replica may fall by it",
+                "UnifiedLog.maybeUpdateHighWatermark, .updateHighWatermark",
+                "isr/isr_11_follower_takes_a_lower_high_watermark.yaml",
             ),
         ),
     ),

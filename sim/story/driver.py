@@ -27,6 +27,7 @@ from sim.replication.truncation import (
     start_following,
 )
 from sim.rules import Rules
+from sim.story.awaiting import CaughtUp
 from sim.story.consumers import StoryConsumers
 from sim.story.format import Story
 from sim.story.records import batch_of, label_of
@@ -59,6 +60,7 @@ class StoryDriver:
         self.leader: str | None = None
         self.coordinator = RemovalCoordinator()
         self.delayed = DelayedResponses()
+        self.caught_up = CaughtUp(story.rules)
         self.consumers = StoryConsumers(story.rules)
         self.replicas: dict[str, Replica] = {}
         for name in story.replicas:
@@ -86,6 +88,7 @@ class StoryDriver:
         for event in events:
             self.events.append((self.step, event))
             self.checker.on(self.step, event)
+        self.caught_up.follow(events, self.replicas)
 
     def _add(self, name: str) -> None:
         self.replicas[name] = Replica(name, log_config(self.rules, LogConfig()))

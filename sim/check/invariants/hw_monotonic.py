@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sim.check.registry import Invariant
+from sim.check.queries import HistoryQueries
+from sim.check.registry import Invariant, Report
 from sim.trace import HighWatermarkMoved
 
 
@@ -11,18 +12,28 @@ class HwMonotonic(Invariant):
 
     For all moves of the high watermark of r from h to h': h' >= h.
     Judged: on each move. Excused: what a crash, a restart from an older checkpoint, a cut or a new
-    disk leaves, which those events tell themselves.
+    disk leaves, which those events tell themselves; and with `commit: isr` and
+    `high_watermark_update: assign` the moves of followers. A broker takes what its leader says, and
+    only logs that it is less (UnifiedLog.updateHighWatermarkMetadata): a leader that was just
+    elected may know less than its followers, has all that is committed, and learns of it with their
+    next fetches. In a quorum a leader says nothing before it knows as much (KIP-595).
     """
 
     name = "hw-monotonic"
-    source = "MonotonicHighWatermark (RaftEventSimulationTest)"
+    source = "MonotonicHighWatermark (RaftEventSimulationTest); UnifiedLog.maybeUpdateHighWatermark"
     in_stories = False
     unusual_only = True
+
+    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+        """Whether followers may take less."""
+        super().__init__(queries, report)
+        rules = self.history.rules.replication
+        self._assigned = rules.commit == "isr" and rules.high_watermark_update == "assign"
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """Compare with the one before; what may lower it has its own events."""
         before = self.history.previous_high_watermark
-        if event.high_watermark < before:
+        if event.high_watermark < before and (event.leading or not self._assigned):
             self.violated(
                 event.replica,
                 event.high_watermark,
