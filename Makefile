@@ -17,7 +17,7 @@ BUILD := build/wheel
 ARGS ?=
 
 # The sweeps whose report is reports/NAME.md, and those that reports/log_end.md is made of.
-REPORTS := leo_fixes cures replication upgrade upgrade_flag
+REPORTS := leo_fixes cures replication upgrade rollback upgrade_flag
 LOG_END := log_end log_end_unclean
 
 DEMO := reports/demo

@@ -16,9 +16,14 @@ from sim.rules.spec import RuleSpec, Value
 class UpgradeOrders:
     """In which order the parts of a cluster follow in a random upgrade."""
 
-    rollout: Literal["brokers_first", "producers_first", "strategy_first", "rolled_back"] = (
-        "brokers_first"
-    )
+    rollout: Literal[
+        "brokers_first",
+        "producers_first",
+        "strategy_first",
+        "rolled_back",
+        "topic_back_first",
+        "producers_back_first",
+    ] = "brokers_first"
     flag_rollout: Literal[
         "clients_before_format",
         "producers_last",
@@ -59,6 +64,18 @@ UPGRADE_TABLE: tuple[RuleSpec, ...] = (
                 "KIP-280, Compatibility, Deprecation, and Migration Plan: "
                 "the topic goes back first",
                 "sweeps/upgrade.yaml",
+            ),
+            Value(
+                "topic_back_first",
+                "as rolled_back, and then producers stop sending versions",
+                "KIP-280, Compatibility, Deprecation, and Migration Plan: rollback",
+                "sweeps/rollback.yaml",
+            ),
+            Value(
+                "producers_back_first",
+                "as brokers_first, then producers stop sending versions, then the topic goes back",
+                "this project: what the KIP's order of a rollback protects from",
+                "sweeps/rollback.yaml",
             ),
         ),
     ),

@@ -12,7 +12,8 @@ class Rollout:
     `phases_ms`: when its three phases begin; which is which, `Scenario.upgrade.rollout` says. The
     others are counted from the beginning of their phase: new software of each replica, version
     headers of each producer, and when the topic's new strategy reaches each replica.
-    `rollback_ms`: when the topic goes back to offset, if the order is `rolled_back`.
+    `rollback_ms`: when the way back begins, if the order has one: the topic goes back to offset,
+    or producers stop sending versions, in half the time that an upgrade of theirs takes.
     """
 
     phases_ms: tuple[int, int, int]

@@ -15,13 +15,19 @@ _STRATEGY_ORDERS = {
     "producers_first": ("producers", "brokers", "topic"),
     "strategy_first": ("topic", "brokers", "producers"),
     "rolled_back": ("brokers", "producers", "topic"),
+    "topic_back_first": ("brokers", "producers", "topic"),
+    "producers_back_first": ("brokers", "producers", "topic"),
 }
 """The phases of an upgrade by value of `rollout`, the order of an upgrade.
 
 A broker of old software goes by offset whatever the topic says, so with `strategy_first` a replica
 has the strategy as soon as it has the software, before any producer sends a version. With
-`rolled_back` the topic goes back to offset in the end.
+`rolled_back` the topic goes back to offset in the end, and with the last two producers stop sending
+versions as well, after the topic or before it.
 """
+
+_ROLLED_BACK = ("rolled_back", "topic_back_first", "producers_back_first")
+"""The orders that end where they began."""
 
 _FLAG_ORDERS = {
     "clients_before_format": ("software", "protocol", "consumers", "producers", "format"),
@@ -46,8 +52,12 @@ def strategy_upgrade(scenario: Scenario, plan: Rollout) -> list[Change]:
 
     A replica that joins has the settings of the first one, and is upgraded together with it.
     """
-    rules = scenario.rules
-    begins = dict(zip(_STRATEGY_ORDERS[scenario.upgrade.rollout], plan.phases_ms, strict=True))
+    rules, order = scenario.rules, scenario.upgrade.rollout
+    begins = dict(zip(_STRATEGY_ORDERS[order], plan.phases_ms, strict=True))
+    # Of the time that is left when a rollback begins, who is second has the second half.
+    second_ms = (plan.rollback_ms + scenario.duration_ms) // 2
+    topic_back_ms = second_ms if order == "producers_back_first" else plan.rollback_ms
+    producers_back_ms = second_ms if order == "topic_back_first" else plan.rollback_ms
     found = [
         Change(0, EVERY_REPLICA, (("strategy", "offset"),)),
         Change(0, producer=0, versions=False),
@@ -58,11 +68,14 @@ def strategy_upgrade(scenario: Scenario, plan: Rollout) -> list[Change]:
         software_ms = begins["brokers"] + plan.brokers_ms[index]
         at_ms = max(software_ms, begins["topic"] + plan.topic_ms[index])
         found += [Change(at_ms, name, (("strategy", rules.cleaner.strategy),)) for name in names]
-        if scenario.upgrade.rollout == "rolled_back":
-            at_ms = plan.rollback_ms + plan.topic_ms[index]
+        if order in _ROLLED_BACK:
+            at_ms = topic_back_ms + plan.topic_ms[index]
             found += [Change(at_ms, name, (("strategy", "offset"),)) for name in names]
     for index, delay_ms in enumerate(plan.producers_ms):
         found.append(Change(begins["producers"] + delay_ms, producer=index + 1))
+        if order in ("topic_back_first", "producers_back_first"):
+            at_ms = producers_back_ms + delay_ms // 2
+            found.append(Change(at_ms, producer=index + 1, versions=False))
     return found
 
 
