@@ -36,7 +36,8 @@ def promised_order(rules: Rules) -> VersionOf:
 
     `ties: first` and the other readings of headers change what a cleaner does and not what is
     promised: equal versions go to the later offset (KIP-280, Proposed Changes), and where a cleaner
-    reads variable-length numbers, whatever number the producer wrote counts.
+    reads variable-length numbers, whatever number the producer wrote counts. Bytes that are compared
+    as they are promise no more than the KIP's numbers do.
     """
     strategy = rules.cleaner.strategy
     if strategy == "offset":
@@ -45,7 +46,8 @@ def promised_order(rules: Rules) -> VersionOf:
         return _by_timestamp
     if strategy == "header":
         header = rules.topic.strategy_header or DEFAULT_HEADER
-        numbers = _long if rules.cleaner.header_form == "last_long" else _long_or_varint
+        by_kip = rules.cleaner.header_form in ("last_long", "last_bytes")
+        numbers = _long if by_kip else _long_or_varint
         return _ByHeader(header, numbers).version
     return registered_order(strategy)
 

@@ -85,6 +85,29 @@ class HeaderStrategy(NamedTuple):
         return (0, 0, record.offset)
 
 
+class BytesHeaderStrategy(NamedTuple):
+    """The header strategy by the bytes of the version, of any length; an empty value counts, too.
+
+    The version is the last header with exactly the configured name. Bytes are unsigned and compared
+    from the first on; of two that begin alike the longer one wins. It agrees with KIP-280's 8-byte
+    numbers where all versions have one length and none is negative: -1 is above every number from
+    0 on, the text 9 above the text 10, and one byte 05 above 8 bytes that say 6. A map that keeps
+    values of any length has entries of no fixed size; here they count as any version does.
+    """
+
+    header: str = "version"
+    name: str = "header"
+    source: str = "KIP-280, Rejected Alternatives"
+    latest_wins: bool = False
+
+    def version(self, record: Record) -> Version:
+        """(1, each byte from 1 on, 0, offset) with a version, (0, offset) without."""
+        for name, value in reversed(record.headers):
+            if name == self.header:
+                return (1, *[byte + 1 for byte in value], 0, record.offset)
+        return (0, record.offset)
+
+
 class MeantHeaderStrategy(NamedTuple):
     """The header strategy by what the producers meant, whichever way a cleaner reads it.
 
@@ -232,6 +255,7 @@ HEADER_FORMS: dict[str, Callable[[str], Strategy]] = {
     "last_long": HeaderStrategy,
     "first_varint": VarintHeaderStrategy,
     "unchecked_varint": UncheckedVarintHeaderStrategy,
+    "last_bytes": BytesHeaderStrategy,
 }
 """How the header strategy reads a version, by value of the `header_form` rule."""
 
@@ -239,6 +263,7 @@ ENCODERS: dict[str, Callable[[int], bytes]] = {
     "last_long": encode_version,
     "first_varint": encode_varint,
     "unchecked_varint": encode_varint,
+    "last_bytes": encode_version,
 }
 """What writes a version so that the form reads it back, by value of the `header_form` rule."""
 
@@ -275,8 +300,9 @@ def promised_strategy(
 ) -> Strategy:
     """The strategy that cleaning is judged by.
 
-    What `header_form` cannot read counts, too, and ties go to the later offset, as ever.
+    What `header_form` cannot read counts, too, and ties go to the later offset, as ever. Whoever
+    compares bytes is judged by KIP-280's numbers.
     """
-    if name == "header" and header_form != "last_long":
+    if name == "header" and header_form not in ("last_long", "last_bytes"):
         return MeantHeaderStrategy(header or "version")
     return strategy_for(name, header=header)

@@ -18,7 +18,9 @@ class CleanerRules:
     """What a cleaning pass keeps and removes, and when it runs."""
 
     strategy: str = "offset"
-    header_form: Literal["last_long", "first_varint", "unchecked_varint"] = "last_long"
+    header_form: Literal["last_long", "first_varint", "unchecked_varint", "last_bytes"] = (
+        "last_long"
+    )
     ties: Literal["latest", "first"] = "latest"
     fix: str = "none"
     map_range: Literal["full", "dirty"] = "full"
@@ -74,6 +76,11 @@ CLEANER_TABLE: tuple[RuleSpec, ...] = (
                 "unchecked_varint",
                 "found as by first_varint; any varint counts, and what is none stops the pass",
                 "kip280/kip280_61_unreadable_version_stops_cleaning.yaml",
+            ),
+            _header_form(
+                "last_bytes",
+                "the last header of that very name; its bytes are compared, however many",
+                "kip280/kip280_88_negative_version_by_its_bytes.yaml",
             ),
         ),
     ),

@@ -46,6 +46,8 @@ def v(number: int, name: str = "version") -> tuple[str, bytes]:
         (LONG, record(1, v(2)), record(2, v(9, "Version"))),
         ({**LONG, "ties": "first"}, record(2, v(9)), record(1, v(9))),
         ({"strategy": "header", "header_form": "first_varint"}, record(1, v(9)), record(2, v(8))),
+        ({**LONG, "header_form": "last_bytes"}, record(1, v(1)), record(2, v(-1))),
+        ({**LONG, "header_form": "last_bytes"}, record(1, v(6)), record(2, ("version", b"\x07"))),
         (
             {"strategy": "header", "header_form": "unchecked_varint"},
             record(1, ("version", encode_varint(-3))),
@@ -60,7 +62,7 @@ def test_the_promised_winner(rules: dict[str, str], winner: Record, loser: Recor
     assert order(winner) > order(loser)
 
 
-@pytest.mark.parametrize("form", ["last_long", "first_varint", "unchecked_varint"])
+@pytest.mark.parametrize("form", ["last_long", "first_varint", "unchecked_varint", "last_bytes"])
 @pytest.mark.parametrize("strategy", ["offset", "timestamp", "header"])
 def test_right_cleaners_and_the_oracle_agree_on_every_pair(strategy: str, form: str) -> None:
     random = Random(280)

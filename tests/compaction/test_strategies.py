@@ -202,10 +202,36 @@ def test_the_two_forms_of_the_header_strategy_disagree() -> None:
     twice = headers(("version", encode_varint(4)), ("version", encode_version(2)))
 
     assert (HEADER.version(twice), VARINT.version(twice)) == ((1, 2, 0), (4, 0))
-    assert set(HEADER_FORMS) == {"last_long", "first_varint", "unchecked_varint"}
+    assert set(HEADER_FORMS) == {"last_long", "first_varint", "unchecked_varint", "last_bytes"}
     assert strategy_for("header", header="lsn", header_form="first_varint").version(
         headers(("LSN", encode_varint(3)))
     ) == (3, 0)
+
+
+BYTES = strategy_for("header", header_form="last_bytes")
+
+
+@given(st.binary(max_size=10), st.binary(max_size=10), st.booleans())
+def test_bytes_are_compared_from_the_first_on_and_ties_go_to_the_later(
+    one: bytes, other: bytes, later: bool
+) -> None:
+    first, second = (
+        Record(offset, "k", "v", headers=(("version", value),))
+        for offset, value in ((int(later), one), (int(not later), other))
+    )
+
+    assert (BYTES.version(first) > BYTES.version(second)) == ((one, later) > (other, not later))
+    assert BYTES.version(first) > BYTES.version(Record(2, "k", "v"))
+
+
+@given(st.integers(0, (1 << 63) - 1), st.integers(0, (1 << 63) - 1))
+def test_bytes_agree_with_8_byte_numbers_that_are_not_negative(one: int, other: int) -> None:
+    records = [
+        Record(offset, "k", "v", headers=(("version", encode_version(version)),))
+        for offset, version in enumerate((one, other))
+    ]
+
+    assert max(records, key=BYTES.version) == max(records, key=HEADER.version)
 
 
 @given(st.integers(-(1 << 63), (1 << 63) - 1), st.binary(max_size=2))

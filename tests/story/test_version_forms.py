@@ -11,7 +11,7 @@ from tests.story.running import log, run_steps
 FORMS = ("last_long", "first_varint", "unchecked_varint")
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [*FORMS, "last_bytes"])
 @pytest.mark.parametrize("strategy", ["header", "offset", "timestamp"])
 def test_versions_above_zero_decide_alike_in_every_form(form: str, strategy: str) -> None:
     steps = """
