@@ -8,7 +8,7 @@ exception is a strategy that a plugin registers: no document but the plugin says
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Literal
 
 from sim.log.record import Record
 from sim.plugins import registered_order
@@ -27,6 +27,7 @@ DEFAULT_HEADER: Final = "version"
 """Where a topic names no version header."""
 
 _LONG_BYTES: Final = 8
+_BY_LONG: Final[tuple[Literal["last_long", "last_bytes"], ...]] = ("last_long", "last_bytes")
 _VARINT_BYTES_MAX: Final = 10
 _HORIZON_HEADER: Final = "delete-horizon"
 
@@ -36,8 +37,8 @@ def promised_order(rules: Rules) -> VersionOf:
 
     `ties: first` and the other readings of headers change what a cleaner does and not what is
     promised: equal versions go to the later offset (KIP-280, Proposed Changes), and where a cleaner
-    reads variable-length numbers, whatever number the producer wrote counts. Bytes that are compared
-    as they are promise no more than the KIP's numbers do.
+    reads variable-length numbers, whatever number the producer wrote counts. Where one compares
+    bytes, the KIP's numbers are promised.
     """
     strategy = rules.cleaner.strategy
     if strategy == "offset":
@@ -46,8 +47,7 @@ def promised_order(rules: Rules) -> VersionOf:
         return _by_timestamp
     if strategy == "header":
         header = rules.topic.strategy_header or DEFAULT_HEADER
-        by_kip = rules.cleaner.header_form in ("last_long", "last_bytes")
-        numbers = _long if by_kip else _long_or_varint
+        numbers = _long if rules.cleaner.header_form in _BY_LONG else _long_or_varint
         return _ByHeader(header, numbers).version
     return registered_order(strategy)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final, Literal
 
 from sim.log.versions import NEW, OLD, VERSION_SETTINGS
 from sim.scenario.model.changes import EVERY_REPLICA, Change
@@ -26,7 +27,9 @@ has the strategy as soon as it has the software, before any producer sends a ver
 versions as well, after the topic or before it.
 """
 
-_ROLLED_BACK = ("rolled_back", "topic_back_first", "producers_back_first")
+_ROLLED_BACK: Final[
+    tuple[Literal["rolled_back", "topic_back_first", "producers_back_first"], ...]
+] = ("rolled_back", "topic_back_first", "producers_back_first")
 """The orders that end where they began."""
 
 _FLAG_ORDERS = {
