@@ -25,8 +25,12 @@ from sim.compaction.transactions import TransactionWatch, aborted_in
 from sim.log import Batch, Control, Record, Segment
 from sim.log.old_formats import OldBatch, converted
 
-MARKER_KEYS: Final = {Control.ABORT: "\0\0\0\0", Control.COMMIT: "\0\0\0\1"}
-"""A marker's key: version 0 and its type, two bytes each (ControlRecordType)."""
+MARKER_KEYS: Final = {
+    Control.ABORT: "\0\0\0\0",
+    Control.COMMIT: "\0\0\0\1",
+    Control.LEADER_CHANGE: "\0\0\0\2",
+}
+"""A control record's key: version 0 and its type, two bytes each (ControlRecordType)."""
 
 MAX_HORIZON_MS: Final = 2**63 - 1
 """A horizon beyond it, or below 0, is none: the batch stays as if no pass had met it."""
@@ -292,9 +296,10 @@ class Copier:
             if self.watch is not None:
                 self.watch.kept = [e for e in self.watch.kept if e.last_offset != offset]
             return True
-        if not self.policy.markers_by_key:
+        key = MARKER_KEYS.get(batch.control) if batch.control is not None else None
+        if key is None or not self.policy.markers_by_key:
             return False
-        winner = self.winners.get(MARKER_KEYS.get(batch.control or Control.COMMIT, ""))
+        winner = self.winners.get(key)
         if winner is None or not offset < winner.offset or offset > self.latest_offset:
             return False
         self.result.evicted_markers[offset] = winner.offset

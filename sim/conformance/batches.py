@@ -18,7 +18,7 @@ from sim.errors import BadInput
 NOTHING = -1
 """Kafka's "none" for a timestamp, a producer, an epoch of a producer, a sequence."""
 MAGIC = 2
-MARKERS = {"ABORT": 0, "COMMIT": 1}
+MARKERS = {"ABORT": 0, "COMMIT": 1, "LEADER_CHANGE": 2}
 _INT = range(-(2**31), 2**31)
 
 
@@ -32,10 +32,10 @@ class BatchWriter:
         self._record = java_class(
             "common.record.internal.DefaultRecord", "common.record.DefaultRecord"
         )
-        self._compression = java_class(
+        self._compressions = java_class(
             "common.record.CompressionType", "common.record.internal.CompressionType"
-        ).NONE
-        self._create_time = java_class("common.record.TimestampType").CREATE_TIME
+        )
+        self._timestamp_types = java_class("common.record.TimestampType")
         self._header = java_class("common.header.internals.RecordHeader")
         self._headers = jpype.JArray(java_class("common.header.Header"))
         self._output = java_class("common.utils.ByteBufferOutputStream")
@@ -59,9 +59,11 @@ class BatchWriter:
         base_time = _base_timestamp(records) if horizon is None else horizon
         output = self._output(self._overhead + 64)
         output.position(self._overhead)
-        data = self._data_output(output)
+        compression = self._compressions.forName(batch.get("compression") or "none")
+        data = self._data_output(self._compressing(output, compression))
         for record in records:
             self._write(data, record, base, base_time)
+        data.close()
         size = int(output.buffer().position())
         flags = [bool(batch.get("transactional")), batch.get("control") is not None]
         if self._has_horizons:
@@ -77,8 +79,8 @@ class BatchWriter:
                 _delta(batch["last_offset"] - base),
                 size,
                 MAGIC,
-                self._compression,
-                self._create_time,
+                compression,
+                self._timestamp_types.forName(batch.get("timestamp_type") or "CreateTime"),
                 base_time,
                 _largest_timestamp(batch),
                 _number(batch, "producer_id", NOTHING),
@@ -91,6 +93,15 @@ class BatchWriter:
         except (OverflowError, TypeError) as error:
             raise BadInput(f"batch at offset {base}: Kafka cannot hold it: {error}") from None
         return bytes(buffer.array())[:size]
+
+    def _compressing(self, output: Any, compression: Any) -> Any:
+        """A stream into `output` that compresses what is written to it, if it is to."""
+        if compression == self._compressions.NONE:
+            return output
+        if hasattr(compression, "wrapForOutput"):  # until 3.7
+            return compression.wrapForOutput(output, MAGIC)
+        codecs = java_class("common.compress.Compression")
+        return codecs.of(compression).build().wrapForOutput(output, MAGIC)
 
     def _write(self, data: Any, record: Mapping[str, Any], base: int, base_time: int) -> None:
         time = record.get("timestamp_ms")
@@ -145,7 +156,10 @@ def _key(record: Mapping[str, Any]) -> bytes | None:
 
 
 def _value(record: Mapping[str, Any]) -> bytes | None:
-    """A marker's value is its version and the coordinator's epoch (EndTransactionMarker)."""
+    """A marker's value is its version and the coordinator's epoch (EndTransactionMarker).
+
+    The change of a leader gets the same, as no cleaner looks at it (LeaderChangeMessage has more).
+    """
     return _bytes(record.get("value")) if record.get("marker") is None else struct.pack(">hi", 0, 0)
 
 

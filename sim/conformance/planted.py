@@ -268,8 +268,8 @@ PLANTED = (
     Planted(
         "a marker is a byte smaller than Kafka's",
         _BATCH,
-        "size_bytes = BATCH_HEADER_BYTES + CONTROL_RECORD_BYTES - 1 + delta_bytes",
-        "size_bytes = BATCH_HEADER_BYTES + CONTROL_RECORD_BYTES - 2 + delta_bytes",
+        "return BATCH_HEADER_BYTES + CONTROL_RECORD_BYTES - 1 + varint_bytes(delta)",
+        "return BATCH_HEADER_BYTES + CONTROL_RECORD_BYTES - 2 + varint_bytes(delta)",
     ),
     Planted(
         "a producer's last batch goes with its records",

@@ -13,14 +13,20 @@ import jpype
 
 from sim.conformance.compare import Json
 from sim.conformance.jvm import java_class
+from sim.conformance.segment_reader import size_of
 
 
 @dataclass(frozen=True, slots=True)
 class RawSegment:
-    """One segment: its base offset and its batches, in the form of a log file."""
+    """One segment: its base offset and its batches, in the form of a log file.
+
+    Attributes:
+        sizes: Bytes of each batch; None where it is compressed.
+    """
 
     base_offset: int
     batches: tuple[Json, ...]
+    sizes: tuple[int | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +63,11 @@ class RawLog:
                 "delete_horizon_ms": batch["delete_horizon_ms"],
                 "control": batch["control"],
                 "max_timestamp_ms": batch["timestamp_ms"],
+                "size_bytes": size,
                 "segment": segment.base_offset,
             }
             for segment in self.segments
-            for batch in segment.batches
+            for batch, size in zip(segment.batches, segment.sizes, strict=True)
         ]
 
 
@@ -75,11 +82,7 @@ def read_raw(partition: Path) -> RawLog:
 
 def read_segments(partition: Path, *, since: int = 0) -> list[RawSegment]:
     """Read the segments with a base offset from `since` on, in order."""
-    return [
-        RawSegment(int(file.stem), tuple(_batches(file)))
-        for file in _files(partition)
-        if int(file.stem) >= since
-    ]
+    return [_segment(file) for file in _files(partition) if int(file.stem) >= since]
 
 
 def bases_in(partition: Path) -> list[int]:
@@ -91,12 +94,14 @@ def _files(partition: Path) -> list[Path]:
     return sorted(partition.glob("*.log"))
 
 
-def _batches(file: Path) -> list[Json]:
+def _segment(file: Path) -> RawSegment:
     records = java_class("common.record.internal.FileRecords", "common.record.FileRecords")
     mutable = False
     opened = records.open(jpype.java.io.File(str(file)), mutable)
     try:
-        return [_batch(batch) for batch in opened.batches()]
+        batches = list(opened.batches())
+        written = tuple(_batch(batch) for batch in batches)
+        return RawSegment(int(file.stem), written, tuple(size_of(batch) for batch in batches))
     finally:
         opened.closeHandlers()
 

@@ -61,6 +61,7 @@ class SegmentReader:
                     "delete_horizon_ms": _horizon(batch),
                     "control": control,
                     "max_timestamp_ms": int(batch.maxTimestamp()),
+                    "size_bytes": size_of(batch),
                     "segment": base_offset,
                 }
             )
@@ -75,6 +76,11 @@ def aborted(transaction: Any) -> Answer:
         "last_offset": int(transaction.lastOffset()),
         "last_stable_offset": int(transaction.lastStableOffset()),
     }
+
+
+def size_of(batch: Any) -> int | None:
+    """Bytes of a batch of Kafka's; None where they depend on a library: of a compressed one."""
+    return None if batch.isCompressed() else int(batch.sizeInBytes())
 
 
 def _horizon(batch: Any) -> int | None:

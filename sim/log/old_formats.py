@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from typing import ClassVar, Final
 
 from sim.log.formats import up_convert
-from sim.log.record import Batch, Record, size_of
+from sim.log.record import STRAY_BYTES, Batch, Record, size_of
 
 OVERHEAD_BYTES: Final = {0: 12 + 14, 1: 12 + 22}
 """What a message has beside key and value: offset and size, and its header (LegacyRecord)."""
@@ -79,7 +79,11 @@ def size_of_old(records: Iterable[Record], magic: int) -> int:
     """Bytes of a batch before compression; what holds several records is a message itself."""
     sizes = [
         OVERHEAD_BYTES[magic]
-        + sum(len(text.encode()) for text in (record.key, record.value) if text is not None)
+        + sum(
+            len(text.encode(errors=STRAY_BYTES))
+            for text in (record.key, record.value)
+            if text is not None
+        )
         for record in records
     ]
     return sum(sizes) + (OVERHEAD_BYTES[magic] if len(sizes) > 1 else 0)

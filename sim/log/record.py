@@ -20,6 +20,10 @@ A delete horizon makes it larger: its timestamp is then stored as the distance t
 """
 
 
+STRAY_BYTES: Final = "surrogateescape"
+"""How bytes that are no UTF-8 stand in a key or a value: a lone surrogate for each (PEP 383)."""
+
+
 class Control(StrEnum):
     """What a control batch says; it takes an offset but holds nothing a consumer is given."""
 
@@ -102,14 +106,19 @@ class Batch(NamedTuple):
         if self.control is None:
             size_bytes = size_of(records, base_offset=self.base_offset, base_timestamp_ms=base_ms)
         else:
-            delta_bytes = varint_bytes(records[0].timestamp_ms - base_ms)
-            size_bytes = BATCH_HEADER_BYTES + CONTROL_RECORD_BYTES - 1 + delta_bytes
+            size_bytes = control_size(records[0].timestamp_ms, base_ms)
         return self._replace(
             records=records,
             timestamp_ms=max([record.timestamp_ms for record in records]),
             size_bytes=size_bytes,
             delete_horizon_ms=delete_horizon_ms,
         )
+
+
+def control_size(timestamp_ms: int, delete_horizon_ms: int | None) -> int:
+    """Size in bytes of a control batch with its record; a horizon is what its time counts from."""
+    delta = 0 if delete_horizon_ms is None else timestamp_ms - delete_horizon_ms
+    return BATCH_HEADER_BYTES + CONTROL_RECORD_BYTES - 1 + varint_bytes(delta)
 
 
 def varint_bytes(number: int) -> int:
@@ -141,10 +150,10 @@ def size_of(
         if not -64 <= delta < 64:
             body += varint_bytes(delta) - 1
         if key is not None:
-            length = len(key) if key.isascii() else len(key.encode())
+            length = len(key) if key.isascii() else len(key.encode(errors=STRAY_BYTES))
             body += length if length < 64 else length + varint_bytes(length) - 1
         if value is not None:
-            length = len(value) if value.isascii() else len(value.encode())
+            length = len(value) if value.isascii() else len(value.encode(errors=STRAY_BYTES))
             body += length if length < 64 else length + varint_bytes(length) - 1
         if headers:
             body += _header_bytes(headers)

@@ -87,6 +87,7 @@ def batch_answer(batch: Batch, segment: int) -> Answer:
         "delete_horizon_ms": batch.delete_horizon_ms,
         "control": None if batch.control is None else batch.control.value,
         "max_timestamp_ms": batch.timestamp_ms,
+        "size_bytes": batch.size_bytes,
         "segment": segment,
         **({"magic": batch.magic} if isinstance(batch, OldBatch) else {}),
     }

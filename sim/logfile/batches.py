@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from sim.files.document import Place, shown
+from sim.files.document import Place, listed, shown
 from sim.files.fields import MAX_LONG, Fields, as_integer, as_list, as_object, as_text
-from sim.log import Batch, Control, Record, control_batch
+from sim.log import Batch, Control, Record
 from sim.log.old_formats import OldBatch, old_batch
 from sim.log.producers import MAX_SEQUENCE
-from sim.log.record import BATCH_HEADER_BYTES, size_of
+from sim.log.record import BATCH_HEADER_BYTES, control_size, size_of
+from sim.logfile.content import bytes_at, text_at
 from sim.logfile.rules import LogRules
 
 BATCH_FIELDS = (
@@ -23,8 +24,14 @@ BATCH_FIELDS = (
     "delete_horizon_ms",
     "records",
     "magic",
+    "timestamp_type",
+    "compression",
 )
 RECORD_FIELDS = ("offset", "key", "value", "timestamp_ms", "headers", "marker", "flag")
+LOG_APPEND_TIME = "LogAppendTime"
+TIMESTAMP_TYPES = ("CreateTime", LOG_APPEND_TIME)
+COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
+"""What survives is the same under each of them; sizes are those without any."""
 _NOT_IN_OLD: dict[str, object] = {
     "epoch": -1,
     "producer_id": -1,
@@ -33,9 +40,12 @@ _NOT_IN_OLD: dict[str, object] = {
     "transactional": False,
     "control": None,
     "delete_horizon_ms": None,
+    "timestamp_type": TIMESTAMP_TYPES[0],
 }
 """What batches before magic 2 have no place for, each with the value that says so."""
 MARKERS = (Control.COMMIT.value, Control.ABORT.value)
+CONTROLS = (*MARKERS, Control.LEADER_CHANGE.value)
+"""What a control batch may say; other kinds stand in logs that no cleaner is given."""
 MAGIC = 2
 """The format of a batch that does not say which it has."""
 
@@ -56,7 +66,8 @@ def batch_at(value: object, place: Place, rules: LogRules) -> Batch:
     magic = fields.integer("magic", MAGIC, maximum=MAGIC)
     if magic < MAGIC:
         return _old_batch(fields, base, last, magic, rules)
-    control = fields.choice("control", MARKERS)
+    control = fields.choice("control", CONTROLS)
+    horizon = fields.maybe_integer("delete_horizon_ms")
     records = _records(fields, base, last, rules, control=control)
     producer_id = fields.integer("producer_id", -1, minimum=-1)
     transactional = fields.boolean("transactional", default=False)
@@ -65,19 +76,24 @@ def batch_at(value: object, place: Place, rules: LogRules) -> Batch:
     if control is not None:
         _check_control(fields, base, last, records, transactional=transactional)
     largest = max((record.timestamp_ms for record in records), default=-1)
+    timestamp_ms = fields.integer("timestamp_ms", largest, minimum=-1)
+    size_bytes = _size(records, base, control, horizon)
+    _check_compression(fields, records)
+    if fields.choice("timestamp_type", TIMESTAMP_TYPES) == LOG_APPEND_TIME:
+        records = _at_one_time(records, timestamp_ms)
     return Batch(
         base,
         last,
         fields.integer("epoch", 0, minimum=-1),
         records,
-        fields.integer("timestamp_ms", largest, minimum=-1),
-        _size(records, base, control),
+        timestamp_ms,
+        size_bytes,
         producer_id,
         fields.integer("producer_epoch", -1, minimum=-1),
         fields.integer("base_sequence", -1, minimum=-1, maximum=MAX_SEQUENCE),
         transactional,
         None if control is None else Control(control),
-        fields.maybe_integer("delete_horizon_ms"),
+        horizon,
     )
 
 
@@ -102,6 +118,11 @@ def _old_batch(fields: Fields, base: int, last: int, magic: int, rules: LogRules
         if of != record.offset:
             end = "begins at its first" if name == "base_offset" else "ends at its last"
             fields.fail(name, f"a batch of magic {magic} {end} record, {record.offset}, not {of}")
+    compression = fields.choice("compression", COMPRESSIONS)
+    if compression == "zstd" or (compression == "none" and len(records) > 1):
+        allowed = listed(COMPRESSIONS[1:4])
+        why = f"what holds several records of magic {magic} is compressed"
+        fields.fail("compression", f"{why}, and not by zstd; allowed: {allowed}")
     made = old_batch(magic, tuple(records))
     largest = fields.integer("timestamp_ms", made.timestamp_ms, minimum=-1)
     if largest != made.timestamp_ms:
@@ -115,24 +136,45 @@ def _check_control(
 ) -> None:
     """A marker is one record, of a producer, in a transaction; an emptied one is just its header.
 
-    Its transaction's data may be gone, as it is after cleaning.
+    Its transaction's data may be gone, as it is after cleaning. The change of a leader (KIP-595) is
+    nobody's transaction.
     """
-    if fields.integer("producer_id", -1, minimum=-1) < 0:
-        fields.fail("producer_id", "a marker ends the transaction of a producer; it has none")
-    if not transactional:
-        fields.fail("transactional", "a marker ends a transaction; it cannot be false")
+    producer_id = fields.integer("producer_id", -1, minimum=-1)
+    if fields.choice("control", CONTROLS) in MARKERS:
+        if producer_id < 0:
+            fields.fail("producer_id", "a marker ends the transaction of a producer; it has none")
+        if not transactional:
+            fields.fail("transactional", "a marker ends a transaction; it cannot be false")
+    elif producer_id >= 0:
+        fields.fail("producer_id", f"a change of the leader has none, not {producer_id}")
     if last != base:
         fields.fail("last_offset", f"a marker takes one offset; {last} is not {base}")
     if len(records) > 1:
         fields.fail("records", f"a control batch has one record, its marker, not {len(records)}")
 
 
-def _size(records: tuple[Record, ...], base: int, control: str | None) -> int:
-    if control is None:
-        return size_of(records, base_offset=base)
+def _check_compression(fields: Fields, records: tuple[Record, ...]) -> None:
+    compression = fields.choice("compression", COMPRESSIONS)
+    if compression not in {None, "none"} and not records:
+        fields.fail("compression", f"{compression} of a batch without records; allowed: none")
+
+
+def _at_one_time(records: tuple[Record, ...], timestamp_ms: int) -> tuple[Record, ...]:
+    """Every record has the time of its batch, whatever its producer said (KIP-32).
+
+    What the producer said stays stored until the batch is written anew (DefaultRecord.readFrom).
+    """
+    return tuple(record._replace(timestamp_ms=timestamp_ms) for record in records)
+
+
+def _size(
+    records: tuple[Record, ...], base: int, control: str | None, horizon_ms: int | None
+) -> int:
     if not records:
         return BATCH_HEADER_BYTES
-    return control_batch(base, epoch=0, control=Control(control), timestamp_ms=0).size_bytes
+    if control is None:
+        return size_of(records, base_offset=base, base_timestamp_ms=horizon_ms)
+    return control_size(records[0].timestamp_ms, horizon_ms)
 
 
 def _records(
@@ -152,8 +194,9 @@ def _records(
 def _record(value: object, place: Place, rules: LogRules, *, control: str | None) -> Record:
     fields = Fields(value, place, RECORD_FIELDS)
     offset = fields.integer("offset")
-    key, text = fields.maybe_text("key"), fields.maybe_text("value")
-    marker = fields.choice("marker", MARKERS)
+    key = text_at(fields.values.get("key"), fields.at("key"))
+    text = text_at(fields.values.get("value"), fields.at("value"))
+    marker = fields.choice("marker", CONTROLS)
     if control is None and marker is not None:
         fields.fail("marker", f"{marker} stands outside a control batch")
     if control is not None:
@@ -192,11 +235,7 @@ def _content(value: object, place: Place, rules: LogRules) -> bytes:
     if value is None:
         return b""
     if isinstance(value, dict):
-        digits = Fields(value, place, ("hex",)).maybe_text("hex")
-        try:
-            return bytes.fromhex(digits if digits is not None else "?")
-        except ValueError:
-            place.at("hex").fail(f"expected pairs of hexadecimal digits, not {shown(digits)}")
+        return bytes_at(value, place)
     if type(value) is not int:
         place.fail(f'expected a whole number, text or {{"hex": "80"}}, not {shown(value)}')
     return rules.encode(as_integer(value, place, minimum=-MAX_LONG - 1))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from sim.errors import BadInput
 from sim.log.old_formats import OldBatch
 from sim.logfile.answer import REASONS
+from sim.logfile.content import readable
 from sim.logfile.file import LogFile
 from sim.logfile.key_history import KeyHistory, TrackedRecord, key_history, keys_of
 from sim.logfile.run import PassResult
@@ -44,16 +45,18 @@ def explain_key(file: LogFile, key: str) -> list[Explanation]:
     """
     keys = keys_of(file)
     if key not in keys:
-        names = ", ".join(keys[:_KEYS_SHOWN]) or "none"
+        names = ", ".join(map(readable, keys[:_KEYS_SHOWN])) or "none"
         more = f" and {len(keys) - _KEYS_SHOWN} more" if len(keys) > _KEYS_SHOWN else ""
-        raise BadInput(f"--explain {key}: no record has this key; there are: {names}{more}")
+        raise BadInput(
+            f"--explain {readable(key)}: no record has this key; there are: {names}{more}"
+        )
     history = key_history(file, key)
     return [_explained(history, tracked) for _, tracked in sorted(history.records.items())]
 
 
 def _explained(history: KeyHistory, tracked: TrackedRecord) -> Explanation:
     kind = "tombstone" if tracked.is_tombstone else "value"
-    start = f"offset {tracked.offset} is a {kind} of '{history.key}'"
+    start = f"offset {tracked.offset} is a {kind} of '{readable(history.key)}'"
     if tracked.removed_in is None:
         sentence = f"{start}. Still here: {_waits_for(history, tracked)}"
     else:

@@ -10,6 +10,7 @@ from sim.files.fields import MAX_LONG, Fields, as_integer, as_object, as_text
 from sim.log import Batch
 from sim.log.producers import MAX_SEQUENCE
 from sim.logfile.batches import batch_at
+from sim.logfile.content import text_at
 from sim.logfile.rules import LogRules
 
 
@@ -144,8 +145,7 @@ def _produce_duplicate(fields: Fields, rules: LogRules) -> ProduceDuplicate:
     if not keys:
         fields.fail("keys", "a batch has at least one record; give a key for each")
     for place, key in keys:
-        if key is not None:
-            as_text(key, place)
+        text_at(key, place)
     return ProduceDuplicate(
         fields.integer("producer_id"),
         fields.integer("producer_epoch"),

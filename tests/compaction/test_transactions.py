@@ -220,9 +220,8 @@ def keyed(offset: int, control: Control) -> list[Segment]:
     ],
 )
 def test_a_later_user_record_with_a_marker_s_very_bytes_evicted_it(
-    control: Control, offset: int, gone: list[int], monkeypatch: pytest.MonkeyPatch
+    control: Control, offset: int, gone: list[int]
 ) -> None:
-    monkeypatch.setitem(MARKER_KEYS, Control.LEADER_CHANGE, "no marker's")
     log = keyed(offset, control)
 
     old = clean(log, plan(markers_by_key=True))

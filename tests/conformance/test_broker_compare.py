@@ -51,6 +51,14 @@ def log_file() -> Json:
     }
 
 
+def on_disk(base: int, batches: list[Json]) -> RawSegment:
+    """A segment of the broker's, with the sizes that Replog gives these batches."""
+    document = {"format": "replog-log/1", "segments": [batches, []], "steps": [{"op": "reload"}]}
+    (answer,) = replog_answer(document)["steps"] if batches else [{"batches": []}]
+    sizes = tuple(batch["size_bytes"] for batch in answer["batches"])
+    return RawSegment(base, tuple(batches), sizes)
+
+
 def raw(document: Json, *, cleaned: bool) -> RawLog:
     """The disk, with what a pass at `PASS_MS` leaves of the first segment if it is `cleaned`."""
     closed, active = batches(document)
@@ -65,7 +73,7 @@ def raw(document: Json, *, cleaned: bool) -> RawLog:
     entries = [(3, 3, 4, 5), (4, 5, 6, 7)]
     names = ("producer_id", "first_offset", "last_offset", "last_stable_offset")
     return RawLog(
-        (RawSegment(0, tuple(closed)), RawSegment(5, tuple(active))),
+        (on_disk(0, closed), on_disk(5, active)),
         tuple(dict(zip(names, entry, strict=True)) for entry in entries),
     )
 
@@ -102,7 +110,7 @@ def changed_disk(run: BrokerRun, change: Callable[[list[Json]], None]) -> Broker
     first, active = passed.after.segments
     left = [dict(batch) for batch in first.batches]
     change(left)
-    after = replace(passed.after, segments=(RawSegment(0, tuple(left)), active))
+    after = replace(passed.after, segments=(on_disk(0, left), active))
     return replace(run, passes=(replace(passed, after=after),))
 
 
@@ -235,4 +243,4 @@ def test_without_a_new_horizon_any_time_of_the_pass_may_explain_it(run: BrokerRu
 
 
 def test_a_log_ends_at_an_empty_active_segment() -> None:
-    assert RawLog((RawSegment(0, ()), RawSegment(9, ())), ()).end == 9
+    assert RawLog((on_disk(0, []), on_disk(9, [])), ()).end == 9

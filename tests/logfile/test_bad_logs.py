@@ -121,7 +121,7 @@ def test_the_good_one_is_good() -> None:
         ("steps.2.keys", [], "steps[2].keys: unknown field"),
         ("steps.4.keys", ..., "steps[4].keys: missing"),
         ("steps.4.keys", [], "steps[4].keys: a batch has at least one record"),
-        ("steps.4.keys", [7], "steps[4].keys[0]: expected text, not 7"),
+        ("steps.4.keys", [7], 'steps[4].keys[0]: expected text or {"hex": "ff00"}, not 7'),
         ("steps.4.base_sequence", 2**31, "steps[4].base_sequence: 2147483648 is above the largest"),
         ("steps.4.producer_id", ..., "steps[4].producer_id: missing"),
     ],
@@ -147,13 +147,17 @@ def test_a_file_names_the_path_and_what_is_allowed(path: str, value: Any, said: 
         ("records.1.offset", 0, "records[1].offset: 0 is not above 0"),
         ("records.2.offset", ..., "records[2].offset: missing"),
         ("records.2", None, "records[2]: expected fields, not null"),
-        ("records.1.key", 7, "records[1].key: expected text, not 7"),
-        ("records.1.value", ["v"], 'records[1].value: expected text, not ["v"]'),
+        ("records.1.key", 7, 'records[1].key: expected text or {"hex": "ff00"}, not 7'),
+        ("records.1.value", ["v"], 'records[1].value: expected text or {"hex": "ff00"}, not ["v"]'),
+        ("records.1.key", {"hex": "f"}, "records[1].key.hex: expected pairs of hexadecimal digits"),
+        ("records.1.key", {}, "records[1].key.hex: expected pairs of hexadecimal digits, not null"),
+        ("records.1.value", {"hex": "ff", "x": 1}, "records[1].value.x: unknown field; allowed: h"),
+        ("records.1.key", "\ud800", 'records[1].key: "\\ud800" is no Unicode text; bytes are'),
         ("records.1.marker", "ABORT", "records[1].marker: ABORT stands outside a control batch"),
         (
             "records.1.marker",
             "LEADER",
-            'records[1].marker: unknown value "LEADER"; allowed: COMMIT',
+            "records[1].marker: unknown value \"LEADER\" (did you mean 'LEADER_CHANGE'?); allowed",
         ),
         ("records.1.timestamp_ms", -2, "records[1].timestamp_ms: -2 is below"),
         ("records.1.flag", "no", 'records[1].flag: expected true or false, not "no"'),
@@ -176,13 +180,16 @@ def test_a_file_names_the_path_and_what_is_allowed(path: str, value: Any, said: 
         ("transactional", True, "producer_id: a transaction has a producer"),
         (
             "control",
-            "LEADER_CHANGE",
-            'control: unknown value "LEADER_CHANGE"; allowed: COMMIT, ABORT',
+            "SNAPSHOT",
+            'control: unknown value "SNAPSHOT"; allowed: COMMIT, ABORT, LEADER_CHANGE',
         ),
         ("control", "COMMIT", "records[0].marker: missing; the record of a control batch has it"),
         ("delete_horizon_ms", -1, "delete_horizon_ms: -1 is below the smallest allowed, 0"),
         ("magic", 3, "magic: 3 "),
         ("magic", -1, "magic: -1 is below the smallest allowed, 0"),
+        ("timestamp_type", "Create", 'timestamp_type: unknown value "Create"'),
+        ("compression", "zip", "compression: unknown value \"zip\" (did you mean 'gzip'?); allow"),
+        ("compression", 1, "compression: unknown value 1; allowed: none, gzip, snappy, lz4, zstd"),
     ],
 )
 def test_a_batch_names_the_path_inside_it(path: str, value: Any, said: str) -> None:
@@ -212,6 +219,32 @@ def test_a_marker_that_ends_no_transaction_is_no_possible_log(
 ) -> None:
     assert complaint(put(good(), f"{MARKED}.{path}", value)).startswith(
         f"segments[1].batches[1].{said}"
+    )
+
+
+def test_a_batch_without_records_is_not_compressed() -> None:
+    empty = {"base_offset": 0, "last_offset": 2, "records": [], "compression": "lz4"}
+
+    assert complaint(put(good(), FIRST, empty)) == (
+        "segments[0].batches[0].compression: lz4 of a batch without records; allowed: none"
+    )
+
+
+def test_a_change_of_the_leader_is_nobodys_transaction() -> None:
+    change = {
+        "base_offset": 2,
+        "last_offset": 2,
+        "control": "LEADER_CHANGE",
+        "records": [{"offset": 2, "marker": "LEADER_CHANGE"}],
+    }
+    at = "segments[0].batches[0]"
+
+    assert len(answer(put(good(), FIRST, change))["steps"]) == 5
+    assert complaint(put(good(), FIRST, change | {"producer_id": 4})) == (
+        f"{at}.producer_id: a change of the leader has none, not 4"
+    )
+    assert complaint(put(good(), FIRST, change | {"transactional": True})) == (
+        f"{at}.producer_id: a transaction has a producer; allowed: 0 and above"
     )
 
 

@@ -211,3 +211,85 @@ def test_an_existing_horizon_stays_and_a_new_one_is_counted_from_the_pass() -> N
 
     assert horizons(first) == horizons(early) == {0: 1_000, 1: 950}
     assert surviving(due) == [0, 2]
+
+
+def record_bytes(key: str | dict[str, str], value: str | dict[str, str]) -> int:
+    """What one record adds to the 61 bytes of a batch's header."""
+    log = Writer()
+    log.write(
+        {
+            "base_offset": 0,
+            "last_offset": 0,
+            "records": [{"offset": 0, "key": key, "value": value}],
+        }
+    )
+    log.step("reload")
+    return int(log.answers()[0]["batches"][0]["size_bytes"]) - 61
+
+
+def test_size_counts_the_bytes_of_keys_and_values_text_or_not() -> None:
+    assert record_bytes("k", "") == 8
+    assert record_bytes("é", "") == 9
+    assert record_bytes({"hex": "ff"}, {"hex": "00ff80"}) == 11
+
+
+def test_a_horizon_of_the_file_is_what_timestamps_count_from() -> None:
+    log = Writer()
+    log.data("a", delete_horizon_ms=1_000)
+    log.end_of(4, "COMMIT", delete_horizon_ms=1_000)
+    log.data("b")
+    log.end_of(4, "COMMIT")
+    log.step("reload")
+
+    sizes = [batch["size_bytes"] for batch in log.answers()[0]["batches"]]
+    assert sizes == [70, 79, 69, 78]
+
+
+def test_the_same_bytes_are_the_same_key_however_they_are_written() -> None:
+    log = Writer()
+    for offset, key in enumerate([{"hex": "ff"}, "k", {"hex": "6b"}, {"hex": "ff"}, "", None]):
+        record = {"offset": offset, "key": key, "value": "v"}
+        log.write({"base_offset": offset, "last_offset": offset, "records": [record]})
+    log.roll()
+    log.clean()
+
+    assert gone(log.cleaned()[0]) == {
+        0: "superseded by 3",
+        1: "superseded by 2",
+        5: "no key",
+    }
+
+
+def test_log_append_time_outlives_the_record_that_the_largest_timestamp_was_of() -> None:
+    def largest(timestamp_type: str) -> list[int]:
+        log = Writer()
+        log.data("a=1", "b=1", timestamp_type=timestamp_type, timestamp_ms=9)
+        log.segments[-1]["batches"][0]["records"][0]["timestamp_ms"] = 9
+        log.segments[-1]["batches"][0]["records"][1]["timestamp_ms"] = 3
+        log.singles("a=2")
+        log.roll()
+        log.clean()
+        return [batch["max_timestamp_ms"] for batch in log.cleaned()[0]["batches"]]
+
+    assert largest("CreateTime") == [3, -1]
+    assert largest("LogAppendTime") == [9, -1]
+
+
+def test_a_change_of_the_leader_is_never_compacted_away() -> None:
+    log = Writer()
+    log.write(
+        {
+            "base_offset": 0,
+            "last_offset": 0,
+            "control": "LEADER_CHANGE",
+            "records": [{"offset": 0, "marker": "LEADER_CHANGE"}],
+        }
+    )
+    log.singles("\0\0\0\2=user", "=unkeyed", "b=1")
+    log.roll()
+    log.clean()
+    log.rescan(now=10**15)
+
+    assert [last_offsets(told) for told in log.cleaned()] == [[0, 1, 3], [0, 1, 3]]
+    log.rules["preset"] = "kafka-2.8"
+    assert gone(log.cleaned()[0]) == {0: "superseded by 1", 2: "no key"}

@@ -56,6 +56,8 @@ MESSAGE = old(1, (0, "K", "v"), (1, "K", None), (2, "L", "l"))
         ("base_sequence", 0, "base_sequence: a batch of magic 1 has none; allowed: magic 2"),
         ("transactional", True, "transactional: a batch of magic 1 has none; allowed: magic 2"),
         ("control", "ABORT", "control: a batch of magic 1 has none; allowed: magic 2"),
+        ("timestamp_type", "LogAppendTime", "timestamp_type: a batch of magic 1 has none; allowed"),
+        ("compression", "zstd", "compression: what holds several records of magic 1 is compressed"),
         ("delete_horizon_ms", 9, "delete_horizon_ms: a batch of magic 1 has none; allowed: magic"),
         ("records", [], "records: a batch of magic 1 has at least one record"),
         ("records.0.headers", [["h", 1]], "records[0].headers: a record of magic 1 has none"),
