@@ -84,13 +84,12 @@ def _version(headers: list[list[str]], name: str, header: str, header_form: str)
     Its patch: the first in any case that is not empty, a varint; 8 bytes count all the same.
     """
     found = [content for name, content in headers if name == header][-1:]
-    by_kip = header_form in ("last_long", "last_bytes")
-    if not by_kip:
+    if not header_form.startswith("last_"):
         found = [one for name, one in headers if name.strip().lower() == header.lower() and one][:1]
     content = base64.b64decode("".join(found))
     if len(content) == 8:
         return 1, int.from_bytes(content, "big", signed=True)
-    if not content or by_kip or content[-1] >= 0x80:
+    if not content or header_form.startswith("last_") or content[-1] >= 0x80:
         return 0, 0
     number = sum((byte & 0x7F) << (7 * place) for place, byte in enumerate(content))
     return 1, (number >> 1) ^ -(number & 1)
