@@ -99,17 +99,16 @@ def is_tombstone(record: Row, mark: str) -> bool:
     """Whether a record is a delete by a mark (KIP-87)."""
     by_null = mark == "null_value" or (mark == "magic" and record["flagged"] is None)
     dead = record["value"] is None if by_null else bool(record["flagged"])
-    return record["key"] is not None and dead
+    true = [one for one in record["headers"] if one[0] == "5"][-1:] == [["5", "AQ=="]]
+    return record["key"] is not None and (true if mark == "header" else dead)
 
 
 def in_force(trace: Trace) -> tuple[list[Row], list[str]]:
     """Strategies and tombstone marks that were in force, the promised one first."""
     strategies, marks = [trace.header["strategy"]], [trace.header["tombstone_mark"]]
-    changes = [
-        one for one in trace.events if one["event"] == "ConfigChanged" and not one["initial"]
-    ]
+    told = [one for one in trace.events if one["event"] == "ConfigChanged" and not one["initial"]]
     rules = trace.header["rules"]
-    for change in [{}, *(dict(row["settings"]) for row in changes)]:
+    for change in [{}, *(dict(row["settings"]) for row in told)]:
         rules = {**rules, **change}
         name, header, form = (rules[one] for one in ("strategy", "strategy_header", "header_form"))
         strategies.append({"name": name, "header": header, "header_form": form})

@@ -59,6 +59,8 @@ def promised_mark(rules: Rules) -> Mark:
         return _has_no_value
     if mark == "magic":
         return _by_its_format
+    if mark == "header":
+        return _has_the_header
     return _has_the_flag
 
 
@@ -142,6 +144,11 @@ def _has_no_value(record: Record) -> bool:
 def _has_the_flag(record: Record) -> bool:
     """KIP-87: the attribute, whatever the value is."""
     return record.flagged is True
+
+
+def _has_the_header(record: Record) -> bool:
+    """KIP-87, Rejected Alternatives: key 5 of the headers, a boolean."""
+    return _last(record, "5") == b"\x01"
 
 
 def _by_its_format(record: Record) -> bool:

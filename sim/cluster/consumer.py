@@ -213,7 +213,7 @@ class Consumer:
         return fetched
 
     def _hand_on(self, fetched: Fetched, response: ConsumerFetchResponse) -> None:
-        context, spec, replica = self._context, self._spec, response.replica
+        context, replica = self._context, response.replica
         start, end, batches, _ = fetched
         given: Sequence[Record] = [record for batch in batches for record in batch.records]
         given = as_read(given, rules=self._rules)
@@ -225,8 +225,16 @@ class Consumer:
             Consumed(replica, self.name, start, end, given, response.read_ms, self._committed)
         )
         if self.client is not None:
-            by_flag = self.client == 3 and spec.deletes_by == "flag"
-            context.emit(understood(self.name, replica, given, by_flag=by_flag))
+            context.emit(understood(self.name, replica, given, mark=self._mark()))
+
+    def _mark(self) -> str:
+        """What it takes for a delete: it asks `isTombstone` if there is one, else for the value.
+
+        In magic 2 that is the flag, before the null value; a client of the header asks for that.
+        """
+        if self.client == 2 or self._spec.deletes_by != "flag":
+            return "null_value"
+        return "header" if self._rules.cleaner.tombstone_mark == "header" else "magic"
 
     def _finish(self, replica: str, goal: ReadingGoal) -> None:
         self._done = True
@@ -250,14 +258,9 @@ class Consumer:
             self._finish(replica, self._goal)
 
 
-def understood(
-    consumer: str, replica: str, given: Sequence[Record], *, by_flag: bool
-) -> Understood:
-    """What a consumer takes the keyed records for that `replica` gave it.
-
-    `by_flag`: it asks `isTombstone`, which is the flag in magic 2, the null value before.
-    """
-    is_delete = TOMBSTONE_MARKS["magic" if by_flag else "null_value"]
+def understood(consumer: str, replica: str, given: Sequence[Record], *, mark: str) -> Understood:
+    """What a consumer that goes by `mark` takes the keyed records for that `replica` gave it."""
+    is_delete = TOMBSTONE_MARKS[mark]
     keyed = [record for record in given if record.key is not None]
     return Understood(
         replica,

@@ -14,6 +14,7 @@ from typing import Final
 from sim.cluster.context import Context
 from sim.compaction.strategies import ENCODERS
 from sim.log import Record
+from sim.log.formats import TOMBSTONE_HEADER
 from sim.replication.messages import (
     ACKS_ALL,
     ACKS_LEADER,
@@ -205,6 +206,7 @@ class Producer:
         """The records as they are sent; the leader gives them their offsets."""
         rules = self._context.rules
         marked = rules.cleaner.tombstone_mark != "null_value"
+        in_header = rules.cleaner.tombstone_mark == "header"
         records = []
         for index, send in enumerate(sends):
             headers: Headers = ()
@@ -214,6 +216,9 @@ class Producer:
             if more:
                 headers += more[index]
             flag = marked and send.value is None if send.flag is None else send.flag
+            if in_header:
+                headers += (TOMBSTONE_HEADER,) if flag else ()
+                flag = False
             records.append(Record(index, send.key, send.value, send.timestamp_ms, headers, flag, 0))
         return tuple(records)
 

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from sim.log import Record
+from sim.log.formats import TOMBSTONE_HEADER
 
 TombstoneMark = Callable[[Record], bool]
 """Tells whether a keyed data record is a tombstone."""
@@ -30,10 +31,21 @@ def magic(record: Record) -> bool:
     return record.value is None if record.flagged is None else record.flagged
 
 
+def header(record: Record) -> bool:
+    """A record whose last header of key 5 is true (KIP-87, Rejected Alternatives).
+
+    A null value without it is data, and an old client can neither write nor read it.
+    """
+    name, true = TOMBSTONE_HEADER
+    values = [value for other, value in record.headers if other == name]
+    return bool(values) and values[-1] == true
+
+
 TOMBSTONE_MARKS: dict[str, TombstoneMark] = {
     "null_value": null_value,
     "flag": flag,
     "magic": magic,
+    "header": header,
     "explicit": flag,
 }
 """Marks by rule value. `explicit` is for stories: the step says so and the driver sets the flag."""

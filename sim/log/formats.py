@@ -25,6 +25,9 @@ MAGIC_NULL_VALUE = (0, 1)
 MAGIC_FLAG: Final = 2
 """KIP-87's format, in which the flag is the delete."""
 
+TOMBSTONE_HEADER: Final = ("5", b"\x01")
+"""The header that KIP-87 rejected for a flag: key 5 of KIP-82's draft, value true."""
+
 MAGIC_OF_CLIENT = {2: 1, 3: MAGIC_FLAG}
 """Highest magic that a client of a fetch or produce version understands (KIP-87)."""
 

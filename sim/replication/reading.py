@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from sim.compaction.tombstones import without_record_horizon
 from sim.compaction.transactions import aborted_in
@@ -29,6 +29,9 @@ from sim.trace.logs import ResetCause
 
 ISOLATIONS = ("read_uncommitted", "read_committed")
 """Kafka's `isolation.level`, its default first."""
+
+WITHOUT_FLAG: Final[tuple[Literal["null_value", "header"], ...]] = ("null_value", "header")
+"""Marks of deletes in which no attribute is there to be converted."""
 
 
 @dataclass(slots=True)
@@ -220,7 +223,7 @@ def answer_consumer_fetch(
         aborted = aborted_transactions(log, start, end, rules=rules)
     events: tuple[Event, ...] = ()
     if request.version is not None and batches:
-        understood = MAGIC_FLAG if rules.cleaner.tombstone_mark != "null_value" else 1
+        understood = 1 if rules.cleaner.tombstone_mark in WITHOUT_FLAG else MAGIC_FLAG
         batches, events = as_served(
             replica.name,
             batches,

@@ -35,7 +35,7 @@ class CleanerRules:
     empty_segments: Literal["joined", "in_range"] = "joined"
     old_formats: Literal["kept", "converted"] = "kept"
     cleanup: Literal["compact_and_snapshot", "compact", "snapshot"] = "compact_and_snapshot"
-    tombstone_mark: Literal["null_value", "flag", "magic", "explicit"] = "null_value"
+    tombstone_mark: Literal["null_value", "flag", "magic", "header", "explicit"] = "null_value"
     late_versions: LateVersions = "accepted"
     roll: Literal["on_append", "timer"] = "on_append"
     lag_metric: Literal["every_scan", "on_clean"] = "every_scan"
@@ -368,6 +368,13 @@ CLEANER_TABLE: tuple[RuleSpec, ...] = (
                 "the record's own format says: no value before magic 2, the attribute from then on",
                 "KIP-87, Migration Plan",
                 "kip87/kip87_04_magic.yaml",
+            ),
+            Value(
+                "header",
+                "its header 5 is true: no attribute is needed, but 4 bytes in each delete, and"
+                " clients and cleaners that know no headers take it for data",
+                "KIP-87, Rejected Alternatives: use a header field to be explicit",
+                "kip87/kip87_05_header.yaml",
             ),
             Value(
                 "explicit",

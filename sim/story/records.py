@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sim.compaction.strategies import ENCODERS
 from sim.log import Batch, Control, Record, control_batch, data_batch
+from sim.log.formats import TOMBSTONE_HEADER
 from sim.rules import Rules
 from sim.story.steps import Step
 
@@ -51,13 +52,15 @@ def batch_of(step: Step, offset: int, *, epoch: int, uid: int, now_ms: int, rule
 
 
 def _headers(step: Step, rules: Rules) -> tuple[tuple[str, bytes], ...]:
-    """`hdr` in the form that the rules read, then `hdr_bytes` as they are."""
+    """`hdr` in the form that the rules read, `hdr_bytes` as they are, then the mark of a delete."""
     values: list[bytes] = []
     if step.get("hdr") is not None:
         values.append(ENCODERS[rules.cleaner.header_form](step["hdr"]))
     if "hdr_bytes" in step.fields:
         values.append(step["hdr_bytes"])
-    return tuple((rules.topic.strategy_header, value) for value in values)
+    headers = tuple((rules.topic.strategy_header, value) for value in values)
+    marked = rules.cleaner.tombstone_mark == "header" and step.get("flag", False)
+    return (*headers, TOMBSTONE_HEADER) if marked else headers
 
 
 def _value_and_flag(step: Step, mark: str) -> tuple[str | None, bool | None]:
@@ -65,8 +68,11 @@ def _value_and_flag(step: Step, mark: str) -> tuple[str | None, bool | None]:
 
     Only the field that the mark names is looked at. With `magic` a step that gives `flag` writes a
     record of magic 2, and any other one of a format without a flag, in which `null_value` decides.
+    With `header` the field `flag` becomes a header.
     """
     label = step["label"]
+    if mark == "header":
+        return label, False
     if mark == "flag" or (mark == "magic" and "flag" in step.fields):
         return label, step.get("flag", False)
     deleted = step.get("tombstone" if mark == "explicit" else "null_value", False)

@@ -33,8 +33,8 @@ SEED_LIMIT = 2**63
 COUNT_LIMIT = 10**12
 """Exclusive: `run_id` stays far inside a signed 64-bit column whatever the number of rule sets."""
 FLAG_MARKS = ("magic", "flag")
-"""Values of `tombstone_mark` with which a plan may have `flag_upgrade`: during the upgrade, and
-with cleaners that know the flag alone."""
+"""Values of `tombstone_mark` with which a plan may have `flag_upgrade` or `mixed_clients`: by the
+format, and with cleaners that know the flag alone."""
 
 Count = Annotated[int, Field(ge=1, lt=COUNT_LIMIT)]
 Seed = Annotated[int, Field(ge=0, lt=SEED_LIMIT)]
@@ -108,11 +108,12 @@ class Plan(BaseModel):
     def _know_the_flag(cls, rule_sets: list[RuleMap], info: ValidationInfo) -> list[RuleMap]:
         """An upgrade to KIP-87 leads to the flag: by null values alone its deletes are values."""
         mix, base = info.data.get("generate"), settings_from(info.data.get("rules", {}))
-        for index, values in enumerate(rule_sets if mix and mix.flag_upgrade else ()):
+        part = "flag_upgrade" if mix and mix.flag_upgrade else "mixed_clients"
+        for index, values in enumerate(rule_sets if mix and getattr(mix, part) else ()):
             mark = settings_from(values, base=base).rules.cleaner.tombstone_mark
             if mark not in FLAG_MARKS:
                 raise ValueError(
-                    f"entry {index} (from 0): generate.flag_upgrade, but tombstone_mark is {mark};"
+                    f"entry {index} (from 0): generate.{part}, but tombstone_mark is {mark};"
                     f" allowed: {', '.join(FLAG_MARKS)}"
                 )
         return rule_sets

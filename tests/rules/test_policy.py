@@ -45,7 +45,7 @@ def test_a_flag_is_looked_for_however_it_was_set() -> None:
     }
 
     assert marks["explicit"] is marks["flag"]
-    assert len(set(marks.values())) == 3
+    assert len(set(marks.values())) == 4
 
 
 def test_the_defaults_are_those_of_kafkas_cleaner_with_a_full_map() -> None:

@@ -48,13 +48,20 @@ CHANGED_BY = {
         "consumers.format",
         "consumers.starts_ms",
     },
+    "mixed_clients": {
+        "replicas.versions",
+        "workload.sends.value",
+        "workload.sends.flag",
+        "consumers.format",
+        "changes",
+    },
     "consumers": {"consumers"},
 }
 """What of a scenario may differ when a part of the mix is there or is left out."""
 RANGES = {
     *("mix", "duration_ms", "replicas", "sends", "keys", "producers", "faults", "weights"),
     *("kind_off", "outage_ms", "delete_share", "late_share", "lateness_ms", "idle_ms"),
-    *("clock_skew_ms", "loss"),
+    *("clock_skew_ms", "loss", "old_producers", "old_consumers"),
 }
 """What no scenario does without."""
 

@@ -41,8 +41,11 @@ ALIKE = {
     ("tombstone_removal", "record_horizon", "horizon"),
     ("segment_swap", "swap_files", "new_first"),
     ("segment_swap", "new_first", "swap_files"),
+    ("tombstone_mark", "flag", "header"),
+    ("tombstone_mark", "header", "flag"),
 }
-"""Changes of a rule that no story can tell: its batches hold one record, its passes map all."""
+"""Changes of a rule that no story can tell: its batches hold one record, its passes map all, and
+a step's `flag` becomes whatever the mark asks for."""
 
 
 @cache

@@ -21,6 +21,7 @@ LEFT = {
     "flag": {"A": "a2", "C": "c2"},
     "null_value": {"A": "a2", "B": "b2"},
     "magic": {"A": "a2", "C": "c2"},
+    "header": {"A": "a2", "C": "c2"},
 }
 """Mark -> the state: the key whose delete the mark sees is gone."""
 

@@ -126,8 +126,10 @@ def test_an_upgrade_to_the_flag_needs_rules_that_know_it() -> None:
     assert plan(rule_sets=[{"tombstone_mark": "null_value"}])
     with pytest.raises(ValidationError, match=r"entry 1 .* tombstone_mark is null_value; allowed"):
         plan(generate=upgrade, rules={}, rule_sets=[known[0], {"tombstone_mark": "null_value"}])
-    with pytest.raises(ValidationError, match=r"entry 0 .* allowed: magic, flag"):
+    with pytest.raises(ValidationError, match=r"entry 0 .*flag_upgrade.* allowed: magic, flag"):
         plan(generate=upgrade)
+    with pytest.raises(ValidationError, match=r"entry 0 .*mixed_clients.* allowed: magic, flag"):
+        plan(generate={"mix": "reference", "mixed_clients": 0.5})
 
 
 @pytest.mark.parametrize(("name", "value"), [("count", 0), ("seed", -1), ("seed", 2**63)])

@@ -18,7 +18,11 @@ from sim.scenario.generate.settings import (
     draw_topic,
 )
 from sim.scenario.generate.streams import stream
-from sim.scenario.generate.upgrades import strategy_upgrade, with_flag_upgrade
+from sim.scenario.generate.upgrades import (
+    strategy_upgrade,
+    with_flag_upgrade,
+    with_mixed_clients,
+)
 from sim.scenario.generate.workload import draw_workload
 from sim.scenario.model import Scenario
 
@@ -49,7 +53,8 @@ def generate(seed: int, mix: Mix) -> Scenario:
         rollout=strategy_upgrade(seed, mix, replicas=len(names), producers=shape.producers),
         snapshots=draw_snapshots(seed, mix),
     )
-    return with_flag_upgrade(seed, mix, scenario, producers=shape.producers)
+    upgraded = with_flag_upgrade(seed, mix, scenario, producers=shape.producers)
+    return with_mixed_clients(seed, mix, upgraded, producers=shape.producers)
 
 
 def is_hunted(seed: int, mix: Mix) -> bool:

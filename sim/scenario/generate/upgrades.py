@@ -1,4 +1,4 @@
-"""Random upgrades, laid over a random scenario: the timetable; the order of the phases is a rule.
+"""Random upgrades and mixed versions, laid over a random scenario; the order of phases is a rule.
 
 Phases do not overlap, and after them there is time in which all of it may be taken back.
 """
@@ -6,11 +6,12 @@ Phases do not overlap, and after them there is time in which all of it may be ta
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
-from sim.log.versions import OLD, Versions
+from sim.log.versions import NEW, OLD, Versions
 from sim.scenario.generate.mix import Mix
 from sim.scenario.generate.streams import Draws, stream
-from sim.scenario.model import Scenario
+from sim.scenario.model import Change, Scenario, Workload
 from sim.scenario.model.rollouts import FlagRollout, Rollout
 
 _STRATEGY_PHASES, _FLAG_PHASES = 3, 5
@@ -46,14 +47,7 @@ def with_flag_upgrade(seed: int, mix: Mix, scenario: Scenario, *, producers: int
     if not draws.happens(mix.flag_upgrade):
         return scenario
     plan = _flag_timetable(mix, len(scenario.replicas), producers, len(scenario.consumers), draws)
-    deletes, readers = stream(seed, "flag upgrade/deletes"), Draws(seed, "flag upgrade/readers")
-    share = 0.2 + 0.8 * deletes.random()
-    sends = [
-        send._replace(value=f"deleted {index}", flag=True)
-        if send.value is None and deletes.random() < share
-        else send
-        for index, send in enumerate(scenario.workload.sends)
-    ]
+    readers = Draws(seed, "flag upgrade/readers")
     consumers = []
     for consumer in scenario.consumers:
         late, start_ms = readers.happens(_LATE_READERS), readers.below(mix.duration_ms)
@@ -61,10 +55,56 @@ def with_flag_upgrade(seed: int, mix: Mix, scenario: Scenario, *, producers: int
     return replace(
         scenario,
         replicas=tuple([replace(one, versions=_ALL_OLD) for one in scenario.replicas]),
-        workload=replace(scenario.workload, sends=tuple(sends)),
+        workload=_with_deletes_that_say_something(seed, scenario.workload),
         consumers=tuple(consumers),
         flag_rollout=plan,
     )
+
+
+def with_mixed_clients(seed: int, mix: Mix, scenario: Scenario, *, producers: int) -> Scenario:
+    """The scenario, perhaps with old and new clients at brokers that know the flag (KIP-87).
+
+    Who is old at a lower share is old at a higher one, too.
+    """
+    if scenario.flag_rollout is not None:
+        return scenario
+    if not Draws(seed, "mixed clients").happens(mix.mixed_clients):
+        return scenario
+    writers, readers = (
+        Draws(seed, "mixed clients/producers"),
+        Draws(seed, "mixed clients/consumers"),
+    )
+    versions = [
+        Change(0, producer=number, versions=None, format=_version(mix.old_producers, writers))
+        for number in range(1, producers + 1)
+    ]
+    consumers = [
+        replace(one, format=_version(mix.old_consumers, readers)) for one in scenario.consumers
+    ]
+    return replace(
+        scenario,
+        replicas=tuple([replace(one, versions=Versions(NEW)) for one in scenario.replicas]),
+        workload=_with_deletes_that_say_something(seed, scenario.workload),
+        consumers=tuple(consumers),
+        changes=(*versions, *scenario.changes),
+    )
+
+
+def _version(old: float, draws: Draws) -> Literal[2, 3]:
+    return 2 if draws.happens(old) else 3
+
+
+def _with_deletes_that_say_something(seed: int, workload: Workload) -> Workload:
+    """A share of the deletes of new producers has a value."""
+    deletes = stream(seed, "flag upgrade/deletes")
+    share = 0.2 + 0.8 * deletes.random()
+    sends = [
+        send._replace(value=f"deleted {index}", flag=True)
+        if send.value is None and deletes.random() < share
+        else send
+        for index, send in enumerate(workload.sends)
+    ]
+    return replace(workload, sends=tuple(sends))
 
 
 def _flag_timetable(
