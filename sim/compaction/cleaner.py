@@ -57,6 +57,8 @@ def _map_of(segments: Sequence[Segment], plan: CleaningPass) -> OffsetMap:
             capacity=plan.map_capacity,
             stubs=plan.stubs,
             reads_all=policy.unmapped_version is not None,
+            index_interval_bytes=policy.index_interval_bytes,
+            log_start_offset=plan.log_start_offset,
         ),
     )
 

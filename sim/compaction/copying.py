@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Final
 
+from sim.compaction.buffers import calls_written
 from sim.compaction.failures import NoEmptyOldBatch
 from sim.compaction.fixes import Tail
 from sim.compaction.offset_map import OffsetMap
@@ -23,6 +24,7 @@ from sim.compaction.tombstones import (
 )
 from sim.compaction.transactions import TransactionWatch, aborted_in
 from sim.log import Batch, Control, Record, Segment
+from sim.log.offset_index import Call
 from sim.log.old_formats import OldBatch, converted
 
 MARKER_KEYS: Final = {
@@ -88,6 +90,7 @@ class Copier:
         self.markers_by_segment = (
             policy.markers_like_tombstones and policy.removal.name == "last_modified"
         )
+        self.notes_calls = policy.indexes_calls and policy.index_interval_bytes is not None
         self.superseded = self.result.removed["superseded"]
         self.values_stay = policy.is_tombstone is null_value and policy.unmapped_version is None
         self.converts_old = policy.converts_old
@@ -97,15 +100,20 @@ class Copier:
     def copy_group(self, group: Sequence[Segment]) -> Segment:
         """One segment in the place of the next ones, which are `group`."""
         batches: list[Batch] = []
+        calls: list[Call] = []
         for segment in group:
             if self.watch is not None:
                 self._collect_aborted(self.watch)
             self.last_modified_ms = segment.last_modified_ms
+            before = len(batches)
             self._copy(segment.batches, batches)
+            if self.notes_calls:
+                calls += calls_written(segment.batches, batches[before:])
             self.source += 1
         merged = Segment.of(
             group[0].base_offset, batches, last_modified_ms=group[-1].last_modified_ms
         )
+        merged.index.calls = calls
         if self.watch is not None:
             upper_bound = self.plan.upper_bound
             beyond = [
@@ -121,7 +129,7 @@ class Copier:
         """Look out for the aborted transactions that touch a source segment (KAFKA-13727)."""
         segments, index = self.segments, self.source
         end = segments[index + 1].base_offset if index + 1 < len(segments) else 1 << 62
-        watch.add(aborted_in(segments, segments[index].base_offset, end, first=index))
+        watch.add(aborted_in(segments, self.plan.log_start_offset, end, first=index))
 
     def _copy(self, batches: Sequence[Batch], out: list[Batch]) -> None:
         """Add to `out` what stays of the batches of one source segment."""

@@ -6,8 +6,10 @@ beyond stays for the next pass. Source: Cleaner.buildOffsetMap, SkimpyOffsetMap.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -45,6 +47,12 @@ def rounds_needed(keys: int, capacity: int) -> int:
     return -(-keys // capacity)
 
 
+_BEYOND_ALL: Final = 1 << 62
+"""As the start of a range: nothing counts as inside, so that versions alone decide."""
+
+_base_offset = attrgetter("base_offset")
+
+
 @dataclass(slots=True)
 class OffsetMap:
     """Winners, and the last offset they were chosen up to.
@@ -71,6 +79,8 @@ class MapRange(NamedTuple):
         upper_bound: Its end (exclusive).
         capacity: Most distinct keys of the dirty section; None = no limit.
         reads_all: True = the version of a key's first record is read, too, and may be unreadable.
+        index_interval_bytes: Read on from where the offset index says; None = all from the start.
+        log_start_offset: With an index: aborted transactions with a marker from there on are known.
         stubs: Winners to begin with: removed tombstones by key. They need no capacity.
     """
 
@@ -80,6 +90,8 @@ class MapRange(NamedTuple):
     upper_bound: int
     capacity: int | None = None
     reads_all: bool = False
+    index_interval_bytes: int | None = None
+    log_start_offset: int = 0
     stubs: Mapping[str, Record] = MappingProxyType({})
 
 
@@ -90,26 +102,74 @@ def build_map(segments: Sequence[Segment], wanted: MapRange) -> OffsetMap:
     """
     start = 0 if wanted.full else wanted.first_dirty_offset
     built = OffsetMap(dict(wanted.stubs), start, -1)
-    transactional = any(segment.transactional for segment in segments)
-    aborted = aborted_in(segments, start, wanted.upper_bound) if transactional else ()
-    watch = TransactionWatch(aborted) if transactional else None
+    reading = _Reading(segments, 0, None)
+    if any(segment.transactional for segment in segments):
+        if wanted.full or wanted.index_interval_bytes is None:
+            watch = TransactionWatch(aborted_in(segments, start, wanted.upper_bound))
+            reading = _Reading(segments, 0, watch)
+        else:
+            reading = _reading_by_index(segments, wanted, wanted.index_interval_bytes)
     nothing_dirty = wanted.first_dirty_offset >= wanted.upper_bound
     if wanted.capacity is None or (nothing_dirty and wanted.capacity > 0):
-        _put_all(built, segments, wanted, watch)
+        _put_all(built, reading, wanted)
         built.latest_offset = wanted.upper_bound - 1
     elif wanted.capacity > 0:
-        _put_until_full(built, segments, wanted, watch)
+        _put_until_full(built, reading, wanted)
+    if reading.misses_markers:
+        built.mapped_from = _BEYOND_ALL
     return built
 
 
-def _put_all(
-    built: OffsetMap, segments: Sequence[Segment], wanted: MapRange, watch: TransactionWatch | None
-) -> None:
+class _Reading(NamedTuple):
+    """What is read for a map.
+
+    Attributes:
+        segments: One after the other.
+        first_batch: Position of the first batch in the first of them that is read.
+        watch: Knows which transactions were aborted; None = there are no transactions.
+        misses_markers: The marker of one of those may not be read: what then counts as aborted is
+            not in the map, and may be newer than what is.
+    """
+
+    segments: Sequence[Segment]
+    first_batch: int
+    watch: TransactionWatch | None
+    misses_markers: bool = False
+
+    def batches_of(self, index: int) -> Sequence[Batch]:
+        """What is read of the segment at `index`."""
+        batches = self.segments[index].batches
+        return batches[self.first_batch :] if index == 0 and self.first_batch else batches
+
+
+def _reading_by_index(
+    segments: Sequence[Segment], wanted: MapRange, interval_bytes: int
+) -> _Reading:
+    """From where the offset index says, with each aborted transaction that is in some index.
+
+    One whose marker lies before that place is never seen to end: what its producer commits later
+    counts as aborted. Source: Cleaner.buildOffsetMapForSegment, LocalLog.collectAbortedTransactions
+    """
+    first_dirty = wanted.first_dirty_offset
+    floor = max(bisect_right(segments, first_dirty, key=_base_offset) - 1, 0)
+    holding = segments[floor]
+    first_batch = 0
+    large = holding.size_bytes > interval_bytes or holding.index.below_start
+    if first_dirty > holding.base_offset and large:
+        first_batch = holding.index.read_from(
+            holding.batches, first_dirty, interval_bytes=interval_bytes
+        )
+    aborted = aborted_in(segments, wanted.log_start_offset, wanted.upper_bound, first=floor)
+    return _Reading(segments[floor:], first_batch, TransactionWatch(aborted), bool(aborted))
+
+
+def _put_all(built: OffsetMap, reading: _Reading, wanted: MapRange) -> None:
     """Enter every winner of the range; the loop a pass spends half of its time in."""
     winners, start, upper_bound = built.winners, built.mapped_from, wanted.upper_bound
     latest_wins, version_of = wanted.strategy.latest_wins, wanted.strategy.version
-    for segment in segments:
-        for batch in segment.batches:
+    watch = reading.watch
+    for index in range(len(reading.segments)):
+        for batch in reading.batches_of(index):
             if batch.last_offset >= upper_bound:
                 return
             if watch is not None and watch.decides(batch):
@@ -130,9 +190,7 @@ def _put_all(
                         version_of(record)
 
 
-def _put_until_full(
-    built: OffsetMap, segments: Sequence[Segment], wanted: MapRange, watch: TransactionWatch | None
-) -> None:
+def _put_until_full(built: OffsetMap, reading: _Reading, wanted: MapRange) -> None:
     """Enter records of the dirty section until the next one finds the map full.
 
     The map is full when it holds `capacity` keys, even if the next key is among them. Whole batches
@@ -140,10 +198,11 @@ def _put_until_full(
     """
     dirty_from, upper_bound = wanted.first_dirty_offset, wanted.upper_bound
     keys: set[str] = set()
+    segments, watch = reading.segments, reading.watch
     for index, segment in enumerate(segments):
         if segment.base_offset >= upper_bound:
             return
-        for batch in segment.batches:
+        for batch in reading.batches_of(index):
             if batch.last_offset >= upper_bound:
                 break
             aborted = watch is not None and watch.decides(batch)

@@ -26,6 +26,9 @@ class CleanerPolicy:
         removal: When a winning tombstone may go.
         is_tombstone: What marks a tombstone.
         full_map: True = winners over the whole covered log; false = over the dirty section only.
+        index_interval_bytes: The map is read from where the offset index of the first dirty segment
+            says, which has this `index.interval.bytes`; None = from the start of the segment.
+        indexes_calls: True = what is written of one buffer gets one entry of the index at most.
         stamp_beyond_map: True = a tombstone gets its horizon on sight, also beyond the map's reach.
         stamps_again: True = each pass that keeps a tombstone gives its batch another horizon.
         keeps_deltas: True = a horizon moves the timestamps of its batch, see `with_horizon`.
@@ -44,6 +47,8 @@ class CleanerPolicy:
     removal: TombstoneRemoval
     is_tombstone: TombstoneMark
     full_map: bool
+    index_interval_bytes: int | None = None
+    indexes_calls: bool = False
     stamp_beyond_map: bool = True
     stamps_again: bool = False
     keeps_deltas: bool = False
@@ -67,6 +72,7 @@ class CleaningPass:
         now_ms: The replica's clock in ms, taken once.
         delete_retention_ms: `delete.retention.ms`.
         high_watermark: The replica's own; fixes may look at it (exclusive).
+        log_start_offset: Aborted transactions whose marker is below it are forgotten (inclusive).
         last_records: What to keep of each active producer: its last batch stays, empty if need be.
         map_capacity: Most distinct keys of the dirty section that the map holds; None = no limit.
         given_map: Use this map instead of building one.
@@ -91,6 +97,7 @@ class CleaningPass:
     now_ms: int
     delete_retention_ms: int
     high_watermark: int
+    log_start_offset: int = 0
     last_records: Mapping[int, LastRecord] = field(default_factory=dict)
     map_capacity: int | None = None
     given_map: OffsetMap | None = None

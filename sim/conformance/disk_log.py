@@ -85,7 +85,7 @@ class Kafka(Protocol):
     def preset(self) -> str:
         """The preset of Replog's rules that this release is the origin of."""
 
-    def open_log(self, folder: Path, *, retention_ms: int) -> DiskLog:
+    def open_log(self, folder: Path, topic: Mapping[str, int]) -> DiskLog:
         """The log whose segment files are in `folder`.
 
         It is loaded as after a crash, so that Kafka derives the indexes and the aborted
@@ -96,7 +96,7 @@ class Kafka(Protocol):
 
         Args:
             folder: Named `topic-partition`, and it holds `*.log` files.
-            retention_ms: `delete.retention.ms` of the topic.
+            topic: Settings of the topic, under Kafka's own names.
         """
 
 

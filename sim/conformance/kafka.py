@@ -22,14 +22,25 @@ from sim.conformance.legacy import LegacyKafka
 from sim.conformance.modern import ModernKafka
 from sim.conformance.segment_reader import Answer, SegmentReader, aborted
 from sim.errors import BadInput
+from sim.log.offset_index import INDEX_INTERVAL_BYTES
 
 FAST = Path("/dev/shm")  # noqa: S108 - a folder in memory, where there is one
 DEFAULT_PRESET = "kafka-4.0"
 DAY_MS = 86_400_000
-COMMON_RULES = {"strategy": "offset", "map_range": "dirty"}
+COMMON_RULES = {"strategy": "offset", "map_range": "dirty", "map_reads_from": "offset_index"}
 OWN_RULES = {
-    "kafka-4.0": {**COMMON_RULES, "tombstone_removal": "horizon", "fix": "empty_batch"},
-    "kafka-2.8": {**COMMON_RULES, "tombstone_removal": "last_modified", "fix": "none"},
+    "kafka-4.0": {
+        **COMMON_RULES,
+        "tombstone_removal": "horizon",
+        "fix": "empty_batch",
+        "index_entries": "per_batch",
+    },
+    "kafka-2.8": {
+        **COMMON_RULES,
+        "tombstone_removal": "last_modified",
+        "fix": "none",
+        "index_entries": "per_append",
+    },
 }
 """What Kafka cannot be made to do otherwise."""
 
@@ -88,8 +99,7 @@ class KafkaCleaner:
             content = self._writer.segment(batches)
             (home / f"{base:020}.log").write_bytes(content)
             sizes[base] = len(content)
-        retention_ms = _given(rules, "delete_retention_ms", DAY_MS)
-        log = self._kafka.open_log(home, retention_ms=retention_ms)
+        log = self._kafka.open_log(home, _topic(rules))
         try:
             if {base: int(records.sizeInBytes()) for base, records in log.segments()} != sizes:
                 raise BadInput(f"Kafka {self.version}: it cuts or splits a segment of this log")
@@ -191,6 +201,14 @@ def _check_rules(rules: Mapping[str, Any], *, version: str, preset: str) -> None
     for name, own in OWN_RULES[preset].items():
         if rules.get(name, own) != own:
             raise BadInput(f"rules.{name}: {rules[name]}: Kafka {version} does {own} only")
+
+
+def _topic(rules: Mapping[str, Any]) -> dict[str, int]:
+    """The topic's settings that a log file may give."""
+    return {
+        "delete.retention.ms": _given(rules, "delete_retention_ms", DAY_MS),
+        "index.interval.bytes": _given(rules, "index_interval_bytes", INDEX_INTERVAL_BYTES),
+    }
 
 
 def _given(values: Mapping[str, Any], name: str, default: int) -> int:

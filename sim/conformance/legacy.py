@@ -60,9 +60,9 @@ class LegacyKafka:
             java_class("kafka.log.ProducerStateManager").class_,
         )
 
-    def open_log(self, folder: Path, *, retention_ms: int) -> LegacyLog:
+    def open_log(self, folder: Path, topic: Mapping[str, int]) -> LegacyLog:
         """The log whose segment files are in `folder`."""
-        return LegacyLog(self, folder, retention_ms=retention_ms)
+        return LegacyLog(self, folder, topic)
 
     def in_java(self, collection: Any) -> Any:
         """A collection of Scala as one that can be walked through."""
@@ -72,11 +72,10 @@ class LegacyKafka:
 class LegacyLog:
     """One log. To be closed."""
 
-    def __init__(self, kafka: LegacyKafka, folder: Path, *, retention_ms: int) -> None:
+    def __init__(self, kafka: LegacyKafka, folder: Path, topic: Mapping[str, int]) -> None:
         self._kafka = kafka
         self._folder = folder
-        topic = settings({"delete.retention.ms": retention_ms})
-        self._config = kafka.log_config(topic, kafka.no_overrides)
+        self._config = kafka.log_config(settings(topic), kafka.no_overrides)
         self._log = self._load()
 
     def append(self, batch: bytes) -> None:

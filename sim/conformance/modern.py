@@ -64,18 +64,18 @@ class ModernKafka:
             java_class("common.record.internal.RecordBatch", "common.record.RecordBatch").class_,
         )
 
-    def open_log(self, folder: Path, *, retention_ms: int) -> ModernLog:
+    def open_log(self, folder: Path, topic: Mapping[str, int]) -> ModernLog:
         """The log whose segment files are in `folder`."""
-        return ModernLog(self, folder, retention_ms=retention_ms)
+        return ModernLog(self, folder, topic)
 
 
 class ModernLog:
     """One log. To be closed."""
 
-    def __init__(self, kafka: ModernKafka, folder: Path, *, retention_ms: int) -> None:
+    def __init__(self, kafka: ModernKafka, folder: Path, topic: Mapping[str, int]) -> None:
         self._kafka = kafka
         self._folder = folder
-        self._config = kafka.log_config(settings({"delete.retention.ms": retention_ms}))
+        self._config = kafka.log_config(settings(topic))
         self._log = self._load()
 
     def append(self, batch: bytes) -> None:

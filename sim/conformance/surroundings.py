@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sim.conformance.jvm import java_class, proxy
@@ -76,7 +77,7 @@ class Housekeeping:
             getattr(task, self._run)()
 
 
-def settings(values: dict[str, object]) -> Any:
+def settings(values: Mapping[str, object]) -> Any:
     """A Java map of topic settings: `SETTINGS` and these."""
     properties = java_class("java.util.HashMap")()
     for name, value in {**SETTINGS, **values}.items():

@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Final
 
 from sim.log.epochs import LeaderEpochCache
+from sim.log.offset_index import Call
 from sim.log.producer_snapshots import ProducerSnapshots
 from sim.log.producers import AbortedTransaction, ProducerStates
 from sim.log.record import Batch
@@ -40,6 +41,8 @@ class LogConfig:
         keeps_high_watermark: True = the high watermark is not lowered to a log end that moved
             below it (`high_watermark_cut: kept`).
         keeps_empty_epochs: True = a cut that takes no record takes no epoch (`epoch_cut: kept`).
+        indexes_calls: True = all that is appended in one call gets one entry of the offset index at
+            most (`index_entries: per_append`).
     """
 
     segment_bytes: int | None = None
@@ -48,6 +51,7 @@ class LogConfig:
     keeps_high_watermark: bool = False
     keeps_empty_epochs: bool = False
     flush_messages: int | None = None
+    indexes_calls: bool = False
 
 
 class Log:
@@ -150,6 +154,35 @@ class Log:
         if limit is not None and last + 1 - self.flushed_end >= limit:
             self.flushed_end = last + 1
 
+    def note_call(self, first_offset: int) -> None:
+        """What is in the log from `first_offset` on was appended in one call, as a follower does.
+
+        Simplification: Kafka rolls before such a call, never within it.
+        """
+        if not self.config.indexes_calls:
+            return
+        for segment in reversed(self.segments):
+            batches = segment.batches
+            start = bisect_left(batches, first_offset, key=_base_offset)
+            if len(batches) - start > 1:
+                last = batches[-1].last_offset
+                segment.index.calls.append(Call(batches[start].base_offset, last, last))
+            if start > 0 or segment.base_offset <= first_offset:
+                return
+
+    def reopen(self, *, recovered_from: int | None = None) -> None:
+        """Forget what only memory knows of the offset indexes, as a restart does.
+
+        Args:
+            recovered_from: The log was not closed: indexes are written anew from the segment that
+                holds this offset on (LogLoader.recoverLog); None = it was.
+        """
+        if recovered_from is not None:
+            first = max(bisect_right(self.segments, recovered_from, key=_base_offset) - 1, 0)
+            for segment in self.segments[first:]:
+                segment.index.rebuild()
+        self.active.index.restart(self.log_end_offset)
+
     def _must_roll(self, segment: Segment, batch: Batch, now_ms: int) -> bool:
         if batch.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
             return True
@@ -239,6 +272,7 @@ class Log:
             lowest = min(lowest, active.batches[keep].base_offset)
             del active.batches[keep:]
             active.refresh()
+        active.index.truncate(lowest)
         active.aborted = [entry for entry in active.aborted if entry.last_offset < lowest]
         self.aborted_ever = [entry for entry in self.aborted_ever if entry.last_offset < lowest]
         self.log_end_offset = offset
@@ -329,6 +363,8 @@ class Log:
         first = self.segments[0]
         drop = bisect_left(first.batches, offset, key=_last_offset)
         if drop:
+            gone = first.batches[:drop]
+            first.index.below_start += [(b.base_offset, b.last_offset, b.size_bytes) for b in gone]
             del first.batches[:drop]
             first.refresh()
             first.aborted = [entry for entry in first.aborted if entry.last_offset >= offset]

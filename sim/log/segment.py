@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.log.offset_index import OffsetIndex
 from sim.log.producers import AbortedTransaction
 from sim.log.record import Batch
 
@@ -20,6 +21,7 @@ class Segment:
         created_ms: When it was rolled, in ms; rolling by time counts from it without timestamps.
         transactional: True when a batch belongs to a transaction, so the cleaner has to look.
         aborted: Its index of aborted transactions: those whose marker was appended to it.
+        index: Its offset index, as far as the batches do not tell.
     """
 
     __slots__ = (
@@ -28,6 +30,7 @@ class Segment:
         "batches",
         "created_ms",
         "first_timestamp_ms",
+        "index",
         "largest_timestamp_ms",
         "last_modified_ms",
         "size_bytes",
@@ -45,6 +48,7 @@ class Segment:
         self.largest_timestamp_ms = -1
         self.transactional = False
         self.aborted: list[AbortedTransaction] = []
+        self.index = OffsetIndex()
 
     def append(self, batch: Batch, *, now_ms: int) -> None:
         """Add a batch at the end."""

@@ -18,6 +18,8 @@ OF_A_PRESET = (
     "tombstone_removal",
     "fix",
     "map_range",
+    "map_reads_from",
+    "index_entries",
     "header_form",
     "marker_lookup",
     "empty_segments",
@@ -31,6 +33,8 @@ _PLAIN = (
     "ties",
     "fix",
     "map_range",
+    "map_reads_from",
+    "index_entries",
     "tombstone_removal",
     "tombstone_mark",
     "horizon_stamp",
@@ -40,6 +44,7 @@ _PLAIN = (
     "empty_segments",
     "old_formats",
     "delete_retention_ms",
+    "index_interval_bytes",
 )
 LAST_MODIFIED = "segment_last_modified_ms"
 ALLOWED = ("preset", "strategy", "header_key", *_PLAIN[1:], LAST_MODIFIED)

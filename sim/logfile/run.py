@@ -99,6 +99,7 @@ def run_steps(file: LogFile) -> Iterator[StepResult]:
             _roll(log)
         elif isinstance(step, Reload):
             log.producers.rebuild(log.batches())
+            log.reopen()
             failed = None
         elif isinstance(step, ProduceDuplicate):
             duplicate_of = _duplicate_of(log, step)
@@ -121,6 +122,7 @@ def log_of(file: LogFile) -> Log:
     last = log.last_batch()
     log.log_start_offset = log.segments[0].base_offset
     log.log_end_offset = max(log.active.base_offset, 0 if last is None else last.last_offset + 1)
+    log.reopen()
     return log
 
 
@@ -197,6 +199,7 @@ def _plan(
         upper_bound=effective_bound(log.segments, step.upper_bound),
         now_ms=step.now_ms,
         high_watermark=log.log_end_offset,
+        log_start_offset=log.log_start_offset,
         delete_retention_ms=values.topic.delete_retention_ms,
         last_records=log.producers.last_records(),
         map_capacity=step.map_capacity,

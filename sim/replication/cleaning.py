@@ -114,6 +114,7 @@ class Cleaner:
             now_ms=now_ms,
             delete_retention_ms=self.rules.topic.delete_retention_ms,
             high_watermark=log.high_watermark,
+            log_start_offset=log.log_start_offset,
             last_records=log.producers.last_records() if keep_producers else {},
             map_capacity=map_capacity,
             rescan=rescan,
@@ -126,17 +127,23 @@ class Cleaner:
             last_cleaning=replica.last_cleaning,
             stubs=replica.stubs,
         )
+        return self._run(replica, plan, crash_during)
+
+    def _run(
+        self, replica: Replica, plan: CleaningPass, crash_during: str | None
+    ) -> CleaningResult:
+        """Run the pass, and swap in what has come of it, as far as a crash or a failure lets it."""
         try:
-            result = clean(log.segments, plan)
+            result = clean(replica.log.segments, plan)
         except PassFailed as failure:
             replica.uncleanable = True
-            failed: list[Event] = [CleaningFailed(replica.name, failure.offset)]
-            return CleaningResult(CleaningStatus.FAILED, changed=False, events=failed)
+            failed = CleaningFailed(replica.name, failure.offset)
+            return CleaningResult(CleaningStatus.FAILED, changed=False, events=[failed])
         if crash_during is None:
             event = self._put_in_place(replica, plan, result)
             return CleaningResult(CleaningStatus.FINISHED, result.changed, [event])
         changed, events = interrupt(
-            replica, result, during=crash_during, storage=self.rules.storage, now_ms=now_ms
+            replica, result, during=crash_during, storage=self.rules.storage, now_ms=plan.now_ms
         )
         return CleaningResult(CleaningStatus.INTERRUPTED, changed, events)
 

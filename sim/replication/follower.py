@@ -147,6 +147,7 @@ def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: i
             if response.epochs:
                 _learn_epochs(log, response, batch.base_offset)
             log.append(batch, now_ms=now_ms)
+        log.note_call(batches[0].base_offset)
         flush_after_copy(log, rules=rules)
         events.append(
             Copied(

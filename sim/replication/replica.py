@@ -26,6 +26,7 @@ def log_config(rules: Rules, config: LogConfig) -> LogConfig:
         config,
         keeps_high_watermark=rules.replication.high_watermark_cut == "kept",
         keeps_empty_epochs=rules.replication.epoch_cut == "kept",
+        indexes_calls=rules.cleaner.index_entries == "per_append",
     )
 
 
@@ -255,6 +256,7 @@ def restart(
     replica.uncleanable = False
     if replica.leadership is not None:
         replica.leadership.positions.clear()
+    replica.log.reopen(recovered_from=replica.log.flushed_end)
     replica.log.reload_producers()
     if leo_from_last_record:
         begun = max(replica.first_dirty_offset, replica.begun_offset)

@@ -24,6 +24,8 @@ class CleanerRules:
     ties: Literal["latest", "first"] = "latest"
     fix: str = "none"
     map_range: Literal["full", "dirty"] = "full"
+    map_reads_from: Literal["segment_start", "offset_index"] = "segment_start"
+    index_entries: Literal["per_batch", "per_append"] = "per_batch"
     cleaner_bound: Literal["hw", "leo"] = "hw"
     tombstone_removal: str = "horizon"
     horizon_stamp: Literal["on_sight", "mapped", "each_pass"] = "on_sight"
@@ -130,6 +132,46 @@ CLEANER_TABLE: tuple[RuleSpec, ...] = (
                 "those from the first dirty offset to the bound",
                 "Cleaner.buildOffsetMap; apache/kafka PR 8103",
                 "kip280/kip280_20_dirty_map_keeps_both_versions.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
+        "map_reads_from",
+        "with dirty: where the segment that holds the first dirty offset is read from for the map,"
+        " and which aborted transactions are known by then",
+        (
+            Value(
+                "segment_start",
+                "its first batch; those whose marker is in the dirty section",
+                "this project: what buildOffsetMapForSegment needs, to see the marker that ends"
+                " an aborted transaction",
+                "transactions/log_index_seek_segment_start.json",
+            ),
+            Value(
+                "offset_index",
+                "where its offset index says, perhaps after the marker of an aborted transaction;"
+                " those of the index of aborted transactions from this segment on, decided ones as"
+                " well: what their producers commit later counts as aborted, too",
+                "Cleaner.buildOffsetMapForSegment; LocalLog.collectAbortedTransactions",
+                "transactions/log_index_seek.json",
+            ),
+        ),
+    ),
+    RuleSpec(
+        "index_entries",
+        "how many entries an append may add to the offset index of a segment",
+        (
+            Value(
+                "per_batch",
+                "one for each of its batches",
+                "LogSegment.append from 4.1 on",
+                "transactions/log_index_seek.json",
+            ),
+            Value(
+                "per_append",
+                "one; a cleaner appends all that it read into its buffer at once",
+                "LogSegment.append until 4.0; Cleaner.cleanInto",
+                "transactions/log_index_seek_per_append.json",
             ),
         ),
     ),

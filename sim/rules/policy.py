@@ -24,6 +24,10 @@ def cleaner_policy(rules: Rules) -> CleanerPolicy:
         removal=TOMBSTONE_REMOVALS[cleaner.tombstone_removal],
         is_tombstone=TOMBSTONE_MARKS[cleaner.tombstone_mark],
         full_map=cleaner.map_range == "full",
+        index_interval_bytes=rules.topic.index_interval_bytes
+        if cleaner.map_reads_from == "offset_index"
+        else None,
+        indexes_calls=cleaner.index_entries == "per_append",
         stamp_beyond_map=cleaner.horizon_stamp != "mapped",
         stamps_again=cleaner.horizon_stamp == "each_pass",
         keeps_deltas=cleaner.horizon_rebase == "deltas_kept",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sim.log.offset_index import INDEX_INTERVAL_BYTES
 from sim.rules.spec import RuleSpec
 
 
@@ -12,16 +13,18 @@ class TopicSettings:
     """What replicas, clients and checks go by of the topic's settings.
 
     Under Kafka's names they stand in a file's `topic`: `compaction.strategy.header`,
-    `delete.retention.ms` and `min.insync.replicas`.
+    `delete.retention.ms`, `index.interval.bytes` and `min.insync.replicas`.
 
     Attributes:
         strategy_header: Name of the header that the header strategy reads.
         delete_retention_ms: How long a tombstone stays at least, in ms.
+        index_interval_bytes: Bytes of a segment between two entries of its offset index.
         min_isr: Smallest in-sync set that commits, the leader included.
     """
 
     strategy_header: str = "version"
     delete_retention_ms: int = 86_400_000
+    index_interval_bytes: int = INDEX_INTERVAL_BYTES
     min_isr: int = 1
 
 
@@ -35,6 +38,12 @@ TOPIC_TABLE: tuple[RuleSpec, ...] = (
         "delete_retention_ms",
         "ms from the first pass that keeps a tombstone to the first that may remove it",
         source="delete.retention.ms, KIP-534",
+        minimum=0,
+    ),
+    RuleSpec(
+        "index_interval_bytes",
+        "bytes of a segment after which its offset index gets an entry before the next batch",
+        source="index.interval.bytes; LogSegment.append",
         minimum=0,
     ),
     RuleSpec(

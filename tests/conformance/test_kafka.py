@@ -76,9 +76,9 @@ class Release:
 
     preset = "kafka-4.0"
 
-    def open_log(self, folder: Path, *, retention_ms: int) -> Log:
+    def open_log(self, folder: Path, topic: Mapping[str, int]) -> Log:
         self.log = Log(folder)
-        self.retention_ms = retention_ms
+        self.topic = dict(topic)
         return self.log
 
 
@@ -148,7 +148,7 @@ def test_segments_are_written_where_the_log_file_says_they_start(release: Releas
     answered({"op": "roll"})
 
     assert release.log.files == {2: 2, 5: 1, 7: 0}
-    assert release.retention_ms == 86_400_000
+    assert release.topic == {"delete.retention.ms": 86_400_000, "index.interval.bytes": 4_096}
 
 
 def test_a_pass_is_told_its_bounds_and_answers_with_its_counts(release: Release) -> None:
@@ -202,12 +202,13 @@ def test_a_forced_rescan_has_an_empty_map(release: Release) -> None:
 def test_old_releases_are_told_their_horizon_and_when_segments_were_modified(
     release: Release,
 ) -> None:
-    answered(clean(3, 7, delete_horizon_ms=8), segment_last_modified_ms=1, delete_retention_ms=2)
+    rules = {"delete_retention_ms": 2, "index_interval_bytes": 3}
+    answered(clean(3, 7, delete_horizon_ms=8), segment_last_modified_ms=1, **rules)
 
     assert release.log.calls[0][1] == PassParameters(
         50, 3, 7, delete_horizon_ms=8, last_modified_ms=1
     )
-    assert release.retention_ms == 2
+    assert release.topic == {"delete.retention.ms": 2, "index.interval.bytes": 3}
 
 
 def test_batches_are_appended_one_by_one_and_the_segment_rolled_after_them(

@@ -1,6 +1,7 @@
 """Scenario files and log files that differ in one thing, and in what."""
 
 KAFKA_4 = {
+    "rules.index_entries",
     "rules.cleaner_bound",
     "rules.empty_segments",
     "rules.fix",

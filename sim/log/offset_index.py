@@ -1,0 +1,102 @@
+"""The offset index of a segment: where in it somebody begins to read who looks for an offset.
+
+The index is sparse. Before a batch is written, it gets an entry if more than `index.interval.bytes`
+were written since the last entry began: its last offset, and where it begins. Entries depend on the
+sizes of the batches alone, so none are kept: they are worked out when somebody asks. What is kept
+is what the batches do not tell: where counting started anew, and which of them were written in one
+call by a release that adds one entry a call at most.
+
+Source: LogSegment.append and .recover, OffsetIndex.lookup. Until 4.0 an append adds at most one
+entry, with the largest offset of all its batches; from 4.1 on one for each batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sim.log.record import Batch
+
+INDEX_INTERVAL_BYTES = 4096
+"""Default of `index.interval.bytes`."""
+
+
+class Call(NamedTuple):
+    """Batches that were written in one call, which gets one entry at most.
+
+    Attributes:
+        first_offset: Base offset of the first of them.
+        last_offset: Last offset of the last of them (inclusive).
+        entry_offset: The offset its entry has; None = the entry was truncated away.
+    """
+
+    first_offset: int
+    last_offset: int
+    entry_offset: int | None
+
+
+@dataclass(slots=True)
+class OffsetIndex:
+    """What the batches of a segment do not tell of its offset index.
+
+    Attributes:
+        restarts: Offsets, ascending: nothing counts as written before the first batch from there
+            on.
+        calls: What was written in one call, in order; any other batch was a call of its own.
+        below_start: (base offset, last offset, bytes) of batches below the log start: they are
+            still in the file, in front of all others.
+    """
+
+    restarts: list[int] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    below_start: list[tuple[int, int, int]] = field(default_factory=list)
+
+    def restart(self, offset: int) -> None:
+        """The segment was opened to append to it, and ends at `offset`."""
+        self.restarts.append(offset)
+
+    def truncate(self, offset: int) -> None:
+        """Entries from `offset` on go, and counting starts anew (LogSegment.truncateTo)."""
+        self.restarts = [restart for restart in self.restarts if restart < offset]
+        self.calls = [call for call in self.calls if call.first_offset < offset]
+        if self.calls and self.calls[-1].last_offset >= offset:
+            self.calls[-1] = Call(self.calls[-1].first_offset, offset - 1, None)
+        self.restart(offset)
+
+    def rebuild(self) -> None:
+        """The index is written anew, batch by batch (LogSegment.recover)."""
+        self.restarts, self.calls = [], []
+
+    def read_from(self, batches: Sequence[Batch], offset: int, *, interval_bytes: int) -> int:
+        """Position in `batches` of the first one that is read by who looks for `offset`.
+
+        It is that of the last entry at or below `offset`, else 0.
+
+        Args:
+            batches: All batches of the segment.
+            offset: What is looked for.
+            interval_bytes: `index.interval.bytes`.
+        """
+        written = [*self.below_start]
+        for batch in batches:
+            if batch.base_offset > offset:
+                break
+            written.append((batch.base_offset, batch.last_offset, batch.size_bytes))
+        found = since = restart = call = 0
+        call_end = -1
+        for position, (base, last, size_bytes) in enumerate(written):
+            while restart < len(self.restarts) and self.restarts[restart] <= base:
+                restart += 1
+                since = 0
+            if base > call_end:
+                entry: int | None = last
+                while call < len(self.calls) and self.calls[call].first_offset <= base:
+                    _, call_end, entry = self.calls[call]
+                    call += 1
+                if since > interval_bytes:
+                    since = 0
+                    if entry is not None and entry <= offset:
+                        found = position
+            since += size_bytes
+        return max(found - len(self.below_start), 0)

@@ -1,0 +1,137 @@
+"""Where the map is read from: the start of the first dirty segment, or where its index says."""
+
+import pytest
+
+from sim.compaction import Cleaning, clean
+from sim.compaction.buffers import BUFFER_BYTES, calls_written
+from sim.log import Batch, Segment
+from sim.log.offset_index import Call
+from tests.compaction.logs import (
+    batch,
+    indexed,
+    marker,
+    offsets_of,
+    passes,
+    plan,
+    record,
+    segment,
+    whole,
+)
+
+INDEX = {"full_map": False, "index_interval_bytes": 0}
+
+
+def deleted_after(*, commit: bool) -> list[Segment]:
+    """A value, a transaction of its producer, another key, and the tombstone at 6."""
+    return indexed(
+        segment(
+            batch(record(0, "k", "old"), pid=7),
+            marker(1, 7, commit=True),
+            batch(record(2, "a"), pid=7),
+            marker(3, 7, commit=commit),
+            batch(record(4, "b")),
+            batch(record(5, "c")),
+            batch(record(6, "k", None), pid=7),
+            marker(7, 7, commit=True),
+        ),
+        segment(base=8),
+    )
+
+
+def second_pass(log: list[Segment], **changes: object) -> Cleaning:
+    """A pass whose map is full at 6, and one from there."""
+    rules = {"upper_bound": 8, **INDEX, **changes}
+    keys = 3 if log[0].aborted else 4
+    first = clean(log, plan(map_capacity=keys, **rules))
+    assert first.next_dirty_offset == 6
+    return clean(whole(log, first), plan(first_dirty_offset=6, now_ms=1_000, **rules))
+
+
+def test_what_is_committed_after_an_unseen_abort_marker_counts_as_aborted_in_the_map() -> None:
+    done = second_pass(deleted_after(commit=False))
+
+    assert [gone.offset for gone in done.removed["tombstone"]] == [6]
+    assert done.removed["superseded"] == []
+    assert 0 in offsets_of(done.segments)
+
+
+@pytest.mark.parametrize(
+    ("commit", "changes"),
+    [
+        (True, {}),
+        (False, {"index_interval_bytes": 1 << 30}),
+        (False, {"index_interval_bytes": None}),
+        (False, {"indexes_calls": True}),
+    ],
+    ids=["commit", "no entry", "segment start", "one entry a call"],
+)
+def test_the_tombstone_takes_its_value_along(commit: bool, changes: dict[str, object]) -> None:
+    done = second_pass(deleted_after(commit=commit), **changes)
+
+    assert [gone.offset for gone in done.removed["tombstone"]] == [6]
+    assert [gone.offset for gone in done.removed["superseded"]] == [0]
+
+
+def test_a_pass_from_the_start_of_a_segment_needs_no_index() -> None:
+    done = passes(deleted_after(commit=False), 0, 1_000, upper_bound=8, **INDEX)
+
+    assert 0 not in offsets_of(done.segments)
+
+
+def test_a_record_that_is_newer_than_the_winner_in_the_map_stays() -> None:
+    """What counts as aborted is not in the map, but it is no older for that."""
+    log = indexed(
+        segment(
+            batch(record(0, "a"), pid=7),
+            marker(1, 7, commit=False),
+            batch(record(2, "k", "first")),
+            batch(record(3, "k", "second"), pid=7),
+            marker(4, 7, commit=True),
+        ),
+        segment(base=5),
+    )
+
+    done = clean(log, plan(first_dirty_offset=2, upper_bound=5, **INDEX))
+
+    assert done.winners["k"].offset == 2
+    assert offsets_of(done.segments) == [1, 2, 3, 4]
+
+
+def test_transactions_that_ended_below_the_log_start_are_forgotten() -> None:
+    log = deleted_after(commit=False)
+    first = clean(log, plan(map_capacity=3, upper_bound=8, **INDEX))
+    rules = {"first_dirty_offset": 6, "upper_bound": 8, "now_ms": 1_000, **INDEX}
+
+    done = clean(whole(log, first), plan(log_start_offset=4, **rules))
+
+    assert [gone.offset for gone in done.removed["superseded"]] == [0]
+
+
+def sized(offset: int, size_bytes: int) -> Batch:
+    """A batch of a certain size."""
+    return batch(record(offset, "k"))._replace(size_bytes=size_bytes)
+
+
+def test_a_cleaner_writes_once_for_each_buffer_it_reads() -> None:
+    half = BUFFER_BYTES // 2
+    sources = [sized(0, half), sized(1, half), sized(2, half), sized(3, 1)]
+
+    assert calls_written(sources, sources) == [Call(0, 1, 1), Call(2, 3, 3)]
+    assert calls_written(sources, sources[1:]) == [Call(1, 1, 1), Call(2, 3, 3)]
+    assert calls_written(sources, [sources[0]]) == [Call(0, 0, 0)]
+    assert calls_written(sources, []) == []
+
+
+def test_a_batch_that_does_not_fit_makes_the_buffer_grow() -> None:
+    sources = [sized(0, 10), sized(1, BUFFER_BYTES + 1), sized(2, BUFFER_BYTES - 1), sized(3, 1)]
+
+    assert calls_written(sources, sources) == [Call(0, 0, 0), Call(1, 2, 2), Call(3, 3, 3)]
+
+
+def test_the_entry_of_a_rebuilt_batch_has_its_last_record() -> None:
+    source = batch(record(0, "a"), record(1, "b"), record(2, "c"))
+    rebuilt = source.rebuilt(source.records[:2], None)
+
+    assert calls_written([source], [rebuilt]) == [Call(0, 2, 1)]
+    assert calls_written([source], [source]) == [Call(0, 2, 2)]
+    assert calls_written([source], [source.emptied()]) == [Call(0, 2, 2)]
