@@ -1,11 +1,13 @@
 """Scenario files and log files that differ in one thing, and in what."""
 
 KAFKA_4 = {
-    "rules.index_entries",
     "rules.cleaner_bound",
     "rules.empty_segments",
     "rules.fix",
+    "rules.high_watermark_waits_for",
+    "rules.index_entries",
     "rules.marker_lookup",
+    "rules.old_formats",
     "rules.tombstone_removal",
 }
 """What a broker of 4.0 does otherwise than one of 2.8, in these scenarios."""
