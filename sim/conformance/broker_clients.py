@@ -41,7 +41,7 @@ class Producer:
         """Connect; `settings` says how idempotent or transactional it is."""
         self._topic = topic
         self._producer = java_class("clients.producer.KafkaProducer")(
-            _properties(
+            to_properties(
                 {
                     "bootstrap.servers": address,
                     "key.serializer": _SERIALIZER,
@@ -92,12 +92,12 @@ class Administrator:
     def __init__(self, address: str) -> None:
         """Connect."""
         admin = java_class("clients.admin.Admin")
-        self._admin = admin.create(_properties({"bootstrap.servers": address}))
+        self._admin = admin.create(to_properties({"bootstrap.servers": address}))
 
     def create(self, topic: str, settings: Mapping[str, str]) -> None:
         """Create a topic with one partition and one replica."""
         new_topic = java_class("clients.admin.NewTopic")
-        created = new_topic(topic, 1, jpype.JShort(1)).configs(_map(settings))
+        created = new_topic(topic, 1, jpype.JShort(1)).configs(to_map(settings))
         self._admin.createTopics(jpype.java.util.List.of(created)).all().get()
 
     def change(self, topic: str, settings: Mapping[str, str]) -> None:
@@ -115,7 +115,7 @@ class Administrator:
 
     def last_sequences(self, topic: str) -> dict[int, int]:
         """The last sequence of each producer the broker knows for a topic; -1 = none."""
-        partition = _partition(topic)
+        partition = partition_of(topic)
         asked = self._admin.describeProducers(jpype.java.util.List.of(partition))
         known = asked.partitionResult(partition).get().activeProducers()
         return {int(state.producerId()): int(state.lastSequence()) for state in known}
@@ -133,7 +133,7 @@ def read_all(address: str, topic: str, isolation: Isolation) -> tuple[list[Read]
         BadInput: It does not come to the end in time.
     """
     consumer = java_class("clients.consumer.KafkaConsumer")(
-        _properties(
+        to_properties(
             {
                 "bootstrap.servers": address,
                 "key.deserializer": _DESERIALIZER,
@@ -144,7 +144,7 @@ def read_all(address: str, topic: str, isolation: Isolation) -> tuple[list[Read]
         )
     )
     try:
-        partition = _partition(topic)
+        partition = partition_of(topic)
         partitions = jpype.java.util.List.of(partition)
         consumer.assign(partitions)
         consumer.seekToBeginning(partitions)
@@ -194,18 +194,21 @@ def _object(text: str | None) -> Any:
     return jpype.JObject(text, jpype.JString)
 
 
-def _partition(topic: str) -> Any:
+def partition_of(topic: str) -> Any:
+    """The only partition of a topic, as Java has it."""
     return java_class("common.TopicPartition")(topic, 0)
 
 
-def _properties(settings: Mapping[str, str]) -> Any:
+def to_properties(settings: Mapping[str, str]) -> Any:
+    """Settings as Java's clients take them."""
     properties = jpype.java.util.Properties()
     for name, value in settings.items():
         properties.setProperty(name, value)
     return properties
 
 
-def _map(settings: Mapping[str, str]) -> Any:
+def to_map(settings: Mapping[str, str]) -> Any:
+    """Settings as a map of Java's."""
     written = jpype.java.util.HashMap()
     for name, value in settings.items():
         written.put(name, value)

@@ -31,7 +31,7 @@ from sim.story.awaiting import CaughtUp
 from sim.story.consumers import StoryConsumers
 from sim.story.format import Story
 from sim.story.records import batch_of, label_of
-from sim.story.result import StoryRun, views_of
+from sim.story.result import ReplicaView, StoryRun, views_of
 from sim.story.steps import Step
 from sim.trace import Event, Quiesced, ReplicaAdded, ReplicaRemoved, TombstoneProbed
 
@@ -62,6 +62,7 @@ class StoryDriver:
         self.delayed = DelayedResponses()
         self.caught_up = CaughtUp(story.rules)
         self.consumers = StoryConsumers(story.rules)
+        self.moments: dict[str, dict[str, ReplicaView]] = {}
         self.replicas: dict[str, Replica] = {}
         for name in story.replicas:
             self._add(name)
@@ -82,6 +83,7 @@ class StoryDriver:
             self.leader,
             tuple(self.events),
             self.labels,
+            self.moments,
         )
 
     def _emit(self, events: Sequence[Event]) -> None:
@@ -377,6 +379,9 @@ class StoryDriver:
     def _check(self, step: Step) -> None:
         del step
         self._emit([Quiesced(self.leader, synced=False)])
+
+    def _moment(self, step: Step) -> None:
+        self.moments[step["name"]] = views_of(self.replicas, self.rules, self.labels)
 
 
 class DelayedResponses:

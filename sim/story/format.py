@@ -86,6 +86,7 @@ def _story_in(document: Document, *, default_id: str) -> Story:
     top = Fields(document.data, document.top, _TOP)
     replicas = _replicas(top)
     known = list(replicas)
+    moments: dict[str, tuple[str, ...]] = {}
     steps = []
     at_steps = top.at("steps")
     for index, raw in enumerate(as_list(top.values.get("steps", []), at_steps)):
@@ -95,6 +96,12 @@ def _story_in(document: Document, *, default_id: str) -> Story:
             known.append(step["replica"])
         if step.op == "remove_replica":
             known.remove(step["replica"])
+        if step.op == "moment":
+            if step["name"] in moments:
+                at_steps.at(index, label=f"step {index + 1} (moment)").at("name").fail(
+                    f"{step['name']!r} was noted before"
+                )
+            moments[step["name"]] = tuple(known)
     rules = top.values.get("rules", {})
     return Story(
         id=_text_or(top, "id", default_id),
@@ -105,7 +112,7 @@ def _story_in(document: Document, *, default_id: str) -> Story:
         isr=_subset(top, "isr", replicas),
         voters=_subset(top, "voters", replicas),
         steps=tuple(steps),
-        expect=expect_at(top.values.get("expect", {}), known, top.at("expect")),
+        expect=expect_at(top.values.get("expect", {}), known, top.at("expect"), moments=moments),
         preset=rules.get("preset") if isinstance(rules, dict) else None,
     )
 

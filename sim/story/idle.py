@@ -48,7 +48,8 @@ class _Watched(StoryDriver):
 
     def _state(self) -> object:
         parts = (self.replicas, self.delayed, self.coordinator, self.consumers)
-        return self.now_ms, self.isr, self.leader, [_plain(part, self._ignored) for part in parts]
+        copies = [_plain(part, self._ignored) for part in parts]
+        return self.now_ms, self.isr, self.leader, len(self.moments), copies
 
 
 def _plain(value: Any, ignored: tuple[str, ...]) -> object:

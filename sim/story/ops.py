@@ -212,5 +212,6 @@ OPS: dict[str, OpSpec] = {
     "expect_tombstone_gone": OpSpec({"key": TEXT}),
     "quiesce": OpSpec({}, {"nosync": BOOLEAN}),
     "check": OpSpec({}),
+    "moment": OpSpec({"name": TEXT}),
 }
 """Every op by name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from sim.check import Violation
@@ -10,6 +10,7 @@ from sim.check.checker import story_invariants
 from sim.replication import Replica
 from sim.replication.snapshots.take import state_below
 from sim.rules import Rules
+from sim.story.expect import Claims
 from sim.story.format import Story
 from sim.trace import Event
 
@@ -19,6 +20,9 @@ class ReplicaView(NamedTuple):
 
     Attributes:
         log: Its entries as `label@offset`.
+        batches: The same with the leader epoch, `label@offset epoch N`, and ` horizon` behind it
+            where the batch has a delete horizon.
+        epochs: Its leader epoch cache: epoch and start offset of each entry.
         offsets: Their offsets.
         log_end_offset: Exclusive.
         high_watermark: Exclusive.
@@ -29,6 +33,8 @@ class ReplicaView(NamedTuple):
     """
 
     log: list[str]
+    batches: list[str]
+    epochs: list[tuple[int, int]]
     offsets: list[int]
     log_end_offset: int
     high_watermark: int
@@ -48,6 +54,10 @@ class ReplicaView(NamedTuple):
             "up": self.up,
         }
 
+    def claimable(self) -> dict[str, Any]:
+        """All that a story may make a claim about, under the same names."""
+        return {**self.as_json(), "batches": self.batches, "epochs": self.epochs}
+
 
 class StoryRun(NamedTuple):
     """What came out of a story.
@@ -59,6 +69,7 @@ class StoryRun(NamedTuple):
         leader: Who was elected last.
         events: (step, event) of everything that happened.
         labels: The label of each record by its uid.
+        moments: The replicas as each `moment` step noted them, by its name.
     """
 
     story: Story
@@ -67,6 +78,7 @@ class StoryRun(NamedTuple):
     leader: str | None
     events: tuple[tuple[int, Event], ...]
     labels: Mapping[int, str]
+    moments: Mapping[str, Mapping[str, ReplicaView]]
 
     @property
     def verdict(self) -> str:
@@ -90,13 +102,19 @@ class StoryRun(NamedTuple):
         out += [f"{name} was not violated, but expected" for name in sorted(wanted - found)]
         if expect.leader is not None and expect.leader != self.leader:
             out.append(f"leader is {self.leader}, expected {expect.leader}")
-        for name, claims in expect.replicas.items():
-            view = self.replicas[name].as_json() if name in self.replicas else {}
-            for part, claim in claims.items():
-                have = view.get(part)
-                if part != "note" and have != claim:
-                    out.append(f"replica {name}: {part} is {have}, expected {claim}")
+        out += _differences(self.replicas, expect.replicas)
+        for moment, claims in expect.moments.items():
+            out += [f"{moment}: {text}" for text in _differences(self.moments[moment], claims)]
         return out
+
+
+def _differences(replicas: Mapping[str, ReplicaView], claimed: Claims) -> Iterator[str]:
+    for name, claims in claimed.items():
+        view = replicas[name].claimable() if name in replicas else {}
+        for part, claim in claims.items():
+            have = view.get(part)
+            if have != claim:
+                yield f"replica {name}: {part} is {have}, expected {claim}"
 
 
 def views_of(
@@ -110,10 +128,14 @@ def view_of(replica: Replica, rules: Rules, labels: Mapping[int, str]) -> Replic
     """How a replica looks now, in the words of a story."""
     log = replica.log
     entries: list[tuple[str, int]] = []
+    batches: list[str] = []
     for batch in log.batches():
-        entries += [(labels[record.uid], record.offset) for record in batch.records]
-        if not batch.records:
-            entries.append(("-", batch.last_offset))
+        held = [(labels[record.uid], record.offset) for record in batch.records]
+        held = held or [("-", batch.last_offset)]
+        entries += held
+        horizon = "" if batch.delete_horizon_ms is None else " horizon"
+        named = " ".join(f"{label}@{offset}" for label, offset in held)
+        batches.append(f"{named} epoch {batch.epoch}{horizon}")
     state = state_below(replica, log.high_watermark, rules=rules)
     by_value = rules.snapshots.state_machine == "deltas"
     shown = {
@@ -122,6 +144,8 @@ def view_of(replica: Replica, rules: Rules, labels: Mapping[int, str]) -> Replic
     }
     return ReplicaView(
         log=[f"{label}@{offset}" for label, offset in entries],
+        batches=batches,
+        epochs=[(entry.epoch, entry.start_offset) for entry in log.epochs.entries],
         offsets=[offset for _, offset in entries],
         log_end_offset=log.log_end_offset,
         high_watermark=log.high_watermark,

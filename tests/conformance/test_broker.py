@@ -1,10 +1,8 @@
 """The broker's process comes up, is said to be missing, and goes away with the harness."""
 
-import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,8 +10,7 @@ import pytest
 
 from sim.conformance.broker import Broker, running_broker
 from sim.errors import BadInput
-
-PATIENCE_S = 20
+from tests.conformance.processes import is_alive, wait_until
 
 LISTENS = r"""
 import os, re, socket, sys, time
@@ -40,45 +37,9 @@ sys.exit(1)
 """
 
 
-@pytest.fixture
-def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Makes `java` a Python program, and keeps temporary folders where the test sees them."""
-    home = tmp_path / "java"
-    (home / "bin").mkdir(parents=True)
-    folders = tmp_path / "folders"
-    folders.mkdir()
-    monkeypatch.setenv("JAVA_HOME", str(home))
-    monkeypatch.setenv("TMPDIR", str(folders))
-    monkeypatch.setattr("tempfile.tempdir", str(folders))
-
-    def write(program: str) -> None:
-        (home / "program.py").write_text(program)
-        script = home / "bin" / "java"
-        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{home}/program.py" "$@"\n')
-        script.chmod(0o755)
-
-    return write
-
-
 def pid_of(folder: Path) -> int:
     (file,) = folder.glob("replog-broker-*/data.pid")
     return int(file.read_text())
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    state = Path(f"/proc/{pid}/stat")
-    return not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] != "Z"
-
-
-def wait_until(happened: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while not happened():
-        assert time.monotonic() < until, "it does not happen"
-        time.sleep(0.05)
 
 
 def test_a_broker_is_stopped_and_its_files_removed(

@@ -27,6 +27,8 @@ from tests.story.refusing import BASE, refused
         ({"replicas": {"9": {}}}, "expect.replicas: no replica '9'"),
         ({"replicas": {"1": []}}, "expect.replicas.1: expected fields"),
         ({"replicas": {"1": {"lgo": []}}}, "lgo: unknown field (did you mean 'log'?)"),
+        ({"moments": []}, "expect.moments: expected fields"),
+        ({"moments": {"later": {}}}, 'expect.moments.later: unknown moment "later"'),
     ],
 )
 def test_a_wrong_expectation_is_refused(

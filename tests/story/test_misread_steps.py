@@ -111,6 +111,14 @@ def test_quotes_in_a_line_are_told_to_be_none(tmp_path: Path, line: str, said: s
             {"state": {"K": None}},
             'expect.replicas.1.state: expected a mapping of keys to labels, not {"K": null}',
         ),
+        (
+            {"batches": ["a@0", 1]},
+            "expect.replicas.1.batches: expected a list of texts, label@offset epoch N each",
+        ),
+        (
+            {"epochs": [[0, 0, 0]]},
+            "expect.replicas.1.epochs: expected a list of [epoch, start offset], not [[0, 0, 0]]",
+        ),
         ({"up": "yes"}, 'expect.replicas.1.up: expected true or false, not "yes"'),
         ([], "expect.replicas.1: expected fields"),
     ],

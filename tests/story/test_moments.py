@@ -1,0 +1,74 @@
+"""A story notes moments, and claims what replicas held at each: batches and epochs, too."""
+
+from pathlib import Path
+
+from sim.story import run_story
+from sim.story.format import story_from
+from sim.story.idle import idle_steps
+from tests.story.refusing import BASE, refused
+
+STEPS = [
+    "elect 1 3",
+    "append 1 a A",
+    {"op": "append", "leader": "1", "label": "-A", "key": "A", "tombstone": True},
+    "append 1 b B",
+    "sync 2 1",
+    "moment written",
+    "compact 1",
+    "moment cleaned",
+    "add_replica 3",
+    "moment joined",
+]
+
+
+def story(**moments: object) -> dict[str, object]:
+    return BASE | {"replicas": ["1", "2"], "steps": STEPS, "expect": {"moments": moments}}
+
+
+def test_claims_of_a_moment_speak_of_that_moment() -> None:
+    run = run_story(
+        story_from(
+            story(
+                written={"1": {"log": ["a@0", "-A@1", "b@2"]}, "2": {"epochs": [[3, 0]]}},
+                cleaned={"1": {"batches": ["-A@1 epoch 3 horizon", "b@2 epoch 3"]}},
+                joined={"3": {"batches": [], "epochs": [], "leo": 0}},
+            ),
+            where="test",
+        )
+    )
+
+    assert run.differences() == []
+    assert run.moments["cleaned"]["2"].batches == ["a@0 epoch 3", "-A@1 epoch 3", "b@2 epoch 3"]
+
+
+def test_a_claim_that_is_not_met_names_its_moment() -> None:
+    run = run_story(
+        story_from(
+            story(
+                written={"1": {"log": ["a@0"]}},
+                cleaned={"2": {"epochs": [[3, 0], [4, 3]]}},
+            ),
+            where="test",
+        )
+    )
+
+    assert run.differences() == [
+        "written: replica 1: log is ['a@0', '-A@1', 'b@2'], expected ['a@0']",
+        "cleaned: replica 2: epochs is [(3, 0)], expected [(3, 0), (4, 3)]",
+    ]
+
+
+def test_a_replica_that_did_not_exist_yet_cannot_be_claimed(tmp_path: Path) -> None:
+    said = refused(tmp_path, story(cleaned={"3": {"leo": 0}}))
+
+    assert "expect.moments.cleaned: no replica '3'; known here: 1, 2" in said
+
+
+def test_two_moments_of_one_name_are_refused(tmp_path: Path) -> None:
+    said = refused(tmp_path, BASE | {"steps": ["moment one", "check", "moment one"]})
+
+    assert "step 3 (moment): name: 'one' was noted before" in said
+
+
+def test_noting_a_moment_is_not_doing_nothing() -> None:
+    assert idle_steps(story_from(story(), where="test")) == []
