@@ -40,7 +40,8 @@ class Disks:
         return self.caches[broker]
 
     def read(self, partition: Path) -> RawLog:
-        return RawLog((RawSegment(0, tuple(self.logs[int(partition.parts[0])])),), ())
+        batches = tuple(self.logs[int(partition.parts[0])])
+        return RawLog((RawSegment(0, batches, (None,) * len(batches)),), ())
 
 
 class Controller:
