@@ -79,6 +79,9 @@ COUNTERS: tuple[str, ...] = (
     "outages",
     "outages_beyond_retention",
     "rolls",
+    "checks",
+    "check_wait_ms",
+    "sends_withheld",
 )
 """Names of the counters, in the order of every table. All are integers.
 
@@ -88,7 +91,7 @@ resurrections: times that a live replica that was caught up showed a deleted key
 the longest, see `no-transient-resurrection`;
 oversized_batches: rebuilt by a cleaner to more bytes than `max.message.bytes`; stubs_kept: removed
 tombstones that all cleaners remember at the end, by `late_versions`; sends_refused: batches that a
-leader kept out, by a floor or by their format (KIP-87);
+leader kept out, by a floor, by their format (KIP-87), or for a later instance of their producer;
 not_enough_replicas: times a leader refused a batch for `acks: all`, since fewer than
 `min.insync.replicas` were in sync;
 gaps_learned: answers by which a follower learned that nothing is left up to an offset (fix
@@ -104,7 +107,9 @@ rebuilds: logs that were thrown away by `lag_guard`, bytes_rebuilt: fetched agai
 keys: with a committed, decided record; keys_won_earlier: of those,
 the ones whose winner is not the last of their committed records; stale_reads_last: keys for which
 a reader of the leader's whole log ends on a record that the committed winner beats, by
-`consumer_order`; simulator_events, messages, messages_lost: of the world, not of the core.
+`consumer_order`; checks: fetches of applications that read before they send, check_wait_ms: the
+longest that a send has waited for that, sends_withheld: left out for what was found
+(`check_before_send`); simulator_events, messages, messages_lost: of the world, not of the core.
 """
 
 
@@ -125,6 +130,9 @@ COSTS: dict[str, str] = {
     "bytes_rebuilt": "bytes fetched again for them",
     "snapshots_fetched": "snapshots installed",
     "stale_reads_last": "stale records a consumer reads last",
+    "checks": "fetches to check before a send",
+    "check_wait_ms": "longest wait of a send for its check, ms",
+    "sends_withheld": "sends left out after a check",
     "unmeant_keys": "keys that end on what their producer did not mean",
 }
 """The counters that say what rules cost, with what reports call them."""

@@ -3,6 +3,8 @@
 Some things take no time here, and no message, though they would elsewhere. Each is named:
 
 * `Context.leader`: what clients learn when they ask for metadata (MetadataRequest).
+* `Context.producer_epochs`: what the transaction coordinator tells producers (InitProducerId,
+  AddPartitionsToTxn, EndTxn).
 * `Context.next_uid`: identities of records, by which the checks tell copies apart.
 * `Context.committed`: what faults have to know so as not to break the contract of the protocol.
 * `Oracle`: what rules say of all replicas at once.
@@ -36,6 +38,9 @@ class Counts:
             were never sent before the end.
         repeats_recognised: Retries of idempotent producers that were not appended again.
         not_enough_replicas: Times a leader refused a batch since too few replicas were in sync.
+        checks: Fetches of applications that read before they send.
+        check_wait_ms: The longest that a send has waited for its check.
+        sends_withheld: Sends that such an application left out.
     """
 
     faults: int = 0
@@ -43,6 +48,9 @@ class Counts:
     sends_given_up: int = 0
     repeats_recognised: int = 0
     not_enough_replicas: int = 0
+    checks: int = 0
+    check_wait_ms: int = 0
+    sends_withheld: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +100,7 @@ class Context:
         retention: What a `compact,delete` topic keeps; None = nothing is deleted by age or size.
         leader: (epoch, name) of the newest leader; None = there was none yet.
         committed: Highest high watermark any leader ever had.
+        producer_epochs: Id of a transactional producer with later instances -> the newest epoch.
         next_uid: Identity of the next record that is appended; they start at 1.
         counts: See `Counts`.
         oracle: See `Oracle`.
@@ -110,6 +119,7 @@ class Context:
         "network",
         "next_uid",
         "oracle",
+        "producer_epochs",
         "retention",
         "rules",
         "scenario",
@@ -142,6 +152,7 @@ class Context:
         )
         self.leader: tuple[int, str] | None = None
         self.committed = 0
+        self.producer_epochs: dict[int, int] = {}
         self.counts = Counts()
         self._record = record
         self.next_uid = 1

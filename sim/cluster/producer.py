@@ -67,7 +67,9 @@ class Producer:
     """One producer.
 
     Attributes:
-        number: Its number in the scenario, and its producer id.
+        number: Its number in the scenario.
+        producer_id: Its producer id; that of the instance before it, if there is one.
+        epoch: Its producer epoch: how many instances were before it.
         name: Its address.
         idempotent: Whether leaders recognise its retries.
         patient: Whether it tries again for ever.
@@ -88,11 +90,14 @@ class Producer:
         "_retry_ms",
         "_sequence",
         "_timed",
+        "_transaction",
         "client",
+        "epoch",
         "idempotent",
         "name",
         "number",
         "patient",
+        "producer_id",
         "versions",
     )
 
@@ -104,6 +109,7 @@ class Producer:
         self._context = context
         self._clock = context.clock
         self.number = number
+        self.producer_id, self.epoch = context.scenario.applications.identity_of(number)
         self.name = f"producer {number}"
         self.idempotent = idempotent
         self.patient = patient
@@ -118,6 +124,7 @@ class Producer:
         self._sequence = 0
         self._correlation_id = 0
         self._failed = 0
+        self._transaction = 0
         self._timed = False
         context.network.add_client(self.name, self.receive)
 
@@ -133,6 +140,12 @@ class Producer:
         headers: tuple[Headers, ...] = (),
     ) -> None:
         """Send this, after what was decided before."""
+        newest = self._context.producer_epochs.get(self.producer_id, 0)
+        if self.epoch > newest:
+            self._begin_instance()
+        elif self.epoch < newest and not self._is_under_way(sends):
+            self._context.counts.sends_given_up += 1
+            return
         if not self.versions and sends:
             sends = tuple([send._replace(version=None) for send in sends])
         if self._queue or (self._flights and self.idempotent):
@@ -140,6 +153,19 @@ class Producer:
             self._pump()
         else:
             self._start(sends, end, headers)
+
+    def _begin_instance(self) -> None:
+        """Fence the instance before: what it left open the coordinator aborts (InitProducerId)."""
+        self._context.producer_epochs[self.producer_id] = self.epoch
+        self._start((), EndTransaction(self._clock.now_ms, self.number, 0, commit=False), ())
+
+    def _is_under_way(self, sends: tuple[Send, ...]) -> bool:
+        """Whether a fenced instance goes on with a transaction that the coordinator knows.
+
+        It asks the leader then, and nobody else; to begin one, or to end one, it would ask the
+        coordinator, which refuses (AddPartitionsToTxn, EndTxn).
+        """
+        return bool(sends) and 0 < sends[0].transaction == self._transaction
 
     def _pump(self) -> None:
         """Send what may be sent now."""
@@ -184,16 +210,16 @@ class Producer:
         if end is not None:
             committed = end.commit and self._failed != end.transaction
             marker = WriteTxnMarkersRequest(
-                self.name, self.number, 0, committed, self.client, number
+                self.name, self.producer_id, self.epoch, committed, self.client, number
             )
             return InFlightRequest(marker, end.transaction)
-        transaction = sends[0].transaction
+        self._transaction = transaction = sends[0].transaction
         request = ProduceRequest(
             self.name,
             self._records_of(sends, headers),
             self._acks,
-            self.number if self.idempotent else -1,
-            0 if self.idempotent else -1,
+            self.producer_id if self.idempotent else -1,
+            self.epoch if self.idempotent else -1,
             self._sequence if self.idempotent else -1,
             transaction > 0,
             self.client,

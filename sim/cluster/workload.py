@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from sim.changelog.reader import read_changes
+from sim.cluster.checking import CheckingApplication
 from sim.cluster.context import Context
 from sim.cluster.producer import Decision, Producer
 from sim.scenario.model import Change, EndTransaction, Send, TraceSource
@@ -20,6 +21,7 @@ class Timetable:
     """All producers of a scenario, and the moments at which they decide something."""
 
     __slots__ = (
+        "_checking",
         "_context",
         "_file",
         "_file_producer",
@@ -36,11 +38,17 @@ class Timetable:
         transactional = {send.producer for send in workload.sends if send.transaction}
         transactional |= {end.producer for end in workload.ends}
         numbers = {send.producer for send in workload.sends} | transactional
+        applications = context.scenario.applications
         self._producers = {
             number: Producer(
                 context, number, idempotent=workload.idempotent or number in transactional
             )
             for number in sorted(numbers)
+        }
+        self._checking = {
+            number: CheckingApplication(context, producer)
+            for number, producer in self._producers.items()
+            if applications.check_before_send
         }
         self._transactional = sorted(transactional)
         # Of what is decided at one moment, the ends of transactions come last.
@@ -87,7 +95,9 @@ class Timetable:
                 clock.after(step.at_ms - now_ms, self._decide)
                 break
             index += 1
-            if isinstance(step, EndTransaction):
+            if self._checking:
+                self._checking[step.producer].decide(step)
+            elif isinstance(step, EndTransaction):
                 self._producers[step.producer].decide((), step)
             else:
                 self._producers[step.producer].decide((step,))
@@ -115,10 +125,14 @@ class Timetable:
         """Everything was decided, and answered or given up."""
         if self._next < len(self._steps) or self._file is not None:
             return False
+        if not all(application.idle for application in self._checking.values()):
+            return False
         return all(producer.idle for producer in self._producers.values())
 
     def stop(self) -> None:
         """Nothing more is sent; transactions that are still open end as their coordinator wants."""
+        for application in self._checking.values():
+            application.stop()
         for producer in self._producers.values():
             producer.stop()
         for number in self._transactional:

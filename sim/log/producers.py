@@ -211,6 +211,11 @@ class ProducerStates:
         producer = self.producers.get(producer_id)
         return producer is not None and producer.open_since is not None
 
+    def fences(self, producer_id: int, epoch: int) -> bool:
+        """True when it has a newer epoch by now (ProducerAppendInfo.checkProducerEpoch)."""
+        producer = self.producers.get(producer_id)
+        return producer is not None and epoch < producer.epoch
+
     def repeated(
         self, producer_id: int, epoch: int, first_sequence: int, last_sequence: int
     ) -> SentBatch | None:

@@ -2,7 +2,8 @@
 
 In the order of ReplicaManager.appendRecords and Partition.appendRecordsToLeader: whether it leads,
 whether it knows the version of the request (KIP-87), whether enough replicas are in sync, whether
-the timestamps are plausible, whether the batch is there already, and only then what is written.
+the timestamps are plausible, whether the producer's epoch is the newest, whether the batch is there
+already, and only then what is written.
 """
 
 from __future__ import annotations
@@ -108,6 +109,10 @@ def produce(
             if abs(record.timestamp_ms - now_ms) > limit_ms:
                 return ProduceResult([], ErrorCode.INVALID_TIMESTAMP)
     log, waits = leader.log, request.acks == ACKS_ALL
+    if request.producer_id >= 0 and log.producers.fences(
+        request.producer_id, request.producer_epoch
+    ):
+        return _fenced(leader)
     if request.producer_id >= 0 and request.base_sequence >= 0:
         states, first = log.producers, request.base_sequence
         if states.overtaken(request.producer_id, first) is not None:
@@ -191,6 +196,8 @@ def write_marker(
     if refused is not None:
         return refused
     offset = log.log_end_offset
+    if log.producers.fences(request.producer_id, request.producer_epoch):
+        return _fenced(leader)
     if not log.producers.has_open(request.producer_id):
         return ProduceResult([], ErrorCode.NONE, due_above=offset - 1, repeated=True)
     marker = control_batch(
@@ -206,6 +213,12 @@ def write_marker(
     return ProduceResult(
         appended.events, ErrorCode.NONE, offset, offset, offset, 1, committed=appended.committed
     )
+
+
+def _fenced(leader: Replica) -> ProduceResult:
+    """Nothing is written for a producer that has a later instance."""
+    refused = AppendRefused(leader.name, None, "producer_fenced")
+    return ProduceResult([refused], ErrorCode.INVALID_PRODUCER_EPOCH)
 
 
 def has_enough_replicas(leadership: Leadership, *, rules: Rules) -> bool:

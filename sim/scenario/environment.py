@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 import msgspec
 
-from sim.scenario.model import Scenario
+from sim.scenario.model import Applications, Scenario
 from sim.scenario.model.snapshots import SnapshotSettings
 
 
@@ -32,6 +32,7 @@ def environment_digest(scenario: Scenario) -> str:
         workload,
         scenario.consumers,
         scenario.faults,
+        *((scenario.applications,) if scenario.applications != Applications() else ()),
         *((scenario.changes,) if scenario.changes else ()),
         *((scenario.rollout,) if scenario.rollout else ()),
         *((scenario.flag_rollout,) if scenario.flag_rollout else ()),

@@ -47,7 +47,8 @@ class AppendRefused(NamedTuple):
 
     `reason`: `late_version` (below that of a removed delete), or of KIP-87 `null_value` (without
     the flag in a format that has one) and `client_version` (of the producer, unknown to it);
-    `not_enough_replicas`: fewer than `min.insync.replicas` are in sync.
+    `not_enough_replicas`: fewer than `min.insync.replicas` are in sync; `producer_fenced`: a later
+    instance of the producer has a newer epoch of its id (KIP-98).
     """
 
     replica: str

@@ -1,10 +1,15 @@
 """Producers and consumers: retries, batches, transactions, readers that cross a migration."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from sim.log import Control
 from sim.rules import Rules
 from sim.scenario.model import (
+    Applications,
     Consumer,
     EndTransaction,
+    Fault,
     FaultKind,
     Network,
     Send,
@@ -14,6 +19,7 @@ from sim.scenario.model import (
 from sim.trace import (
     Acknowledged,
     Appended,
+    AppendRefused,
     Consumed,
     ConsumerReset,
     LeaderElected,
@@ -109,6 +115,78 @@ def test_a_transaction_that_nobody_ends_is_aborted_in_the_end() -> None:
 
     assert last.batch.control is Control.ABORT
     assert at >= 4_000
+
+
+def in_transaction(at_ms: int, producer: int, value: str, number: int = 1) -> Send:
+    return Send(at_ms, producer, "k", value, at_ms, None, number)
+
+
+def test_the_next_instance_aborts_what_the_one_before_left_open_and_has_its_id() -> None:
+    workload = Workload(
+        (in_transaction(100, 1, "old"), in_transaction(500, 2, "new")),
+        (EndTransaction(600, 2, 1, commit=True),),
+    )
+    story = tell(scenario(workload=workload, applications=Applications(instances=((2, 1),))))
+    batches = [e.batch for _, e in story.of(Appended)]
+
+    assert [batch.control for batch in batches] == [None, Control.ABORT, None, Control.COMMIT]
+    assert [(b.producer_id, b.producer_epoch) for b in batches] == [(1, 0), (1, 1), (1, 1), (1, 1)]
+
+
+def test_an_instance_that_was_replaced_writes_and_commits_nothing() -> None:
+    """Its open transaction is refused by the leader, another one by the coordinator."""
+    workload = Workload(
+        (
+            in_transaction(100, 1, "old"),
+            in_transaction(500, 2, "new"),
+            in_transaction(700, 1, "late"),
+            in_transaction(900, 1, "later", 2),
+        ),
+        (
+            EndTransaction(600, 2, 1, commit=True),
+            EndTransaction(800, 1, 1, commit=True),
+            EndTransaction(950, 1, 2, commit=True),
+        ),
+    )
+    story = tell(scenario(workload=workload, applications=Applications(instances=((2, 1),))))
+
+    assert values(story) == ["old", None, "new", None]
+    assert [e.reason for _, e in story.of(AppendRefused)] == ["producer_fenced"]
+    assert story.outcome.inconclusive is None
+
+
+def checking(*sent: Send, faults: Sequence[Fault] = (), **more: Any) -> Story:
+    """What becomes of sends whose applications check first."""
+    applications = Applications(check_before_send=True)
+    return tell(scenario(*faults, workload=Workload(sent), applications=applications, **more))
+
+
+def test_an_application_that_checks_sends_what_is_newer_and_leaves_the_rest_out() -> None:
+    new, late = Send(100, 1, "k", "new", 100, 5), Send(600, 2, "k", "late", 50, 4)
+    story = checking(new, late, late._replace(at_ms=900, version=6), Send(950, 2, "x", "bare", 950))
+
+    assert values(story) == ["new", "late", "bare"]
+    assert story.outcome.counts.sends_withheld == 1
+    assert story.outcome.counts.checks >= 4
+    assert story.outcome.counts.check_wait_ms > 0
+
+
+def test_an_application_that_checks_knows_nothing_of_what_is_on_its_way() -> None:
+    new, late = Send(100, 1, "k", "new", 100, 5), Send(101, 2, "k", "late", 50, 4)
+
+    assert sorted(map(str, values(checking(new, late)))) == ["late", "new"]
+
+
+def test_a_check_is_repeated_until_somebody_who_leads_answers() -> None:
+    down = fault(FaultKind.CRASH, 300, "leader", 2_000)
+    late = Send(320, 2, "k", "late", 50, 4)
+    story = checking(Send(100, 1, "k", "new", 100, 5), late, faults=[down])
+
+    assert story.outcome.counts.checks > 3
+    assert story.outcome.counts.check_wait_ms > 100
+    assert story.outcome.counts.sends_withheld == 1
+    assert set(values(story)) == {"new"}
+    assert story.outcome.inconclusive is None
 
 
 def test_a_consumer_goes_on_at_the_next_leader() -> None:

@@ -238,3 +238,34 @@ def test_a_marker_waits_for_enough_replicas_too() -> None:
     result = write_marker(leader, marker, rules=TWO, now_ms=5, uid=99)
 
     assert result.error is ErrorCode.NOT_ENOUGH_REPLICAS
+
+
+def of_instance(epoch: int, *keys: str, sequence: int = 0) -> ProduceRequest:
+    """A request of an instance of producer 7, in its transaction."""
+    return ProduceRequest("p", records(*keys), ACKS_ALL, 7, epoch, sequence, transactional=True)
+
+
+def test_a_batch_of_an_instance_that_was_replaced_is_refused() -> None:
+    """ProducerAppendInfo.checkProducerEpoch; the next instance may be known by a marker alone."""
+    by_batch, by_marker = leading(records=0), leading(records=0)
+    sent(by_batch, of_instance(1, "a"))
+    sent(by_marker, of_instance(0, "a"))
+    abort = WriteTxnMarkersRequest("c", 7, 1, committed=False)
+    assert write_marker(by_marker, abort, rules=RULES, now_ms=1_000, uid=20).uids_used == 1
+
+    for leader, sequence in ((by_batch, 0), (by_marker, 1)):
+        late = sent(leader, of_instance(0, "b", sequence=sequence))
+        assert (late.error, late.uids_used) == (ErrorCode.INVALID_PRODUCER_EPOCH, 0)
+        assert late.events == [AppendRefused("r1", None, "producer_fenced")]
+        assert sent(leader, of_instance(1, "c", sequence=1)).error is ErrorCode.NONE
+
+
+def test_an_instance_that_was_replaced_does_not_end_the_transaction_of_the_next() -> None:
+    """ProducerAppendInfo.appendEndTxnMarker."""
+    leader = leading(records=0)
+    sent(leader, of_instance(1, "a"))
+    late = WriteTxnMarkersRequest("c", 7, 0, committed=True)
+    result = write_marker(leader, late, rules=RULES, now_ms=1_000, uid=20)
+
+    assert (result.error, result.uids_used) == (ErrorCode.INVALID_PRODUCER_EPOCH, 0)
+    assert leader.log.producers.has_open(7)

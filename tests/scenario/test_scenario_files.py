@@ -233,6 +233,10 @@ def test_expectations_are_compared_with_what_is_known(load: Load) -> None:
     ]
 
 
+PLAIN = "{at: 1, key: k, value: v}"
+FIRST, NEXT = (f"{{at: 1, key: k, value: v, producer: {n}, transaction: 1}}" for n in (2, 3))
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
@@ -268,6 +272,21 @@ def test_expectations_are_compared_with_what_is_known(load: Load) -> None:
         (
             "workload: [{at: 5, key: k, value: v, transaction: 1}, {at: 3, abort: 1}]",
             "workload[1]: transaction 1 of producer 1 ends at 3, before its send at 5",
+        ),
+        *(
+            (f"workload: {{instances: [{instances}], sends: [{PLAIN}, {FIRST}, {NEXT}]}}", text)
+            for instances, text in (
+                (
+                    "{producer: 3, after: 1}",
+                    "workload.instances[0].after: producer 1 sends outside transactions, so",
+                ),
+                ("{producer: 4, after: 2}", "workload.instances[0].producer: producer 4 sends"),
+                ("{producer: 2, after: 3}", "workload.instances[0].after: 3 is not below 2"),
+                (
+                    "{producer: 3, after: 2}, {producer: 3, after: 2}",
+                    "workload.instances[1]: producer 3 is the instance after 2 already",
+                ),
+            )
         ),
         (
             "workload: {random: {idle: [[5, 9], [8, 10]]}}",

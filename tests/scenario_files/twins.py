@@ -178,6 +178,26 @@ TWINS = (
     ),
     ("durability/timed_power_failure_of_one", "durability/timed_power_failure", {"faults"}),
     ("kip280/timed_low_rate", "kip280/timed_low_rate_maximum_lag", {"topic.max_compaction_lag_ms"}),
+    *(
+        (f"kip280/timed_{name}_offset", f"kip280/timed_{name}_{other}", {"rules.strategy"})
+        for name, other in (
+            ("async_producer", "header"),
+            ("async_producer", "timestamp"),
+            ("two_producers", "header"),
+            ("late_retry", "header"),
+            ("two_transactional_producers", "header"),
+        )
+    ),
+    (
+        "kip280/timed_async_producer_offset",
+        "kip280/timed_async_producer_one_in_flight",
+        {"workload.idempotent"},
+    ),
+    (
+        "upgrade/timed_12_rollback_producers_first",
+        "upgrade/timed_13_rollback_producers_first_before_cleaning",
+        {f"changes.{number}.at_ms" for number in (2, 3, 4)},
+    ),
     ("kip354/kip354_02_idle_partition", "kip354/timed_idle_partition_timer", {"rules.roll"}),
     ("kip354/kip354_01_worst_case", "kip354/timed_worst_case_one_ms_late", LAST_SEND),
     (

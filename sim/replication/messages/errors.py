@@ -13,6 +13,8 @@ class ErrorCode(StrEnum):
     """The request's leader epoch is below that of the replica asked."""
     INELIGIBLE_REPLICA = "INELIGIBLE_REPLICA"
     """A replica of the new in-sync set is fenced or shutting down (KIP-841)."""
+    INVALID_PRODUCER_EPOCH = "INVALID_PRODUCER_EPOCH"
+    """A later instance of the producer has a newer epoch of its id (KIP-98)."""
     INVALID_RECORD = "INVALID_RECORD"
     """A record is not allowed in its format, or its version comes too late."""
     INVALID_TIMESTAMP = "INVALID_TIMESTAMP"

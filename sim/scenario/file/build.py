@@ -21,7 +21,7 @@ from sim.scenario.file.configs import (
 from sim.scenario.file.faults import build_faults
 from sim.scenario.file.format import ScenarioFile
 from sim.scenario.file.replicas import build_replicas, no_such_replica
-from sim.scenario.file.workload import build_workload
+from sim.scenario.file.workload import build_applications, build_workload
 from sim.scenario.model import Consumer, Network, Scenario
 from sim.scenario.model.snapshots import SnapshotSettings
 
@@ -57,6 +57,7 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
         network=file.network,
         timers=file.timers,
         workload=build_workload(file, path=path, seed=chosen_seed, report=report),
+        applications=build_applications(file, report),
         consumers=_consumers(file, names, report),
         faults=build_faults(file, names, report),
         changes=build_changes(file, replicas, report),

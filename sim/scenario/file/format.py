@@ -75,6 +75,17 @@ WorkloadLine = Annotated[
 ]
 
 
+class InstanceLine(BaseModel):
+    """A producer that is the next instance of another one: `{producer: 2, after: 1}`."""
+
+    model_config = FILE_CONFIG
+
+    producer: Producer
+    """It begins with its first send, and fences the one before (KIP-98)."""
+    after: Producer
+    """The one before, with the same `transactional.id`."""
+
+
 class SendsWorkload(BaseModel):
     """Sends line by line, with settings of the producers."""
 
@@ -88,6 +99,10 @@ class SendsWorkload(BaseModel):
     """Whether the leader recognises a retry."""
     acks: Literal["all", "1"] = "all"
     """A producer is told when its batch is committed, or as soon as the leader has it."""
+    instances: tuple[InstanceLine, ...] = ()
+    """Transactional producers that are the next instances of others."""
+    check_before_send: bool = False
+    """Applications read the topic before each send, and leave out what is not newer (KIP-280)."""
 
 
 class TraceWorkload(BaseModel):

@@ -16,7 +16,7 @@ from sim.scenario.file.format import (
 )
 from sim.scenario.generate.streams import stream
 from sim.scenario.generate.workload import draw_workload
-from sim.scenario.model import EndTransaction, Send, TraceSource, Workload
+from sim.scenario.model import Applications, EndTransaction, Send, TraceSource, Workload
 
 
 def build_workload(file: ScenarioFile, *, path: Path, seed: int, report: Report) -> Workload:
@@ -58,6 +58,34 @@ def build_workload(file: ScenarioFile, *, path: Path, seed: int, report: Report)
             acks=workload.acks,
         )
     return Workload(*_sends(workload, ("workload",), file.duration_ms, report))
+
+
+def build_applications(file: ScenarioFile, report: Report) -> Applications:
+    """What stands behind the producers; every contradiction goes to `report`."""
+    workload = file.workload
+    if not isinstance(workload, SendsWorkload):
+        return Applications()
+    sends = [line for line in workload.sends if isinstance(line, SendLine)]
+    known = {line.producer for line in sends}
+    plain = {line.producer for line in sends if not line.transaction}
+    found: list[tuple[int, int]] = []
+    for index, line in enumerate(workload.instances):
+        place: Location = ("workload", "instances", index)
+        for field, number in (("producer", line.producer), ("after", line.after)):
+            if number not in known:
+                report((*place, field), f"producer {number} sends nothing")
+            elif number in plain:
+                text = (
+                    f"producer {number} sends outside transactions, so it has no transactional.id"
+                )
+                report((*place, field), text)
+        if line.after >= line.producer:
+            report((*place, "after"), f"{line.after} is not below {line.producer}: number in order")
+        for other, before in found:
+            if line.producer == other or line.after == before:
+                report(place, f"producer {other} is the instance after {before} already")
+        found.append((line.producer, line.after))
+    return Applications(workload.check_before_send, tuple(found))
 
 
 def _sends(

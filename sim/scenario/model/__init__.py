@@ -1,5 +1,6 @@
 """The data of a scenario: everything a simulated run depends on, as immutable values."""
 
+from sim.scenario.model.applications import Applications
 from sim.scenario.model.changes import Change
 from sim.scenario.model.cluster import Link, Network, ReplicaSpec, Timers
 from sim.scenario.model.expectations import Expect, Limits
@@ -10,6 +11,7 @@ from sim.scenario.model.units import Count, Milliseconds, Name, Period, Share
 from sim.scenario.model.workload import Consumer, EndTransaction, Send, TraceSource, Workload
 
 __all__ = [
+    "Applications",
     "Change",
     "Consumer",
     "Count",

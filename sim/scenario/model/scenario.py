@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from sim.rules import Rules, Settings
 from sim.rules.upgrade import UpgradeOrders
+from sim.scenario.model.applications import Applications
 from sim.scenario.model.changes import Change
 from sim.scenario.model.cluster import Network, ReplicaSpec, Timers
 from sim.scenario.model.expectations import Expect, Limits
@@ -45,6 +46,7 @@ class Scenario:
     network: Network = field(default_factory=Network)
     timers: Timers = field(default_factory=Timers)
     workload: Workload = field(default_factory=Workload)
+    applications: Applications = field(default_factory=Applications)
     consumers: tuple[Consumer, ...] = (Consumer("c1"),)
     faults: tuple[Fault, ...] = ()
     changes: tuple[Change, ...] = ()
