@@ -43,6 +43,7 @@ class Fetcher:
         epoch: The epoch in which it follows.
         number: The correlation id of its last request.
         slow_ms: While a fault slows it down: pause between two fetches in ms; 0 = none.
+        fetched: Whether the leader that it follows has answered a fetch.
         acknowledged: The offset of its last fetch: acknowledged, so flushed before
             (KafkaRaftClient.appendAsFollower).
     """
@@ -61,6 +62,7 @@ class Fetcher:
         "_timeout_ms",
         "acknowledged",
         "epoch",
+        "fetched",
         "leader",
         "number",
         "slow_ms",
@@ -75,6 +77,7 @@ class Fetcher:
         self.epoch = 0
         self.number = 0
         self.slow_ms = 0
+        self.fetched = False
         self.acknowledged = 0
         self._question: OffsetsForLeaderEpochRequest | None = None
         self._first = 0
@@ -92,6 +95,7 @@ class Fetcher:
     def follow(self, leader: str, epoch: int) -> None:
         """Follow another leader, or the same one in a new epoch."""
         broker = self._broker
+        self.fetched = self.fetched and (self.leader, self.epoch) == (leader, epoch)
         self.leader = leader
         self.epoch = epoch
         result = start_following(broker.replica, epoch, rules=broker.rules)
@@ -105,7 +109,8 @@ class Fetcher:
         self.number += 1
 
     def interrupt(self) -> None:
-        """Forget the request on its way, as a crash does."""
+        """Forget the request on its way, as a crash does, and that there was an answer before."""
+        self.fetched = False
         self.number += 1
         self._first = self.number
 
@@ -193,6 +198,7 @@ class Fetcher:
         result = self._take(response)
         if response.answer is Answer.RECORDS:
             broker.heard_ms = broker.clock.now_ms
+            self.fetched = True
             if broker.context.retention is not None:
                 broker.context.emit_all(take_log_start(broker.replica, response.log_start_offset))
         else:
@@ -230,6 +236,7 @@ class Fetcher:
             return
         if response.error in (None, SnapshotError.SNAPSHOT_NOT_FOUND):
             broker.heard_ms = broker.clock.now_ms
+            self.fetched = True
         crashes = broker.crash_at_install
         result = receive_snapshot_chunk(
             broker.replica, response, rules=broker.rules, crash_before_install=crashes

@@ -20,6 +20,9 @@ from sim.replication.messages import (
 )
 from sim.scenario.model import Timers
 
+BACKOFF_MS: Final = 100
+"""The unit of the pauses of candidates (KafkaRaftClient.RETRY_BACKOFF_BASE_MS)."""
+
 CHECK_QUORUM_FACTOR: Final = 1.5
 """A leader without fetches from a majority for so many fetch timeouts resigns (LeaderState)."""
 
@@ -65,6 +68,9 @@ class QuorumMembership:
         prospect: The epoch in which it asks for pre-votes; None = it does not.
         asked_ms: When it began to ask for them.
         granted: Who voted for it, or would, itself included.
+        refused: Who did not, in the epoch it campaigns in.
+        attempts: How often in a row it has campaigned.
+        loyal_until_ms: Told whose turn it is to stand: until its own it refuses pre-votes.
         barred_below: After the loss of its disk: it neither votes nor campaigns before its log has
             reached this offset again, since it forgot what it promised.
     """
@@ -75,10 +81,13 @@ class QuorumMembership:
         "_ticking",
         "_times",
         "asked_ms",
+        "attempts",
         "barred_below",
         "candidacy",
         "granted",
+        "loyal_until_ms",
         "prospect",
+        "refused",
         "timeout_ms",
         "voters",
     )
@@ -95,6 +104,9 @@ class QuorumMembership:
         self.prospect: int | None = None
         self.asked_ms = 0
         self.granted: list[str] = []
+        self.refused: list[str] = []
+        self.attempts = 0
+        self.loyal_until_ms = 0
         self.barred_below = 0
         node.handlers[VoteRequest] = self._vote
         node.handlers[VoteResponse] = self._receive_vote
@@ -134,6 +146,7 @@ class QuorumMembership:
     def crashed(self) -> None:
         """It is no candidate any more."""
         self.candidacy = None
+        self.loyal_until_ms = 0
 
     def rebuilt(self, log_end_offset: int) -> None:
         """Its log begins anew: it may not vote before it has again what it had acknowledged."""
@@ -172,8 +185,27 @@ class QuorumMembership:
         if node.leader is not None or self.barred:
             node.heard_ms = now_ms
         elif now_ms >= self._due_ms:
-            self._stand()
+            if self.candidacy is None or node.rules.election.election_backoff == "none":
+                self._stand()
+            else:
+                self._back_off(self.candidacy)
         self._tick_again()
+
+    def _back_off(self, epoch: int) -> None:
+        """Campaign again a little later: longer after each time that failed.
+
+        Source: KafkaRaftClient.binaryExponentialElectionBackoffMs, CandidateState.startBackingOff.
+        """
+        self.asked_ms = self._node.clock.now_ms
+        longest_ms = self._times.election_ms[1]
+        pause_ms = BACKOFF_MS * self._random.randrange(1 << min(self.attempts, 21))
+        self._node.clock.after(max(1, min(pause_ms, longest_ms)), self._campaign_again, epoch)
+        self.timeout_ms = longest_ms + 1
+
+    def _campaign_again(self, epoch: int) -> None:
+        node = self._node
+        if self.candidacy == epoch == node.replica.epoch and node.replica.up and not self.barred:
+            self.campaign()
 
     def _stand(self) -> None:
         """Campaign, or first ask whether that has a chance."""
@@ -203,9 +235,11 @@ class QuorumMembership:
         node.heard_ms = node.clock.now_ms
         self.timeout_ms = self._draw()
         votes_for(node.replica, epoch, node.name)
+        self.attempts = 1 if self.candidacy is None else self.attempts + 1
         self.candidacy = epoch
         self.prospect = None
         self.granted = [node.name]
+        self.refused = []
         if self._has_majority():
             self._lead(epoch)
         else:
@@ -235,14 +269,21 @@ class QuorumMembership:
             replica,
             request,
             leader_known=fetcher.leader is not None and fetcher.epoch == epoch,
-            heard_lately=fetcher.leader is not None
-            and now_ms < node.heard_ms + self._times.loyal_ms,
+            heard_lately=self._is_loyal(now_ms),
             barred=self.barred,
             rules=node.rules,
         )
         if response.granted and not request.pre_vote:
             node.heard_ms = now_ms
         node.send(request.candidate, response)
+
+    def _is_loyal(self, now_ms: int) -> bool:
+        """Whether it has fetched from a leader and still waits for it (FollowerState)."""
+        if now_ms < self.loyal_until_ms:
+            return True
+        fetcher, heard_ms = self._node.fetcher, self._node.heard_ms
+        following = fetcher.leader is not None and fetcher.fetched
+        return following and now_ms < heard_ms + self._times.loyal_ms
 
     def _receive_vote(self, response: VoteResponse) -> None:
         """A voter grants or refuses; one that refuses may be in a later epoch."""
@@ -251,6 +292,8 @@ class QuorumMembership:
         if not response.granted:
             if epoch > own:
                 self._learn(epoch)
+            elif not response.pre_vote and self.candidacy == epoch == own:
+                self._refuse(response.voter, epoch)
             return
         if response.pre_vote:
             counts = self.prospect == epoch == own and node.heard_ms <= self.asked_ms
@@ -266,9 +309,20 @@ class QuorumMembership:
             else:
                 self._lead(epoch)
 
+    def _refuse(self, voter: str, epoch: int) -> None:
+        """A voter does not vote for this candidate, which perhaps cannot win any more."""
+        if voter in self.refused or voter not in self.voters:
+            return
+        possible = len(self.voters) - len(self.refused) > len(self.voters) // 2
+        self.refused.append(voter)
+        lost = len(self.voters) - len(self.refused) <= len(self.voters) // 2
+        if possible and lost and self._node.rules.election.election_backoff == "exponential":
+            self._back_off(epoch)
+
     def _learn(self, epoch: int) -> None:
         """Move on to a higher epoch, whose leader is not known yet."""
         node = self._node
+        self.loyal_until_ms = 0
         node.sees(epoch)
         node.fetcher.stop()
         self.candidacy = None
@@ -300,6 +354,7 @@ class QuorumMembership:
             self._learn(epoch)
         node.heard_ms = node.clock.now_ms
         self.candidacy = None
+        self.loyal_until_ms = 0
         self.timeout_ms = self._draw() + self._times.wait_ms
         fetcher = node.fetcher
         if fetcher.leader != request.leader or fetcher.epoch != epoch:
@@ -367,6 +422,8 @@ class QuorumMembership:
                 self.campaign()
             return
         turns = dict(waits(request.preferred_successors, self._times.election_ms[1]))
+        if node.fetcher.leader is not None and node.fetcher.fetched:
+            self.loyal_until_ms = node.clock.now_ms + turns[node.name]
         node.fetcher.stop()
         node.clock.after(turns[node.name], self._succeed, request.epoch)
 

@@ -124,10 +124,23 @@ def receive_fetch(
         events = truncate(follower, target)
         return ReceiveResult(events, retry_later=target == before and follower.download is None)
     if answer is Answer.OUT_OF_RANGE:
-        events = start_afresh(follower, response.log_start_offset)
+        events = _back_in_range(follower, response)
     else:
         events = _start_download(follower, response, rules=rules)
     return ReceiveResult(events, retry_later=not events and follower.download is None)
+
+
+def _back_in_range(follower: Replica, response: FetchResponse) -> list[Event]:
+    """Cut what is above the leader's log end, or begin anew at its start; else keep everything.
+
+    Source: AbstractFetcherThread.fetchOffsetAndTruncate, which knows that the logs may differ then.
+    """
+    end = follower.log.log_end_offset
+    if response.log_end_offset < end:
+        return truncate(follower, response.log_end_offset)
+    if response.log_start_offset > end:
+        return start_afresh(follower, response.log_start_offset)
+    return []
 
 
 def _ignored(follower: Replica, answer: Answer) -> ReceiveResult:

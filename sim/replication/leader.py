@@ -167,7 +167,7 @@ def answer_fetch(
         return FetchResult(_nothing(Answer.STALE_LEADER, leader, epoch, request), [])
     start = log.log_start_offset
     if not snapshots and offset < start:
-        return FetchResult(_nothing(Answer.OUT_OF_RANGE, leader, epoch, request), [])
+        return FetchResult(_out_of_range(leader, epoch, request), [])
     if snapshots and (start > 0 or leader.snapshots) and _needs_snapshot(leader, request, rules):
         return _offer_snapshot(leader, request, epoch)
     replication, last_epoch = rules.replication, request.last_epoch
@@ -177,6 +177,8 @@ def answer_fetch(
         and last_epoch >= 0
         and (offset > end or not epochs or last_epoch != epochs[-1].epoch)
     ):
+        if replication.unknown_epoch == "undefined" and last_epoch > log.epochs.latest:
+            return FetchResult(_out_of_range(leader, epoch, request), [])
         found = log.epochs.end_offset_for(last_epoch, end)
         if found.epoch < last_epoch or found.end_offset < offset:
             response = _nothing(Answer.DIVERGING, leader, epoch, request)
@@ -248,19 +250,27 @@ def _nothing(answer: Answer, leader: Replica, epoch: int, request: FetchRequest)
     )
 
 
+def _out_of_range(leader: Replica, epoch: int, request: FetchRequest) -> FetchResponse:
+    """OFFSET_OUT_OF_RANGE, with what a broker asks for next: where the log starts, and ends."""
+    response = _nothing(Answer.OUT_OF_RANGE, leader, epoch, request)
+    return replace(response, log_end_offset=leader.log.log_end_offset)
+
+
 def _needs_snapshot(leader: Replica, request: FetchRequest, rules: Rules) -> bool:
     """Whether a follower is answered with a snapshot instead of records.
 
     With `snapshot_offer: by_epoch` that is whoever fetches at 0 while there is a snapshot
     (KAFKA-15078), at the log start in another epoch than that of the snapshot there, or in an epoch
-    older than the first snapshot's (ReplicatedLog.validateOffsetAndEpoch).
+    older than the first snapshot's (ReplicatedLog.validateOffsetAndEpoch). A bootstrap snapshot 0-0
+    is the first one while the log starts at 0; it is never sent (KafkaRaftClient, KIP-853).
     """
     offset, start = request.offset, leader.log.log_start_offset
     if start > 0 and (offset < start or offset == 0):
         return True
     if rules.snapshots.snapshot_offer == "below_start" or not leader.snapshots:
         return False
-    earliest = min(leader.snapshots).epoch
+    bootstrap = rules.snapshots.bootstrap_snapshot and leader.disk == 1 and start == 0
+    earliest = 0 if bootstrap else min(leader.snapshots).epoch
     other_epoch = start > 0 and offset == start and request.last_epoch != earliest
     return offset == 0 or other_epoch or request.last_epoch < earliest
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from sim.log import Log
 from sim.replication.messages import (
     ErrorCode,
     OffsetsForLeaderEpochRequest,
@@ -30,6 +31,10 @@ from sim.trace import Event
 
 _ASKING: Final[tuple[Truncation, ...]] = ("epoch_kip101", "epoch_kip279")
 """With these a new follower asks where its newest epoch ends before it fetches."""
+
+
+UNDEFINED: Final = -1
+"""UNDEFINED_EPOCH and UNDEFINED_EPOCH_OFFSET: an end that a leader does not know."""
 
 
 class FollowResult(NamedTuple):
@@ -94,12 +99,25 @@ def answer_offsets_for_leader_epoch(
     number = request.correlation_id
     if error is not ErrorCode.NONE:
         return OffsetsForLeaderEpochResponse(error, leader.name, correlation_id=number)
-    if rules.replication.truncation == "epoch_kip101":
-        end = log.epochs.start_above(asked)
-        found = asked, log.log_end_offset if end is None else end
-    else:
-        found = log.epochs.end_offset_for(asked, log.log_end_offset)
+    found = _end_of_epoch(log, asked, rules=rules)
     return OffsetsForLeaderEpochResponse(error, leader.name, *found, correlation_id=number)
+
+
+def _end_of_epoch(log: Log, asked: int, *, rules: Rules) -> tuple[int, int]:
+    """The epoch that is found for the one asked for, and where it ends; twice -1 = undefined.
+
+    KIP-101 has no answer for an epoch below all known ones either (LeaderEpochFileCache, 0.11).
+    """
+    epochs = log.epochs
+    of_kip101 = rules.replication.truncation == "epoch_kip101"
+    if rules.replication.unknown_epoch == "undefined" and (
+        asked > epochs.latest or (of_kip101 and asked < epochs.entries[0].epoch)
+    ):
+        return UNDEFINED, UNDEFINED
+    if not of_kip101:
+        return epochs.end_offset_for(asked, log.log_end_offset)
+    end = epochs.start_above(asked)
+    return asked, log.log_end_offset if end is None else end
 
 
 def receive_offsets_for_leader_epoch(
@@ -111,10 +129,14 @@ def receive_offsets_for_leader_epoch(
 ) -> FollowResult:
     """Cut what the leader does not have; perhaps there is more to ask (KIP-279).
 
-    After an error nothing is cut, and the same is to be asked again.
+    After an error nothing is cut, and the same is to be asked again. Where the leader knows no end,
+    the follower cuts to the offset that it was to fetch from, its high watermark
+    (AbstractFetcherThread.getOffsetTruncationState).
     """
     if response.error is not ErrorCode.NONE:
         return FollowResult([], request)
+    if response.end_offset == UNDEFINED:
+        return FollowResult(truncate(follower, follower.log.high_watermark))
     log, asked, found = follower.log, request.leader_epoch, response.leader_epoch
     end = min(response.end_offset, log.log_end_offset)
     if rules.replication.truncation == "epoch_kip101":

@@ -18,6 +18,7 @@ class ElectionRules:
     vote_storage: Literal["disk", "memory", "none"] = "disk"
     leader_restart: Literal["resigned", "resumes"] = "resigned"
     pre_vote: bool = False
+    election_backoff: Literal["none", "exponential"] = "none"
     check_quorum: bool = True
     successors: Literal["named", "by_offset"] = "named"
 
@@ -131,9 +132,28 @@ ELECTION_TABLE: tuple[RuleSpec, ...] = (
             ),
             Value(
                 name=True,
-                means="yes; who hears of a leader refuses",
-                source="KIP-996; Raft dissertation 9.6",
+                means="yes; who has fetched from a leader, and still waits for it, refuses",
+                source="KIP-996, Kafka 4.0; FollowerState.canGrantVote; Raft dissertation 9.6",
                 example="raft/timed_back_from_a_partition_pre_vote.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
+        "election_backoff",
+        "majority: when a candidate stands again that was not elected",
+        (
+            Value(
+                "none",
+                "when its election timeout is over, which is drawn anew each time",
+                "KafkaRaftClient.pollCandidate since KIP-996; Raft paper 5.2",
+                "raft/timed_back_with_a_shorter_log.yaml",
+            ),
+            Value(
+                "exponential",
+                "as soon as it cannot win any more, or nobody did in time, after 100 ms times a"
+                " number below 2, 4, 8 ..., at most quorum.election.backoff.max.ms",
+                "KafkaRaftClient.binaryExponentialElectionBackoffMs up to 3.9",
+                "raft/timed_back_with_a_shorter_log_backs_off.yaml",
             ),
         ),
     ),

@@ -22,12 +22,24 @@ _KAFKA: dict[str, RuleValue] = {
     "commit": "isr",
     "high_watermark_waits_for": "caught_up_eligible",
     "high_watermark_update": "assign",
+    "unknown_epoch": "undefined",
     "follower_position": "read_end",
     "map_range": "dirty",
     "map_reads_from": "offset_index",
     "truncation": "epoch_diverging",
     "tombstone_removal": "horizon",
     "lag_metric": "on_clean",
+}
+
+_KRAFT: dict[str, RuleValue] = {
+    "commit": "majority",
+    "cleanup": "snapshot",
+    "tombstone_removal": "never",
+    "leader_change_record": True,
+    "snapshot_offer": "by_epoch",
+    "bootstrap_snapshot": True,
+    "install_recovery": "finished",
+    "successors": "by_offset",
 }
 
 PRESETS: dict[str, Preset] = {
@@ -111,18 +123,16 @@ PRESETS: dict[str, Preset] = {
             "Redpanda PR 28087, 28333, 29043; the placeholder batch of e7a3d54a95",
         ),
         Preset(
+            "kraft-3.9",
+            {**_KRAFT, "election_backoff": "exponential"},
+            "the metadata quorum before pre-votes: candidates back off",
+            "KIP-595, KIP-630, KIP-853; KafkaRaftClient at 3.9",
+        ),
+        Preset(
             "kraft",
-            {
-                "commit": "majority",
-                "cleanup": "snapshot",
-                "tombstone_removal": "never",
-                "leader_change_record": True,
-                "snapshot_offer": "by_epoch",
-                "install_recovery": "finished",
-                "log_holds": "state",
-            },
-            "the metadata quorum: majority commit, strict epoch rule, snapshots",
-            "KIP-595, KIP-630; KafkaRaftClient",
+            {**_KRAFT, "pre_vote": True},
+            "the metadata quorum: majority commit, strict epoch rule, pre-votes, snapshots",
+            "KIP-595, KIP-630, KIP-853, KIP-996; KafkaRaftClient at 4.3.1",
         ),
     )
 }

@@ -33,6 +33,7 @@ class ReplicationRules:
     high_watermark_cut: Literal["clamped", "kept"] = "clamped"
     epoch_cache: Literal["rebuilt", "copied"] = "rebuilt"
     epoch_cut: Literal["dropped", "kept"] = "dropped"
+    unknown_epoch: Literal["log_end", "undefined"] = "log_end"
 
 
 REPLICATION_TABLE: tuple[RuleSpec, ...] = (
@@ -339,6 +340,25 @@ REPLICATION_TABLE: tuple[RuleSpec, ...] = (
                 "it stays, and the leader is asked for it again",
                 "KAFKA-20961, KAFKA-15608 for epochs without records",
                 "epochs/epochcache_08_an_empty_epoch_is_kept.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
+        "unknown_epoch",
+        "what a leader says of an epoch above all it knows, or when it knows none",
+        (
+            Value(
+                "log_end",
+                "its newest epoch, and its log end",
+                "KafkaMetadataLog.endOffsetForEpoch; the story format of this project",
+                "epochs/unknown_epoch_01_asked_and_told_the_log_end.yaml",
+            ),
+            Value(
+                "undefined",
+                "that it does not know: who asked cuts to its high watermark, who fetched is out of"
+                " range",
+                "LeaderEpochFileCache.endOffsetFor; Partition.readRecords",
+                "epochs/unknown_epoch_02_asked_and_told_nothing.yaml",
             ),
         ),
     ),

@@ -16,6 +16,7 @@ class SnapshotRules:
     install_recovery: Literal["log_kept", "finished"] = "log_kept"
     download_when_elected: Literal["dropped", "kept"] = "dropped"
     snapshot_offer: Literal["below_start", "by_epoch"] = "below_start"
+    bootstrap_snapshot: bool = False
     snapshot_placement: Literal["beside", "in_log"] = "beside"
     held_snapshot: Literal["fetched", "ignored"] = "fetched"
     prefix_gate: Literal["local", "all_live", "all_live_or_timeout"] = "local"
@@ -100,6 +101,26 @@ SNAPSHOTS_TABLE: tuple[RuleSpec, ...] = (
                 "also those at the log start in another epoch, and any at 0",
                 "ReplicatedLog.validateOffsetAndEpoch, KAFKA-15078",
                 "snapshots/snap_24_new_replica_begins_with_a_snapshot.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
+        "bootstrap_snapshot",
+        "by_epoch: whether the first disks are formatted with a snapshot that ends at 0",
+        (
+            Value(
+                name=False,
+                means="no: the voters are a setting, as they were before KIP-853",
+                source="controller.quorum.voters; ReplicatedLog.earliestSnapshotId",
+                example="snapshots/snap_40_sent_in_an_epoch_older_than_the_snapshot.yaml",
+            ),
+            Value(
+                name=True,
+                means="yes, 0-0 names the voters, and is older than any epoch: it is never sent,"
+                " nor is another for the epoch of a fetch",
+                source="KIP-853; Snapshots.BOOTSTRAP_SNAPSHOT_ID,"
+                " KafkaRaftClient.tryCompleteFetchRequest",
+                example="snapshots/snap_39_bootstrap_snapshot_is_older_than_any_epoch.yaml",
             ),
         ),
     ),

@@ -9,7 +9,7 @@ from sim.replication.replica import Leadership
 from sim.rules import Rules, rules_from
 from sim.run import run_scenario
 from sim.scenario.generate import BUILT_IN_MIXES, generate
-from sim.scenario.model import FaultKind, Network, Timers
+from sim.scenario.model import FaultKind, Network, ReplicaSpec, Timers
 from sim.trace import LeaderElected, LeaderResigned
 from tests.cluster.worlds import Story, fault, log_ends, scenario, tell
 
@@ -115,6 +115,32 @@ def test_the_next_in_line_stands_when_the_first_does_not_answer() -> None:
 
     assert leaders(story)[1][0] == "r3"
     assert 250 < vacant_ms(story) < 400  # 600 >> 1, and the messages
+
+
+@pytest.mark.parametrize(("pre_vote", "successor"), [(False, "r2"), (True, "r3")])
+def test_of_five_voters_the_second_in_line_wins_where_those_who_wait_refuse_pre_votes(
+    *, pre_vote: bool, successor: str
+) -> None:
+    """Who has fetched from the leader refuses until its own turn (FollowerState.canGrantVote).
+
+    So the first in line has its own pre-vote and that of the leader, which has resigned.
+    """
+    five = tuple(ReplicaSpec(f"r{number}") for number in range(1, 6))
+    move = fault(FaultKind.MIGRATE, 1_500, "leader")
+    story = tell(scenario(move, rules=kraft(pre_vote=pre_vote), replicas=five))
+
+    assert leaders(story) == [("r1", 1), (successor, 2)]
+    assert (vacant_ms(story) > 75) is pre_vote  # 600 >> 3
+
+
+def test_a_candidate_that_backs_off_raises_the_epoch_less_often() -> None:
+    away = fault(FaultKind.PARTITION, 500, "r3", 9_000)
+
+    def epochs(backoff: str) -> int:
+        rules = kraft(pre_vote=False, election_backoff=backoff)
+        return leaders(tell(scenario(away, rules=rules, duration_ms=11_000)))[-1][1]
+
+    assert 5 < epochs("exponential") < 0.7 * epochs("none")
 
 
 def test_a_partition_between_two_replicas_leaves_the_others_alone() -> None:

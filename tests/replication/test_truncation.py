@@ -103,6 +103,42 @@ def test_kip_101_cuts_to_the_leader_s_log_end_where_no_epoch_is_larger() -> None
     assert fetcher.log.log_end_offset == 2
 
 
+@pytest.mark.parametrize(
+    ("mode", "asked", "told"),
+    [
+        ("epoch_kip101", 1, (-1, -1)),  # below all that is known: undefined before KIP-279
+        ("epoch_kip101", 3, (3, 2)),
+        ("epoch_kip101", 5, (5, 3)),
+        ("epoch_kip101", 6, (-1, -1)),
+        ("epoch_kip279", 1, (1, 0)),
+        ("epoch_kip279", 3, (2, 2)),
+        ("epoch_kip279", 5, (5, 3)),
+        ("epoch_kip279", 6, (-1, -1)),
+    ],
+)
+def test_a_broker_does_not_know_where_an_epoch_above_its_newest_ends(
+    mode: str, asked: int, told: tuple[int, int]
+) -> None:
+    rules = RULES.with_values({"truncation": mode, "unknown_epoch": "undefined", "fencing": False})
+    source = with_log("r1", 2, 2)
+    elect(source, epoch=5)
+    source.log.append(batch(2, epoch=5), now_ms=0)
+    question = OffsetsForLeaderEpochRequest("r2", 9, asked)
+    answer = answer_offsets_for_leader_epoch(source, question, rules=rules)
+
+    assert (answer.error, answer.leader_epoch, answer.end_offset) == (ErrorCode.NONE, *told)
+
+
+def test_a_follower_that_is_told_nothing_cuts_to_its_high_watermark_and_may_fetch() -> None:
+    follower = with_log("r2", 1, 1, 2)
+    follower.log.high_watermark = 1
+    question = OffsetsForLeaderEpochRequest("r2", 2, 2)
+    answer = OffsetsForLeaderEpochResponse(ErrorCode.NONE, "r1")
+    result = receive_offsets_for_leader_epoch(follower, question, answer, rules=KIP_279)
+
+    assert (follower.log.log_end_offset, result.request) == (1, None)
+
+
 @pytest.mark.parametrize("mode", ["epoch_kip101", "epoch_kip279", "high_watermark"])
 def test_a_follower_without_epochs_or_records_asks_and_cuts_nothing(mode: str) -> None:
     rules = RULES.with_values({"truncation": mode})

@@ -25,6 +25,7 @@ WITHOUT_EFFECT = {
     "old_formats": "every batch of a story is of magic 2; log files of scenarios/kip534 show it",
     "roll": "a story has no segments; scenarios/kip354 shows the difference in simulated time",
     "pre_vote": "a step says who campaigns; scenarios/raft/timed_back_from_a_partition shows it",
+    "election_backoff": "a step says who campaigns; scenarios/raft/timed_back_with_a_shorter_log",
     "check_quorum": "no leader resigns by itself; scenarios/raft/timed_leader_without_a_majority",
     "successors": "no leader resigns by itself; scenarios/raft/timed_leader_retires",
     "eligible_leaders": "a step says who leads; scenarios/isr/timed_eligible_leader_replicas",

@@ -44,8 +44,8 @@ class OffsetsForLeaderEpochResponse(NamedTuple):
         error: Why it does not say; `NONE` = it does.
         leader: Who answers.
         leader_epoch: The largest epoch at or below the one asked for (KIP-279); the one asked for
-            with `truncation: epoch_kip101`, which does not tell them apart.
-        end_offset: Where that epoch ends in the leader's log (exclusive).
+            with `truncation: epoch_kip101`, which does not tell them apart; -1 = undefined.
+        end_offset: Where that epoch ends in the leader's log (exclusive); -1 = undefined.
         correlation_id: That of the request.
     """
 
@@ -121,7 +121,7 @@ class Answer(StrEnum):
     DIVERGING = "diverging epoch"
     SNAPSHOT = "snapshot id"
     REBUILD = "rebuild"
-    OUT_OF_RANGE = "below the log start, and there are no snapshots"
+    OUT_OF_RANGE = "below the log start without snapshots, or in an epoch that nothing is known of"
 
 
 @dataclass(init=False, slots=True)
@@ -143,6 +143,7 @@ class FetchResponse:
         gap_epochs: The leader's epochs that start in the gap.
         epochs: The leader's epochs, for `epoch_cache: copied`.
         log_start_offset: The leader's; it counts with `RECORDS` and `OUT_OF_RANGE`.
+        log_end_offset: With `OUT_OF_RANGE`: the leader's, which a broker asks for then.
         correlation_id: That of the request.
     """
 
@@ -161,6 +162,7 @@ class FetchResponse:
     version_floor: Final[tuple[int, ...] | None]
     epochs: Final[tuple[EpochEntry, ...]]
     correlation_id: Final[int]
+    log_end_offset: Final[int]
 
     def __init__(  # noqa: PLR0913, PLR0917 - a message has the fields that it has
         self,
@@ -179,7 +181,9 @@ class FetchResponse:
         version_floor: tuple[int, ...] | None = None,
         epochs: tuple[EpochEntry, ...] = (),
         correlation_id: int = 0,
+        log_end_offset: int = -1,
     ) -> None:
+        self.log_end_offset = log_end_offset
         self.answer = answer
         self.leader = leader
         self.epoch = epoch
