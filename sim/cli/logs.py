@@ -17,6 +17,8 @@ from sim.cli.arguments import (
 )
 from sim.cli.output import EXIT_FAILED, print_json, print_table
 
+_ROUNDS_SHOWN = 12
+
 if TYPE_CHECKING:
     from sim.logfile.eligible import Selection
     from sim.logfile.explain import Explanation
@@ -79,15 +81,19 @@ def _eligible_takes(parser: Parser) -> None:
 
 def eligible(logfile: Path, *, check: bool, as_json: bool) -> int:
     """Say which of the logs in a log file the cleaner would choose, and why."""
-    from sim.logfile.eligible import eligible_answer, select_log
+    from sim.logfile.eligible import select_log
     from sim.logfile.eligible_file import load_eligible_file
+    from sim.logfile.schedule import answer_about
 
-    selection = select_log(load_eligible_file(logfile))
+    file = load_eligible_file(logfile)
+    answer = answer_about(file)
     differences = _differences(logfile, {}) if check else []
     if as_json:
-        print_json(eligible_answer(selection) | ({"differences": differences} if check else {}))
+        print_json(answer | ({"differences": differences} if check else {}))
     else:
-        _show_selection(selection)
+        _show_selection(select_log(file))
+        if "schedule" in answer:
+            _show_schedule(answer["schedule"], logfile)
     return _end(differences, check, as_json, _command("eligible", logfile, None))
 
 
@@ -168,6 +174,25 @@ def _show_selection(selection: Selection) -> None:
     print(f"selected: {selection.selected or 'none'}")
     if selection.selected is not None:
         print(f"max-compaction-delay-secs: {selection.delay_secs}")
+
+
+def _show_schedule(schedule: dict[str, Any], file: Path) -> None:
+    print()
+    rounds = schedule["rounds"]
+    if rounds:
+        print_table(rounds[:_ROUNDS_SHOWN])
+    if len(rounds) > _ROUNDS_SHOWN:
+        print(f"and {len(rounds) - _ROUNDS_SHOWN} rounds more: replog eligible {file} --json")
+    for name, one in schedule["logs"].items():
+        late = f", up to {one['largest_delay_ms']} ms overdue as one began"
+        late += f" and {one['late_ms']} ms as one ended"
+        waits = f", overdue by {one['waiting_ms']} ms at the end"
+        print(
+            f"{name}: {one['rounds']} rounds, {one['io_bytes']} bytes read and written"
+            + (late if one["late_ms"] else "")
+            + (waits if one["waiting_ms"] else "")
+        )
+    print(f"all logs: {len(rounds)} rounds, {schedule['io_bytes']} bytes read and written")
 
 
 COMMANDS = {

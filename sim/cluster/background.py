@@ -31,12 +31,13 @@ class BackgroundTasks:
         self._cleaner = Cleaner(broker.rules)
         self.paused = 0
         self._metric_secs = 0
-        topic = broker.context.scenario.topic
-        self._topic = topic
+        self._topic = topic = broker.context.scenario.topic
         self._config = EligibilityConfig(
             min_cleanable_dirty_ratio=topic.min_cleanable_dirty_ratio,
             min_compaction_lag_ms=topic.min_compaction_lag_ms,
             max_compaction_lag_ms=topic.max_compaction_lag_ms,
+            lag_estimate=broker.rules.cleaner.lag_estimate,
+            segment_ms=topic.segment_ms,
         )
 
     def start(self, index: int, of: int) -> None:

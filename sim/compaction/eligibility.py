@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from operator import attrgetter
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 _base_offset = attrgetter("base_offset")
 
@@ -41,19 +41,38 @@ class SegmentFacts(Protocol):
         """When its file was last written to, in ms."""
 
 
+LagEstimate = Literal["first_timestamp", "previous_segment", "largest_less_roll"]
+"""When the oldest record of a segment is taken to have been written (KIP-354).
+
+first_timestamp: what its first record says, if it has a timestamp; previous_segment: from the
+second segment on, the largest timestamp of the one before it; largest_less_roll: where there are no
+timestamps, its last modification less the longest time that a segment is the active one.
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EligibilityConfig:
-    """The topic settings that decide when a log is cleaned.
+    """The settings, and the rule, that decide when a log is cleaned.
 
     Attributes:
         min_cleanable_dirty_ratio: `min.cleanable.dirty.ratio`, compared strictly.
         min_compaction_lag_ms: `min.compaction.lag.ms`; 0 = none.
         max_compaction_lag_ms: `max.compaction.lag.ms`; None = no bound.
+        lag_estimate: From when the maximum lag counts.
+        segment_ms: `segment.ms`; None = no bound.
     """
 
     min_cleanable_dirty_ratio: float = 0.5
     min_compaction_lag_ms: int = 0
     max_compaction_lag_ms: int | None = None
+    lag_estimate: LagEstimate = "first_timestamp"
+    segment_ms: int | None = 604_800_000
+
+    @property
+    def roll_ms(self) -> int:
+        """The longest that a segment is the active one, in ms (LogConfig.maxSegmentMs)."""
+        bounds = (self.segment_ms, self.max_compaction_lag_ms)
+        return min([bound for bound in bounds if bound is not None], default=0)
 
 
 class FirstDirty(NamedTuple):
@@ -174,14 +193,30 @@ def cleanable_bound(
     ).effective
 
 
-def earliest_dirty_ms(segments: Sequence[SegmentFacts], *, first_dirty_offset: int) -> int | None:
-    """Smallest first timestamp above 0, in ms, of the segments that may have to be cleaned.
+def earliest_dirty_ms(
+    segments: Sequence[SegmentFacts], config: EligibilityConfig, *, first_dirty_offset: int
+) -> int | None:
+    """The smallest estimate above 0, in ms, of the segments that may have to be cleaned.
 
     They are those not active from the one that holds the first dirty offset on, each with its
-    cleaned part (LogCleanerManager.maxCompactionDelay). None = there is no such timestamp.
+    cleaned part (LogCleanerManager.maxCompactionDelay). None = there is no estimate.
     """
-    dirty = segments[from_offset(segments, first_dirty_offset) : -1]
-    return min((s.first_timestamp_ms for s in dirty if s.first_timestamp_ms > 0), default=None)
+    dirty = range(from_offset(segments, first_dirty_offset), len(segments) - 1)
+    estimates = [_written_ms(segments, index, config) for index in dirty]
+    return min([estimate for estimate in estimates if estimate > 0], default=None)
+
+
+def _written_ms(segments: Sequence[SegmentFacts], index: int, config: EligibilityConfig) -> int:
+    """When the oldest record of a segment is taken to have been written, in ms; at most 0 = none.
+
+    Source: LogSegment.getFirstBatchTimestamp; KIP-354, Proposed Changes and Rejected Alternatives.
+    """
+    if config.lag_estimate == "previous_segment" and index > 0:
+        return age_from_ms(segments[index - 1])
+    first_ms = segments[index].first_timestamp_ms
+    if config.lag_estimate == "largest_less_roll" and first_ms <= 0:
+        return age_from_ms(segments[index]) - config.roll_ms
+    return first_ms
 
 
 class Eligibility(NamedTuple):
@@ -237,7 +272,7 @@ def eligibility(
             cleanable += segment.size_bytes
     delay = 0
     if config.max_compaction_lag_ms is not None:
-        earliest = earliest_dirty_ms(segments, first_dirty_offset=first_dirty_offset)
+        earliest = earliest_dirty_ms(segments, config, first_dirty_offset=first_dirty_offset)
         if earliest is not None:
             delay = max(0, now_ms - config.max_compaction_lag_ms - earliest)
     total = clean + cleanable

@@ -62,27 +62,26 @@ class Selection:
 
 def select_log(file: EligibleFile) -> Selection:
     """Look at every log and select the one to clean."""
-    logs = {name: _eligibility_of(log, file) for name, log in file.logs.items()}
+    logs = {name: look_at(log, now_ms=file.now_ms) for name, log in file.logs.items()}
     selected = select({name: one.found for name, one in logs.items() if one.eligible})
     delays = tuple(one.found.compaction_delay_ms for one in logs.values() if one.considered)
     scan = Scan(0, delays, cleaned=selected is not None)
     return Selection(selected, logs, max_compaction_delay_secs([scan]))
 
 
-def _eligibility_of(log: DescribedLog, file: EligibleFile) -> LogEligibility:
+def look_at(log: DescribedLog, *, now_ms: int) -> LogEligibility:
+    """What the cleaner makes of one log at `now_ms`."""
     dirty = first_dirty(
         log.checkpoint, log_start_offset=log.log_start_offset, log_end_offset=log.log_end_offset
     )
     found = eligibility(
         log.segments,
-        file.config,
+        log.config,
         first_dirty_offset=dirty.offset,
         stable_offset=log.last_stable_offset,
-        now_ms=file.now_ms,
+        now_ms=now_ms,
     )
-    return LogEligibility(
-        log, dirty, found, _why(log, dirty, found, file.config, now_ms=file.now_ms)
-    )
+    return LogEligibility(log, dirty, found, _why(log, dirty, found, log.config, now_ms=now_ms))
 
 
 def eligible_answer(selection: Selection) -> dict[str, Any]:
@@ -163,7 +162,7 @@ def _delay(
     most = config.max_compaction_lag_ms
     if most is None:
         return "no delay without max.compaction.lag.ms"
-    earliest = earliest_dirty_ms(log.segments, first_dirty_offset=dirty.offset)
+    earliest = earliest_dirty_ms(log.segments, config, first_dirty_offset=dirty.offset)
     if earliest is None:
         return "no delay, for no dirty segment but the active one has a first timestamp above 0"
     if found.compaction_delay_ms == 0:

@@ -4,39 +4,38 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sim.compaction.eligibility import EligibilityConfig
-from sim.files.document import Document, Place, shown
+from sim.files.document import Document
 from sim.files.fields import REQUIRED, Fields, as_object, check_format
 from sim.files.formats import LOG_FORMAT
+from sim.logfile.eligible_settings import (
+    broker_settings,
+    config_of,
+    lag_estimate,
+    topic_settings,
+)
 from sim.logfile.file import ABOUT, read_log_document
-
-_TOP = ("format", *ABOUT[:3], "now_ms", "topic", "logs", *ABOUT[3:])
-_RATIO, _MIN_LAG, _MAX_LAG = (
-    "min.cleanable.dirty.ratio",
-    "min.compaction.lag.ms",
-    "max.compaction.lag.ms",
+from sim.logfile.schedule_file import (
+    GROWTH_FIELDS,
+    STEADY,
+    Growth,
+    ScheduleSettings,
+    growth_of,
+    schedule_at,
 )
-_ELSEWHERE = (
-    "compression.type",
-    "delete.retention.ms",
-    "file.delete.delay.ms",
-    "index.interval.bytes",
-    "max.message.bytes",
-    "message.timestamp.type",
-    "min.insync.replicas",
-    "preallocate",
-    "retention.bytes",
-    "retention.ms",
-    "segment.bytes",
-    "segment.index.bytes",
-    "segment.jitter.ms",
-    "segment.ms",
-)
-"""Settings that may be pasted in with the others; they say nothing about when to clean."""
 
-_POLICIES = ("compact", "compact,delete", "delete,compact")
+_TOP = (
+    "format",
+    *ABOUT[:3],
+    "now_ms",
+    "rules",
+    "broker",
+    "topic",
+    "schedule",
+    "logs",
+    *ABOUT[3:],
+)
 _LOG = (
     "segments",
     "log_start_offset",
@@ -46,6 +45,8 @@ _LOG = (
     "checkpoint",
     "in_progress",
     "uncleanable",
+    "topic",
+    *GROWTH_FIELDS,
 )
 _SEGMENT = (
     "base_offset",
@@ -69,8 +70,14 @@ class DescribedSegment:
 
 @dataclass(frozen=True, slots=True)
 class DescribedLog:
-    """A log as the file describes it; offsets are exclusive ends but for the start."""
+    """A log as the file describes it; offsets are exclusive ends but for the start.
 
+    Attributes:
+        config: When it is cleaned.
+        growth: What is written to it while a schedule is made.
+    """
+
+    config: EligibilityConfig
     segments: tuple[DescribedSegment, ...]
     log_start_offset: int
     log_end_offset: int
@@ -79,15 +86,19 @@ class DescribedLog:
     checkpoint: int | None
     in_progress: bool
     uncleanable: bool
+    growth: Growth = STEADY
 
 
 @dataclass(frozen=True, slots=True)
 class EligibleFile:
-    """The logs of one cleaner, their topic's settings, and its clock in ms."""
+    """The logs of one cleaner, and its clock in ms.
+
+    `schedule` says until when to go on, and with which threads; None = one look.
+    """
 
     now_ms: int
-    config: EligibilityConfig
     logs: dict[str, DescribedLog]
+    schedule: ScheduleSettings | None = None
 
 
 def load_eligible_file(path: Path) -> EligibleFile:
@@ -116,40 +127,25 @@ def eligible_file_in(document: Document) -> EligibleFile:
         document.top.at("steps").fail(text)
     fields = Fields(document.data, document.top, _TOP)
     fields.require("now_ms", "logs")
-    config = _config(fields)
+    given = fields.values
+    broker = broker_settings(given.get("broker"), fields.at("broker"))
+    shared = topic_settings(given.get("topic"), fields.at("topic"))
+    estimate = lag_estimate(given.get("rules"), fields.at("rules"))
+    config_of((shared, broker), estimate)
+    now_ms = fields.integer("now_ms")
+    schedule = schedule_at(fields, broker, now_ms=now_ms)
     place = fields.at("logs")
-    logs = as_object(fields.values["logs"], place)
-    return EligibleFile(
-        fields.integer("now_ms"),
-        config,
-        {name: _log(value, place.at(name), config) for name, value in logs.items()},
-    )
+    found: dict[str, DescribedLog] = {}
+    for name, value in as_object(given["logs"], place).items():
+        log = Fields(value, place.at(name), _LOG)
+        own = topic_settings(log.values.get("topic"), log.at("topic"))
+        found[name] = _log(log, config_of((own, shared, broker), estimate), schedule)
+    return EligibleFile(now_ms, found, schedule)
 
 
-def _config(fields: Fields) -> EligibilityConfig:
-    given = fields.values.get("topic")
-    topic = Fields(
-        {} if given is None else given,
-        fields.at("topic"),
-        (_RATIO, _MIN_LAG, _MAX_LAG, "cleanup.policy", *_ELSEWHERE),
-    )
-    topic.choice("cleanup.policy", _POLICIES)
-    ratio = topic.values.get(_RATIO)
-    if ratio is None:
-        ratio = EligibilityConfig().min_cleanable_dirty_ratio
-    if type(ratio) not in (int, float) or not 0 <= ratio <= 1:
-        topic.fail(_RATIO, f"expected a number from 0 to 1, not {shown(ratio)}")
-    least = topic.integer(_MIN_LAG, 0)
-    most = topic.maybe_integer(_MAX_LAG, minimum=1)
-    if most is not None and least > most:
-        topic.fail(_MIN_LAG, f"{least} is above {_MAX_LAG}, {most}")
-    return EligibilityConfig(
-        min_cleanable_dirty_ratio=ratio, min_compaction_lag_ms=least, max_compaction_lag_ms=most
-    )
-
-
-def _log(value: Any, place: Place, config: EligibilityConfig) -> DescribedLog:
-    fields = Fields(value, place, _LOG)
+def _log(
+    fields: Fields, config: EligibilityConfig, schedule: ScheduleSettings | None
+) -> DescribedLog:
     fields.require("segments", "log_end_offset")
     segments = _segments(fields, config)
     log_end = fields.integer("log_end_offset")
@@ -168,6 +164,7 @@ def _log(value: Any, place: Place, config: EligibilityConfig) -> DescribedLog:
     if stable > watermark:
         fields.fail("last_stable_offset", f"{stable} is above the high watermark, {watermark}")
     return DescribedLog(
+        config,
         segments,
         log_start,
         log_end,
@@ -176,6 +173,7 @@ def _log(value: Any, place: Place, config: EligibilityConfig) -> DescribedLog:
         fields.maybe_integer("checkpoint"),
         fields.boolean("in_progress", default=False),
         fields.boolean("uncleanable", default=False),
+        growth_of(fields, scheduled=schedule is not None),
     )
 
 
@@ -190,7 +188,7 @@ def _segments(fields: Fields, config: EligibilityConfig) -> tuple[DescribedSegme
             one.fail("base_offset", f"{base} is not above {found[-1].base_offset}")
         largest = one.integer("largest_timestamp_ms", -1, minimum=-1)
         is_active = index == len(given) - 1
-        needs_time = largest < 0 and config.min_compaction_lag_ms > 0 and not is_active
+        needs_time = largest < 0 and not is_active and _reads_largest(one, config)
         modified = one.integer("last_modified_ms", REQUIRED if needs_time else -1, minimum=-1)
         found.append(
             DescribedSegment(
@@ -204,3 +202,15 @@ def _segments(fields: Fields, config: EligibilityConfig) -> tuple[DescribedSegme
     if not found:
         fields.fail("segments", "expected at least the active segment")
     return tuple(found)
+
+
+def _reads_largest(segment: Fields, config: EligibilityConfig) -> bool:
+    """Whether somebody asks for its largest timestamp, or else for its last modification."""
+    return (
+        config.min_compaction_lag_ms > 0
+        or config.lag_estimate == "previous_segment"
+        or (
+            config.lag_estimate == "largest_less_roll"
+            and not segment.has("first_batch_timestamp_ms")
+        )
+    )

@@ -11,10 +11,10 @@ from sim.errors import did_you_mean
 from sim.files.document import Document, Place, listed, shown
 from sim.log import Log
 from sim.logfile.answer import step_answer
-from sim.logfile.eligible import eligible_answer, select_log
 from sim.logfile.eligible_file import eligible_file_in, is_eligible_document
 from sim.logfile.file import log_file_in, read_log_document
 from sim.logfile.run import run_steps
+from sim.logfile.schedule import answer_about
 
 MUST_NOT_INCLUDE = "surviving_keys_must_not_include"
 NOTE = "note"
@@ -62,7 +62,7 @@ def differences(document: Document, *, rules: Mapping[str, object] | None = None
     """
     place = document.top.at("expect")
     if is_eligible_document(document):
-        answer: Any = eligible_answer(select_log(eligible_file_in(document)))
+        answer: Any = answer_about(eligible_file_in(document))
         expected = document.data.get("expect")
         return [] if expected is None else list(_differ(answer, expected, "", place))
     file = log_file_in(document, rules=rules)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sim.compaction import FIXES, STRATEGIES, TOMBSTONE_REMOVALS
+from sim.compaction.eligibility import LagEstimate
 from sim.compaction.strategies import HEADER_FORMS
 from sim.rules.spec import RuleSpec, Value
 
@@ -41,6 +42,7 @@ class CleanerRules:
     late_versions: LateVersions = "accepted"
     roll: Literal["on_append", "timer"] = "on_append"
     lag_metric: Literal["every_scan", "on_clean"] = "every_scan"
+    lag_estimate: LagEstimate = "first_timestamp"
 
 
 def _header_form(name: str, means: str, example: str) -> Value:
@@ -483,6 +485,30 @@ CLEANER_TABLE: tuple[RuleSpec, ...] = (
                 "the delay that the last scan saw which led to a pass",
                 "CleanerThread.cleanFilthiestLog; PreCleanStats.updateMaxCompactionDelay",
                 "kip354/timed_lag_metric_of_the_last_round.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
+        "lag_estimate",
+        "from when max.compaction.lag.ms counts: the age of the oldest record of a segment",
+        (
+            Value(
+                "first_timestamp",
+                "what its first record says; without timestamps the lag has no bound",
+                "KIP-354, Proposed Changes; LogSegment.getFirstBatchTimestamp",
+                "kip354/timed_estimate_first_timestamp.yaml",
+            ),
+            Value(
+                "previous_segment",
+                "from the second segment on, the largest timestamp of the one before it",
+                "KIP-354 as it was first proposed: no record has to be read for it",
+                "kip354/timed_estimate_previous_segment.yaml",
+            ),
+            Value(
+                "largest_less_roll",
+                "without timestamps, its last modification less the longest time it was active",
+                "KIP-354, Rejected Alternatives: topics without timestamps",
+                "kip354/eligible_no_timestamps_estimated.json",
             ),
         ),
     ),

@@ -92,7 +92,9 @@ def test_twins_differ_in_one_thing_and_it_shows(one: str, other: str, in_what: s
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "in_what"), LOG_TWINS, ids=[one for one, _, _ in LOG_TWINS]
+    ("one", "other", "in_what"),
+    LOG_TWINS,
+    ids=[f"{one}, {Path(other).name}" for one, other, _ in LOG_TWINS],
 )
 def test_log_files_that_are_twins_differ_in_one_part(one: str, other: str, in_what: str) -> None:
     first, second = (document_of(FOLDER / f"{name}.json") for name in (one, other))

@@ -215,6 +215,11 @@ TWINS = (
         "kip354/timed_lag_metric_of_every_scan",
         {"rules.lag_metric"},
     ),
+    (
+        "kip354/timed_estimate_previous_segment",
+        "kip354/timed_estimate_first_timestamp",
+        {"rules.lag_estimate"},
+    ),
     ("kip630/timed_replica_is_away", "kip630/timed_replica_is_removed", {"faults"}),
     (
         "kip630/timed_isolated_replica_coordinated",
@@ -257,11 +262,25 @@ TWINS = (
 )
 """Two timed scenarios, and the only settings in which they differ."""
 
+SEGMENTS = "segments"
+
 LOG_TWINS = (
     ("kip354/eligible_idle_partition", "kip354/eligible_idle_partition_rolled", "logs"),
+    ("kip354/eligible_deadline_missed", "kip354/eligible_deadline_faster_disk", "broker"),
+    ("kip354/eligible_deadline_missed", "kip354/eligible_deadline_most_overdue_first", "schedule"),
+    ("kip354/eligible_deadline_missed", "kip354/eligible_deadline_two_threads", "broker"),
+    ("kip354/eligible_lag_per_topic", "kip354/eligible_lag_of_the_broker", "logs"),
+    ("kip354/eligible_no_timestamps", "kip354/eligible_no_timestamps_estimated", "rules"),
+    ("kip354/eligible_quiet_topic", "kip354/eligible_quiet_topic_estimated", "rules"),
+    ("kip354/eligible_ratio_zero", "kip354/eligible_maximum_lag_instead", "topic"),
     ("kip354/eligible_low_rate", "kip354/eligible_low_rate_with_maximum_lag", "topic"),
     ("kip354/eligible_worst_case", "kip354/eligible_worst_case_one_ms_later", "now_ms"),
     ("kip534/log_horizon_deltas_kept", "kip534/log_horizon_deltas_rewritten", "rules"),
+    ("kip534/log_mixed_formats", "kip534/log_mixed_formats_kept", "rules"),
+    ("kip534/log_old_format_kept", "kip534/log_old_format_converted", "rules"),
+    ("kip534/log_old_tombstone_goes_at_sight", "kip534/log_old_tombstone_gets_a_horizon", SEGMENTS),
+    ("kip534/log_old_unkeyed_tail_stops_cleaning", "kip534/log_new_unkeyed_tail", SEGMENTS),
+    ("kip534/log_old_unkeyed_tail_stops_cleaning", "kip534/log_old_unkeyed_tail_before_4", "rules"),
     ("kip534/log_partial_round_stamp", "kip534/log_partial_round_mapped", "rules"),
     ("kip534/log_tombstone_never", "kip534/log_tombstone_after_all", "rules"),
 )

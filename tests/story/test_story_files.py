@@ -31,6 +31,7 @@ WITHOUT_EFFECT = {
     "eligible_leaders": "a step says who leads; scenarios/isr/timed_eligible_leader_replicas",
     "unclean_election": "a step says who leads; scenarios/isr/timed_unclean_election",
     "log_holds": "no step deletes by age; scenarios/kip630/timed_delete_policy_loses_state",
+    "lag_estimate": "nobody looks at a log in a story; scenarios/kip354 shows the difference",
     "lag_metric": "nobody looks at a log in a story; scenarios/kip354 shows the difference",
 }
 """Rules that change nothing in a story, and why."""
