@@ -75,26 +75,28 @@ def clean(
 
 def _eligible_takes(parser: Parser) -> None:
     _take_file_and_check(parser)
+    take_rules(parser)
     take_plugins(parser)
     take_json(parser)
 
 
-def eligible(logfile: Path, *, check: bool, as_json: bool) -> int:
+def eligible(logfile: Path, *, rule: list[str] | None, check: bool, as_json: bool) -> int:
     """Say which of the logs in a log file the cleaner would choose, and why."""
     from sim.logfile.eligible import select_log
     from sim.logfile.eligible_file import load_eligible_file
     from sim.logfile.schedule import answer_about
 
-    file = load_eligible_file(logfile)
+    rules = rule_values(rule)
+    file = load_eligible_file(logfile, rules=rules)
     answer = answer_about(file)
-    differences = _differences(logfile, {}) if check else []
+    differences = _differences(logfile, rules) if check else []
     if as_json:
         print_json(answer | ({"differences": differences} if check else {}))
     else:
         _show_selection(select_log(file))
         if "schedule" in answer:
             _show_schedule(answer["schedule"], logfile)
-    return _end(differences, check, as_json, _command("eligible", logfile, None))
+    return _end(differences, check, as_json, _command("eligible", logfile, rule))
 
 
 def _explained(loaded: LogFile, file: Path, key: str | None) -> list[Explanation] | None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from sim.compaction.eligibility import EligibilityConfig
-from sim.files.document import Document
+from sim.files.document import CommandLine, Document
 from sim.files.fields import REQUIRED, Fields, as_object, check_format
 from sim.files.formats import LOG_FORMAT
 from sim.logfile.eligible_settings import (
     broker_settings,
     config_of,
-    lag_estimate,
+    rules_of,
     topic_settings,
 )
 from sim.logfile.file import ABOUT, read_log_document
@@ -24,6 +25,7 @@ from sim.logfile.schedule_file import (
     growth_of,
     schedule_at,
 )
+from sim.rules import Rules
 
 _TOP = (
     "format",
@@ -93,21 +95,26 @@ class DescribedLog:
 class EligibleFile:
     """The logs of one cleaner, and its clock in ms.
 
-    `schedule` says until when to go on, and with which threads; None = one look.
+    Attributes:
+        now_ms: The clock.
+        logs: By name.
+        rules: Of them `lag_estimate` has a meaning here.
+        schedule: Until when to go on, and with which threads; None = one look.
     """
 
     now_ms: int
     logs: dict[str, DescribedLog]
+    rules: Rules
     schedule: ScheduleSettings | None = None
 
 
-def load_eligible_file(path: Path) -> EligibleFile:
-    """Read and check a file for `replog eligible`.
+def load_eligible_file(path: Path, *, rules: Mapping[str, object] | None = None) -> EligibleFile:
+    """Read and check a file for `replog eligible`; `rules` replace its own.
 
     Raises:
         BadInput: `file: path: what is wrong (line 7)`.
     """
-    return eligible_file_in(read_log_document(path))
+    return eligible_file_in(read_log_document(path), rules=rules)
 
 
 def is_eligible_document(document: Document) -> bool:
@@ -115,8 +122,10 @@ def is_eligible_document(document: Document) -> bool:
     return isinstance(document.data, dict) and "logs" in document.data
 
 
-def eligible_file_in(document: Document) -> EligibleFile:
-    """What a document describes.
+def eligible_file_in(
+    document: Document, *, rules: Mapping[str, object] | None = None
+) -> EligibleFile:
+    """What a document describes; `rules`, from the command line, replace its own.
 
     Raises:
         BadInput: `file: path: what is wrong (line 7)`.
@@ -130,7 +139,10 @@ def eligible_file_in(document: Document) -> EligibleFile:
     given = fields.values
     broker = broker_settings(given.get("broker"), fields.at("broker"))
     shared = topic_settings(given.get("topic"), fields.at("topic"))
-    estimate = lag_estimate(given.get("rules"), fields.at("rules"))
+    goes_by = rules_of(given.get("rules"), fields.at("rules"), base=Rules())
+    if rules:
+        goes_by = rules_of(dict(rules), CommandLine("--rule", rules).top, base=goes_by)
+    estimate = goes_by.cleaner.lag_estimate
     config_of((shared, broker), estimate)
     now_ms = fields.integer("now_ms")
     schedule = schedule_at(fields, broker, now_ms=now_ms)
@@ -140,7 +152,7 @@ def eligible_file_in(document: Document) -> EligibleFile:
         log = Fields(value, place.at(name), _LOG)
         own = topic_settings(log.values.get("topic"), log.at("topic"))
         found[name] = _log(log, config_of((own, shared, broker), estimate), schedule)
-    return EligibleFile(now_ms, found, schedule)
+    return EligibleFile(now_ms, found, goes_by, schedule)
 
 
 def _log(

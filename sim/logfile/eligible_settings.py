@@ -7,12 +7,13 @@ Kafka's defaults. A maximum lag of null is no bound, whoever says it (LogConfig,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 from sim.compaction.eligibility import EligibilityConfig, LagEstimate
 from sim.files.document import Place, shown
 from sim.files.fields import Fields
 from sim.files.rule_values import rule_problem
+from sim.rules import Rules
 
 RATIO, MIN_LAG, MAX_LAG, SEGMENT_MS = (
     "min.cleanable.dirty.ratio",
@@ -104,20 +105,19 @@ def broker_settings(value: Any, place: Place) -> Settings:
     return _checked(Settings(fields, OF_BROKER))
 
 
-def lag_estimate(value: Any, place: Place) -> LagEstimate:
-    """The rule of that name in the file's `rules`.
+def rules_of(values: Any, place: Place, *, base: Rules) -> Rules:
+    """The rules at `place`, over `base`.
 
     Raises:
-        BadInput: Another rule, or no value of it.
+        BadInput: A rule that decides nothing here, or no value of it.
     """
-    rules = Fields({} if value is None else value, place, RULES)
-    given = rules.values.get("lag_estimate")
-    if given is None:
-        return EligibilityConfig().lag_estimate
-    problem = rule_problem("lag_estimate", given)
-    if problem is not None:
-        rules.fail("lag_estimate", problem)
-    return next(known for known in get_args(LagEstimate) if known == given)
+    fields = Fields({} if values is None else values, place, RULES)
+    given = {name: value for name, value in fields.values.items() if value is not None}
+    for name, value in given.items():
+        problem = rule_problem(name, value)
+        if problem is not None:
+            fields.fail(name, problem)
+    return base.with_values(given)
 
 
 def config_of(levels: Sequence[Settings], estimate: LagEstimate) -> EligibilityConfig:

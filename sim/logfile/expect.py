@@ -62,7 +62,7 @@ def differences(document: Document, *, rules: Mapping[str, object] | None = None
     """
     place = document.top.at("expect")
     if is_eligible_document(document):
-        answer: Any = answer_about(eligible_file_in(document))
+        answer: Any = answer_about(eligible_file_in(document, rules=rules))
         expected = document.data.get("expect")
         return [] if expected is None else list(_differ(answer, expected, "", place))
     file = log_file_in(document, rules=rules)

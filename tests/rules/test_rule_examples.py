@@ -9,7 +9,9 @@ import pytest
 
 from sim.files.formats import LOG_FORMAT, PLAN_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
 from sim.logfile.answer import answer_to
-from sim.logfile.file import load_log_file
+from sim.logfile.eligible_file import EligibleFile, is_eligible_document, load_eligible_file
+from sim.logfile.file import LogFile, load_log_file, read_log_document
+from sim.logfile.schedule import answer_about
 from sim.rules import RULES, Settings
 from sim.rules.spec import Value
 from sim.run import run_scenario
@@ -41,21 +43,25 @@ def loaded(example: str) -> tuple[str, Any]:
         scenario = generate(sweep.case_seed(0), sweep.environment_of(0).mix)
         return kind, scenario.with_rules(sweep.rule_sets[0].settings)
     assert kind == LOG_FORMAT
+    if is_eligible_document(read_log_document(path)):
+        return kind, load_eligible_file(path)
     return kind, load_log_file(path)
 
 
 def settings_of(example: str) -> Settings:
     """What the file itself goes by."""
-    kind, content = loaded(example)
+    _, content = loaded(example)
     if isinstance(content, Scenario):
         return content.settings
-    return Settings(content.rules.rules if kind == LOG_FORMAT else content.rules)
+    return Settings(content.rules.rules if isinstance(content, LogFile) else content.rules)
 
 
 @cache
 def outcome(example: str, rule: str, value: object) -> object:
     """What the file ends with when one rule has this value."""
     kind, content = loaded(example)
+    if isinstance(content, EligibleFile):
+        return answer_about(load_eligible_file(FOLDER / example, rules={rule: value}))
     if kind == LOG_FORMAT:
         return answer_to(load_log_file(FOLDER / example, rules={rule: value}))
     if kind == STORY_FORMAT:
