@@ -18,7 +18,8 @@ from sim.errors import BadInput
 NOTHING = -1
 """Kafka's "none" for a timestamp, a producer, an epoch of a producer, a sequence."""
 MAGIC = 2
-MARKERS = {"ABORT": 0, "COMMIT": 1, "LEADER_CHANGE": 2}
+CONTROL_TYPES = range(8)
+"""Numbers that Kafka may give to kinds of control records."""
 _INT = range(-(2**31), 2**31)
 
 
@@ -36,6 +37,10 @@ class BatchWriter:
             "common.record.CompressionType", "common.record.internal.CompressionType"
         )
         self._timestamp_types = java_class("common.record.TimestampType")
+        kinds = java_class(
+            "common.record.internal.ControlRecordType", "common.record.ControlRecordType"
+        )
+        self._kinds = {str(kinds.fromTypeId(each).name()): each for each in CONTROL_TYPES}
         self._header = java_class("common.header.internals.RecordHeader")
         self._headers = jpype.JArray(java_class("common.header.Header"))
         self._output = java_class("common.utils.ByteBufferOutputStream")
@@ -110,10 +115,17 @@ class BatchWriter:
             data,
             _delta(record["offset"] - base),
             (NOTHING if time is None else time) - base_time,
-            self._wrapped(_key(record)),
+            self._wrapped(self._key(record)),
             self._wrapped(_value(record)),
             self._headers([self._header(name, _bytes(value)) for name, value in headers]),
         )
+
+    def _key(self, record: Mapping[str, Any]) -> bytes | None:
+        """A control record's key is its version and its type (ControlRecordType)."""
+        marker = record.get("marker")
+        if marker is None:
+            return _bytes(record.get("key"))
+        return struct.pack(">hh", 0, self._kinds[marker])
 
     def _wrapped(self, content: bytes | None) -> Any:
         return None if content is None else self._buffer.wrap(content)
@@ -147,12 +159,6 @@ def _largest_timestamp(batch: Mapping[str, Any]) -> int:
     if batch.get("timestamp_ms") is not None:
         return int(batch["timestamp_ms"])
     return max((_number(each, "timestamp_ms", NOTHING) for each in batch["records"]), default=-1)
-
-
-def _key(record: Mapping[str, Any]) -> bytes | None:
-    """A marker's key is its version and its type (ControlRecordType)."""
-    marker = record.get("marker")
-    return _bytes(record.get("key")) if marker is None else struct.pack(">hh", 0, MARKERS[marker])
 
 
 def _value(record: Mapping[str, Any]) -> bytes | None:

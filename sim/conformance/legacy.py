@@ -12,13 +12,14 @@ from sim.conformance.disk_log import KafkaPass, PassParameters, counted
 from sim.conformance.jvm import java_class, private_method, proxy
 from sim.conformance.modern import (
     CLEAN_SHUTDOWN,
-    IO_BYTES,
     NEVER_MS,
     NOT_OVERDUE,
     SLOT_BYTES,
 )
 from sim.conformance.surroundings import Clock, Housekeeping, settings
 
+IO_BYTES = 2**18
+"""Of either I/O buffer: what is written from one gets one entry of the offset index at most."""
 KEEP_METADATA = True
 SPEED_UP = False
 

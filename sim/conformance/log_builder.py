@@ -8,9 +8,12 @@ left by earlier cleaning included.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias
+
+from sim.logfile.content import written
 
 Document: TypeAlias = dict[str, Any]
 """A log file or a part of one, as JSON: objects are dictionaries."""
@@ -23,6 +26,11 @@ SEQUENCES = 2**31
 FIRST_TRANSACTIONAL = 3
 """Producers 1 and 2 are idempotent, producers from here on transactional; 0 stands for none."""
 
+Compression: TypeAlias = Literal["none", "gzip", "snappy", "lz4", "zstd"]
+
+Key: TypeAlias = str | dict[str, str] | None
+"""A key as a log file spells it."""
+
 Header: TypeAlias = tuple[str, int | str]
 """Name and value of a header: an integer, or raw bytes in hexadecimal."""
 
@@ -32,7 +40,7 @@ class Entry:
     """One record to write.
 
     Attributes:
-        key: None = no key.
+        key: None = no key; bytes that are no UTF-8 stand as lone surrogates.
         value: None = a tombstone; an empty string is a value.
         missing_before: Offsets inside the batch, just before this record, whose records are gone.
         timestamp_ms: -1 = none.
@@ -60,7 +68,10 @@ class Data:
         from_zero: Its sequence is 0 whatever came before, as in a coordinator's offset commits
             (KAFKA-8335).
         horizon_ms: Delete horizon set by an earlier pass, if it has records.
-        timestamp_ms: What an emptied batch remembers as its largest timestamp.
+        timestamp_ms: What an emptied batch remembers as its largest timestamp; when a batch with
+            log append times was appended.
+        append_time: The broker's clock counts, not the producer's (`LogAppendTime`).
+        compression: Of its records, if it has any.
     """
 
     entries: tuple[Entry, ...]
@@ -72,6 +83,8 @@ class Data:
     from_zero: bool = False
     horizon_ms: int | None = None
     timestamp_ms: int = 0
+    append_time: bool = False
+    compression: Compression = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +112,22 @@ class Marker:
     timestamp_ms: int = 0
 
 
-Write: TypeAlias = Data | Marker
+@dataclass(frozen=True, slots=True)
+class LeaderChange:
+    """What a new leader writes first (KIP-595): a control batch that is nobody's transaction.
+
+    Attributes:
+        emptied: Only the batch header is left.
+        missing_before: Offsets before it whose batches are gone.
+        timestamp_ms: When it was written.
+    """
+
+    emptied: bool = False
+    missing_before: int = 0
+    timestamp_ms: int = 0
+
+
+Write: TypeAlias = Data | Marker | LeaderChange
 
 
 @dataclass(slots=True)
@@ -123,7 +151,12 @@ class LogBuilder:
     """
 
     def __init__(
-        self, start: int, first_sequences: Sequence[int], *, with_horizons: bool = True
+        self,
+        start: int,
+        first_sequences: Sequence[int],
+        *,
+        with_horizons: bool = True,
+        keys: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Start an empty log.
 
@@ -131,16 +164,18 @@ class LogBuilder:
             start: Its first offset.
             first_sequences: Where producers begin to count, in turn.
             with_horizons: Batches may have a delete horizon (KIP-534); else it is left out.
+            keys: What some keys are really called.
         """
         self.end = start
         self.bases = [start]
         self.offsets: list[int] = []
         self.horizons: list[int] = []
-        self.sequences: list[tuple[int, int, int, int, list[str | None]]] = []
+        self.sequences: list[tuple[int, int, int, int, list[Key]]] = []
         self._segments: list[Document] = [{"base_offset": start, "batches": []}]
         self._producers: dict[int, _Producer] = {}
         self._first_sequences = first_sequences
         self._with_horizons = with_horizons
+        self._keys = keys
         self._epoch = 0
 
     @property
@@ -157,7 +192,13 @@ class LogBuilder:
 
     def write(self, action: Write) -> Document:
         """Append a batch to the active segment; the batch as the log file has it."""
-        batch = self._data(action) if isinstance(action, Data) else self._marker(action)
+        match action:
+            case Data():
+                batch = self._data(action)
+            case Marker():
+                batch = self._marker(action)
+            case LeaderChange():
+                batch = self._leader_change(action)
         self._segments[-1]["batches"].append(batch)
         self.offsets.append(batch["base_offset"])
         self.offsets.extend(r["offset"] for r in batch["records"] if r["offset"] > self.offsets[-1])
@@ -202,10 +243,16 @@ class LogBuilder:
         end = base
         for entry in action.entries:
             offset = end + entry.missing_before
-            records.append(_record(entry, offset))
+            records.append(_record(entry, offset, self._key(entry)))
             end = offset + 1
         last = max(end, base + 1) - 1 + action.missing_after
         largest = max((e.timestamp_ms for e in action.entries), default=action.timestamp_ms)
+        odd: Document = {}
+        if action.append_time:
+            largest = action.timestamp_ms
+            odd["timestamp_type"] = "LogAppendTime"
+        if records and action.compression != "none":
+            odd["compression"] = action.compression
         return {
             "base_offset": base,
             "last_offset": last,
@@ -215,9 +262,14 @@ class LogBuilder:
             "timestamp_ms": largest,
             "delete_horizon_ms": self._horizon(action) if records else None,
             "records": records,
+            **odd,
         }
 
-    def _horizon(self, action: Write) -> int | None:
+    def _key(self, entry: Entry) -> Key:
+        key = entry.key
+        return written(key if key is None else self._keys.get(key, key))
+
+    def _horizon(self, action: Data | Marker) -> int | None:
         return action.horizon_ms if self._with_horizons else None
 
     def _sequenced(self, action: Data, base: int, last: int) -> Document:
@@ -236,7 +288,7 @@ class LogBuilder:
             first = 0
         count = last - base + 1
         producer.next_sequence = (first + count) % SEQUENCES
-        keys = [entry.key for entry in action.entries]
+        keys = [self._key(entry) for entry in action.entries]
         last_sequence = (first + count - 1) % SEQUENCES
         self.sequences.append((action.producer, producer.epoch, first, last_sequence, keys))
         return _of_producer(action.producer, producer.epoch, first, transactional=transactional)
@@ -249,8 +301,19 @@ class LogBuilder:
             producer.next_sequence = 0
         if not action.emptied:
             producer.open_since = None
-        offset = self.end + action.missing_before
+        of_producer = _of_producer(number, producer.epoch, NO_SEQUENCE, transactional=True)
         kind = "COMMIT" if action.commit else "ABORT"
+        horizon = None if action.emptied else self._horizon(action)
+        return {**self._control(action, kind), **of_producer, "delete_horizon_ms": horizon}
+
+    def _leader_change(self, action: LeaderChange) -> Document:
+        self._epoch += 1
+        nobody = _of_producer(-1, -1, NO_SEQUENCE, transactional=False)
+        return {**self._control(action, "LEADER_CHANGE"), **nobody, "delete_horizon_ms": None}
+
+    def _control(self, action: Marker | LeaderChange, kind: str) -> Document:
+        """A control batch without what it says of its producer."""
+        offset = self.end + action.missing_before
         record: Document = {
             "offset": offset,
             "key": None,
@@ -263,22 +326,20 @@ class LogBuilder:
             "base_offset": offset,
             "last_offset": offset,
             "epoch": self._epoch,
-            **_of_producer(number, producer.epoch, NO_SEQUENCE, transactional=True),
             "control": kind,
             "timestamp_ms": action.timestamp_ms,
-            "delete_horizon_ms": None if action.emptied else self._horizon(action),
             "records": [] if action.emptied else [record],
         }
 
 
-def _record(entry: Entry, offset: int) -> Document:
+def _record(entry: Entry, offset: int, key: Key) -> Document:
     headers = [
         [name, value if isinstance(value, int) else {"hex": value}] for name, value in entry.headers
     ]
     return {
         "offset": offset,
-        "key": entry.key,
-        "value": entry.value,
+        "key": key,
+        "value": written(entry.value),
         "timestamp_ms": entry.timestamp_ms,
         "headers": headers,
     }

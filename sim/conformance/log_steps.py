@@ -9,6 +9,8 @@ from typing import Literal, TypeAlias
 from sim.conformance.log_builder import Document, LogBuilder, Marker, Write
 
 FORMAT = "replog-log/1"
+LATEST_MS = 2**63 - 1
+"""Kafka counts ms in 64 bits with a sign."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +20,13 @@ class Segment:
     Attributes:
         writes: Its batches.
         missing_before: Offsets between the end of the previous segment and this one's base.
+        span: So far above the first segment's base is this one's, if the log ends below it;
+            `missing_before` does not count then.
     """
 
     writes: tuple[Write, ...]
     missing_before: int = 0
+    span: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +125,7 @@ class Plan:
         tail: Batches at the end of what may be cleaned, after those markers if they are there.
         end_in_active: Whether these markers are in the active segment or in the one before.
         clean_open: Passes may go beyond the last stable offset, which no cleaner manager allows.
+        keys: What the keys `a`, `b` and so on are really called, as far as it goes.
     """
 
     segments: tuple[Segment, ...]
@@ -133,20 +139,26 @@ class Plan:
     end_in_active: bool = False
     tail: tuple[Write, ...] = ()
     clean_open: bool = False
+    keys: tuple[str, ...] = ()
 
 
 def build(plan: Plan) -> Document:
     """The log file of a plan."""
-    builder = LogBuilder(plan.start, plan.first_sequences, with_horizons=plan.preset != "kafka-2.8")
+    builder = LogBuilder(
+        plan.start,
+        plan.first_sequences,
+        with_horizons=plan.preset != "kafka-2.8",
+        keys=dict(zip("abcd", plan.keys, strict=False)),
+    )
     *closed, active = plan.segments
     for number, segment in enumerate(closed):
         if number:
-            builder.roll(segment.missing_before)
+            _roll(builder, segment)
         _write(builder, segment.writes)
     if not plan.end_in_active:
         _end_transactions(builder, plan.endings)
     _write(builder, plan.tail)
-    builder.roll(active.missing_before)
+    _roll(builder, active)
     if plan.end_in_active:
         _end_transactions(builder, plan.endings)
     _write(builder, active.writes)
@@ -161,6 +173,13 @@ def build(plan: Plan) -> Document:
         "segments": segments,
         "steps": [writer.step(step) for step in plan.steps],
     }
+
+
+def _roll(builder: LogBuilder, segment: Segment) -> None:
+    missing = segment.missing_before
+    if segment.span is not None:
+        missing = max(0, builder.bases[0] + segment.span - builder.end)
+    builder.roll(missing)
 
 
 def _write(builder: LogBuilder, writes: Sequence[Write]) -> None:
@@ -224,7 +243,9 @@ class _Steps:
             self._merge(max(base for base in bases if base <= bound))
         if step.log_horizon_ms is not None:
             written["delete_horizon_ms"] = step.log_horizon_ms
-        self._builder.horizons.append(now_ms + self._plan.delete_retention_ms)
+        horizon_ms = now_ms + self._plan.delete_retention_ms
+        if horizon_ms <= LATEST_MS:
+            self._builder.horizons.append(horizon_ms)
         self._now_ms = now_ms
         self._bound = bound
         return written
@@ -255,8 +276,10 @@ class _Steps:
     def _now(self, now: Now) -> int:
         horizons = self._builder.horizons
         if now.kind == "horizon" and horizons:
-            return max(0, horizons[-1 - now.which % len(horizons)] + now.by_ms)
-        return max(0, self._now_ms + now.by_ms)
+            now_ms = horizons[-1 - now.which % len(horizons)] + now.by_ms
+        else:
+            now_ms = self._now_ms + now.by_ms
+        return min(max(0, now_ms), LATEST_MS)
 
     def _first_dirty(self, step: Clean) -> int:
         if step.dirty == "bound" and self._bound is not None:

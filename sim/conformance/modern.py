@@ -11,7 +11,8 @@ from sim.conformance.disk_log import KafkaPass, PassParameters, counted
 from sim.conformance.jvm import java_class, private_method, proxy
 from sim.conformance.surroundings import Clock, Housekeeping, settings
 
-IO_BYTES = 2**18
+IO_BYTES = 2**10
+"""Of either I/O buffer: many a batch is larger, and Kafka makes its buffers larger for it."""
 SLOT_BYTES = 24
 """An MD5 hash and an offset (SkimpyOffsetMap)."""
 CLEAN_SHUTDOWN = True

@@ -400,8 +400,8 @@ PLANTED = (
     Planted(
         "sequence numbers go on after 2^31 - 1",
         _PRODUCERS,
-        "last = (first + end - base) % (MAX_SEQUENCE + 1)",
-        "last = first + end - base",
+        "(first + end - base) % (MAX_SEQUENCE + 1)",
+        "first + end - base",
     ),
     Planted(
         "a producer keeps its batches in a new epoch",
@@ -412,8 +412,8 @@ PLANTED = (
     Planted(
         "an emptied marker tells a producer's epoch",
         _PRODUCERS,
-        "self.producers[producer_id] = Producer(NO_EPOCH, -1, numbered=True)",
-        "self.producers[producer_id] = Producer(batch.producer_epoch, -1, numbered=True)",
+        "self.producers[producer_id] = Producer(NO_EPOCH, -1)",
+        "self.producers[producer_id] = Producer(batch.producer_epoch, -1)",
     ),
     Planted(
         "a transaction's last stable offset forgets other open transactions",

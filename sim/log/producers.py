@@ -84,14 +84,12 @@ class Producer:
         last_timestamp_ms: Timestamp of its newest batch or marker in ms; expiry counts from it.
         batches: Its newest data batches of this epoch, oldest first.
         open_since: Base offset of its open transaction; None without one.
-        numbered: True once a sequence number or a marker came; others are not protected.
     """
 
     epoch: int
     last_timestamp_ms: int
     batches: deque[SentBatch] = field(default_factory=lambda: deque(maxlen=REMEMBERED_BATCHES))
     open_since: int | None = None
-    numbered: bool = False
 
     def sees(self, epoch: int) -> None:
         """Another epoch starts without batches (ProducerStateEntry.maybeUpdateProducerEpoch)."""
@@ -119,8 +117,8 @@ class ProducerStates:
         """Take in a batch that was appended; an ABORT that closes a transaction is returned.
 
         An empty control batch says that there was a producer and no more, not even its epoch
-        (ProducerAppendInfo.append); a data batch without sequence numbers opens a transaction but
-        leaves nothing to remember.
+        (ProducerAppendInfo.append). A data batch without sequence numbers is its producer's newest,
+        too.
         """
         producer_id = batch.producer_id
         control = batch.control
@@ -129,7 +127,7 @@ class ProducerStates:
         producer = self.producers.get(producer_id)
         if control is not None and not batch.records:
             if producer is None:
-                self.producers[producer_id] = Producer(NO_EPOCH, -1, numbered=True)
+                self.producers[producer_id] = Producer(NO_EPOCH, -1)
             return None
         if producer is None:
             producer = Producer(batch.producer_epoch, batch.timestamp_ms)
@@ -138,16 +136,12 @@ class ProducerStates:
             producer.sees(batch.producer_epoch)
         producer.last_timestamp_ms = batch.timestamp_ms
         if control is not None:
-            producer.numbered = True
             return self._end(producer_id, producer, batch)
         if batch.transactional and producer.open_since is None:
             producer.open_since = batch.base_offset
-        first = batch.base_sequence
-        if first >= 0:
-            producer.numbered = True
-            base, end = batch.base_offset, batch.last_offset
-            last = (first + end - base) % (MAX_SEQUENCE + 1)
-            producer.batches.append(SentBatch(first, last, base, end))
+        first, base, end = batch.base_sequence, batch.base_offset, batch.last_offset
+        last = first if first < 0 else (first + end - base) % (MAX_SEQUENCE + 1)
+        producer.batches.append(SentBatch(first, last, base, end))
         return None
 
     def _end(
@@ -178,21 +172,22 @@ class ProducerStates:
         return min(unstable, default=None)
 
     def last_records(self) -> dict[int, LastRecord]:
-        """What to keep of each producer; those without sequence numbers or markers are left out."""
+        """What to keep of each producer."""
         return {
             producer_id: LastRecord(
                 producer.batches[-1].last_offset if producer.batches else None, producer.epoch
             )
             for producer_id, producer in self.producers.items()
-            if producer.numbered
         }
 
     def last_sequences(self) -> dict[int, int]:
-        """Producer id -> its newest sequence number; -1 when only markers came in its epoch."""
+        """Producer id -> its newest sequence number.
+
+        -1 when its newest batch has none, or only markers came in its epoch.
+        """
         return {
             producer_id: producer.batches[-1].last_sequence if producer.batches else -1
             for producer_id, producer in self.producers.items()
-            if producer.numbered
         }
 
     def overtaken(self, producer_id: int, first_sequence: int) -> SentBatch | None:
@@ -252,7 +247,6 @@ class ProducerStates:
             same = Producer(producer.epoch, producer.last_timestamp_ms)
             same.batches.extend(list(producer.batches)[-1:])
             same.open_since = producer.open_since
-            same.numbered = producer.numbered
             copy.producers[producer_id] = same
         return copy
 

@@ -130,12 +130,13 @@ def test_batches_without_a_producer_are_not_noted() -> None:
     assert noted(plain, change).producers == {}
 
 
-def test_a_batch_without_sequence_numbers_protects_nothing_but_opens_a_transaction() -> None:
-    states = noted(sent(4, -1, transactional=True))
+def test_a_batch_without_sequence_numbers_is_its_producers_last_and_opens_a_transaction() -> None:
+    states = noted(sent(3, 5, transactional=True), sent(4, -1, transactional=True))
 
-    assert (states.last_records(), states.last_sequences()) == ({}, {})
+    assert states.last_records() == {7: LastRecord(4, 0)}
+    assert states.last_sequences() == {7: -1}
     assert states.has_open(7)
-    assert states.first_unstable_offset(9) == 4
+    assert states.first_unstable_offset(9) == 3
 
 
 # Expiry.

@@ -49,7 +49,7 @@ def test_the_winner_can_be_lower() -> None:
     assert gone(log.cleaned()[0]) == {1: "superseded by 0"}
 
 
-def test_last_sequences_are_of_producers_with_sequences() -> None:
+def test_last_sequences_are_of_all_producers() -> None:
     log = Writer()
     log.data("a=1", "b=1", producer=1)
     log.data("c=1", producer=2, base_sequence=-1)
@@ -61,17 +61,17 @@ def test_last_sequences_are_of_producers_with_sequences() -> None:
 
     (told,) = log.answers()
 
-    assert told["last_sequences"] == {"1": 1, "3": -1, "4": -1, "5": 0}
+    assert told["last_sequences"] == {"1": 1, "2": -1, "3": -1, "4": -1, "5": 0}
 
 
-def test_a_batch_without_a_sequence_is_not_protected() -> None:
+def test_a_batch_without_a_sequence_is_kept_for_its_producer_as_any_other() -> None:
     log = Writer({"preset": "kafka-3.8"})
     log.data("a=1", producer=2, base_sequence=-1)
     log.data("a=2")
     log.roll()
     log.clean()
 
-    assert last_offsets(log.cleaned()[0]) == [1]
+    assert last_offsets(log.cleaned()[0]) == [0, 1]
 
 
 def two_open() -> Writer:
@@ -285,7 +285,7 @@ def test_a_change_of_the_leader_is_never_compacted_away() -> None:
             "records": [{"offset": 0, "marker": "LEADER_CHANGE"}],
         }
     )
-    log.singles("\0\0\0\2=user", "=unkeyed", "b=1")
+    log.singles("\0\0\0\3=user", "=unkeyed", "b=1")
     log.roll()
     log.clean()
     log.rescan(now=10**15)
