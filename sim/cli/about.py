@@ -13,7 +13,7 @@ from sim.errors import BadInput
 
 def _list_takes(parser: Parser) -> None:
     parser.add_argument(
-        "what", metavar="TABLE", help="rules, presets, invariants, reached or scenarios."
+        "what", metavar="TABLE", help="rules, presets, invariants, reached, scenarios or topics."
     )
     parser.add_argument(
         "--in",
@@ -34,12 +34,12 @@ def list_(what: str, *, folder: Path, as_json: bool) -> int:
     if what == "rules":
         _list_rules(listing.rules(), as_json)
         return 0
-    if what == "scenarios":
-        rows = listing.scenarios(folder)
+    if what in listing.FILE_TABLES:
+        rows = listing.FILE_TABLES[what](folder)
     elif what in listing.TABLES:
         rows = listing.TABLES[what]()
     else:
-        allowed = ", ".join(("rules", *listing.TABLES, "scenarios"))
+        allowed = ", ".join(("rules", *listing.TABLES, *listing.FILE_TABLES))
         raise BadInput(f"list {what}: allowed: {allowed}")
     if as_json:
         print_json(rows)

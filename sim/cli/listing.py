@@ -15,7 +15,7 @@ from sim.check.families import BY_CAUSE, FAMILY_OF_LAW, NO_FAMILY
 from sim.check.registry import INVARIANTS
 from sim.compaction.extending import REGISTERED
 from sim.errors import BadInput
-from sim.files.formats import LOG_FORMAT, STORY_FORMAT
+from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
 from sim.plugins import in_use, registered_by
 from sim.rules import DEFAULTS, PRESETS, RULES
 from sim.rules.rules import shown
@@ -121,6 +121,34 @@ def scenarios(folder: Path) -> Rows:
             }
         )
     return rows
+
+
+def topics(folder: Path) -> Rows:
+    """The topic of every timed scenario below `folder`: by which strategy it is compacted, and why.
+
+    Raises:
+        BadInput: No such folder, no scenario in it, or one that contradicts itself.
+    """
+    from sim.scenario.file.topics import topic_strategy
+
+    rows = []
+    for path in scenario_files(folder):
+        if format_of(path) == SCENARIO_FORMAT:
+            found = topic_strategy(path)
+            rows.append(
+                {
+                    "topic": str(path),
+                    "compaction.strategy": found.strategy,
+                    "compaction.strategy.header": found.header or "-",
+                    "given in": found.given_in,
+                    "broker's default": found.default or "-",
+                }
+            )
+    return rows
+
+
+FILE_TABLES: dict[str, Callable[[Path], Rows]] = {"scenarios": scenarios, "topics": topics}
+"""What `replog list` reads from files."""
 
 
 def capabilities() -> list[tuple[str, bool, str]]:

@@ -8,6 +8,7 @@ migration plan in scenarios/upgrade.
 from pathlib import Path
 
 import pytest
+import yaml
 
 from sim.compaction import (
     FIXES,
@@ -22,6 +23,7 @@ from sim.errors import BadInput
 from sim.log import Record, Segment
 from sim.rules import Rules
 from sim.scenario.file.load import load_scenario
+from sim.scenario.file.topics import topic_strategy
 from tests.compaction.logs import batch, batches_of, offsets_of, passes, record, segment
 
 
@@ -252,6 +254,55 @@ def test_an_empty_strategy_is_the_offset(tmp_path: Path, empty: str) -> None:
 
     assert rules_in(tmp_path, of_the_broker).cleaner.strategy == "offset"
     assert rules_in(tmp_path, BROKER + of_the_topic).cleaner.strategy == "offset"
+
+
+def test_a_strategy_may_be_the_key_of_a_header_where_drafts_are_followed(tmp_path: Path) -> None:
+    """Proposed Changes, in the page's versions of 2018: any name but offset and timestamp."""
+    drafts = "broker: {strategy_names: header_keys}\n"
+    for name in ("Lsn", "header"):
+        rules = rules_in(tmp_path, f"{drafts}topic: {{compaction.strategy: {name}}}\n")
+        assert (rules.cleaner.strategy, rules.topic.strategy_header) == ("header", name)
+    for name in ("offset", "timestamp", '""'):
+        rules = rules_in(tmp_path, f"{drafts}topic: {{compaction.strategy: {name}}}\n")
+        assert rules.cleaner.strategy == (name if name != '""' else "offset")
+    both = "topic: {compaction.strategy: lsn, compaction.strategy.header: version}\n"
+    with pytest.raises(BadInput, match=r"x\.yaml:3: .*'lsn' is the key of a header already"):
+        rules_in(tmp_path, drafts + both)
+
+
+TOPICS = Path(__file__).parents[2] / "scenarios" / "topics"
+
+
+def test_topics_of_one_cluster_have_strategies_of_their_own() -> None:
+    """Public Interfaces: the topic's setting, where it has one, else the broker's."""
+    found = {path.stem: topic_strategy(path) for path in TOPICS.iterdir()}
+    documents = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in TOPICS.iterdir()]
+
+    assert {name: (one.strategy, one.header, one.given_in) for name, one in found.items()} == {
+        "timed_topic_of_the_brokers_strategy": ("header", "version", "broker"),
+        "timed_topic_by_offset": ("offset", "", "topic"),
+        "timed_topic_by_nothing": ("offset", "", "topic"),
+        "timed_topic_by_timestamp": ("timestamp", "", "topic"),
+        "timed_topic_with_a_header_of_its_own": ("header", "sequence", "broker"),
+    }
+    for part in ("broker", "network", "workload", "faults", "seed", "rules"):
+        assert all(one[part] == documents[0][part] for one in documents)
+
+
+@pytest.mark.parametrize(
+    ("text", "given_in"),
+    [
+        ("rules: {preset: kip-280}\n", "preset"),
+        ("rules: {strategy: timestamp}\n", "rules"),
+        ("topic: {compaction.strategy: null}\n", "default"),
+    ],
+)
+def test_who_says_by_what_a_topic_is_compacted(tmp_path: Path, text: str, given_in: str) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(f"format: replog-scenario/1\n{text}", encoding="utf-8")
+
+    assert topic_strategy(path).given_in == given_in
+    assert topic_strategy(path).strategy == rules_in(tmp_path, text).cleaner.strategy
 
 
 @pytest.mark.parametrize("name", ["Header", "HEADER", "header"])

@@ -21,6 +21,7 @@ from sim.scenario.file.configs import (
 from sim.scenario.file.faults import build_faults
 from sim.scenario.file.format import ScenarioFile
 from sim.scenario.file.replicas import build_replicas, no_such_replica
+from sim.scenario.file.strategies import with_known_strategies
 from sim.scenario.file.workload import build_applications, build_workload
 from sim.scenario.model import Consumer, Network, Scenario
 from sim.scenario.model.snapshots import SnapshotSettings
@@ -32,6 +33,7 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
     `path` is where the file is: trace files are relative to it. `seed` replaces the file's own.
     What is returned is meaningful only if nothing was reported.
     """
+    file = with_known_strategies(file, report)
     replicas = build_replicas(file, report)
     names = [replica.name for replica in replicas]
     chosen_seed = file.seed if seed is None else seed

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from annotated_types import Ge
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from sim.compaction import STRATEGIES
-from sim.errors import did_you_mean
 from sim.rules import Rules
 from sim.rules.rules import RuleValue
 from sim.scenario.model import Milliseconds, Name, Period, Share, Topic
@@ -42,33 +41,10 @@ Release = Literal["0.10.1", "0.10.2"]
 """The releases before and with KIP-87, as `sim.log.versions` has them."""
 
 
-OFFSET = "offset"
-"""What an empty strategy stands for (KIP-280, Public Interfaces)."""
-
-
-def _known_strategy(given: str) -> str:
-    """The strategy of that name, in any case; an empty one is offset.
-
-    KIP-280, Public Interfaces: the default is also used when the setting is empty. The case was
-    ignored in apache/kafka PR 7528 (SkimpyOffsetMap.init); a name that no strategy has, which went
-    by offset there, is refused as in its successor.
-    """
-    if not given.strip():
-        return OFFSET
-    name = next((name for name in (given, given.lower()) if name in STRATEGIES), None)
-    if name is None:
-        close = did_you_mean(given, STRATEGIES)
-        allowed = f"{', '.join(STRATEGIES)}, or nothing, which is {OFFSET}"
-        raise ValueError(f"unknown value {given!r}{close}; allowed: {allowed}")
-    return name
-
-
 StrategyName = Annotated[
-    str,
-    AfterValidator(_known_strategy),
-    WithJsonSchema({"enum": [*STRATEGIES, ""], "type": "string"}),
+    str, WithJsonSchema({"anyOf": [{"enum": [*STRATEGIES, ""]}, {"type": "string"}]})
 ]
-"""Looked up when a file is read: plugins may have added some."""
+"""Looked up by `sim.scenario.file.strategies`: plugins may have added some."""
 
 
 class TopicSettings(BaseModel):
@@ -147,6 +123,8 @@ class BrokerSettings(BaseModel):
         None, alias="metadata.start.offset.lag.time.max.ms"
     )
     """`prefix_gate: all_live_or_timeout`: so long deletion waits for replicas (KIP-630, drafts)."""
+    strategy_names: Literal["reserved", "header_keys"] = "reserved"
+    """What a strategy's name may be: one of a few, or, as in drafts of KIP-280, a header's key."""
     software: Release | None = None
     """What the brokers run: the release before KIP-87, or the one with it."""
     protocol_version: Release | None = Field(None, alias="inter.broker.protocol.version")
@@ -345,7 +323,7 @@ def nameless_header(
     """
     sections = (("topic", topic), ("broker", broker))
     found = [
-        ((section, _alias(settings, "compaction_strategy_header")), "is blank")
+        ((section, alias_of(settings, "compaction_strategy_header")), "is blank")
         for section, settings in sections
         if (settings.compaction_strategy_header or "x").isspace()
     ]
@@ -355,12 +333,12 @@ def nameless_header(
     asking = [one for one in sections if one[1].compaction_strategy is not None]
     for section, settings in asking[:1]:
         if settings.compaction_strategy == "header":
-            header = _alias(settings, "compaction_strategy_header")
+            header = alias_of(settings, "compaction_strategy_header")
             text = f"header needs {header}, the name of the header to read"
-            found.append(((section, _alias(settings, "compaction_strategy")), text))
+            found.append(((section, alias_of(settings, "compaction_strategy")), text))
     return found
 
 
-def _alias(settings: TopicSettings | BrokerSettings, field: str) -> str:
+def alias_of(settings: TopicSettings | BrokerSettings, field: str) -> str:
     """Kafka's name of a field."""
     return type(settings).model_fields[field].alias or field
