@@ -183,7 +183,8 @@ class BackgroundTasks:
         Source: LogCleaner.clean in 2.8. None when nothing is clean yet, or with another rule.
         """
         rules, replica = self._broker.rules, self._broker.replica
-        if rules.cleaner.tombstone_removal != "last_modified":
+        cleaner = rules.cleaner
+        if "last_modified" not in (cleaner.tombstone_removal, cleaner.unstamped_tombstones):
             return None
         dirty = replica.first_dirty_offset
         clean = [segment for segment in replica.log.segments if segment.base_offset < dirty]

@@ -8,6 +8,7 @@ from sim.cluster.cluster import Cluster
 from sim.cluster.consumer import Consumer
 from sim.cluster.workload import Timetable
 from sim.log.formats import FIRST_WITH_FLAG
+from sim.replication.cleaning import write_checkpoint_anew
 from sim.scenario.model import Change
 from sim.scenario.model.changes import EVERY_REPLICA, changed
 from sim.scenario.model.promises import changes_of
@@ -51,7 +52,11 @@ class ConfigChanges:
             settings = tuple((name, str(value)) for name, value in change.settings)
             for node in self._cluster.nodes.values():
                 if change.replica in (EVERY_REPLICA, node.name):
+                    before = node.rules.cleaner.tombstone_removal
                     node.configure(changed(*node.settings, change))
+                    after = node.rules.cleaner.tombstone_removal
+                    if after == "cleaning_checkpoint" and before != after:
+                        write_checkpoint_anew(node.replica, now_ms=node.now_ms)
                     context.emit(ConfigChanged(node.name, settings))
         if change.producer is not None:
             self._emit(self._timetable.roll_out(change), change)

@@ -252,7 +252,7 @@ class Copier:
             plan.legacy_horizon_ms,
             plan.last_cleaning,
             plan.delete_retention_ms,
-            isinstance(batch, OldBatch),
+            isinstance(batch, OldBatch) or (self.policy.unstamped_by_segment and horizon is None),
         )
 
     def _is_a_producers_last(self, batch: Batch) -> bool:

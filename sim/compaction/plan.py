@@ -37,6 +37,7 @@ class CleanerPolicy:
         last_abort_only: True = of all ABORT markers the last one stays (Redpanda PR 16295).
         group_empty_segments: True = an empty segment joins its neighbour whatever the range of
             offsets (KAFKA-12889).
+        unstamped_by_segment: True = a tombstone without a horizon goes by its segment's time.
         converts_old: True = batches of magic 0 and 1 are written anew as magic 2 (KAFKA-13093).
         unmapped_version: A record whose key is not in the map goes when its version is below, and
             every version is read, whether or not there is another to compare; None = neither.
@@ -56,6 +57,7 @@ class CleanerPolicy:
     markers_by_key: bool = False
     last_abort_only: bool = False
     group_empty_segments: bool = True
+    unstamped_by_segment: bool = False
     converts_old: bool = False
     unmapped_version: Version | None = None
 

@@ -63,8 +63,8 @@ class Circumstances(NamedTuple):
         legacy_horizon_ms: One horizon for the pass in ms (before KIP-534); None = none.
         last_cleaning: (end offset exclusive, time in ms) of the last finished pass; None = none.
         delete_retention_ms: `delete.retention.ms`.
-        without_horizon: Its batch has no place for a horizon (magic 0 and 1), so that the times of
-            segments decide.
+        without_horizon: The times of segments decide: its batch has no place for a horizon (magic 0
+            and 1), or it has none yet and the rule `unstamped_tombstones` says so.
     """
 
     offset: int
@@ -81,7 +81,7 @@ class Circumstances(NamedTuple):
     def past_horizon(self) -> bool:
         """An earlier pass set a horizon and it is reached; equality counts as reached.
 
-        Where there is no place for one, the segment has to look old enough, as before KIP-534.
+        Where there is none, the segment may have to look old enough, as before KIP-534.
         """
         if self.without_horizon:
             return self.in_old_segment

@@ -89,8 +89,7 @@ def _expiry(history: KeyHistory, tracked: TrackedRecord, removed_in: PassResult)
     """The numbers by which a tombstone could go."""
     now_ms = removed_in.plan.now_ms
     removal = history.rules.rules.cleaner.tombstone_removal
-    old = isinstance(tracked.batch, OldBatch) and tracked.horizon_ms is None
-    if removal == "last_modified" or (old and removal not in _WITHOUT_HORIZON):
+    if removal == "last_modified" or _by_segment(history, tracked):
         return (
             f"its segment's last modification {removed_in.modified_ms(tracked.offset)} is not "
             f"above the pass's horizon {removed_in.plan.legacy_horizon_ms}"
@@ -109,6 +108,15 @@ def _expiry(history: KeyHistory, tracked: TrackedRecord, removed_in: PassResult)
         else f"set in step {tracked.horizon_set_in}"
     )
     return f"{tracked.horizon_ms}, {since}; the pass ran at {now_ms} ms"
+
+
+def _by_segment(history: KeyHistory, tracked: TrackedRecord) -> bool:
+    """Whether the times of segments decide of a tombstone, as it has no horizon."""
+    cleaner = history.rules.rules.cleaner
+    if tracked.horizon_ms is not None or cleaner.tombstone_removal in _WITHOUT_HORIZON:
+        return False
+    old = isinstance(tracked.batch, OldBatch)
+    return old or cleaner.unstamped_tombstones == "last_modified"
 
 
 def _waits_for(history: KeyHistory, tracked: TrackedRecord) -> str:
@@ -188,8 +196,7 @@ def _tombstone(history: KeyHistory, tracked: TrackedRecord) -> str:
         return "tombstone_removal: never keeps a winning tombstone for ever"
     if last.cleaning.protected_offset == tracked.offset:
         return _protected(history, tracked)
-    old = isinstance(tracked.batch, OldBatch) and tracked.horizon_ms is None
-    if removal == "last_modified" or (old and removal not in _WITHOUT_HORIZON):
+    if removal == "last_modified" or _by_segment(history, tracked):
         return _by_last_modified(tracked, history, last)
     if removal == "cleaning_checkpoint":
         return _by_checkpoint(history, tracked)

@@ -39,6 +39,7 @@ _PLAIN = (
     "tombstone_mark",
     "horizon_stamp",
     "horizon_rebase",
+    "unstamped_tombstones",
     "marker_removal",
     "marker_lookup",
     "empty_segments",

@@ -52,6 +52,16 @@ def stable_offset(replica: Replica, *, rules: Rules) -> int:
     return bound if unstable is None else min(bound, unstable)
 
 
+def write_checkpoint_anew(replica: Replica, *, now_ms: int) -> None:
+    """Begin with the cleaning checkpoints of KIP-534's rejected proposal, after an upgrade.
+
+    The file of before says how far a pass got, and not when: written anew, it says now. So every
+    tombstone waits for `delete.retention.ms` from the upgrade on, however long it has waited.
+    """
+    cleaned_end = replica.first_dirty_offset
+    replica.last_cleaning = (cleaned_end, now_ms) if cleaned_end > 0 else None
+
+
 class Cleaner:
     """The cleaner of replicas under certain rules, which are looked up once, here.
 

@@ -83,11 +83,11 @@ class Fetched(NamedTuple):
 
 
 def as_read(records: Sequence[Record], *, rules: Rules) -> tuple[Record, ...]:
-    """The records as a reader sees them: the cleaner's own header is taken off, if it is hidden."""
-    if (
-        rules.cleaner.tombstone_removal != "record_horizon"
-        or rules.reading.horizon_header == "visible"
-    ):
+    """The records as a reader sees them: the cleaner's own header is taken off, if it is hidden.
+
+    Whatever the cleaner's rule is now: brokers may have changed it since they wrote the header.
+    """
+    if rules.reading.horizon_header == "visible" or not any(record.headers for record in records):
         return tuple(records)
     return tuple(without_record_horizon(record) for record in records)
 

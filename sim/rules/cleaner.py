@@ -32,6 +32,7 @@ class CleanerRules:
     tombstone_removal: str = "horizon"
     horizon_stamp: Literal["on_sight", "mapped", "each_pass"] = "on_sight"
     horizon_rebase: Literal["deltas_rewritten", "deltas_kept"] = "deltas_rewritten"
+    unstamped_tombstones: Literal["stamped", "last_modified"] = "stamped"
     marker_removal: Literal["as_tombstones", "horizon"] = "as_tombstones"
     marker_lookup: Literal["never", "by_key", "last_abort"] = "never"
     marker_watermark: Literal["shared", "own"] = "shared"
@@ -251,6 +252,24 @@ CLEANER_TABLE: tuple[RuleSpec, ...] = (
                 "this project: why KIP-534 rewrites them; Redpanda before PR 30998 kept them when"
                 " another base was set",
                 "kip534/kip534_22_horizon_moves_the_timestamps.yaml",
+            ),
+        ),
+    ),
+    RuleSpec(
+        "unstamped_tombstones",
+        "with a horizon: what decides of a tombstone that has none yet, as all have at an upgrade",
+        (
+            Value(
+                "stamped",
+                "the pass that meets it gives it one, and a later pass goes by that",
+                "KIP-534, Proposed Changes; MemoryRecords.filterTo",
+                "kip534/kip534_25_header_from_the_first_pass.yaml",
+            ),
+            Value(
+                "last_modified",
+                "the modification time of its segment, as before KIP-534; if it stays, it gets one",
+                "KIP-534, Rejected Alternatives: how to upgrade to a header in each record",
+                "kip534/kip534_24_no_header_falls_back.yaml",
             ),
         ),
     ),

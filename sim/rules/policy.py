@@ -35,6 +35,7 @@ def cleaner_policy(rules: Rules) -> CleanerPolicy:
         markers_by_key=cleaner.marker_lookup == "by_key",
         last_abort_only=cleaner.marker_lookup == "last_abort",
         group_empty_segments=cleaner.empty_segments == "joined",
+        unstamped_by_segment=cleaner.unstamped_tombstones == "last_modified",
         converts_old=cleaner.old_formats == "converted",
         unmapped_version=unmapped_version(cleaner.strategy, cleaner.header_form),
     )

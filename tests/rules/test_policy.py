@@ -22,6 +22,7 @@ DECIDING = (
     "tombstone_removal",
     "horizon_stamp",
     "horizon_rebase",
+    "unstamped_tombstones",
     "marker_removal",
     "marker_lookup",
     "empty_segments",

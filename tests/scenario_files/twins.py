@@ -250,6 +250,16 @@ TWINS = (
         {"rules.tombstone_removal"},
     ),
     (
+        "kip534/timed_upgrade_header_falls_back",
+        "kip534/timed_upgrade_header_stamped",
+        {"rules.unstamped_tombstones"},
+    ),
+    (
+        "kip534/timed_upgrade_checkpoint_rewritten",
+        "kip534/timed_upgrade_horizon_waits",
+        {"changes.0.settings.0.1"},
+    ),
+    (
         "kip534/timed_batch_growth",
         "kip534/timed_batch_growth_fits",
         {"topic.max_message_bytes"},
