@@ -73,7 +73,8 @@ def test_the_command_of_a_clause_says_so(
         with pytest.raises(SystemExit) as ended:
             main()
         assert isinstance(ended.value.code, int)
-        answers.append((ended.value.code, capsys.readouterr().out))
+        said = capsys.readouterr()
+        answers.append((ended.value.code, said.out + said.err))
     status, printed = answers[0]
 
     assert status == row.status
