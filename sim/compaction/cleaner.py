@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol, TypeVar
 
 from sim.compaction.copying import Copier
+from sim.compaction.failures import PassFailed
 from sim.compaction.offset_map import MapRange, OffsetMap, build_map
 from sim.compaction.plan import Cleaning, CleaningPass
 from sim.log import Segment
@@ -22,25 +23,36 @@ def clean(segments: Sequence[Segment], plan: CleaningPass) -> Cleaning:
     """Clean what lies below the upper bound, as far as the map reaches.
 
     The segments covered are all from the first one to the one that holds the map's last offset; the
-    arguments are left untouched. A pass into whose map nothing can enter changes nothing.
-
-    Raises:
-        PassFailed: It cannot go on, see `sim.compaction.failures`; nothing was changed.
+    arguments are left untouched. A pass into whose map nothing can enter changes nothing. One that
+    cannot go on says why in `failure`, and what it did before.
     """
-    reach = plan.given_map or _map_of(segments, plan)
+    try:
+        reach = plan.given_map or _map_of(segments, plan)
+    except PassFailed as failure:
+        return Cleaning([], 0, plan.first_dirty_offset, failure=failure)
     if reach.latest_offset < 0:
         return Cleaning([], 0, plan.first_dirty_offset)
     end = min(reach.latest_offset + 1, plan.upper_bound)
     covered = [segment for segment in segments if segment.base_offset < end]
     copier = Copier(segments, len(covered), plan, reach)
+    result, finished = copier.result, 0
     for group in groups_of(
         covered,
         max_bytes=plan.segment_bytes,
         upper_bound=plan.upper_bound,
         exempt_empty=plan.policy.group_empty_segments,
     ):
-        copier.result.segments.append(copier.copy_group(group))
-    return copier.result
+        try:
+            result.segments.append(copier.copy_group(group))
+        except PassFailed as failure:
+            return result.stopped(
+                failure,
+                below=group[0].base_offset,
+                replaced=finished,
+                next_dirty_offset=plan.first_dirty_offset,
+            )
+        finished += len(group)
+    return result
 
 
 def _map_of(segments: Sequence[Segment], plan: CleaningPass) -> OffsetMap:

@@ -85,7 +85,7 @@ class Copier:
         self.watch: TransactionWatch | None = None
         for segment in segments[:replaced]:
             if segment.transactional:
-                self.watch = TransactionWatch()
+                self.watch = TransactionWatch(writes_index=True)
                 break
         self.last_abort = _NO_OFFSET
         if policy.last_abort_only:

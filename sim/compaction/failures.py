@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class PassFailed(ValueError):
-    """A pass cannot go on, and nothing of it is kept.
+    """A pass cannot go on.
 
     Attributes:
         offset: What it could not deal with begins there, or is the record there.
@@ -38,4 +38,24 @@ class NoEmptyOldBatch(PassFailed):
             offset,
             f"the batch at offset {offset} would have to stay without records, which magic "
             f"{magic} cannot say",
+        )
+
+
+class IndexOutOfOrder(PassFailed):
+    """The index of aborted transactions of a cleaned segment would not be in order any more.
+
+    An entry whose marker was evicted stays open: the next ABORT marker of its producer adds it to
+    the index again, which by then may have a later one. Until KAFKA-14055 a user's key could evict
+    markers; entries that are left from then stop later releases, too.
+    Source: CleanedTransactionMetadata.onControlBatchRead; TransactionIndex.append, which throws
+    IllegalArgumentException.
+    """
+
+    def __init__(self, offset: int, last_offset: int, newest: int) -> None:
+        """The ABORT marker at `offset` adds the entry of one at `last_offset` after `newest`."""
+        super().__init__(
+            offset,
+            f"the ABORT marker at offset {offset} ends a transaction whose own marker, at "
+            f"{last_offset}, is gone; its entry cannot follow that of {newest} in the index of "
+            "aborted transactions",
         )

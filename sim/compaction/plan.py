@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sim.compaction.failures import PassFailed
 from sim.compaction.fixes import Fix
 from sim.compaction.offset_map import OffsetMap
 from sim.compaction.strategies import Strategy, Version
@@ -134,6 +135,8 @@ class Cleaning:
         rewritten: (base offset, bytes) of batches that were written anew with a record or more.
         messages_read: Records the copying pass looked at; those of batches dropped whole are not.
         messages_written: Records it kept.
+        failure: Why the pass could not go on; all else is then about the groups of segments that it
+            had finished, which take their places, and the checkpoint stays. None = it went on.
     """
 
     segments: list[Segment]
@@ -152,6 +155,34 @@ class Cleaning:
     rewritten: list[tuple[int, int]] = field(default_factory=list)
     messages_read: int = 0
     messages_written: int = 0
+    failure: PassFailed | None = None
+
+    def stopped(
+        self, failure: PassFailed, *, below: int, replaced: int, next_dirty_offset: int
+    ) -> Cleaning:
+        """What is left of it when the group that begins at `below` cannot be cleaned.
+
+        `replaced` segments were in finished groups. Nothing counts as read or written: Kafka keeps
+        no statistics of such a pass.
+        """
+        return Cleaning(
+            self.segments,
+            replaced,
+            next_dirty_offset,
+            self.protected_offset,
+            {
+                reason: [record for record in records if record.offset < below]
+                for reason, records in self.removed.items()
+            },
+            self.winners,
+            {at: by for at, by in self.evicted_markers.items() if at < below},
+            [offset for offset in self.emptied if offset < below],
+            [offset for offset in self.dropped if offset < below],
+            [horizon for horizon in self.horizons if horizon[0] < below],
+            [batch for batch in self.oversized if batch[0] < below],
+            [batch for batch in self.rewritten if batch[0] < below],
+            failure=failure,
+        )
 
     @property
     def changed(self) -> bool:

@@ -11,6 +11,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from sim.compaction.failures import IndexOutOfOrder
 from sim.log import AbortedTransaction, Batch, Control, Segment
 
 
@@ -117,10 +118,13 @@ class TransactionWatch:
         kept: Index entries of the ABORT markers that still have data, to be kept with them.
     """
 
-    __slots__ = ("_active", "_committed", "_seen", "_waiting", "kept")
+    __slots__ = ("_active", "_committed", "_seen", "_waiting", "_writes_index", "kept")
 
-    def __init__(self, aborted: Iterable[AbortedTransaction] = ()) -> None:
-        """Nothing is seen yet; `aborted` as in `add`."""
+    def __init__(
+        self, aborted: Iterable[AbortedTransaction] = (), *, writes_index: bool = False
+    ) -> None:
+        """Nothing is seen yet; `aborted` as in `add`. Only who copies writes an index."""
+        self._writes_index = writes_index
         self._waiting: list[tuple[int, AbortedTransaction]] = []
         self._active: dict[int, AbortedTransaction] = {}
         self._seen: set[int] = set()
@@ -138,6 +142,9 @@ class TransactionWatch:
 
         A marker may go when no batch of its transaction was seen, and when it is empty already;
         control batches other than COMMIT and ABORT never may.
+
+        Raises:
+            IndexOutOfOrder: The index that is written cannot take the entry of an ABORT marker.
         """
         waiting, producer_id = self._waiting, batch.producer_id
         while waiting and waiting[0][0] <= batch.last_offset:
@@ -154,17 +161,21 @@ class TransactionWatch:
         if not batch.records:
             return True
         if batch.control is Control.ABORT:
-            return self._abort(producer_id)
+            return self._abort(producer_id, batch.base_offset)
         if batch.control is Control.COMMIT:
             seen = producer_id in self._committed
             self._committed.discard(producer_id)
             return not seen
         return False
 
-    def _abort(self, producer_id: int) -> bool:
+    def _abort(self, producer_id: int, offset: int) -> bool:
         entry = self._active.pop(producer_id, None)
         if entry is None or producer_id not in self._seen:
             return True
         self._seen.discard(producer_id)
-        self.kept.append(entry)
+        if self._writes_index:
+            kept = self.kept
+            if kept and kept[-1].last_offset >= entry.last_offset:
+                raise IndexOutOfOrder(offset, entry.last_offset, kept[-1].last_offset)
+            kept.append(entry)
         return False

@@ -39,6 +39,7 @@ CLEAN_FIELDS = (
     "messages_read",
     "messages_written",
     "invalid_messages",
+    "uncleanable",
 )
 DUPLICATE_FIELDS = ("duplicate", "first_offset", "last_offset")
 
@@ -63,6 +64,7 @@ def normal_step(answered: Mapping[str, Any], step: Mapping[str, Any]) -> Json:
     )
     if step["op"] == "clean":
         normal.update({name: answered.get(name) for name in CLEAN_FIELDS})
+        normal["uncleanable"] = bool(normal["uncleanable"])
         if normal["effective_upper_bound"] is None:
             normal["effective_upper_bound"] = step["upper_bound"]
     if step["op"] == "produce_duplicate":

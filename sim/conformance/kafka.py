@@ -43,6 +43,8 @@ OWN_RULES = {
     },
 }
 """What Kafka cannot be made to do otherwise."""
+OUT_OF_ORDER = "The last offset of appended transactions must increase"
+"""By these words TransactionIndex.append stops a pass."""
 
 
 class KafkaCleaner:
@@ -105,11 +107,16 @@ class KafkaCleaner:
                 raise BadInput(f"Kafka {self.version}: it cuts or splits a segment of this log")
             steps = []
             most_keys = _records(document) + 1
+            uncleanable = False
             for step in document["steps"]:
                 if step["op"] == "clean":
-                    own = _clean(log, step, most_keys=most_keys, rules=rules)
+                    own = _clean(
+                        log, step, most_keys=most_keys, rules=rules, uncleanable=uncleanable
+                    )
+                    uncleanable = "uncleanable" in own
                 else:
                     own = self._step(log, step, controls)
+                    uncleanable = uncleanable and step["op"] != "reload"
                 steps.append({**own, **self._state(log, controls)})
             return {"steps": steps}
         finally:
@@ -168,8 +175,14 @@ class KafkaCleaner:
 
 
 def _clean(
-    log: DiskLog, step: Mapping[str, Any], *, most_keys: int, rules: Mapping[str, Any]
+    log: DiskLog,
+    step: Mapping[str, Any],
+    *,
+    most_keys: int,
+    rules: Mapping[str, Any],
+    uncleanable: bool,
 ) -> Answer:
+    """Run a pass, unless an earlier one failed (LogCleanerManager.markPartitionUncleanable)."""
     first_dirty, wanted = int(step["first_dirty_offset"]), int(step["upper_bound"])
     bases = [base for base, _ in log.segments()]
     bound = max((base for base in bases if base <= wanted), default=bases[0])
@@ -183,14 +196,23 @@ def _clean(
     )
     capacity = _given(step, "map_capacity", most_keys)
     offset_map = step.get("offset_map")
-    if offset_map is not None or step.get("forced_rescan"):
+    done = KafkaPass(first_dirty, 0, 0, 0)
+    if uncleanable:
+        pass
+    elif offset_map is not None or step.get("forced_rescan"):
         known = {key.encode(): int(at) for key, at in (offset_map or {}).items()}
         done = log.clean_by(parameters, known, int(step["map_latest_offset"]))
     elif first_dirty < bound and capacity > 0:
-        done = log.clean(parameters, capacity=capacity)
-    else:  # Kafka's manager starts no such pass, and its cleaner refuses a map without room
-        done = KafkaPass(first_dirty, 0, 0, 0)
-    answer = done._asdict()
+        # Kafka's manager starts no other pass, and its cleaner refuses a map without room.
+        try:
+            done = log.clean(parameters, capacity=capacity)
+        except jpype.JException as error:
+            if OUT_OF_ORDER not in str(error):
+                raise
+            uncleanable = True
+    answer: Answer = done._asdict()
+    if uncleanable:
+        answer["uncleanable"] = True
     return answer if bound == wanted else {**answer, "effective_upper_bound": bound}
 
 

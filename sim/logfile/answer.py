@@ -98,7 +98,12 @@ def pass_answer(result: PassResult) -> Answer:
     cleaning = result.cleaning
     failed: Answer = {}
     if result.failed is not None:
-        failed = {"failed_at": result.failed.offset, "failure": str(result.failed)}
+        failed = {
+            "uncleanable": True,
+            "failed_at": result.failed.offset,
+            "failure": str(result.failed),
+            "swapped_segments": [segment.base_offset for segment in cleaning.segments],
+        }
     return {
         "effective_upper_bound": result.plan.upper_bound,
         "next_dirty_offset": cleaning.next_dirty_offset,

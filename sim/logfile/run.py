@@ -181,12 +181,9 @@ def _clean(
     covers = any(segment.base_offset < plan.upper_bound for segment in log.segments)
     if failed is not None or not covers:
         return PassResult(number, plan, nothing, modified, failed)
-    try:
-        cleaning = clean(log.segments, plan)
-    except PassFailed as failure:
-        return PassResult(number, plan, nothing, modified, failure)
+    cleaning = clean(log.segments, plan)
     log.replace_segments(cleaning.replaced, cleaning.segments)
-    return PassResult(number, plan, cleaning, modified)
+    return PassResult(number, plan, cleaning, modified, cleaning.failure)
 
 
 def _plan(

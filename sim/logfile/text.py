@@ -37,7 +37,10 @@ def log_lines(number: int, step: Step, answer: dict[str, Any]) -> Iterator[str]:
             )
         )
         if "failed_at" in answer:
-            yield (f"  failed: {answer['failure']}; no pass is run before a reload")
+            yield f"  failed: {answer['failure']}; no pass is run before a reload"
+            if answer["swapped_segments"]:
+                bases = _listed([str(base) for base in answer["swapped_segments"]])
+                yield f"  cleaned before it failed: the segments that begin at {bases}"
         for reason, offsets in _by_reason(answer["removed"]).items():
             yield f"  removed {_listed(offsets)}: {reason}"
     if isinstance(step, ProduceDuplicate):

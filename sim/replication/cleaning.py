@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from sim.compaction import Cleaning, CleaningPass, PassFailed, clean
+from sim.compaction import Cleaning, CleaningPass, clean
 from sim.replication.interrupting import interrupt
 from sim.replication.late_versions import remember_removed
 from sim.replication.replica import Replica
@@ -143,29 +143,31 @@ class Cleaner:
         self, replica: Replica, plan: CleaningPass, crash_during: str | None
     ) -> CleaningResult:
         """Run the pass, and swap in what has come of it, as far as a crash or a failure lets it."""
-        try:
-            result = clean(replica.log.segments, plan)
-        except PassFailed as failure:
+        result = clean(replica.log.segments, plan)
+        if result.failure is not None:
             replica.uncleanable = True
-            failed = CleaningFailed(replica.name, failure.offset)
-            return CleaningResult(CleaningStatus.FAILED, changed=False, events=[failed])
+            events: list[Event] = [CleaningFailed(replica.name, result.failure.offset)]
+            if result.replaced:
+                events.insert(0, self._put_in_place(replica, plan, result))
+            return CleaningResult(CleaningStatus.FAILED, result.changed, events)
         if crash_during is None:
             event = self._put_in_place(replica, plan, result)
             return CleaningResult(CleaningStatus.FINISHED, result.changed, [event])
-        changed, events = interrupt(
+        changed, crashing = interrupt(
             replica, result, during=crash_during, storage=self.rules.storage, now_ms=plan.now_ms
         )
-        return CleaningResult(CleaningStatus.INTERRUPTED, changed, events)
+        return CleaningResult(CleaningStatus.INTERRUPTED, changed, crashing)
 
     def _put_in_place(self, replica: Replica, plan: CleaningPass, result: Cleaning) -> Cleaned:
-        """Swap the segments and move the checkpoints."""
+        """Swap the segments, and move the checkpoints if the pass could go on to its end."""
         log, first_dirty = replica.log, replica.first_dirty_offset
         before, high_watermark = log.size_bytes, log.high_watermark
         reached = max(first_dirty, result.next_dirty_offset)
         log.replace_segments(result.replaced, result.segments)
-        replica.first_dirty_offset = reached
-        replica.cleanly_compacted_offset = max(replica.cleanly_compacted_offset, reached)
-        replica.last_cleaning = (reached, plan.now_ms)
+        if result.failure is None:
+            replica.first_dirty_offset = reached
+            replica.cleanly_compacted_offset = max(replica.cleanly_compacted_offset, reached)
+            replica.last_cleaning = (reached, plan.now_ms)
         for record in result.removed["tombstone"]:
             replica.removed_tombstone_end = max(replica.removed_tombstone_end, record.offset + 1)
         remember_removed(

@@ -65,7 +65,10 @@ class Cleaned(NamedTuple):
 
 
 class CleaningFailed(NamedTuple):
-    """A pass met a version header at `offset` that it cannot read; the log stays as it was."""
+    """A pass cannot go on at `offset`; there is none before a restart.
+
+    The groups of segments that it had finished are in a `Cleaned` event before it.
+    """
 
     replica: str
     offset: int

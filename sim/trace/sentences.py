@@ -188,7 +188,7 @@ def _of_a_replica(event: Event) -> str | None:
         case ProducersForgotten(_, producers):
             return f"{name} forgets the producers {', '.join(map(str, producers))}"
         case CleaningFailed(_, offset):
-            return f"{name} cannot read the version at {offset}: no more cleaning before a restart"
+            return f"{name}'s pass cannot go on at {offset}: no more cleaning before a restart"
         case ReplicaRestarted(_, end, _):
             return f"{name} is back, log end {end}"
         case ReplicaWiped(_, reason):

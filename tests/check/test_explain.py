@@ -256,7 +256,7 @@ def test_of_a_long_story_the_beginning_is_left_out() -> None:
         ),
         (
             trace.CleaningFailed("r1", 3),
-            "r1 cannot read the version at 3: no more cleaning before a restart",
+            "r1's pass cannot go on at 3: no more cleaning before a restart",
         ),
         (
             trace.Understood("r1", "c1", (), (Record(3, "k", None),)),

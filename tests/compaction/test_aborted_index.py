@@ -121,7 +121,7 @@ def test_an_entry_whose_marker_is_not_below_the_bound_stays(bound: int) -> None:
 
 def test_an_entry_is_told_once_however_often_it_is_collected() -> None:
     """A transaction that is active already is not begun again by the next segment's answer."""
-    watch = TransactionWatch([LONG])
+    watch = TransactionWatch([LONG], writes_index=True)
     told = [watch.decides(batch(record(1, "k"), pid=7))]
     watch.add([LONG])
     told.append(watch.decides(marker(6, 7, commit=False)))

@@ -219,6 +219,26 @@ def test_batches_are_appended_one_by_one_and_the_segment_rolled_after_them(
     assert release.log.calls == [("append", b"\x07"), ("append", b"\x09"), ("roll",), ("close",)]
 
 
+def test_a_log_whose_pass_failed_is_not_cleaned_before_a_reload(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class JavaError(Exception):
+        pass
+
+    def fails(log: Log, parameters: PassParameters, *, capacity: int) -> KafkaPass:
+        log.calls.append(("failed",))
+        raise JavaError("The last offset of appended transactions must increase sequentially")
+
+    monkeypatch.setattr(kafka.jpype, "JException", JavaError)
+    monkeypatch.setattr(Log, "clean", fails)
+    steps = [clean(2, 7), clean(2, 7), {"op": "reload"}, clean(2, 7)]
+    answers = KafkaCleaner().answer(log_file(*steps))["steps"]
+
+    assert [step.get("uncleanable") for step in answers] == [True, True, None, True]
+    assert [step.get("next_dirty_offset") for step in answers] == [2, 2, None, 2]
+    assert release.log.calls == [("failed",), ("reload",), ("failed",), ("close",)]
+
+
 def test_a_retry_is_asked_about_with_as_many_records_as_it_has_keys(release: Release) -> None:
     retry = {"op": "produce_duplicate", "producer_epoch": 0, "base_sequence": 3, "keys": ["a", "b"]}
 

@@ -64,6 +64,25 @@ def test_a_pass_that_fails_is_the_last_one_before_a_restart() -> None:
     assert again.status is CleaningStatus.FAILED
 
 
+def test_what_a_pass_had_finished_before_it_failed_is_put_in_place() -> None:
+    """Two groups for their distance; the header that cannot be read is in the second one."""
+    replica = replica_of(("a", "1"), ("a", "2"))
+    replica.log.roll(3_000_000_000, now_ms=0)
+    replica.log.log_end_offset = 3_000_000_000
+    for offset, header in ((3_000_000_000, b"\x80"), (3_000_000_001, encode_varint(3))):
+        record = Record(offset, "b", "1", 0, (("version", header),), uid=offset)
+        replica.log.append(data_batch((record,), epoch=1), now_ms=0)
+    replica.log.high_watermark = replica.log.log_end_offset
+    replica.first_dirty_offset = 3_000_000_001
+    cleaner = Cleaner(FORK.with_values({"map_range": "dirty"}))
+
+    result = cleaner.run(replica, upper_bound=3_000_000_002, now_ms=0)
+
+    assert (result.status, replica.first_dirty_offset) == (CleaningStatus.FAILED, 3_000_000_001)
+    assert result.events[-1] == CleaningFailed("r1", 3_000_000_000)
+    assert [type(event) for event in result.events] == [Cleaned, CleaningFailed]
+
+
 def test_one_cleaner_serves_several_replicas() -> None:
     cleaner = Cleaner(FORK)
     unreadable = replica_of(("a", "1"), ("a", "2"), header=b"\x80")
