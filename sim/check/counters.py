@@ -16,6 +16,8 @@ from sim.trace import (
     Cleaned,
     Consumed,
     Converted,
+    CoordinatorAnswered,
+    CoordinatorLoaded,
     Copied,
     Event,
     FaultInjected,
@@ -82,6 +84,9 @@ COUNTERS: tuple[str, ...] = (
     "checks",
     "check_wait_ms",
     "sends_withheld",
+    "coordinator_loads",
+    "coordinator_load_ms",
+    "asks_refused",
 )
 """Names of the counters, in the order of every table. All are integers.
 
@@ -109,7 +114,9 @@ the ones whose winner is not the last of their committed records; stale_reads_la
 a reader of the leader's whole log ends on a record that the committed winner beats, by
 `consumer_order`; checks: fetches of applications that read before they send, check_wait_ms: the
 longest that a send has waited for that, sends_withheld: left out for what was found
-(`check_before_send`); simulator_events, messages, messages_lost: of the world, not of the core.
+(`check_before_send`); coordinator_loads: logs that a new coordinator has read to the end,
+coordinator_load_ms: the longest that took, asks_refused: answers COORDINATOR_LOAD_IN_PROGRESS to
+who asked for a key; simulator_events, messages, messages_lost: of the world, not of the core.
 """
 
 
@@ -133,6 +140,7 @@ COSTS: dict[str, str] = {
     "checks": "fetches to check before a send",
     "check_wait_ms": "longest wait of a send for its check, ms",
     "sends_withheld": "sends left out after a check",
+    "coordinator_load_ms": "longest load of a coordinator, ms",
     "unmeant_keys": "keys that end on what their producer did not mean",
 }
 """The counters that say what rules cost, with what reports call them."""
@@ -176,6 +184,8 @@ class RunCounters:
         self._bytes_converted = 0
         self._rebuilds = 0
         self._bytes_rebuilt = 0
+        self._loads: list[int] = []
+        self._asks_refused = 0
         self._ends: dict[str, int] = {}
         self._refills: dict[str, int] = {}
         self.handlers: dict[type, Callable[..., None]] = {
@@ -185,6 +195,8 @@ class RunCounters:
             Cleaned: self._cleaned,
             Consumed: self._consumed,
             Converted: self._converted,
+            CoordinatorAnswered: self._coordinator_answered,
+            CoordinatorLoaded: self._coordinator_loaded,
             Copied: self._copied,
             LeaderElected: self._elected,
             ReplicaRemoved: self._replica_removed,
@@ -224,6 +236,12 @@ class RunCounters:
 
     def _converted(self, event: Converted) -> None:
         self._bytes_converted += event.size_bytes
+
+    def _coordinator_loaded(self, event: CoordinatorLoaded) -> None:
+        self._loads.append(event.took_ms)
+
+    def _coordinator_answered(self, event: CoordinatorAnswered) -> None:
+        self._asks_refused += event.error != "NONE"
 
     def _replica_removed(self, event: ReplicaRemoved) -> None:
         self._stubs.pop(event.replica, None)
@@ -277,6 +295,9 @@ class RunCounters:
             "bytes_appended": self._bytes_appended,
             "bytes_replicated": self._bytes_replicated,
             "bytes_down_converted": self._bytes_converted,
+            "coordinator_loads": len(self._loads),
+            "coordinator_load_ms": max(self._loads, default=0),
+            "asks_refused": self._asks_refused,
             "keys": len(history.winners),
             "keys_won_earlier": keys_won_earlier(queries),
             "stale_reads_last": stale_keys(queries),

@@ -88,6 +88,7 @@ _BY_LAW: Final[dict[str, tuple[str, ...]]] = {
         "consumer-no-skip",
         "consumer-takes-deletes",
         "consumer-tombstone-visibility",
+        "coordinator-serves-loaded",
         "reader-reaches-end",
         "record-immutable",
     ),

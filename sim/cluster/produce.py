@@ -48,6 +48,13 @@ def receive_produce(broker: Broker, state: LeaderState | None, request: ProduceR
     _finish(broker, state, request.client_id, result, response, told)
 
 
+def refuse_while_loading(broker: Broker, request: ProduceRequest) -> None:
+    """A coordinator that loads writes nothing yet; the client is to come back."""
+    error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    number, epoch = request.correlation_id, broker.replica.epoch
+    broker.send(request.client_id, ProduceResponse(error, -1, -1, None, epoch, number))
+
+
 def receive_marker(
     broker: Broker, state: LeaderState | None, request: WriteTxnMarkersRequest
 ) -> None:

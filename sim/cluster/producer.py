@@ -32,6 +32,9 @@ BACKOFF_MS, BACKOFF_MAX_MS = 100, 1_000
 """Pause of a producer that was told to try again, doubled each time up to the second (KIP-580:
 retry.backoff.ms, retry.backoff.max.ms, without their jitter)."""
 
+RETRIED: Final = (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+"""Nothing was written, and whoever was asked is the right one: the same is sent after a pause."""
+
 Headers = tuple[tuple[str, bytes], ...]
 """Name and value of each header of a record."""
 
@@ -307,7 +310,7 @@ class Producer:
             self._context.counts.sends_acknowledged += 1
         elif error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
             self._find_leader(flight)
-        elif error is ErrorCode.NOT_ENOUGH_REPLICAS:
+        elif error in RETRIED:
             self._back_off(flight)
         else:
             self._give_up(flight)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sim.cluster.asking import AskingClient
 from sim.cluster.clock import EventLimitReached
 from sim.cluster.cluster import Cluster
 from sim.cluster.config_changes import ConfigChanges
@@ -64,6 +65,8 @@ def _run(cluster: Cluster) -> str | None:
     timetable.start()
     for index, consumer in enumerate(consumers):
         consumer.start(index)
+    for number, ask in enumerate(scenario.asks, start=1):
+        AskingClient(context, number, ask).start()
     faults.start()
     clock.run_until(max(1, scenario.duration_ms))
     while timetable.reads_file:

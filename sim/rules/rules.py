@@ -14,6 +14,7 @@ from typing import Any
 
 from sim.errors import BadInput, did_you_mean
 from sim.rules.cleaner import CLEANER_TABLE, CleanerRules
+from sim.rules.coordinator import COORDINATOR_TABLE, CoordinatorRules
 from sim.rules.election import ELECTION_TABLE, ElectionRules
 from sim.rules.reading import READING_TABLE, ReadingRules
 from sim.rules.replication import REPLICATION_TABLE, ReplicationRules
@@ -36,6 +37,7 @@ class Rules:
     storage: StorageRules = field(default_factory=StorageRules)
     snapshots: SnapshotRules = field(default_factory=SnapshotRules)
     reading: ReadingRules = field(default_factory=ReadingRules)
+    coordinator: CoordinatorRules = field(default_factory=CoordinatorRules)
     topic: TopicSettings = field(default_factory=TopicSettings)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -163,6 +165,7 @@ _SPECS: dict[str, RuleSpec] = {
         *STORAGE_TABLE,
         *SNAPSHOTS_TABLE,
         *READING_TABLE,
+        *COORDINATOR_TABLE,
         *TOPIC_TABLE,
         *UPGRADE_TABLE,
     )

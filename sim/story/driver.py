@@ -11,6 +11,7 @@ from sim.log import Batch, LogConfig
 from sim.replication import Replica, elections, follower, leader
 from sim.replication.cleaning import Cleaner, stable_offset
 from sim.replication.coordination import RemovalCoordinator, hold_round
+from sim.replication.coordinator import COMPLETES, completion
 from sim.replication.messages import ErrorCode, FetchResponse, FetchSnapshotResponse
 from sim.replication.recovery import OldFiles, crash_with_files, durable_end, recover
 from sim.replication.replica import crash, log_config, wipe
@@ -29,6 +30,7 @@ from sim.replication.truncation import (
 from sim.rules import Rules
 from sim.story.awaiting import CaughtUp
 from sim.story.consumers import StoryConsumers
+from sim.story.coordinators import StoryCoordinators
 from sim.story.format import Story
 from sim.story.records import batch_of, label_of
 from sim.story.result import ReplicaView, StoryRun, views_of
@@ -63,6 +65,7 @@ class StoryDriver:
         self.caught_up = CaughtUp(story.rules)
         self.consumers = StoryConsumers(story.rules)
         self.moments: dict[str, dict[str, ReplicaView]] = {}
+        self.coordinators = StoryCoordinators(story.rules)
         self.replicas: dict[str, Replica] = {}
         for name in story.replicas:
             self._add(name)
@@ -71,6 +74,7 @@ class StoryDriver:
         """Carry out one step."""
         self.step = step.number
         getattr(self, f"_{step.op}")(step)
+        self.coordinators.follow(self.replicas)
 
     def run(self) -> StoryRun:
         """Take all steps, and look at what has come of them."""
@@ -156,6 +160,7 @@ class StoryDriver:
                 leader_change_uid=self._new_uid(f"LC{epoch}"),
             )
         )
+        self.coordinators.elected(candidate)
 
     def _elect_from_isr(self, step: Step) -> None:
         if step["leader"] in self.isr:
@@ -362,6 +367,26 @@ class StoryDriver:
         replica = self.replicas[step["replica"]]
         if replica.up:
             self._emit(self.consumers.read_to_end(step, replica, now_ms=self.now_ms))
+
+    def _load(self, step: Step) -> None:
+        """A coordinator reads on; when it is done it completes what was decided before."""
+        replica = self.replicas[step["replica"]]
+        loaded = self.coordinators.load(step, replica)
+        if loaded is None or replica.leadership is None:
+            return
+        self._emit(loaded.events)
+        for record in loaded.pending:
+            batch = completion(
+                record,
+                offset=replica.log.log_end_offset,
+                epoch=replica.leadership.epoch,
+                uid=self._new_uid(COMPLETES[record.value or ""]),
+                now_ms=self.now_ms,
+            )
+            self._emit(leader.append(replica, batch, rules=self.rules, now_ms=self.now_ms).events)
+
+    def _ask(self, step: Step) -> None:
+        self._emit(self.coordinators.ask(step, self.replicas[step["replica"]]))
 
     def _expect_tombstone_gone(self, step: Step) -> None:
         self._emit([TombstoneProbed(self.leader or "", step["key"])])

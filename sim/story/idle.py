@@ -47,7 +47,7 @@ class _Watched(StoryDriver):
             self.idle.append(step)
 
     def _state(self) -> object:
-        parts = (self.replicas, self.delayed, self.coordinator, self.consumers)
+        parts = (self.replicas, self.delayed, self.coordinator, self.consumers, self.coordinators)
         copies = [_plain(part, self._ignored) for part in parts]
         return self.now_ms, self.isr, self.leader, len(self.moments), copies
 

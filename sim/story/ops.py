@@ -209,6 +209,8 @@ OPS: dict[str, OpSpec] = {
     "read_to_end": OpSpec(
         {"consumer": TEXT, "replica": REPLICA}, {"until": WAY, "isolation": ISOLATION}
     ),
+    "load": OpSpec({"replica": REPLICA}, {"records": NATURAL}),
+    "ask": OpSpec({"replica": REPLICA, "key": TEXT}),
     "expect_tombstone_gone": OpSpec({"key": TEXT}),
     "quiesce": OpSpec({}, {"nosync": BOOLEAN}),
     "check": OpSpec({}),

@@ -34,6 +34,7 @@ from sim.trace.cluster import (
     ReplicaRestarted,
     ReplicaWiped,
 )
+from sim.trace.coordinators import CoordinatorAnswered, CoordinatorLoaded
 from sim.trace.logs import (
     Acknowledged,
     Appended,
@@ -76,6 +77,8 @@ __all__ = [
     "Consumed",
     "ConsumerReset",
     "Converted",
+    "CoordinatorAnswered",
+    "CoordinatorLoaded",
     "Copied",
     "EpochCacheChanged",
     "Event",
@@ -153,6 +156,8 @@ Event = (
     | SnapshotFetched
     | LogEmptied
     | StateLoaded
+    | CoordinatorLoaded
+    | CoordinatorAnswered
     | SnapshotInstalled
     | RemovalBoundMoved
     | RoundsEnded

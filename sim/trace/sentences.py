@@ -16,6 +16,8 @@ from sim.trace import (
     Consumed,
     ConsumerReset,
     Converted,
+    CoordinatorAnswered,
+    CoordinatorLoaded,
     Copied,
     EpochCacheChanged,
     Event,
@@ -227,6 +229,17 @@ def _of_start_and_state(event: Event) -> str | None:
         case StateLoaded(_, end, records, more, took_ms):
             source = f"{records} records of a snapshot and {more} of its log"
             return f"{name} has loaded its state below {end} in {took_ms} ms from {source}"
+        case CoordinatorLoaded(_, epoch, end, records, more, took_ms, pending):
+            source = f"{records} records of a snapshot and {more} of its log"
+            then = f", and completes {len(pending)} transactions" if pending else ""
+            return (
+                f"{name}, coordinator of epoch {epoch}, has loaded below {end} in {took_ms} ms"
+                f" from {source}{then}"
+            )
+        case CoordinatorAnswered(_, epoch, client, key, uid, below, error):
+            what = f"knows record {uid} of {key}" if uid else f"knows nothing of {key}"
+            said = what if error == "NONE" else error
+            return f"{name}, coordinator of epoch {epoch}, tells {client} below {below}: {said}"
         case FaultEnded(_, fault):
             return f"fault {fault} at {name} is over"
         case EpochCacheChanged(_, epochs):

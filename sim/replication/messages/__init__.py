@@ -16,6 +16,10 @@ from sim.replication.messages.controller import (
     LeaderAndIsrRequest,
     PartitionState,
 )
+from sim.replication.messages.coordinate import (
+    CoordinatorRequest,
+    CoordinatorResponse,
+)
 from sim.replication.messages.errors import (
     ErrorCode,
 )
@@ -62,6 +66,8 @@ __all__ = [
     "BrokerRegistrationRequest",
     "ConsumerFetchRequest",
     "ConsumerFetchResponse",
+    "CoordinatorRequest",
+    "CoordinatorResponse",
     "EndQuorumEpochRequest",
     "ErrorCode",
     "FetchRequest",

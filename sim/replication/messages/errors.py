@@ -9,6 +9,8 @@ class ErrorCode(StrEnum):
     """What a response says of its request; `NONE` = it was done."""
 
     NONE = "NONE"
+    COORDINATOR_LOAD_IN_PROGRESS = "COORDINATOR_LOAD_IN_PROGRESS"
+    """The coordinator has yet to read its log to the end."""
     FENCED_LEADER_EPOCH = "FENCED_LEADER_EPOCH"
     """The request's leader epoch is below that of the replica asked."""
     INELIGIBLE_REPLICA = "INELIGIBLE_REPLICA"
@@ -21,6 +23,8 @@ class ErrorCode(StrEnum):
     """A timestamp is too far from the leader's clock."""
     INVALID_UPDATE_VERSION = "INVALID_UPDATE_VERSION"
     """The partition has changed since the state that the request starts from."""
+    NOT_COORDINATOR = "NOT_COORDINATOR"
+    """The replica asked does not lead the partition that the coordinator's state is in."""
     NOT_ENOUGH_REPLICAS = "NOT_ENOUGH_REPLICAS"
     """Fewer than `min.insync.replicas` are in sync; nothing was written."""
     NOT_LEADER_OR_FOLLOWER = "NOT_LEADER_OR_FOLLOWER"

@@ -53,6 +53,17 @@ class SendLine(BaseModel):
     """The tombstone attribute of KIP-87 (`tombstone_mark: flag`); default: set if value is null."""
 
 
+class AskLine(BaseModel):
+    """A client's question to the coordinator: `{at: 900, key: payments}`."""
+
+    model_config = FILE_CONFIG
+
+    at: Milliseconds
+    """When it asks first, in ms; every `retry_ms` of the workload again until it is told."""
+    key: Name
+    """Of which key it wants to know the state."""
+
+
 class EndLine(BaseModel):
     """The end of a producer's transaction: `{at: 300, commit: 1}` or `{at: 300, abort: 1}`."""
 
@@ -299,6 +310,8 @@ class ScenarioFile(BaseModel):
     workload: AnyWorkload = ()
     consumers: AnyConsumers = 1
     """How many, or their names, or their settings."""
+    asks: tuple[AskLine, ...] = ()
+    """What clients ask the coordinator; the rule `coordinator` says of what kind it is."""
     faults: tuple[FaultLine, ...] = ()
     changes: tuple[ChangeLine, ...] = ()
     """Settings that change during the run, and reach replicas and producers one by one."""

@@ -8,10 +8,18 @@ from sim.scenario.model.faults import CrashWithOldFiles, Fault, FaultKind
 from sim.scenario.model.scenario import Scenario
 from sim.scenario.model.topic import Topic
 from sim.scenario.model.units import Count, Milliseconds, Name, Period, Share
-from sim.scenario.model.workload import Consumer, EndTransaction, Send, TraceSource, Workload
+from sim.scenario.model.workload import (
+    Ask,
+    Consumer,
+    EndTransaction,
+    Send,
+    TraceSource,
+    Workload,
+)
 
 __all__ = [
     "Applications",
+    "Ask",
     "Change",
     "Consumer",
     "Count",

@@ -30,6 +30,14 @@ class Send(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Ask:
+    """A client asks the coordinator for the state of a key, again and again until it is told."""
+
+    at_ms: Milliseconds
+    key: Name
+
+
+@dataclass(frozen=True, slots=True)
 class EndTransaction:
     """A producer asks to commit or abort its transaction, after what it sent until `at_ms`."""
 

@@ -6,13 +6,21 @@ show the same wherever some rule breaks a law (`tests/story/pairs`); this is for
 for bounds that are met exactly.
 """
 
-from tests.check.pairs import absence, agreement, cleaning, protocol, readers, snapshots
+from tests.check.pairs import (
+    absence,
+    agreement,
+    cleaning,
+    coordinators,
+    protocol,
+    readers,
+    snapshots,
+)
 from tests.check.pairs.handmade import HandMade
 
 HAND_MADE: dict[str, list[HandMade]] = {}
 """Invariant -> its pairs."""
 
-for each in (absence, agreement, cleaning, protocol, readers, snapshots):
+for each in (absence, agreement, cleaning, coordinators, protocol, readers, snapshots):
     for name, pairs in each.PAIRS.items():
         HAND_MADE.setdefault(name, []).extend(pairs)
 

@@ -119,6 +119,23 @@ PAIRS: dict[str, list[Pair]] = {
             "no reader may be given aborted data, not even one that reads uncommitted",
         ),
     ],
+    "coordinator-serves-loaded": [
+        Pair(
+            "coord_02_serves_while_it_loads",
+            "coord_01_loads_before_it_serves",
+            "a coordinator that is loading has to answer",
+        ),
+        Pair(
+            "coord_04_high_watermark_lags_and_answers_with_it",
+            "coord_03_high_watermark_lags_and_all_that_was_loaded_counts",
+            "what the new leader does not know to be committed may not be told",
+        ),
+        Pair(
+            "coord_05_expired_group_returns",
+            "coord_09_expired_group_stays_away",
+            "a replica that was away may not coordinate",
+        ),
+    ],
     "consumer-tombstone-visibility": [
         Pair(
             "kip534_03_merged_segment_looks_old",

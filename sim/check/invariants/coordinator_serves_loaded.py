@@ -1,0 +1,83 @@
+"""A coordinator answers by nothing older than what was committed before its epoch."""
+
+from __future__ import annotations
+
+from sim.check.queries import HistoryQueries
+from sim.check.registry import Invariant, Report
+from sim.trace import CoordinatorAnswered, CoordinatorLoaded, LeaderElected
+
+
+class CoordinatorServesLoaded(Invariant):
+    """What a coordinator serves is at least as new as all that was committed when it was elected.
+
+    For the coordinator of (r, e), its election at log end offset s with N committed offsets, a key
+    k and w the winner of k among committed, decided records below min(s, N): an answer a for k is
+    w, or a record that beats w, or none, if w is a tombstone or a written tombstone beats it. The
+    same for transactions that a coordinator completes when it is loaded.
+    Judged: on each answer and each load. Excused: what an unclean election lost, which lies at or
+    above s; refusals; what was committed while it leads, which its clients wait for.
+    """
+
+    name = "coordinator-serves-loaded"
+    source = (
+        "CoordinatorRuntime, CoordinatorLoaderImpl.doLoad; TransactionStateManager; KIP-630, "
+        "Motivation: loading, and tombstones that are lost"
+    )
+    in_stories = False
+
+    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+        """Nobody was elected."""
+        super().__init__(queries, report)
+        self._winners: dict[tuple[str, int], dict[str, int]] = {}
+
+    def needs(self, event: type) -> bool:
+        """Where nobody coordinates, nobody answers."""
+        return self.history.rules.coordinator.coordinator != "none"
+
+    def on_leader_elected(self, event: LeaderElected) -> None:
+        """Note what was committed, as far as the new leader has it."""
+        written = self.history.written
+        self._winners[(event.replica, event.epoch)] = {
+            key: uid
+            for key, uid in self.history.winners.items()
+            if written[uid].record.offset < event.epoch_start_offset
+        }
+
+    def on_coordinator_loaded(self, event: CoordinatorLoaded) -> None:
+        """Judge what it completes."""
+        for uid in event.pending:
+            key = self.history.written[uid].record.key
+            if key is not None:
+                self._judge(event.replica, event.epoch, key, uid, "completes")
+
+    def on_coordinator_answered(self, event: CoordinatorAnswered) -> None:
+        """Judge what it tells."""
+        if event.error == "NONE":
+            self._judge(event.replica, event.epoch, event.key, event.uid, "answers with")
+
+    def _judge(self, replica: str, epoch: int, key: str, uid: int, does: str) -> None:
+        winner = self._winners.get((replica, epoch), {}).get(key)
+        if winner is None or uid == winner or self._is_newer(key, uid, winner):
+            return
+        what = self.describe(uid) if uid else "nothing"
+        self.violated(
+            replica,
+            self.history.written[winner].record.offset,
+            key,
+            f"{replica}, coordinator of epoch {epoch}, {does} {what} for {key}; when it was "
+            f"elected {self.describe(winner)} was committed.",
+        )
+
+    def _is_newer(self, key: str, uid: int, winner: int) -> bool:
+        """An answer other than the winner may come from a record that beats it."""
+        history, queries = self.history, self.queries
+        if uid:
+            return queries.beats(uid, winner)
+        if history.written[winner].tombstone:
+            return True
+        return any(
+            history.written[other].tombstone
+            and other not in history.aborted
+            and queries.beats(other, winner)
+            for other in history.uids_of_key[key]
+        )
