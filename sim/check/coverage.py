@@ -24,6 +24,7 @@ from sim.trace import (
     SnapshotFetchDropped,
     SnapshotInstalled,
     Truncated,
+    UncleanElection,
 )
 
 SITUATIONS: dict[str, str] = {
@@ -38,6 +39,7 @@ SITUATIONS: dict[str, str] = {
     "aborted-data-removed": "data of an aborted transaction was removed",
     "transaction-aborted": "an ABORT marker was appended",
     "leader-migrated": "another replica than the last leader was elected",
+    "unclean-election": "a controller made a leader that need not have all that is committed",
     "migrated-after-tail-removed": "leadership moved while a leader's last batch was gone",
     "isr-shrunk": "a replica left the in-sync set",
     "isr-expanded": "a replica joined the in-sync set",
@@ -69,6 +71,7 @@ _ALONE: dict[type, str] = {
     FaultInjected: "fault-injected",
     AppendRefused: "append-refused",
     LogStartedAfresh: "follower-started-afresh",
+    UncleanElection: "unclean-election",
 }
 """Events that are a situation whatever is in them."""
 

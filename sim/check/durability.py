@@ -16,6 +16,11 @@ have it keep it. Enough is:
 Only tails that a crash takes count: a new disk is what `wipe` is about, and a record that a
 follower never had, a cleaner removed or a truncation cut is the protocol's own doing, hence a
 violation. From the loss on nothing is promised, so a run is not judged by what comes after.
+
+An unclean election is no loss by itself. What a leader lacks that never had it is a violation, as
+`unclean.leader.election.enable` warns; what the last known leader lacks, it lost in a crash, and
+that has left the contract or is somewhere in sync. `UncleanElection` in the trace tells such
+violations apart.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ from sim.trace import (
     ReplicaWiped,
     SnapshotInstalled,
     Truncated,
+    UncleanElection,
 )
 from sim.trace.sentences import describe
 
@@ -39,6 +40,7 @@ BEATEN = 2
 
 _TURNING_POINTS = (
     CleaningFailed,
+    UncleanElection,
     LeaderElected,
     LeaderResigned,
     EpochCacheChanged,

@@ -20,6 +20,7 @@ from sim.replication.elections import (
     alone_in_sync,
     alter_partition,
     clean_choice,
+    last_resort,
     led_by,
     with_isr,
 )
@@ -31,6 +32,8 @@ from sim.replication.messages import (
     LeaderAndIsrRequest,
     PartitionState,
 )
+from sim.trace import UncleanElection
+from sim.trace.cluster import ADMINISTRATOR, ANY_REPLICA, LAST_KNOWN_LEADER
 
 
 class Controller:
@@ -158,15 +161,23 @@ class Controller:
     def _elect(self, state: PartitionState) -> PartitionState:
         """Any replica that may lead cleanly leads the next epoch; None if there is none.
 
-        With `unclean_election` any replica that the controller hears from will do then.
+        Then it is who led last, if the rules remember that; with `unclean_election` any replica
+        that the controller hears from.
         """
         able = clean_choice(state)
         if able:
             return led_by(state, self._random.choice(able), rules=self._rules)
+        last = last_resort(state)
+        if last is not None:
+            return self._elect_uncleanly(state, last, LAST_KNOWN_LEADER)
         if self._rules.election.unclean_election and state.eligible:
-            name = self._random.choice(state.eligible)
-            return led_by(alone_in_sync(state, name), name, rules=self._rules)
+            return self._elect_uncleanly(state, self._random.choice(state.eligible), ANY_REPLICA)
         return state._replace(leader=None)
+
+    def _elect_uncleanly(self, state: PartitionState, name: str, because: str) -> PartitionState:
+        """A replica leads alone in sync, whatever it has."""
+        self._context.emit(UncleanElection(name, state.leader_epoch + 1, because))
+        return led_by(alone_in_sync(state, name), name, rules=self._rules)
 
     def elect(self, name: str, *, unclean: bool) -> bool:
         """An administrator wants a replica to lead (ElectLeaders); False = it may not.
@@ -176,11 +187,13 @@ class Controller:
         state = self.state
         if name not in state.eligible or name == state.leader:
             return False
-        if unclean:
-            state = alone_in_sync(state, name)
-        elif name not in state.isr:
-            return False
-        self._set(led_by(state, name, rules=self._rules))
+        if name not in state.isr:
+            if not unclean:
+                return False
+            self._set(self._elect_uncleanly(state, name, ADMINISTRATOR))
+        else:
+            state = alone_in_sync(state, name) if unclean else state
+            self._set(led_by(state, name, rules=self._rules))
         self._inform_all()
         return True
 

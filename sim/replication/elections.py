@@ -235,16 +235,24 @@ def alone_in_sync(state: PartitionState, name: str) -> PartitionState:
 def clean_choice(state: PartitionState) -> tuple[str, ...]:
     """The replicas that may be made leader without a loss; none = there is no such replica.
 
-    In sync, else eligible to lead, else who led last if nobody else is left; not those that are
-    fenced (PartitionChangeBuilder.electAnyLeader, canElectLastKnownLeader).
+    In sync, else eligible to lead; not fenced (PartitionChangeBuilder.electAnyLeader).
     """
     for names in (state.isr, state.elr):
         found = tuple([name for name in names if name in state.eligible])
         if found:
             return found
+    return ()
+
+
+def last_resort(state: PartitionState) -> str | None:
+    """Who led last, where nobody is left in sync or eligible to lead; None = it is not there.
+
+    Its election is unclean: it came back from a crash, so it may have lost what it had. It takes
+    place without `unclean_election` all the same (PartitionChangeBuilder.canElectLastKnownLeader).
+    """
     last = state.last_known_leader
     nobody = not state.isr and not state.elr
-    return (last,) if nobody and last is not None and last in state.eligible else ()
+    return last if nobody and last in state.eligible else None
 
 
 def led_by(state: PartitionState, leader: str, *, rules: Rules) -> PartitionState:

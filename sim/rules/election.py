@@ -36,8 +36,9 @@ ELECTION_TABLE: tuple[RuleSpec, ...] = (
             ),
             Value(
                 "elr",
-                "that, else who left it while it was below min.insync.replicas, else who led last",
-                "KIP-966; PartitionChangeBuilder.maybePopulateTargetElr",
+                "that, else who left it while it was below min.insync.replicas; without such, who"
+                " led last leads uncleanly, if it is back",
+                "KIP-966; PartitionChangeBuilder.maybePopulateTargetElr, .canElectLastKnownLeader",
                 "isr/timed_eligible_leader_replicas.yaml",
             ),
         ),

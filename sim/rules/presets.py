@@ -72,6 +72,12 @@ PRESETS: dict[str, Preset] = {
             "Cleaner.cleanInto, KAFKA-17076; LogSegment.append",
         ),
         Preset(
+            "kafka-4.1",
+            {**_KAFKA, "fix": "empty_batch", "eligible_leaders": "elr"},
+            "Kafka with eligible leader replicas, as clusters have them that 4.1 or later formats",
+            "Cleaner.cleanInto, KAFKA-17076; KIP-966, EligibleLeaderReplicasVersion.ELRV_1",
+        ),
+        Preset(
             "kip-280",
             {**_KAFKA, "strategy": "header", "map_range": "full"},
             "what KIP-280 promises; give `fix` to choose its answer for the log-end record",

@@ -33,6 +33,7 @@ from sim.trace.cluster import (
     ReplicaRemoved,
     ReplicaRestarted,
     ReplicaWiped,
+    UncleanElection,
 )
 from sim.trace.coordinators import CoordinatorAnswered, CoordinatorLoaded
 from sim.trace.logs import (
@@ -117,6 +118,7 @@ __all__ = [
     "StateLoaded",
     "TombstoneProbed",
     "Truncated",
+    "UncleanElection",
     "Understood",
 ]
 
@@ -127,6 +129,7 @@ Event = (
     | ReplicaRestarted
     | ReplicaWiped
     | LeaderElected
+    | UncleanElection
     | LeaderResigned
     | Appended
     | Acknowledged

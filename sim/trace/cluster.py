@@ -62,6 +62,30 @@ class LeaderElected(NamedTuple):
     voters: tuple[str, ...]
 
 
+class UncleanElection(NamedTuple):
+    """A controller makes a leader of a replica that need not have all that is committed.
+
+    It comes before `LeaderElected`, or without: the replica may be down by then. In Kafka the
+    partition is RECOVERING until that leader marks it as RECOVERED, which it does at once
+    (PartitionChangeBuilder.tryElection; Partition.makeLeader). `because`: whom the controller fell
+    back on, with nobody in sync or eligible to lead.
+    """
+
+    replica: str
+    epoch: int
+    because: str
+
+
+LAST_KNOWN_LEADER: Final = "it led last"
+"""It lost its place in the sets by a crash; `unclean.leader.election.enable` is not asked."""
+
+ANY_REPLICA: Final = "any replica will do"
+"""With `unclean.leader.election.enable`."""
+
+ADMINISTRATOR: Final = "an administrator wants it"
+"""ElectLeaders with election type UNCLEAN."""
+
+
 class LeaderResigned(NamedTuple):
     """A replica stopped leading `epoch`."""
 

@@ -55,6 +55,7 @@ from sim.trace import (
     SnapshotTaken,
     StateLoaded,
     Truncated,
+    UncleanElection,
     Understood,
 )
 
@@ -87,7 +88,14 @@ def describe(event: Event, *, about: About | None = None) -> str:
         about: Tells by offset and key which records to name; the others are counted.
     """
     sentence = _on_the_log(event, about)
-    parts = (_in_the_cluster, _of_a_client, _of_a_replica, _of_a_snapshot, _of_start_and_state)
+    parts = (
+        _in_the_cluster,
+        _of_leaders,
+        _of_a_client,
+        _of_a_replica,
+        _of_a_snapshot,
+        _of_start_and_state,
+    )
     for part in parts:
         sentence = sentence or part(event)
     if sentence is not None:
@@ -151,14 +159,8 @@ def _in_the_cluster(event: Event) -> str | None:
     match event:
         case PositionRecorded(_, follower, position):
             return f"{name} believes {follower} is at {position}"
-        case LeaderElected(_, epoch, start, isr, _):
-            return f"{name} leads epoch {epoch} from {start}, in sync: {', '.join(isr)}"
         case GapLearned(_, leader, start, end):
             return f"{name} learns from {leader} that nothing is left from {start} to {end}"
-        case LeaderResigned(_, epoch):
-            return f"{name} stops leading epoch {epoch}"
-        case IsrChanged(_, isr, joined):
-            return f"in sync: {', '.join(isr)}" + (f" ({joined} joined)" if joined else "")
         case FaultInjected(_, fault, detail):
             return f"fault {fault} at {name}: {detail}"
         case ConfigChanged(_, settings, initial):
@@ -168,6 +170,21 @@ def _in_the_cluster(event: Event) -> str | None:
             return f"{', '.join(cleaners)} cleaned {rounds} times, {interval_ms} ms apart"
         case Quiesced(_, synced):
             return "the cluster is at rest" + (" and in sync" if synced else "")
+        case _:
+            return None
+
+
+def _of_leaders(event: Event) -> str | None:
+    name = event.replica
+    match event:
+        case LeaderElected(_, epoch, start, isr, _):
+            return f"{name} leads epoch {epoch} from {start}, in sync: {', '.join(isr)}"
+        case UncleanElection(_, epoch, because):
+            return f"{name} is made leader of epoch {epoch} whatever it has: {because}"
+        case LeaderResigned(_, epoch):
+            return f"{name} stops leading epoch {epoch}"
+        case IsrChanged(_, isr, joined):
+            return f"in sync: {', '.join(isr)}" + (f" ({joined} joined)" if joined else "")
         case _:
             return None
 

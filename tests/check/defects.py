@@ -299,7 +299,7 @@ PLANTED: dict[str, Planted] = {
     "a follower that changes epochs": Planted(copy_has_another_epoch, "record-immutable"),
     "a follower that writes one offset further": Planted(copy_lands_one_further, "slot-agreement"),
     "a follower that takes its high watermark back": Planted(
-        high_watermark_taken_back, "hw-monotonic"
+        high_watermark_taken_back, "hw-monotonic", {"high_watermark_update": "max"}
     ),
     "a cut that goes one too far": Planted(
         cut_goes_one_too_far, "no-truncation-below-hw", {"truncation": "high_watermark"}

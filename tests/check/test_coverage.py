@@ -216,9 +216,10 @@ RARE = {
     "settings-changed",
     "snapshot-fetch-dropped",
     "snapshot-installed",
+    "unclean-election",
 }
-"""What random scenarios do not bring: snapshots, retention, a batch limit, new settings, and
-loss of power."""
+"""What random scenarios do not bring: snapshots, retention, a batch limit, new settings, loss of
+power, and, in a quorum, unclean elections."""
 
 
 def test_the_reference_mix_reaches_all_that_endangers_a_compacted_log() -> None:

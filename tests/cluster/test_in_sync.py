@@ -15,6 +15,7 @@ from sim.trace import (
     HighWatermarkMoved,
     IsrChanged,
     LeaderElected,
+    UncleanElection,
 )
 from tests.cluster.worlds import THREE, Story, fault, scenario, sends, tell
 
@@ -106,6 +107,40 @@ def test_an_unclean_election_takes_anybody_when_nobody_may_lead_cleanly() -> Non
     assert waits[1][1].replica == "r1"
     assert elected[1][1].replica in ("r2", "r3")
     assert elected[1][1].epoch_start_offset < waits[1][1].epoch_start_offset
+
+
+@pytest.mark.parametrize("leaders", ["isr", "elr"])
+def test_who_led_last_is_elected_uncleanly_and_the_last_member_of_a_set_cleanly(
+    leaders: str,
+) -> None:
+    """All crash, one after the other: nobody is eligible, and r1 was the last."""
+    away = [
+        fault(FaultKind.CRASH, 500, "r2", 2_500),
+        fault(FaultKind.CRASH, 1_200, "r3", 2_000),
+        fault(FaultKind.CRASH, 1_900, "r1", 1_600),
+    ]
+    work = Workload(sends=sends(4))
+    rules = KAFKA.with_values({"eligible_leaders": leaders})
+    story = tell(scenario(*away, rules=rules, workload=work, duration_ms=6_000))
+    marked = [(e.replica, e.epoch, e.because) for _, e in story.of(UncleanElection)]
+    elected = [(e.replica, e.epoch, e.isr) for _, e in story.of(LeaderElected)]
+
+    assert elected[-1][0] == "r1"
+    assert elected[-1][2] == ("r1",)
+    assert marked == ([("r1", elected[-1][1], "it led last")] if leaders == "elr" else [])
+
+
+@pytest.mark.parametrize(
+    ("rule", "because"),
+    [({}, []), ({"unclean_election": True}, ["any replica will do"])],
+)
+def test_an_unclean_election_is_marked_and_a_wait_is_none(
+    rule: dict[str, bool], because: list[str]
+) -> None:
+    down = fault(FaultKind.CRASH, 1_800, "r1", 1_000)
+    story = told(CUT, down, min_isr=1, **rule)
+
+    assert [e.because for _, e in story.of(UncleanElection)] == because
 
 
 @pytest.mark.parametrize("leaders", ["isr", "elr"])

@@ -4,7 +4,13 @@ from typing import Any
 
 import pytest
 
-from sim.replication.elections import alter_partition, clean_choice, led_by, with_isr
+from sim.replication.elections import (
+    alter_partition,
+    clean_choice,
+    last_resort,
+    led_by,
+    with_isr,
+)
 from sim.replication.leader import expand_isr, record_position
 from sim.replication.messages import AlterPartitionRequest, ErrorCode, PartitionState
 from sim.rules import Rules
@@ -75,12 +81,14 @@ def test_the_leader_of_a_set_that_empties_is_remembered_with_eligible_replicas_a
     assert with_isr(one, (), rules=CLASSIC).last_known_leader is None
 
 
-def test_the_last_leader_is_the_last_resort() -> None:
+def test_the_last_leader_is_the_last_resort_and_no_clean_choice() -> None:
     nobody = partition((), (), "r1", leader=None)
 
-    assert clean_choice(nobody) == ("r1",)
-    assert clean_choice(nobody._replace(eligible=("r2",))) == ()
-    assert clean_choice(partition((), ("r2",), "r1", leader=None, heard=("r1",))) == ()
+    assert (clean_choice(nobody), last_resort(nobody)) == ((), "r1")
+    assert last_resort(nobody._replace(eligible=("r2",))) is None
+    assert last_resort(nobody._replace(last_known_leader=None)) is None
+    waiting = partition((), ("r2",), "r1", leader=None, heard=("r1",))
+    assert (clean_choice(waiting), last_resort(waiting)) == ((), None)
 
 
 def test_an_eligible_replica_that_leads_is_alone_in_sync() -> None:
