@@ -17,6 +17,7 @@ from rich.console import Console
 
 from sim.conformance.broker_compare import BrokerResult, compare_broker_run
 from sim.conformance.broker_run import run_on_broker
+from sim.conformance.cluster_all import RealResult, run_real
 from sim.conformance.compare import Json, replog_answer
 from sim.conformance.jars import KAFKA_VERSION, kafka_jars
 from sim.conformance.kafka import KafkaCleaner
@@ -53,10 +54,12 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
     kafka = KafkaCleaner(chosen.kafka)
     kept = Collection()
     compared, noticed, noticing = _with_logs(chosen, kafka, kept, status)
-    broker = None
+    broker = real = None
     if chosen.broker and kafka.preset == BROKER_PRESET:
         broker = _with_broker(chosen, status)
-    result = ConformanceResult(chosen.kafka, compared, broker, _command(given), noticed)
+    if chosen.broker and chosen.kafka == KAFKA_VERSION:
+        real = _with_real(status)
+    result = ConformanceResult(chosen.kafka, compared, broker, _command(given), noticed, real)
     write_page(result, chosen.out)
     output = Console(soft_wrap=True, highlight=False)
     for line in summary(result):
@@ -67,6 +70,8 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
     if chosen.record and not result.complaints:
         path = write_recordings(kept.chosen(chosen.record, noticing), version=chosen.kafka)
         output.print(f"recordings: {path}")
+        for path in real.record() if real is not None else ():
+            output.print(f"recording: {path}")
     output.print(f"report: {chosen.out}")
     return 1 if result.complaints else 0
 
@@ -117,6 +122,13 @@ def _with_broker(chosen: argparse.Namespace, status: Console) -> BrokerResult:
     return compare_broker_run(run, replog_answer)
 
 
+def _with_real(status: Console) -> RealResult:
+    def say(text: str) -> None:
+        status.print(text, highlight=False, soft_wrap=True)
+
+    return run_real(say=say)
+
+
 def _show_documents(
     compared: Compared, broker: BrokerResult | None, page: Path, output: Console
 ) -> None:
@@ -150,7 +162,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=280, help="of the random logs (280)")
     parser.add_argument("--kafka", default=KAFKA_VERSION, help=f"release ({KAFKA_VERSION})")
     parser.add_argument(
-        "--record", type=_count, metavar="N", help="keep N agreed logs under tests/data/kafka"
+        "--record",
+        type=_count,
+        metavar="N",
+        help="keep N agreed logs, and what brokers held",
     )
     parser.add_argument("--no-broker", dest="broker", action="store_false", help="start no broker")
     parser.add_argument(

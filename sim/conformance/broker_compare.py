@@ -134,16 +134,22 @@ def _times_that_matter(passed: BrokerPass) -> Iterator[int]:
     yield from sorted(at for at in horizons if passed.from_ms < at <= passed.to_ms)
 
 
-def _difference_after(passed: BrokerPass, step: Json, answered: Json) -> str | None:
+def held_after(passed: BrokerPass, step: Json) -> Json:
+    """What was seen after a pass, in the form in which answers are compared."""
     seen = {
         "batches": passed.after.answered(),
         "log_end_offset": passed.after.end,
         "last_sequences": passed.last_sequences,
         "aborted_txns": list(passed.after.aborted),
-        "next_dirty_offset": step["upper_bound"],
+        "next_dirty_offset": passed.reached,
     }
-    ours, theirs = normal_step(answered, step), normal_step(seen, step)
-    for name in seen:
+    normal = normal_step(seen, step)
+    return {name: normal[name] for name in seen}
+
+
+def _difference_after(passed: BrokerPass, step: Json, answered: Json) -> str | None:
+    ours, theirs = normal_step(answered, step), held_after(passed, step)
+    for name in theirs:
         found = first_unequal(ours[name], theirs[name], name)
         if found is not None:
             path, mine, yours = found
@@ -218,7 +224,7 @@ def _row(number: int, passed: BrokerPass, document: Json, clock: str) -> PassRow
     before, after = passed.before, passed.after
     return PassRow(
         number=number,
-        bound=document["steps"][passed.step]["upper_bound"],
+        bound=passed.reached,
         batches=(len(before.batches), len(after.batches)),
         records=(_records(before), _records(after)),
         tombstones=(_tombstones(before), _tombstones(after)),

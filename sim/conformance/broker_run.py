@@ -22,17 +22,16 @@ from sim.conformance.broker_clients import (
     read_all,
 )
 from sim.conformance.broker_load import PLAIN, End, Load, Operation, Send, settings_of
+from sim.conformance.broker_process import await_that
 from sim.conformance.compare import Json
 from sim.conformance.log_steps import FORMAT
 from sim.conformance.raw_log import RawLog, RawSegment, bases_in, read_raw, read_segments
-from sim.errors import BadInput
 
 TOPIC = "compared"
 RETENTION_MS = 6_000
 SEGMENT_MS = 3_600_000
 ROLL_MS = 2 * SEGMENT_MS
 """Timestamps jump by so much to make the log roll (Kafka's LogSegment.timeWaitedForRoll)."""
-_POLL_S = 0.05
 _HOLD_S = 1.0
 _BETWEEN_MS = 200
 
@@ -60,6 +59,7 @@ class BrokerPass:
         before: The log just before it.
         after: The log just after it.
         last_sequences: What the broker then knew of producers.
+        reached: The checkpoint it ended at: the first offset it did not look up (exclusive).
     """
 
     step: int
@@ -68,6 +68,7 @@ class BrokerPass:
     before: RawLog
     after: RawLog
     last_sequences: dict[int, int]
+    reached: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ class _Driver:
         self._producers: dict[str, Producer] = {}
         self._in_transaction: set[str] = set()
         self._new_markers = 0
-        self._timestamp_ms = _now_ms()
+        self._timestamp_ms = now_ms()
         self._noted_end = 0
         self._bound = 0
         administrator.create(TOPIC, _SETTINGS)
@@ -152,7 +153,7 @@ class _Driver:
         self._clean(lambda: self._write(load.end_open(commit=False)))
         for number in ("fourth", "fifth", "sixth"):
             say(f"{number} pass: after the delete horizons")
-            self._wait_for_horizons()
+            await_horizons(self._partition)
             self._write(load.some(4))
             self._clean(self._roll)
         say("more that no pass sees, with an open transaction, for the readers")
@@ -176,7 +177,12 @@ class _Driver:
                 self._new_markers += 1
             else:
                 self._send(operation)
-        _await(self._markers_are_there, f"{self._new_markers} new markers in the log")
+        await_that(
+            self._markers_are_there,
+            f"{self._new_markers} new markers in the log",
+            patience_s=PATIENCE_S,
+            last=lambda: [segment.batches[-1:] for segment in self._new_segments()],
+        )
 
     def _send(self, operation: Send) -> None:
         producer = self._producer(operation.producer)
@@ -207,15 +213,7 @@ class _Driver:
 
     def _begin_log_file(self) -> None:
         raw = read_raw(self._partition)
-        self.document = {
-            "format": FORMAT,
-            "rules": {"preset": "kafka-4.0", "delete_retention_ms": RETENTION_MS},
-            "segments": [
-                {"base_offset": segment.base_offset, "batches": list(segment.batches)}
-                for segment in raw.segments
-            ],
-            "steps": [],
-        }
+        self.document = begun_log_file(raw)
         self._noted(raw.end)
 
     def _note_appends(self) -> None:
@@ -241,12 +239,17 @@ class _Driver:
         if self.document["steps"]:
             self._note_appends()
         before = read_raw(self._partition)
-        from_ms = _now_ms()
+        from_ms = now_ms()
         begin()
         self._note_appends()
         bound = bases_in(self._partition)[-1]
-        _await(lambda: self._broker.checkpoint(TOPIC) == bound, f"the cleaner's checkpoint {bound}")
-        to_ms = _now_ms()
+        await_that(
+            lambda: self._broker.checkpoint(TOPIC) == bound,
+            f"the cleaner's checkpoint {bound}",
+            patience_s=PATIENCE_S,
+            last=lambda: self._broker.checkpoint(TOPIC),
+        )
+        to_ms = now_ms()
         steps = self.document["steps"]
         steps.append(
             {
@@ -258,7 +261,7 @@ class _Driver:
         )
         known = self._administrator.last_sequences(TOPIC)
         after = read_raw(self._partition)
-        self.passes.append(BrokerPass(len(steps) - 1, from_ms, to_ms, before, after, known))
+        self.passes.append(BrokerPass(len(steps) - 1, from_ms, to_ms, before, after, known, bound))
         self._bound = bound
 
     def _nothing_is_cleaned(self) -> bool:
@@ -267,20 +270,28 @@ class _Driver:
         time.sleep(_HOLD_S)
         return self._broker.checkpoint(TOPIC) == self._bound
 
-    def _wait_for_horizons(self) -> None:
-        horizons = [b["delete_horizon_ms"] for b in read_raw(self._partition).batches]
-        latest = max((at for at in horizons if at is not None), default=0)
-        while _now_ms() < latest + _BETWEEN_MS:
-            time.sleep(_POLL_S)  # briefly: Java takes the signal, Python sees it when it wakes up
+
+def begun_log_file(raw: RawLog) -> Json:
+    """A log file that begins with what is on a broker's disk, without a step."""
+    return {
+        "format": FORMAT,
+        "rules": {"preset": "kafka-4.0", "delete_retention_ms": RETENTION_MS},
+        "segments": [
+            {"base_offset": segment.base_offset, "batches": list(segment.batches)}
+            for segment in raw.segments
+        ],
+        "steps": [],
+    }
 
 
-def _await(happened: Callable[[], bool], what: str) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while not happened():
-        if time.monotonic() > until:
-            raise BadInput(f"the broker: waited {PATIENCE_S} s in vain for {what}")
-        time.sleep(_POLL_S)
+def await_horizons(partition: Path) -> None:
+    """Wait until all delete horizons in a partition's folder have passed."""
+    horizons = [batch["delete_horizon_ms"] for batch in read_raw(partition).batches]
+    latest = max((at for at in horizons if at is not None), default=0) + _BETWEEN_MS
+    patience_s = max(0, latest - now_ms()) / 1000 + PATIENCE_S
+    await_that(lambda: now_ms() >= latest, f"the time {latest} ms", patience_s=patience_s)
 
 
-def _now_ms() -> int:
+def now_ms() -> int:
+    """The time of day."""
     return time.time_ns() // 1_000_000

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sim.conformance.broker_compare import BrokerResult
+from sim.conformance.cluster_all import RealResult
+from sim.conformance.cluster_page import real_sections
 from sim.conformance.compare import BATCH_FIELDS, CLEAN_FIELDS, STEP_FIELDS
 from sim.conformance.features import features_expected
 from sim.conformance.noticing import Noticed, section, unnoticed
@@ -24,6 +26,7 @@ class ConformanceResult:
         broker: The comparison with a real broker; None = left out.
         command: What made it.
         noticed: What came of the planted errors; None = left out.
+        real: What brokers and clusters did that show bugs of Kafka; None = left out.
     """
 
     version: str
@@ -31,6 +34,7 @@ class ConformanceResult:
     broker: BrokerResult | None
     command: str
     noticed: Sequence[Noticed] | None = None
+    real: RealResult | None = None
 
     @property
     def complaints(self) -> list[str]:
@@ -44,6 +48,8 @@ class ConformanceResult:
         )
         if self.broker is not None and self.broker.difference is not None:
             found.append(f"broker: {self.broker.difference}")
+        if self.real is not None:
+            found.extend(self.real.complaints)
         return [*found, *unnoticed(self.noticed or ())]
 
 
@@ -76,6 +82,8 @@ def summary(result: ConformanceResult) -> list[str]:
             f"real broker, {len(broker.rows)} passes of its cleaner; {reads}:"
             f" {_verdict(broker.difference)}"
         )
+    if result.real is not None:
+        lines.extend(result.real.summary)
     if result.noticed is not None:
         found = [one.log for one in result.noticed if one.log is not None]
         lines.append(f"planted errors: {len(found)} of {len(result.noticed)} noticed")
@@ -101,6 +109,9 @@ def _page(result: ConformanceResult) -> Iterator[str]:
         yield from section(result.noticed)
     if result.broker is not None:
         yield from _broker(result.broker)
+    if result.real is not None:
+        yield ""
+        yield from real_sections(result.real)
 
 
 def _random(random: Compared) -> Iterator[str]:

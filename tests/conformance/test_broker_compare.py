@@ -88,6 +88,7 @@ def run() -> BrokerRun:
         before=raw(document, cleaned=False),
         after=raw(document, cleaned=True),
         last_sequences={1: 1, 3: 1, 4: 0},
+        reached=5,
     )
     b, tombstone = Read(1, "b", "only", 0), Read(2, "a", None, 0)
     aborted, undecided = Read(5, "d", "aborted", 0), Read(7, "e", "open", 0)

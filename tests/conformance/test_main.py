@@ -8,6 +8,9 @@ import pytest
 
 from sim.conformance import __main__ as command
 from sim.conformance.broker_compare import BrokerResult
+from sim.conformance.broker_index_seek import SeekResult
+from sim.conformance.cluster_all import RealResult
+from sim.conformance.cluster_run import ClusterResult
 from sim.conformance.compare import replog_answer
 from sim.conformance.noticing import Noticed
 from sim.conformance.planted import PLANTED
@@ -36,11 +39,17 @@ class Standin:
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(command, "KafkaCleaner", Standin)
     monkeypatch.setattr(command, "_with_broker", lambda chosen, status: broker())
+    monkeypatch.setattr(command, "_with_real", lambda status: real())
     return tmp_path / "conformance.md"
 
 
 def broker(difference: str | None = None) -> BrokerResult:
     return BrokerResult((), {}, frozenset(), difference, {"format": "replog-log/1"})
+
+
+def real(difference: str | None = None) -> RealResult:
+    seek = SeekResult("4.3.1", {}, None, 25.0)
+    return RealResult(seek, (ClusterResult("3.8.0", {}, difference, 28.0),))
 
 
 def run(page: Path, *arguments: str) -> int:
@@ -105,6 +114,28 @@ def test_a_difference_on_the_broker_exits_1_and_leaves_its_log(
 
     assert run(page, "--count", "2") == 1
     assert page.with_name("conformance-broker.json").exists()
+
+
+def test_a_difference_on_a_cluster_exits_1_and_is_said(
+    page: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "_with_real", lambda status: real("a_story: tail: y"))
+    monkeypatch.setattr("sim.conformance.random_runs.features_expected", lambda preset: ())
+
+    assert run(page, "--count", "2") == 1
+    assert "cluster of Kafka 3.8.0: a_story: tail: y" in capsys.readouterr().out
+    assert "They differ" in page.read_text()
+
+
+def test_no_broker_means_no_cluster_either(
+    page: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sim.conformance.random_runs.features_expected", lambda preset: ())
+
+    run(page, "--count", "2", "--no-broker")
+
+    assert "real" not in capsys.readouterr().out
+    assert "Real clusters" not in page.read_text()
 
 
 def test_recordings_are_made_when_all_agree(
