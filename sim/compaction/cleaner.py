@@ -52,6 +52,7 @@ def clean(segments: Sequence[Segment], plan: CleaningPass) -> Cleaning:
                 next_dirty_offset=plan.first_dirty_offset,
             )
         finished += len(group)
+    copier.note_unended()
     return result
 
 

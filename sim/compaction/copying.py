@@ -82,6 +82,7 @@ class Copier:
         self.result = Cleaning(
             [], replaced, max(reach.latest_offset + 1, 0), protected, winners=reach.winners
         )
+        self.result.unended |= reach.unended
         self.watch: TransactionWatch | None = None
         for segment in segments[:replaced]:
             if segment.transactional:
@@ -127,6 +128,11 @@ class Copier:
             ]
             merged.aborted, self.watch.kept = [*self.watch.kept, *beyond], []
         return merged
+
+    def note_unended(self) -> None:
+        """Report what counts as aborted for want of the marker that ends the transaction."""
+        if self.watch is not None:
+            self.result.unended |= self.watch.unended
 
     def _collect_aborted(self, watch: TransactionWatch) -> None:
         """Look out for the aborted transactions that touch a source segment (KAFKA-13727)."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -62,11 +62,13 @@ class OffsetMap:
         mapped_from: First offset of the mapped range (inclusive); a record below it is compared by
             version, inside the range the winner beats all others.
         latest_offset: Last offset of the mapped range (inclusive); -1 when nothing entered.
+        unended: What did not enter because it counts as aborted, see `TransactionWatch`.
     """
 
     winners: dict[str, Record]
     mapped_from: int
     latest_offset: int
+    unended: Mapping[int, int] = field(default_factory=dict)
 
 
 class MapRange(NamedTuple):
@@ -117,6 +119,8 @@ def build_map(segments: Sequence[Segment], wanted: MapRange) -> OffsetMap:
         _put_until_full(built, reading, wanted)
     if reading.misses_markers:
         built.mapped_from = _BEYOND_ALL
+    if reading.watch is not None:
+        built.unended = {at: marker for at, marker in reading.watch.unended.items() if at >= start}
     return built
 
 

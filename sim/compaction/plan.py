@@ -135,6 +135,8 @@ class Cleaning:
         rewritten: (base offset, bytes) of batches that were written anew with a record or more.
         messages_read: Records the copying pass looked at; those of batches dropped whole are not.
         messages_written: Records it kept.
+        unended: Base offset of each batch that counts as aborted, in the map or in copying, though
+            it comes after the ABORT marker of that transaction -> offset of that marker.
         failure: Why the pass could not go on; all else is then about the groups of segments that it
             had finished, which take their places, and the checkpoint stays. None = it went on.
     """
@@ -155,6 +157,7 @@ class Cleaning:
     rewritten: list[tuple[int, int]] = field(default_factory=list)
     messages_read: int = 0
     messages_written: int = 0
+    unended: dict[int, int] = field(default_factory=dict)
     failure: PassFailed | None = None
 
     def stopped(
@@ -181,6 +184,7 @@ class Cleaning:
             [horizon for horizon in self.horizons if horizon[0] < below],
             [batch for batch in self.oversized if batch[0] < below],
             [batch for batch in self.rewritten if batch[0] < below],
+            unended=self.unended,
             failure=failure,
         )
 

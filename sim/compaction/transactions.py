@@ -116,9 +116,11 @@ class TransactionWatch:
 
     Attributes:
         kept: Index entries of the ABORT markers that still have data, to be kept with them.
+        unended: Base offset of each batch that counts as aborted though it comes after the marker
+            of that transaction, which was not met -> offset of that marker.
     """
 
-    __slots__ = ("_active", "_committed", "_seen", "_waiting", "_writes_index", "kept")
+    __slots__ = ("_active", "_committed", "_seen", "_waiting", "_writes_index", "kept", "unended")
 
     def __init__(
         self, aborted: Iterable[AbortedTransaction] = (), *, writes_index: bool = False
@@ -130,6 +132,7 @@ class TransactionWatch:
         self._seen: set[int] = set()
         self._committed: set[int] = set()
         self.kept: list[AbortedTransaction] = []
+        self.unended: dict[int, int] = {}
         self.add(aborted)
 
     def add(self, aborted: Iterable[AbortedTransaction]) -> None:
@@ -153,7 +156,10 @@ class TransactionWatch:
         if batch.control is None:
             if not batch.transactional:
                 return False
-            if producer_id in self._active:
+            active = self._active.get(producer_id)
+            if active is not None:
+                if active.last_offset < batch.base_offset:
+                    self.unended[batch.base_offset] = active.last_offset
                 self._seen.add(producer_id)
                 return True
             self._committed.add(producer_id)

@@ -97,6 +97,10 @@ def pass_answer(result: PassResult) -> Answer:
     """What one pass did."""
     cleaning = result.cleaning
     failed: Answer = {}
+    unended: Answer = {}
+    if cleaning.unended:
+        markers = sorted(cleaning.unended.items())
+        unended = {"counted_as_aborted": {str(at): f"ABORT at {by}" for at, by in markers}}
     if result.failed is not None:
         failed = {
             "uncleanable": True,
@@ -111,6 +115,7 @@ def pass_answer(result: PassResult) -> Answer:
         "messages_written": cleaning.messages_written,
         "invalid_messages": len(cleaning.removed["no key"]),
         "removed": removed(cleaning),
+        **unended,
         **failed,
     }
 

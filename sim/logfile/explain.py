@@ -81,8 +81,26 @@ def _why_gone(history: KeyHistory, tracked: TrackedRecord, removed_in: PassResul
             if aborted is None
             else f" (producer {aborted.producer_id}, ABORT at {aborted.last_offset})"
         )
+        if aborted is None and tracked.batch.base_offset in removed_in.cleaning.unended:
+            return f"{by}: {_unended(history, tracked, removed_in)}"
         return f"{by}: its transaction was aborted{by_whom}"
-    return f"{by}: {REASONS[removal.reason]}, {_expiry(history, tracked, removed_in)}"
+    unseen = ""
+    if tracked.batch.base_offset in removed_in.cleaning.unended:
+        unseen = f"; it took no older record along: {_unended(history, tracked, removed_in)}"
+    return f"{by}: {REASONS[removal.reason]}, {_expiry(history, tracked, removed_in)}{unseen}"
+
+
+def _unended(history: KeyHistory, tracked: TrackedRecord, one: PassResult) -> str:
+    """Why a pass took a batch for aborted that comes after the marker of that transaction."""
+    batch = tracked.batch
+    marker = one.cleaning.unended[batch.base_offset]
+    there = any(other.base_offset == marker for other in history.log.batches())
+    why = "its map was read from behind it" if there else "it is gone"
+    return (
+        f"offset {tracked.offset} counted as aborted, as step {one.number} did not meet the ABORT "
+        f"marker at {marker} that ends an earlier transaction of producer {batch.producer_id}: "
+        f"{why}"
+    )
 
 
 def _expiry(history: KeyHistory, tracked: TrackedRecord, removed_in: PassResult) -> str:
@@ -148,6 +166,12 @@ def _value(history: KeyHistory, tracked: TrackedRecord) -> str:
     if deleted_by:
         last = max(deleted_by, key=lambda other: version(other.record))
         assert last.removed_in is not None  # it went
+        if last.batch.base_offset in last.removed_in.cleaning.unended:
+            return (
+                f"the tombstone at {last.offset} that deleted it went in step "
+                f"{last.removed_in.number} without it, so the value is back: "
+                f"{_unended(history, last, last.removed_in)}"
+            )
         return (
             f"the tombstone at {last.offset} that deleted it went in step {last.removed_in.number} "
             "before a pass had compared the two, so the value is back"

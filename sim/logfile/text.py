@@ -41,6 +41,8 @@ def log_lines(number: int, step: Step, answer: dict[str, Any]) -> Iterator[str]:
             if answer["swapped_segments"]:
                 bases = _listed([str(base) for base in answer["swapped_segments"]])
                 yield f"  cleaned before it failed: the segments that begin at {bases}"
+        for offset, marker in answer.get("counted_as_aborted", {}).items():
+            yield f"  counts as aborted: {offset}, though it comes after the {marker}"
         for reason, offsets in _by_reason(answer["removed"]).items():
             yield f"  removed {_listed(offsets)}: {reason}"
     if isinstance(step, ProduceDuplicate):

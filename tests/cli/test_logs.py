@@ -45,6 +45,23 @@ def changed(path: Path, **fields: Any) -> Path:
     return path
 
 
+def test_what_counts_as_aborted_and_why_a_pass_failed_is_told(replog: Replog) -> None:
+    folder = ROOT / "scenarios" / "transactions"
+    seeking = replog("clean", folder / "log_index_seek.json")
+    failing = replog("clean", folder / "log_evicted_abort_stops_cleaning.json")
+
+    assert "  counts as aborted: 6, though it comes after the ABORT at 3\n" in seeking.out
+    third = failing.out.split("\n\n")[3].splitlines()
+    assert third[2].endswith(
+        " in the index of aborted transactions; no pass is run before a reload"
+    )
+    assert third[2].startswith("  failed: the ABORT marker at offset 3000000006 ends a transaction")
+    assert third[3:5] == [
+        "  cleaned before it failed: the segments that begin at 0",
+        "  removed 1 (by 3000000007): superseded",
+    ]
+
+
 def test_a_step_is_told_as_a_table(replog: Replog, case: Path) -> None:
     answer = replog("clean", case)
 

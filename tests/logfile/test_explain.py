@@ -328,3 +328,31 @@ def test_a_record_below_the_version_of_a_missing_key_says_so() -> None:
     (explanation,) = explain_key(load_log_file(path), "K")
 
     assert "version below that of a missing key, and no record of its key" in explanation.sentence
+
+
+TRANSACTIONS = Path(__file__).parents[2] / "scenarios" / "transactions"
+
+
+def test_a_tombstone_that_was_not_in_the_map_took_nothing_along() -> None:
+    file = load_log_file(TRANSACTIONS / "log_index_seek.json")
+    why = (
+        "offset 6 counted as aborted, as step 2 did not meet the ABORT marker at 3 that ends an "
+        "earlier transaction of producer 1: its map was read from behind it."
+    )
+
+    value, tombstone = explain_key(file, "K")
+    assert value.sentence.endswith(
+        f"the tombstone at 6 that deleted it went in step 2 without it, so the value is back: {why}"
+    )
+    assert tombstone.sentence.endswith(f"; it took no older record along: {why}")
+
+
+def test_committed_data_goes_that_counts_as_aborted() -> None:
+    file = load_log_file(TRANSACTIONS / "log_evicted_abort_takes_committed_data.json")
+
+    (value,) = explain_key(file, "k")
+    assert value.sentence == (
+        "offset 3 is a value of 'k'. Gone: step 3 removed it: offset 3 counted as aborted, as step "
+        "3 did not meet the ABORT marker at 1 that ends an earlier transaction of producer 1: it "
+        "is gone."
+    )

@@ -65,6 +65,7 @@ topic:
   compaction.strategy: header
   compaction.strategy.header: seq
   delete.retention.ms: 1000
+  index.interval.bytes: 100
   max.compaction.lag.ms: 900
   min.cleanable.dirty.ratio: 0.25
   min.compaction.lag.ms: 10
@@ -79,6 +80,7 @@ topic:
             "strategy": "header",
             "strategy_header": "seq",
             "delete_retention_ms": 1000,
+            "index_interval_bytes": 100,
             "min_isr": 2,
         }
     )
@@ -98,12 +100,14 @@ broker:
   log.cleaner.min.cleanable.ratio: 0.9
   log.cleaner.max.compaction.lag.ms: 80
   log.cleaner.backoff.ms: 40
+  log.index.interval.bytes: 70
 topic: {delete.retention.ms: 8, max.compaction.lag.ms: null}
 """
     )
 
     assert scenario.rules.cleaner.strategy == "timestamp"
     assert scenario.rules.topic.delete_retention_ms == 8
+    assert scenario.rules.topic.index_interval_bytes == 70
     assert scenario.topic.min_cleanable_dirty_ratio == 0.9
     assert scenario.topic.max_compaction_lag_ms is None
     assert [replica.cleaner_backoff_ms for replica in scenario.replicas] == [40, 40, 40]

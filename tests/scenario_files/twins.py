@@ -198,6 +198,11 @@ TWINS = (
         "upgrade/timed_13_rollback_producers_first_before_cleaning",
         {f"changes.{number}.at_ms" for number in (2, 3, 4)},
     ),
+    (
+        "transactions/timed_index_seek",
+        "transactions/timed_index_seek_interval",
+        {"rules.index_interval_bytes"},
+    ),
     ("kip354/kip354_02_idle_partition", "kip354/timed_idle_partition_timer", {"rules.roll"}),
     ("kip354/kip354_01_worst_case", "kip354/timed_worst_case_one_ms_late", LAST_SEND),
     (
@@ -292,6 +297,11 @@ LOG_TWINS = (
     ("kip534/log_old_unkeyed_tail_stops_cleaning", "kip534/log_new_unkeyed_tail", SEGMENTS),
     ("kip534/log_old_unkeyed_tail_stops_cleaning", "kip534/log_old_unkeyed_tail_before_4", "rules"),
     ("kip534/log_partial_round_stamp", "kip534/log_partial_round_mapped", "rules"),
+    ("transactions/log_index_seek", "transactions/log_index_seek_small", SEGMENTS),
+    ("transactions/log_index_seek", "transactions/log_index_seek_interval", "rules"),
+    ("transactions/log_index_seek", "transactions/log_index_seek_per_append", "rules"),
+    ("transactions/log_index_seek", "transactions/log_index_seek_segment_start", "rules"),
+    ("transactions/log_evicted_abort_stops_cleaning", "transactions/log_evicted_commit", SEGMENTS),
     ("kip534/log_tombstone_never", "kip534/log_tombstone_after_all", "rules"),
 )
 """Two log files, and the only part in which they differ; one may have more steps."""

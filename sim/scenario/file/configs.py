@@ -76,6 +76,11 @@ class TopicSettings(BaseModel):
     """With `flush: interval`: the log is flushed when so many offsets are not."""
     flush_ms: Period | None = Field(None, alias="flush.ms")
     """With `flush: interval`: the log is flushed every so many ms."""
+    index_interval_bytes: Annotated[int, Ge(0)] | None = Field(None, alias="index.interval.bytes")
+    """Bytes of a segment between two entries of its offset index: where a cleaner starts to read.
+
+    `rules.index_interval_bytes` is its short form.
+    """
     max_compaction_lag_ms: Period | None = Field(None, alias="max.compaction.lag.ms")
     """KIP-354: a closed segment is cleaned at the latest so many ms after its first record."""
     max_message_bytes: Annotated[int, Ge(1)] | None = Field(None, alias="max.message.bytes")
@@ -152,6 +157,9 @@ class BrokerSettings(BaseModel):
         None, alias="log.cleaner.compaction.strategy.header"
     )
     delete_retention_ms: Milliseconds | None = Field(None, alias="log.cleaner.delete.retention.ms")
+    index_interval_bytes: Annotated[int, Ge(0)] | None = Field(
+        None, alias="log.index.interval.bytes"
+    )
     max_compaction_lag_ms: Period | None = Field(None, alias="log.cleaner.max.compaction.lag.ms")
     min_cleanable_dirty_ratio: Share | None = Field(None, alias="log.cleaner.min.cleanable.ratio")
     min_compaction_lag_ms: Milliseconds | None = Field(
@@ -163,6 +171,7 @@ _AS_RULES = {
     "compaction_strategy": "strategy",
     "compaction_strategy_header": "strategy_header",
     "delete_retention_ms": "delete_retention_ms",
+    "index_interval_bytes": "index_interval_bytes",
     "min_insync_replicas": "min_isr",
     "start_offset_lag_ms": "start_offset_lag_ms",
     "unclean_leader_election": "unclean_election",
