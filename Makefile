@@ -139,6 +139,8 @@ $(COMPILED)/installed: $(STAMP) $(shell find sim -name '*.py')
 conformance: $(STAMP)  ## compare the cleaner with Apache Kafka's own and with a real broker
 	@$(HAVE_JAVA) || { echo "Kafka $(NO_JAVA)" >&2; exit 2; }
 	@$(BIN)/python -m sim.conformance $(ARGS)
+	@$(BIN)/python -m sim.conformance.seen_files
+	@$(BIN)/python -m sim.conformance.seen_files 2.8.2
 
 .PHONY: lock
 lock:  ## write requirements.lock anew from pyproject.toml; needs uv on the PATH

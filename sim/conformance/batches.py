@@ -13,6 +13,7 @@ from typing import Any
 import jpype
 
 from sim.conformance.jvm import java_class
+from sim.conformance.old_batches import old_bytes
 from sim.errors import BadInput
 
 NOTHING = -1
@@ -59,6 +60,8 @@ class BatchWriter:
         Raises:
             BadInput: A number does not fit where Kafka keeps it.
         """
+        if batch.get("magic", MAGIC) < MAGIC:
+            return old_bytes(batch)
         records = batch["records"]
         base, horizon = batch["base_offset"], batch.get("delete_horizon_ms")
         base_time = _base_timestamp(records) if horizon is None else horizon

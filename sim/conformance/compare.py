@@ -74,6 +74,8 @@ def normal_step(answered: Mapping[str, Any], step: Mapping[str, Any]) -> Json:
 
 def _normal_batch(batch: Mapping[str, Any]) -> Json:
     normal = {name: batch.get(name) for name in BATCH_FIELDS}
+    if "magic" in batch:
+        normal["magic"] = batch["magic"]
     if not normal["record_offsets"] and normal["control"]:
         normal["control"] = "emptied"
     return normal

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,6 +46,42 @@ OWN_RULES = {
 """What Kafka cannot be made to do otherwise."""
 OUT_OF_ORDER = "The last offset of appended transactions must increase"
 """By these words TransactionIndex.append stops a pass."""
+
+
+KNOWN_FAILURES = (OUT_OF_ORDER, "Empty batches are only supported for magic v2 and above")
+"""What a pass may end with in the middle, so that the partition is marked uncleanable."""
+
+KEPT = -2
+"""In place of a modification time: segments keep those that they have."""
+
+
+class SegmentTimes:
+    """Modification times of segments, where the log file gives some.
+
+    Attributes:
+        given: Whether it gives any; what it says nothing about has the time of the first pass then.
+    """
+
+    def __init__(self, segments: Sequence[Any], folder: Path) -> None:
+        """For the log in `folder`."""
+        self._folder = folder
+        self._of = {
+            segment["base_offset"]: segment["last_modified_ms"]
+            for segment in segments
+            if isinstance(segment, dict) and segment.get("last_modified_ms") is not None
+        }
+        self._seen: set[int] = set()
+        self.given = bool(self._of)
+
+    def set(self, bases: Sequence[int], default_ms: int) -> None:
+        """Before a pass over the log with these segments, the active one last."""
+        if not self.given:
+            return
+        for base in bases[:-1]:
+            if base not in self._seen:
+                self._seen.add(base)
+                time_ns = int(self._of.get(base, default_ms)) * 1_000_000
+                os.utime(self._folder / f"{base:020}.log", ns=(time_ns, time_ns))
 
 
 class KafkaCleaner:
@@ -108,10 +145,14 @@ class KafkaCleaner:
             steps = []
             most_keys = _records(document) + 1
             uncleanable = False
+            times = SegmentTimes(document["segments"], home)
             for step in document["steps"]:
                 if step["op"] == "clean":
+                    modified_ms = _given(rules, "segment_last_modified_ms", int(step["now_ms"]))
+                    times.set([base for base, _ in log.segments()], modified_ms)
+                    given = {**rules, **({"segment_last_modified_ms": KEPT} if times.given else {})}
                     own = _clean(
-                        log, step, most_keys=most_keys, rules=rules, uncleanable=uncleanable
+                        log, step, most_keys=most_keys, rules=given, uncleanable=uncleanable
                     )
                     uncleanable = "uncleanable" in own
                 else:
@@ -187,12 +228,13 @@ def _clean(
     bases = [base for base, _ in log.segments()]
     bound = max((base for base in bases if base <= wanted), default=bases[0])
     now_ms = int(step["now_ms"])
+    modified_ms = _given(rules, "segment_last_modified_ms", now_ms)
     parameters = PassParameters(
         now_ms,
         max(first_dirty, bases[0]),  # as LogCleanerManager.cleanableOffsets has it
         bound,
         delete_horizon_ms=step.get("delete_horizon_ms"),
-        last_modified_ms=_given(rules, "segment_last_modified_ms", now_ms),
+        last_modified_ms=None if modified_ms == KEPT else modified_ms,
     )
     capacity = _given(step, "map_capacity", most_keys)
     offset_map = step.get("offset_map")
@@ -207,7 +249,7 @@ def _clean(
         try:
             done = log.clean(parameters, capacity=capacity)
         except jpype.JException as error:
-            if OUT_OF_ORDER not in str(error):
+            if not any(known in str(error) for known in KNOWN_FAILURES):
                 raise
             uncleanable = True
     answer: Answer = done._asdict()

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 from sim.conformance.jvm import java_class
 
+CURRENT_MAGIC = 2
+
 Answer = dict[str, Any]
 """One object of the JSON output: a batch, a step, the whole answer."""
 
@@ -63,6 +65,7 @@ class SegmentReader:
                     "max_timestamp_ms": int(batch.maxTimestamp()),
                     "size_bytes": size_of(batch),
                     "segment": base_offset,
+                    **({} if batch.magic() >= CURRENT_MAGIC else {"magic": int(batch.magic())}),
                 }
             )
         return SegmentContent(batches, tombstones)

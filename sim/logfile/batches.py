@@ -40,7 +40,6 @@ _NOT_IN_OLD: dict[str, object] = {
     "transactional": False,
     "control": None,
     "delete_horizon_ms": None,
-    "timestamp_type": TIMESTAMP_TYPES[0],
 }
 """What batches before magic 2 have no place for, each with the value that says so."""
 MARKERS = (Control.COMMIT.value, Control.ABORT.value)
@@ -123,6 +122,12 @@ def _old_batch(fields: Fields, base: int, last: int, magic: int, rules: LogRules
         allowed = listed(COMPRESSIONS[1:4])
         why = f"what holds several records of magic {magic} is compressed"
         fields.fail("compression", f"{why}, and not by zstd; allowed: {allowed}")
+    if fields.choice("timestamp_type", TIMESTAMP_TYPES) == LOG_APPEND_TIME:
+        if magic == 0:
+            fields.fail("timestamp_type", "a batch of magic 0 has no time; allowed: magic 1 and 2")
+        largest = max(record.timestamp_ms for record in records)
+        appended_ms = fields.integer("timestamp_ms", largest, minimum=-1)
+        records = list(_at_one_time(tuple(records), appended_ms))
     made = old_batch(magic, tuple(records))
     largest = fields.integer("timestamp_ms", made.timestamp_ms, minimum=-1)
     if largest != made.timestamp_ms:

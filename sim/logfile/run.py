@@ -130,7 +130,8 @@ class _Times:
     """When segments were last modified, by the clock of whoever wrote the file.
 
     A time that the file gives a segment stays with it, and a segment that is merged of several has
-    that of the last one. Where no segment has one, all count as modified at the same time.
+    that of the last one; one that is closed later has the time of the first pass after that. Where
+    no segment has one, all count as modified at the same time.
     """
 
     def __init__(self, file: LogFile) -> None:
@@ -141,9 +142,9 @@ class _Times:
         self._always_ms = file.rules.last_modified_ms
 
     def set(self, segments: list[Segment], now_ms: int) -> None:
-        """Set them before a pass at `now_ms`."""
+        """Set them before a pass at `now_ms`; nobody asks for that of the active segment."""
         default_ms = now_ms if self._always_ms is None else self._always_ms
-        for segment in segments:
+        for segment in segments[:-1]:
             if segment.base_offset in self._given:
                 segment.last_modified_ms = self._given.pop(segment.base_offset)
                 self._seen.add(segment.base_offset)

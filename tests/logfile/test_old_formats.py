@@ -56,7 +56,6 @@ MESSAGE = old(1, (0, "K", "v"), (1, "K", None), (2, "L", "l"))
         ("base_sequence", 0, "base_sequence: a batch of magic 1 has none; allowed: magic 2"),
         ("transactional", True, "transactional: a batch of magic 1 has none; allowed: magic 2"),
         ("control", "ABORT", "control: a batch of magic 1 has none; allowed: magic 2"),
-        ("timestamp_type", "LogAppendTime", "timestamp_type: a batch of magic 1 has none; allowed"),
         ("compression", "zstd", "compression: what holds several records of magic 1 is compressed"),
         ("delete_horizon_ms", 9, "delete_horizon_ms: a batch of magic 1 has none; allowed: magic"),
         ("records", [], "records: a batch of magic 1 has at least one record"),
@@ -177,3 +176,13 @@ def test_a_time_that_a_segment_is_given_stays_with_it_and_the_last_one_is_the_me
     assert answer(document)["steps"][-1]["tombstone_offsets"] == [0, 1, 2, 3]
     document["steps"].pop(0)
     assert answer(document)["steps"][-1]["tombstone_offsets"] == [1, 2, 3]
+
+
+def test_magic_1_may_have_the_time_of_the_append_and_magic_0_has_none() -> None:
+    document = put(log(MESSAGE), "segments.0.0.timestamp_type", "LogAppendTime")
+    document = put(document, "segments.0.0.timestamp_ms", 7)
+    after = answer(document)["steps"][0]["batches"][0]
+    assert (after["max_timestamp_ms"], after["record_offsets"]) == (7, [1, 2])
+
+    said = complaint(put(document, "segments.0.0.magic", 0))
+    assert said.startswith("segments[0][0].timestamp_type: a batch of magic 0 has no time")
