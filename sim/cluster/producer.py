@@ -24,7 +24,7 @@ from sim.replication.messages import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from sim.scenario.model import EndTransaction, Send
+from sim.scenario.model import EndTransaction, Send, SentHeader
 
 MAX_BATCH_RECORDS: Final = 16
 """Most records that wait together for the answer to an earlier batch and go as one."""
@@ -156,6 +156,24 @@ class Producer:
             self._pump()
         else:
             self._start(sends, end, headers)
+
+    def decide_one(self, send: Send, headers: tuple[SentHeader, ...]) -> None:
+        """Send one record, perhaps with these headers in the place of its version header."""
+        if not headers or not self.versions:
+            self.decide((send,))
+            return
+        rules = self._context.rules
+        encode, own = ENCODERS[rules.cleaner.header_form], rules.topic.strategy_header
+        given: Headers = tuple(
+            [
+                (
+                    own.upper() if capitals else own if name is None else name,
+                    raw if version is None else encode(version),
+                )
+                for version, raw, name, capitals in headers
+            ]
+        )
+        self.decide((send._replace(version=None),), None, (given,))
 
     def _begin_instance(self) -> None:
         """Fence the instance before: what it left open the coordinator aborts (InitProducerId)."""

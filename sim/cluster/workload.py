@@ -10,11 +10,11 @@ from sim.changelog.reader import read_changes
 from sim.cluster.checking import CheckingApplication
 from sim.cluster.context import Context
 from sim.cluster.producer import Decision, Producer
-from sim.scenario.model import Change, EndTransaction, Send, TraceSource
+from sim.scenario.model import Change, EndTransaction, Send, SentHeader, TraceSource
 
 
-def _when(step: Send | EndTransaction) -> int:
-    return step.at_ms
+def _when(step: tuple[Send | EndTransaction, tuple[SentHeader, ...]]) -> int:
+    return step[0].at_ms
 
 
 class Timetable:
@@ -52,7 +52,11 @@ class Timetable:
         }
         self._transactional = sorted(transactional)
         # Of what is decided at one moment, the ends of transactions come last.
-        self._steps: list[Send | EndTransaction] = [*workload.sends, *workload.ends]
+        headers = dict(applications.headers)
+        steps: list[tuple[Send | EndTransaction, tuple[SentHeader, ...]]] = [
+            (send, headers.get(index, ())) for index, send in enumerate(workload.sends)
+        ]
+        self._steps = [*steps, *((end, ()) for end in workload.ends)]
         self._steps.sort(key=_when)
         self._next = 0
         self._file: Iterator[Decision] | None = None
@@ -76,7 +80,7 @@ class Timetable:
         """Begin to decide."""
         clock = self._context.clock
         if self._steps:
-            clock.after(max(0, self._steps[0].at_ms), self._decide)
+            clock.after(max(0, self._steps[0][0].at_ms), self._decide)
         source = self._context.scenario.workload.trace
         if source is not None:
             number = max(self._producers, default=0) + 1
@@ -90,7 +94,7 @@ class Timetable:
         clock, steps, index = self._context.clock, self._steps, self._next
         now_ms, count = clock.now_ms, len(steps)
         while index < count:
-            step = steps[index]
+            step, headers = steps[index]
             if step.at_ms > now_ms:
                 clock.after(step.at_ms - now_ms, self._decide)
                 break
@@ -100,7 +104,7 @@ class Timetable:
             elif isinstance(step, EndTransaction):
                 self._producers[step.producer].decide((), step)
             else:
-                self._producers[step.producer].decide((step,))
+                self._producers[step.producer].decide_one(step, headers)
         self._next = index
 
     def _read_file(self, interval_ms: int) -> None:

@@ -7,12 +7,14 @@ from sim.log import Control
 from sim.rules import Rules
 from sim.scenario.model import (
     Applications,
+    Change,
     Consumer,
     EndTransaction,
     Fault,
     FaultKind,
     Network,
     Send,
+    SentHeader,
     Topic,
     Workload,
 )
@@ -94,6 +96,33 @@ def test_a_version_becomes_the_header_that_the_rules_name() -> None:
     event = tell(scenario(rules=rules, workload=workload)).of(Appended)[0][1]
 
     assert event.batch.records[0].headers == (("v", (7).to_bytes(8, "big")),)
+
+
+def test_odd_headers_are_sent_as_the_rules_read_versions_and_by_who_sends_versions_alone() -> None:
+    odd = (
+        SentHeader(7),
+        SentHeader(raw=b"\x80"),
+        SentHeader(1, name="x"),
+        SentHeader(2, capitals=True),
+    )
+    workload = Workload((Send(100, 1, "k", "a", 100, version=7), Send(300, 1, "k", "b", 300, 8)))
+    for versions, expected in (
+        (
+            True,
+            ((("v", b"\x0e"), ("v", b"\x80"), ("x", b"\x02"), ("V", b"\x04")), (("v", b"\x10"),)),
+        ),
+        (False, ((), ())),
+    ):
+        story = tell(
+            scenario(
+                rules=Rules.of(commit="isr", strategy_header="v", header_form="first_varint"),
+                workload=workload,
+                applications=Applications(headers=((0, odd),)),
+                changes=(Change(0, producer=0, versions=versions),),
+            )
+        )
+        sent = [record.headers for _, e in story.of(Appended) for record in e.batch.records]
+        assert tuple(sent) == expected
 
 
 def test_transactions_end_with_their_marker() -> None:

@@ -13,7 +13,7 @@ from sim.scenario.generate import generate
 from sim.scenario.generate.mix import BUILT_IN_MIXES, Mix, Weights
 from sim.scenario.generate.streams import between, log_between, stream, words
 from sim.scenario.generate.workload import WorkloadShape, draw_workload
-from sim.scenario.model import FaultKind, Scenario, TraceSource, Workload
+from sim.scenario.model import Applications, FaultKind, Scenario, SentHeader, TraceSource, Workload
 from sim.trace.cluster import INSTANT_FAULTS
 
 REFERENCE = BUILT_IN_MIXES["reference"]
@@ -245,3 +245,22 @@ def test_readers_that_read_committed_and_copies_in_pieces_leave_the_rest_as_it_i
         consumers = tuple(replace(c, isolation="read_uncommitted") for c in after.consumers)
         topic = replace(after.topic, replica_fetch_max_bytes=None)
         assert before == replace(after, consumers=consumers, topic=topic)
+
+
+def test_producers_that_make_mistakes_with_version_headers_make_each_kind_of_them() -> None:
+    plain, wrong = Mix(), Mix.model_validate({"header_mistakes": 1.0})
+    kinds: Counter[str] = Counter()
+    for seed in range(30):
+        before, after = generate(seed, plain), generate(seed, wrong)
+        assert before == replace(after, applications=Applications())
+        for index, headers in after.applications.headers:
+            version = after.workload.sends[index].version
+            assert version is not None
+            assert headers != (SentHeader(version),) or version == 0
+            kinds["twice"] += sum(header.version is not None for header in headers) == 2
+            kinds["capitals"] += any(header.capitals for header in headers)
+            kinds["no number"] += any(header.version is None for header in headers)
+            kinds["not above 0"] += len(headers) == 1 and (headers[0].version or 1) <= 0
+
+    assert min(kinds.values()) > 100
+    assert len(kinds) == 4

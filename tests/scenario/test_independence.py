@@ -55,6 +55,7 @@ CHANGED_BY = {
         "consumers.format",
         "changes",
     },
+    "header_mistakes": {"applications.headers"},
     "consumers": {"consumers"},
 }
 """What of a scenario may differ when a part of the mix is there or is left out."""

@@ -238,6 +238,7 @@ def test_expectations_are_compared_with_what_is_known(load: Load) -> None:
 
 
 PLAIN = "{at: 1, key: k, value: v}"
+ODD = "{at: 1, key: k, value: v, headers: [{version: 1}]}"
 FIRST, NEXT = (f"{{at: 1, key: k, value: v, producer: {n}, transaction: 1}}" for n in (2, 3))
 
 
@@ -276,6 +277,23 @@ FIRST, NEXT = (f"{{at: 1, key: k, value: v, producer: {n}, transaction: 1}}" for
         (
             "workload: [{at: 5, key: k, value: v, transaction: 1}, {at: 3, abort: 1}]",
             "workload[1]: transaction 1 of producer 1 ends at 3, before its send at 5",
+        ),
+        (
+            "workload: [{at: 1, key: k, value: v, headers: [{version: 1, bytes: ff}]}]",
+            "workload[0].headers[0]: a header has either a `version` or `bytes`",
+        ),
+        ("workload: [{at: 1, key: k, value: v, headers: [{}]}]", "workload[0].headers[0]: a head"),
+        (
+            "workload: [{at: 1, key: k, value: v, headers: [{bytes: f}]}]",
+            "workload[0].headers[0].bytes: ",
+        ),
+        (
+            "workload: [{at: 1, key: k, value: v, version: 1, headers: [{version: 1}]}]",
+            "workload[0].version: `headers` stand in its place",
+        ),
+        (
+            f"workload: {{check_before_send: true, sends: [{ODD}]}}",
+            "workload.check_before_send: who checks goes by `version`; give no `headers`",
         ),
         *(
             (f"workload: {{instances: [{instances}], sends: [{PLAIN}, {FIRST}, {NEXT}]}}", text)

@@ -194,6 +194,11 @@ TWINS = (
         {"workload.idempotent"},
     ),
     (
+        "kip280/timed_two_version_headers_last_counts",
+        "kip280/timed_two_version_headers_first_counts",
+        {"rules.header_form"},
+    ),
+    (
         "upgrade/timed_12_rollback_producers_first",
         "upgrade/timed_13_rollback_producers_first_before_cleaning",
         {f"changes.{number}.at_ms" for number in (2, 3, 4)},

@@ -31,6 +31,21 @@ Producer = Annotated[int, Ge(1)]
 TransactionNumber = Annotated[int, Ge(1)]
 
 
+class HeaderLine(BaseModel):
+    """One header of a record: `{version: 5}`, or `{bytes: 0a, name: other}`."""
+
+    model_config = FILE_CONFIG
+
+    version: Version | None = None
+    """Its number, written as the rules read it."""
+    hex_bytes: Annotated[str, Field(pattern="^([0-9a-fA-F]{2})*$")] | None = Field(
+        None, alias="bytes"
+    )
+    """Or its bytes, as pairs of hexadecimal digits."""
+    name: Name | None = None
+    """Default: that of the version header."""
+
+
 class SendLine(BaseModel):
     """One record a producer writes: `{at: 100, key: k1, value: a, version: 5}`."""
 
@@ -43,6 +58,8 @@ class SendLine(BaseModel):
     """null deletes the key."""
     version: Version | None = None
     """Value of the version header; without it the record has no such header."""
+    headers: tuple[HeaderLine, ...] = ()
+    """In the place of `version`: all its headers, in order, such as two versions."""
     timestamp: Milliseconds | None = None
     """Create time in ms; `at` when not given."""
     producer: Producer = 1

@@ -16,7 +16,14 @@ from sim.scenario.file.format import (
 )
 from sim.scenario.generate.streams import stream
 from sim.scenario.generate.workload import draw_workload
-from sim.scenario.model import Applications, EndTransaction, Send, TraceSource, Workload
+from sim.scenario.model import (
+    Applications,
+    EndTransaction,
+    Send,
+    SentHeader,
+    TraceSource,
+    Workload,
+)
 
 
 def build_workload(file: ScenarioFile, *, path: Path, seed: int, report: Report) -> Workload:
@@ -63,8 +70,11 @@ def build_workload(file: ScenarioFile, *, path: Path, seed: int, report: Report)
 def build_applications(file: ScenarioFile, report: Report) -> Applications:
     """What stands behind the producers; every contradiction goes to `report`."""
     workload = file.workload
+    if isinstance(workload, tuple):
+        return Applications(headers=_odd_headers(workload, ("workload",), report))
     if not isinstance(workload, SendsWorkload):
         return Applications()
+    headers = _odd_headers(workload.sends, ("workload", "sends"), report)
     sends = [line for line in workload.sends if isinstance(line, SendLine)]
     known = {line.producer for line in sends}
     plain = {line.producer for line in sends if not line.transaction}
@@ -85,7 +95,33 @@ def build_applications(file: ScenarioFile, report: Report) -> Applications:
             if line.producer == other or line.after == before:
                 report(place, f"producer {other} is the instance after {before} already")
         found.append((line.producer, line.after))
-    return Applications(workload.check_before_send, tuple(found))
+    if headers and workload.check_before_send:
+        place = ("workload", "check_before_send")
+        report(place, "who checks goes by `version`; give no `headers` beside it")
+    return Applications(workload.check_before_send, tuple(found), headers)
+
+
+def _odd_headers(
+    lines: tuple[WorkloadLine, ...], place: tuple[str, ...], report: Report
+) -> tuple[tuple[int, tuple[SentHeader, ...]], ...]:
+    """Of the sends that have `headers`, by their index in order of time."""
+    sends = [(index, line) for index, line in enumerate(lines) if isinstance(line, SendLine)]
+    sends.sort(key=lambda pair: pair[1].at)
+    found: list[tuple[int, tuple[SentHeader, ...]]] = []
+    for order, (index, line) in enumerate(sends):
+        headers: list[SentHeader] = []
+        for number, header in enumerate(line.headers):
+            if (header.version is None) == (header.hex_bytes is None):
+                text = "a header has either a `version` or `bytes`"
+                report((*place, index, "headers", number), text)
+            raw = bytes.fromhex(header.hex_bytes or "")
+            headers.append(SentHeader(header.version, raw, header.name))
+        if headers and line.version is not None:
+            text = "`headers` stand in its place; give the version as one of them"
+            report((*place, index, "version"), text)
+        if headers:
+            found.append((order, tuple(headers)))
+    return tuple(found)
 
 
 def _sends(

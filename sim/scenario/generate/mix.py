@@ -79,6 +79,9 @@ class Mix(BaseModel):
     late_share: Shares = (0.0, 0.5)
     """Share of sends whose version and timestamp are not the newest of their key."""
     lateness_ms: Times = (1, 4_000)
+    header_mistakes: Share = 0.0
+    """Chance that producers make mistakes with version headers: not above 0, twice, in capitals, no
+    number. (KIP-280; whatever the strategy is, the headers are there.)"""
     idle_phases: Counts = (0, 3)
     """Phases in which nobody writes, so that the tail of the log can be cleaned."""
     idle_ms: Times = (800, 5_000)

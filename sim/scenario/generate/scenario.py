@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sim.scenario.generate.clients import draw_consumers, draw_idle_phases, draw_shape
 from sim.scenario.generate.faults import draw_faults
+from sim.scenario.generate.headers import with_header_mistakes
 from sim.scenario.generate.hunts import tail_hunt
 from sim.scenario.generate.mix import Mix
 from sim.scenario.generate.settings import (
@@ -54,7 +55,8 @@ def generate(seed: int, mix: Mix) -> Scenario:
         snapshots=draw_snapshots(seed, mix),
     )
     upgraded = with_flag_upgrade(seed, mix, scenario, producers=shape.producers)
-    return with_mixed_clients(seed, mix, upgraded, producers=shape.producers)
+    mixed = with_mixed_clients(seed, mix, upgraded, producers=shape.producers)
+    return with_header_mistakes(seed, mix, mixed)
 
 
 def is_hunted(seed: int, mix: Mix) -> bool:

@@ -1,6 +1,6 @@
 """The data of a scenario: everything a simulated run depends on, as immutable values."""
 
-from sim.scenario.model.applications import Applications
+from sim.scenario.model.applications import Applications, SentHeader
 from sim.scenario.model.changes import Change
 from sim.scenario.model.cluster import Link, Network, ReplicaSpec, Timers
 from sim.scenario.model.expectations import Expect, Limits
@@ -37,6 +37,7 @@ __all__ = [
     "ReplicaSpec",
     "Scenario",
     "Send",
+    "SentHeader",
     "Share",
     "Timers",
     "Topic",

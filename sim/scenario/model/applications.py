@@ -1,8 +1,22 @@
-"""What stands behind the producers: who checks before it sends, and who is whose next instance."""
+"""What stands behind the producers: who checks before it sends, and whose next instance is who."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class SentHeader(NamedTuple):
+    """A header of a record that is not sent with the one header it should have.
+
+    `version` is written as the rules read it (`header_form`); None = the bytes are `raw`. `name`
+    None = the version header's, in capitals if `capitals`.
+    """
+
+    version: int | None = None
+    raw: bytes = b""
+    name: str | None = None
+    capitals: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,11 +26,14 @@ class Applications:
     `check_before_send`: each reads the topic to its end before it sends a record, and leaves out
     what has no higher version than the record of its key that it finds. `instances`: pairs of
     producers (the later one, the one before it) with the same `transactional.id`: the later one has
-    the next epoch of the same producer id, and fences the other (KIP-98).
+    the next epoch of the same producer id, and fences the other (KIP-98). `headers`: of some sends,
+    by their index in the workload, the headers in the place of the version header; a producer that
+    sends no versions leaves them out, too.
     """
 
     check_before_send: bool = False
     instances: tuple[tuple[int, int], ...] = ()
+    headers: tuple[tuple[int, tuple[SentHeader, ...]], ...] = ()
 
     def identity_of(self, producer: int) -> tuple[int, int]:
         """The producer id and the epoch of a producer."""
