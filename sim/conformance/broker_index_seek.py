@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jpype
@@ -243,6 +243,18 @@ class SeekResult:
         return f"index seek on a real broker, Kafka {self.version}: {told}; {agree}"
 
 
+def rules_of(version: str) -> Json:
+    """The rules of a log file for a release from 3.1 on, the topic's own settings left out.
+
+    An append adds one entry of the offset index for each batch since KAFKA-806: from 3.9.1, and
+    from 4.0.1, on; the last batch of a round is kept from 4.0 on (KAFKA-17076).
+    """
+    release = tuple(int(part) for part in version.split("."))
+    preset = "kafka-4.0" if release >= (4, 0) else "kafka-3.8"
+    each_batch = release >= (4, 0, 1) or (3, 9, 1) <= release < (4, 0)
+    return {"preset": preset, "index_entries": "per_batch" if each_batch else "per_append"}
+
+
 def compare_index_seek(
     version: str, *, bulk: Sequence[int] = SMALL, say: Say = lambda text: None
 ) -> SeekResult:
@@ -258,7 +270,10 @@ def compare_index_seek(
         runs = run_index_seek(jars, bulk=bulk, say=say)
     except jpype.JException as error:
         raise BadInput(f"Kafka {version}: {error}") from None
-    compared = {name: compare_broker_run(run, replog_answer) for name, run in runs.items()}
+    rules = rules_of(version)
+    compared = {
+        name: compare_broker_run(_under(run, rules), replog_answer) for name, run in runs.items()
+    }
     differences = [
         f"topic {name}: {result.difference}"
         for name, result in compared.items()
@@ -270,6 +285,12 @@ def compare_index_seek(
         differences[0] if differences else None,
         time.monotonic() - begun,
     )
+
+
+def _under(run: BrokerRun, rules: Json) -> BrokerRun:
+    """The run, with the rules of its release in its log file."""
+    settings = {**run.document["rules"], **rules}
+    return replace(run, document={**run.document, "rules": settings})
 
 
 def outcome(run: BrokerRun) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sim.conformance.broker_clients import Read
-from sim.conformance.broker_index_seek import outcome
+from sim.conformance.broker_index_seek import outcome, rules_of
 from sim.conformance.broker_recordings import (
     FOLDER,
     SCENARIOS,
@@ -121,6 +121,23 @@ def test_what_is_written_is_a_log_file_that_expects_the_broker_s_outcome(tmp_pat
 )
 def test_the_last_record_of_the_key_decides(reads: list[Read], said: str) -> None:
     assert outcome(run_of(*reads)[0]) == said
+
+
+@pytest.mark.parametrize(
+    ("version", "preset", "entries"),
+    [
+        ("3.8.0", "kafka-3.8", "per_append"),
+        ("3.9.0", "kafka-3.8", "per_append"),
+        ("3.9.1", "kafka-3.8", "per_batch"),
+        ("4.0.0", "kafka-4.0", "per_append"),
+        ("4.0.1", "kafka-4.0", "per_batch"),
+        ("4.3.1", "kafka-4.0", "per_batch"),
+    ],
+)
+def test_a_release_indexes_each_batch_since_kafka_806(
+    version: str, preset: str, entries: str
+) -> None:
+    assert rules_of(version) == {"preset": preset, "index_entries": entries}
 
 
 def test_the_recordings_are_small() -> None:
