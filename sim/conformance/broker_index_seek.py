@@ -7,7 +7,7 @@ takes the delete for aborted. Near misses are the same topic with COMMIT in plac
 whose index has no entry.
 
 `python -m sim.conformance.broker_index_seek [--kafka VERSION] [--large]` runs it alone: with
-`--large` the bulk is 600 KB in place of 4.5, which releases before 4.1 need.
+`--large` the bulk is 600 KB in place of 4.5, which releases before KAFKA-806 need.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ FULL_AT = 6
 SMALL = (2_200, 2_200)
 """Bytes of the values between the marker and the delete: more than `index.interval.bytes`."""
 LARGE = (200_000, 200_000, 200_000)
-"""More than the cleaner's I/O buffer: until 4.0 each of its writes adds one index entry at most."""
+"""More than the cleaner's I/O buffer: before KAFKA-806 each of its writes adds one entry."""
 NO_INDEX_BYTES = 2**30
 COMMITS = {"abort": False, "commit": True, "abort_without_index": False}
 """The topics, and whether the second transaction is committed."""

@@ -6,8 +6,9 @@ sizes of the batches alone, so none are kept: they are worked out when somebody 
 is what the batches do not tell: where counting started anew, and which of them were written in one
 call by a release that adds one entry a call at most.
 
-Source: LogSegment.append and .recover, OffsetIndex.lookup. Until 4.0 an append adds at most one
-entry, with the largest offset of all its batches; from 4.1 on one for each batch.
+Source: LogSegment.append and .recover, OffsetIndex.lookup. Before KAFKA-806 an append adds at most
+one entry, with the largest offset of all its batches; since then (3.9.1, 4.0.1, 4.1.0) one for each
+batch.
 """
 
 from __future__ import annotations

@@ -168,13 +168,13 @@ CLEANER_TABLE: tuple[RuleSpec, ...] = (
             Value(
                 "per_batch",
                 "one for each of its batches",
-                "LogSegment.append from 4.1 on",
+                "LogSegment.append since KAFKA-806 (3.9.1, 4.0.1, 4.1.0)",
                 "transactions/log_index_seek.json",
             ),
             Value(
                 "per_append",
                 "one; a cleaner appends all that it read into its buffer at once",
-                "LogSegment.append until 4.0; Cleaner.cleanInto",
+                "LogSegment.append before KAFKA-806; Cleaner.cleanInto",
                 "transactions/log_index_seek_per_append.json",
             ),
         ),

@@ -68,7 +68,7 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "kafka-4.0",
             {**_KAFKA, "fix": "empty_batch", "old_formats": "converted"},
-            "Kafka that keeps the last batch of a round; its offset index is that of 4.1 and later",
+            "Kafka that keeps the last batch of a round; its offset index is that of 4.0.1",
             "Cleaner.cleanInto, KAFKA-17076; LogSegment.append",
         ),
         Preset(
