@@ -17,7 +17,16 @@ BUFFER_BYTES: Final = 262_144
 what it writes from."""
 
 
-def calls_written(sources: Sequence[Batch], written: Sequence[Batch]) -> list[Call]:
+def grown(buffer_bytes: int, batch_bytes: int) -> int:
+    """Bytes of a buffer that a batch of that size made grow, if it did not fit."""
+    while batch_bytes > buffer_bytes:
+        buffer_bytes *= 2
+    return buffer_bytes
+
+
+def calls_written(
+    sources: Sequence[Batch], written: Sequence[Batch], *, buffer_bytes: int = BUFFER_BYTES
+) -> list[Call]:
     """The calls that wrote `written`, in order, which is what is left of a segment's batches.
 
     A buffer holds whole batches; one that is too large for it makes it grow until the segment is
@@ -25,15 +34,14 @@ def calls_written(sources: Sequence[Batch], written: Sequence[Batch]) -> list[Ca
     last offset.
     """
     calls: list[Call] = []
-    buffer_bytes, used, position = BUFFER_BYTES, 0, 0
+    used, position = 0, 0
     first = last = entry = -1
     for source in sources:
         if used and used + source.size_bytes > buffer_bytes:
             if first >= 0:
                 calls.append(Call(first, last, entry))
             first, used = -1, 0
-        while source.size_bytes > buffer_bytes:
-            buffer_bytes *= 2
+        buffer_bytes = grown(buffer_bytes, source.size_bytes)
         used += source.size_bytes
         if position == len(written) or written[position].last_offset > source.last_offset:
             continue

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Final
 
-from sim.compaction.buffers import calls_written
+from sim.compaction.buffers import BUFFER_BYTES, calls_written, grown
 from sim.compaction.failures import NoEmptyOldBatch
 from sim.compaction.fixes import Tail
 from sim.compaction.offset_map import OffsetMap
@@ -95,6 +95,7 @@ class Copier:
             policy.markers_like_tombstones and policy.removal.name == "last_modified"
         )
         self.notes_calls = policy.indexes_calls and policy.index_interval_bytes is not None
+        self.buffer_bytes = grown(BUFFER_BYTES, reach.largest_batch_bytes)
         self.superseded = self.result.removed["superseded"]
         self.values_stay = policy.is_tombstone is null_value and policy.unmapped_version is None
         self.converts_old = policy.converts_old
@@ -112,7 +113,10 @@ class Copier:
             before = len(batches)
             self._copy(segment.batches, batches)
             if self.notes_calls:
-                calls += calls_written(segment.batches, batches[before:])
+                calls += calls_written(
+                    segment.batches, batches[before:], buffer_bytes=self.buffer_bytes
+                )
+                self.buffer_bytes = BUFFER_BYTES
             self.source += 1
         merged = Segment.of(
             group[0].base_offset, batches, last_modified_ms=group[-1].last_modified_ms

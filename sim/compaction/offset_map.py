@@ -62,12 +62,15 @@ class OffsetMap:
         mapped_from: First offset of the mapped range (inclusive); a record below it is compared by
             version, inside the range the winner beats all others.
         latest_offset: Last offset of the mapped range (inclusive); -1 when nothing entered.
+        largest_batch_bytes: When the map was full: the largest batch that was read of the segment
+            it stopped in, which the cleaner's buffer has grown to by then; else 0.
         unended: What did not enter because it counts as aborted, see `TransactionWatch`.
     """
 
     winners: dict[str, Record]
     mapped_from: int
     latest_offset: int
+    largest_batch_bytes: int = 0
     unended: Mapping[int, int] = field(default_factory=dict)
 
 
@@ -211,6 +214,12 @@ def _put_until_full(built: OffsetMap, reading: _Reading, wanted: MapRange) -> No
                 break
             aborted = watch is not None and watch.decides(batch)
             if batch.control is None and not aborted and not _put(built, batch, wanted, keys):
+                read = [
+                    each
+                    for each in reading.batches_of(index)
+                    if each.base_offset <= batch.base_offset
+                ]
+                built.largest_batch_bytes = max([each.size_bytes for each in read])
                 return
             if batch.last_offset >= dirty_from:
                 built.latest_offset = batch.last_offset

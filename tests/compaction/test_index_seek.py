@@ -128,6 +128,24 @@ def test_a_batch_that_does_not_fit_makes_the_buffer_grow() -> None:
     assert calls_written(sources, sources) == [Call(0, 0, 0), Call(1, 2, 2), Call(3, 3, 3)]
 
 
+def test_a_map_that_was_full_leaves_the_buffer_as_large_as_it_had_to_be() -> None:
+    """A cleaner (buildOffsetMapForSegment) gives it back only when it has read a whole segment."""
+    sizes = (BUFFER_BYTES - 1, BUFFER_BYTES + 1, 1)
+    log = [
+        segment(*[sized(offset, size) for offset, size in enumerate(sizes)]),
+        segment(batch(record(3, "m"))),
+        segment(base=4),
+    ]
+    log[0].batches[2] = batch(record(2, "l"))
+    rules = {"upper_bound": 4, "indexes_calls": True, **INDEX}
+
+    full = clean(log, plan(map_capacity=1, **rules)).segments[0]
+    whole_segment = clean(log, plan(map_capacity=2, **rules)).segments[0]
+
+    assert full.index.calls == [Call(0, 1, 1), Call(2, 2, 2)]
+    assert whole_segment.index.calls[0] == Call(1, 2, 2)
+
+
 def test_the_entry_of_a_rebuilt_batch_has_its_last_record() -> None:
     source = batch(record(0, "a"), record(1, "b"), record(2, "c"))
     rebuilt = source.rebuilt(source.records[:2], None)

@@ -78,6 +78,8 @@ def test_the_good_one_is_good() -> None:
         ("rules.header_key", "", "rules.header_key: unknown value ''"),
         ("rules.preset", "kafka-9", 'rules.preset: unknown preset "kafka-9"'),
         ("rules.delete_retention_ms", -1, "rules.delete_retention_ms: -1 is below"),
+        ("rules.index_interval_bytes", -1, "rules.index_interval_bytes: -1 is below the smallest"),
+        ("rules.map_reads_from", "index", "rules.map_reads_from: unknown value 'index'"),
         (
             "rules.delete_retention_ms",
             "7",

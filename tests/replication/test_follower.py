@@ -2,6 +2,8 @@
 
 import pytest
 
+from sim.log import LogConfig
+from sim.log.offset_index import Call
 from sim.replication import Replica, follower
 from sim.replication.messages import Answer
 from sim.trace import Copied, HighWatermarkMoved, ReplicaWiped, Truncated
@@ -15,6 +17,15 @@ def test_a_follower_copies_batches_as_they_are() -> None:
 
     assert events[0] == Copied("r2", "r1", 0, response.batches, 2)
     assert all(a is b for a, b in zip(source.log.batches(), fetcher.log.batches(), strict=True))
+
+
+def test_what_a_follower_copies_at_once_has_one_entry_of_the_offset_index_at_most() -> None:
+    """Where a release adds one entry an append: the leader appended each batch for itself."""
+    source, fetcher = leading(records=3), Replica("r2", LogConfig(indexes_calls=True))
+    fetch(source, fetcher)
+
+    assert source.log.active.index.calls == []
+    assert fetcher.log.active.index.calls == [Call(0, 2, 2)]
 
 
 def test_a_follower_learns_the_last_offset_from_an_empty_batch() -> None:
