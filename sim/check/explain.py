@@ -12,6 +12,8 @@ from sim.trace import (
     CleaningFailed,
     ConfigChanged,
     Consumed,
+    CoordinatorAnswered,
+    CoordinatorLoaded,
     Copied,
     EpochCacheChanged,
     Event,
@@ -53,6 +55,7 @@ _TURNING_POINTS = (
     LogStartedAfresh,
     LogStartMoved,
     PrefixDeleted,
+    CoordinatorLoaded,
     FaultInjected,
     ConfigChanged,
     Quiesced,
@@ -94,6 +97,7 @@ class _Subject:
 
     def __init__(self, events: Sequence[Event], violation: Violation) -> None:
         self._replica = violation.replica
+        self._key = violation.key
         self._offset = violation.offset
         keyed = violation.offset is None and violation.key is not None
         self._keys = {violation.key} if keyed else set()
@@ -129,6 +133,8 @@ class _Subject:
                 return any(self.names(r.offset, r.key) for r in event.removals)
             case Consumed():
                 return any(self.names(r.offset, r.key) for r in event.records)
+            case CoordinatorAnswered():
+                return event.key == self._key
             case HighWatermarkMoved():
                 return self._commits(event)
             case PositionRecorded(_, follower, position):

@@ -120,7 +120,7 @@ def finish_loading(
         coordinator.end_offset,
         *read,
         took_ms,
-        tuple(record.uid for record in pending),
+        pending,
     )
     return Loaded((loaded,), pending)
 
@@ -165,7 +165,7 @@ def answer(
         coordinator.epoch,
         request.client_id,
         request.key,
-        0 if record is None else record.uid,
+        () if record is None else (record,),
         below,
         str(error),
     )

@@ -247,16 +247,13 @@ def _of_start_and_state(event: Event) -> str | None:
             source = f"{records} records of a snapshot and {more} of its log"
             return f"{name} has loaded its state below {end} in {took_ms} ms from {source}"
         case CoordinatorLoaded(_, epoch, end, records, more, took_ms, pending):
-            source = f"{records} records of a snapshot and {more} of its log"
-            then = f", and completes {len(pending)} transactions" if pending else ""
-            return (
-                f"{name}, coordinator of epoch {epoch}, has loaded below {end} in {took_ms} ms"
-                f" from {source}{then}"
-            )
-        case CoordinatorAnswered(_, epoch, client, key, uid, below, error):
-            what = f"knows record {uid} of {key}" if uid else f"knows nothing of {key}"
-            said = what if error == "NONE" else error
-            return f"{name}, coordinator of epoch {epoch}, tells {client} below {below}: {said}"
+            source = f"{records} records of a snapshot, {more} of its log, {took_ms} ms"
+            then = f", and completes {', '.join(map(_record, pending))}" if pending else ""
+            return f"{name}, coordinator of epoch {epoch}, has loaded below {end} ({source}){then}"
+        case CoordinatorAnswered(_, epoch, client, key, records, below, error):
+            known = ", ".join(map(_record, records)) or f"nothing of {key}"
+            said = f"{known}, by its log below {below}" if error == "NONE" else error
+            return f"{name}, coordinator of epoch {epoch}, tells {client} {said}"
         case FaultEnded(_, fault):
             return f"fault {fault} at {name} is over"
         case EpochCacheChanged(_, epochs):

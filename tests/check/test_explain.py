@@ -34,6 +34,9 @@ def marker(offset: int, producer_id: int) -> Event:
     return trace.Appended("r1", batch)
 
 
+LOADED = "4 records of a snapshot, 2 of its log, 6 ms"
+
+
 def violation(
     *, at: int = 100, offset: int | None = None, key: str | None = None, replica: str = "r2"
 ) -> Violation:
@@ -111,6 +114,19 @@ def test_a_marker_stands_for_the_transactions_of_its_producer() -> None:
     assert lines[:-1] == [
         "r1 appends a=v@1 in epoch 1",
         "r1 appends ABORT of producer 7@3 in epoch 1",
+    ]
+
+
+def test_what_a_coordinator_says_of_the_key_belongs_to_the_story() -> None:
+    record = Record(3, "k", "v", 0, uid=4)
+    load = trace.CoordinatorLoaded("r2", 2, 4, 0, 4, 0, (record,))
+    told_k = trace.CoordinatorAnswered("r2", 2, "client 1", "k", (record,), 4)
+    told_j = told_k._replace(key="j", records=())
+    loaded = "has loaded below 4 (0 records of a snapshot, 4 of its log, 0 ms)"
+
+    assert told([load, told_k, told_j], violation(offset=3, key="k"))[:-1] == [
+        f"r2, coordinator of epoch 2, {loaded}, and completes k=v@3",
+        "r2, coordinator of epoch 2, tells client 1 k=v@3, by its log below 4",
     ]
 
 
@@ -228,6 +244,20 @@ def test_of_a_long_story_the_beginning_is_left_out() -> None:
         (
             trace.StateLoaded("r3", 9, 4, 2, 6),
             "r3 has loaded its state below 9 in 6 ms from 4 records of a snapshot and 2 of its log",
+        ),
+        (
+            trace.CoordinatorLoaded("r3", 4, 9, 4, 2, 6),
+            f"r3, coordinator of epoch 4, has loaded below 9 ({LOADED})",
+        ),
+        (
+            trace.CoordinatorAnswered("r3", 4, "client 1", "k", (), 9),
+            "r3, coordinator of epoch 4, tells client 1 nothing of k, by its log below 9",
+        ),
+        (
+            trace.CoordinatorAnswered(
+                "r3", 4, "client 1", "k", (), 9, "COORDINATOR_LOAD_IN_PROGRESS"
+            ),
+            "r3, coordinator of epoch 4, tells client 1 COORDINATOR_LOAD_IN_PROGRESS",
         ),
         (trace.PrefixDeleted("r1", 7, 9), "r1 starts its log at 7"),
         (

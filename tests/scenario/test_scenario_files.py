@@ -386,3 +386,15 @@ def test_loading_scenarios_needs_no_tables() -> None:
     )
 
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_who_asks_needs_a_coordinator_and_asks_within_the_run(load: Load) -> None:
+    asks = "asks: [{at: 10, key: a}, {at: 20, key: b}]\n"
+
+    for kind in ("group", "transaction"):
+        found = load(f"rules: {{coordinator: {kind}}}\n{asks}").asks
+        assert [(ask.at_ms, ask.key) for ask in found] == [(10, "a"), (20, "b")]
+    [nobody] = complaints(load, asks)
+    assert nobody.startswith("x.yaml:2: asks: nobody answers without a coordinator; allowed: ")
+    late = "rules: {coordinator: group}\nduration_ms: 15\n"
+    assert complaints(load, late + asks) == ["x.yaml:4: asks[1].at: 20 is after the run, 15 ms"]

@@ -45,15 +45,15 @@ class CoordinatorServesLoaded(Invariant):
 
     def on_coordinator_loaded(self, event: CoordinatorLoaded) -> None:
         """Judge what it completes."""
-        for uid in event.pending:
-            key = self.history.written[uid].record.key
-            if key is not None:
-                self._judge(event.replica, event.epoch, key, uid, "completes")
+        for record in event.pending:
+            if record.key is not None:
+                self._judge(event.replica, event.epoch, record.key, record.uid, "completes")
 
     def on_coordinator_answered(self, event: CoordinatorAnswered) -> None:
         """Judge what it tells."""
         if event.error == "NONE":
-            self._judge(event.replica, event.epoch, event.key, event.uid, "answers with")
+            uid = event.records[0].uid if event.records else 0
+            self._judge(event.replica, event.epoch, event.key, uid, "answers with")
 
     def _judge(self, replica: str, epoch: int, key: str, uid: int, does: str) -> None:
         winner = self._winners.get((replica, epoch), {}).get(key)

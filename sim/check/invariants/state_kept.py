@@ -40,12 +40,14 @@ class StateKept(Invariant):
         self._starts[event.replica] = event.log_start_offset
         if not lost:
             return
-        winner = self.history.winners.get(lost[0])
+        winner, offset = self.history.winners.get(lost[0]), event.log_start_offset
+        if winner is not None:
+            offset = self.history.written[winner].record.offset
         more = f", and {len(lost) - 1} more keys" if len(lost) > 1 else ""
         had = "" if winner is None else f": {self.describe(winner)}"
         self.violated(
             event.replica,
-            event.log_start_offset,
+            offset,
             lost[0],
             f"{event.replica} deleted below {event.log_start_offset} ({event.cause}) what alone "
             f"holds the state of {lost[0]}{had}{more}.",

@@ -13,9 +13,9 @@ K0, K1, GONE, K2, J1 = (
     batch(2, "k", epoch=2),
     batch(1, "j"),
 )
-SAYS_NOTHING = CoordinatorAnswered("r2", 2, "client 1", "k", 0, 2)
+SAYS_NOTHING = CoordinatorAnswered("r2", 2, "client 1", "k", (), 2)
 MORE = appended("r2", K2)[0]
-SAYS_K0, SAYS_K1 = (SAYS_NOTHING._replace(uid=uid) for uid in (100, 101))
+SAYS_K0, SAYS_K1 = (SAYS_NOTHING._replace(records=one.records) for one in (K0, K1))
 
 
 def _served(
@@ -67,7 +67,7 @@ SERVES_LOADED = [
     HandMade(
         "only what was committed before may be told",
         _served(K0, K1, MORE, SAYS_K0),
-        _served(K0, K1, MORE, SAYS_K0._replace(uid=102)),
+        _served(K0, K1, MORE, SAYS_K0._replace(records=K2.records)),
         rules=GROUP,
     ),
     HandMade(
@@ -78,7 +78,7 @@ SERVES_LOADED = [
     ),
     HandMade(
         "what it completes is up to it",
-        _served(K0, GONE, CoordinatorLoaded("r2", 2, 2, 0, 2, 0, (100,))),
+        _served(K0, GONE, CoordinatorLoaded("r2", 2, 2, 0, 2, 0, K0.records)),
         _served(K0, GONE, CoordinatorLoaded("r2", 2, 2, 0, 2, 0)),
         rules=GROUP.with_values({"coordinator": "transaction"}),
     ),
