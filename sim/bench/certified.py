@@ -37,6 +37,7 @@ HARDER: dict[str, Any] = {
     "read_committed": 0.5,
     "small_fetches": 0.5,
     "flush_settings": 0.5,
+    "header_mistakes": 0.5,
 }
 """What every second case has on top, with `flush: interval`: runs that leave the contract."""
 SMALL: dict[str, Any] = {

@@ -81,11 +81,9 @@ def ranking(strategy: Row) -> Callable[[Row], Rank]:
 def _version(headers: list[list[str]], name: str, header: str, header_form: str) -> Rank:
     """KIP-280: the last header of that name, 8 bytes, signed, even if a cleaner compares bytes.
 
-    Its patch: the first in any case that is not empty, a varint; 8 bytes count all the same.
+    For its patch a varint as well; which header the patch reads is no promise.
     """
     found = [content for name, content in headers if name == header][-1:]
-    if not header_form.startswith("last_"):
-        found = [one for name, one in headers if name.strip().lower() == header.lower() and one][:1]
     content = base64.b64decode("".join(found))
     if len(content) == 8:
         return 1, int.from_bytes(content, "big", signed=True)
