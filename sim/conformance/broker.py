@@ -97,7 +97,7 @@ def running_broker(
             {**_settings_of(folder, clients, controller), **(settings or {})},
         )
         java = java_with(jars)
-        format_storage(java, [written])
+        format_storage(java, [written], folder=folder)
         output = folder / "output.txt"
         with running_node(java, written, output=output, folder=folder, orderly=True) as process:
             await_listening(process, clients, output, start_s)

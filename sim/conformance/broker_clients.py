@@ -21,7 +21,7 @@ Isolation = Literal["read_uncommitted", "read_committed"]
 
 _SERIALIZER = "org.apache.kafka.common.serialization.StringSerializer"
 _DESERIALIZER = "org.apache.kafka.common.serialization.StringDeserializer"
-_LINGER_MS = 600_000  # a batch is closed by flush alone
+_LINGER_MS = 30_000  # a batch is closed by flush alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Producer:
                     "key.serializer": _SERIALIZER,
                     "value.serializer": _SERIALIZER,
                     "linger.ms": str(_LINGER_MS),
-                    "delivery.timeout.ms": str(2 * _LINGER_MS),
+                    "delivery.timeout.ms": str(_LINGER_MS + 1000 * PATIENCE_S),
                     "acks": "all",
                     **settings,
                 }
@@ -178,6 +178,19 @@ def connected(address: str) -> Iterator[Administrator]:
         yield administrator
     finally:
         administrator.close()
+
+
+@contextmanager
+def java_failures(where: str) -> Iterator[None]:
+    """Let what Java's clients throw, a time-out for one, be one line that begins with `where`.
+
+    Raises:
+        BadInput: They threw something.
+    """
+    try:
+        yield
+    except jpype.JException as error:
+        raise BadInput(f"{where}: {error}") from None
 
 
 def _forget_interrupt() -> None:

@@ -20,7 +20,6 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import jpype
 from rich.console import Console
 
 from sim.conformance.broker import Broker, running_broker
@@ -29,6 +28,7 @@ from sim.conformance.broker_clients import (
     Administrator,
     Producer,
     connected,
+    java_failures,
     read_all,
 )
 from sim.conformance.broker_compare import compare_broker_run
@@ -90,6 +90,7 @@ def run_index_seek(
     """
     say("index seek: starting a broker whose map holds three keys")
     with (
+        java_failures("the broker of the index seek"),
         running_broker(jars, settings=_BROKER) as broker,
         connected(broker.address) as administrator,
     ):
@@ -266,10 +267,7 @@ def compare_index_seek(
     begun = time.monotonic()
     jars = kafka_jars(version)
     start_jvm()
-    try:
-        runs = run_index_seek(jars, bulk=bulk, say=say)
-    except jpype.JException as error:
-        raise BadInput(f"Kafka {version}: {error}") from None
+    runs = run_index_seek(jars, bulk=bulk, say=say)
     rules = rules_of(version)
     compared = {
         name: compare_broker_run(_under(run, rules), replog_answer) for name, run in runs.items()

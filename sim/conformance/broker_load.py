@@ -14,6 +14,8 @@ PLAIN = "plain"
 IDEMPOTENT = ("idempotent-1", "idempotent-2")
 TRANSACTIONAL = ("transactional-1", "transactional-2", "transactional-3")
 
+_TRANSACTION_MS = 600_000  # on a slow machine, too, nobody but the load ends a transaction
+
 Content: TypeAlias = tuple[tuple[str | None, str | None], ...]
 """Keys and values of one batch."""
 
@@ -40,7 +42,11 @@ Operation: TypeAlias = Send | End
 def settings_of(producer: str) -> dict[str, str]:
     """What makes a producer idempotent or transactional."""
     if producer in TRANSACTIONAL:
-        return {"transactional.id": producer, "enable.idempotence": "true"}
+        return {
+            "transactional.id": producer,
+            "enable.idempotence": "true",
+            "transaction.timeout.ms": str(_TRANSACTION_MS),
+        }
     return {"enable.idempotence": str(producer in IDEMPOTENT).lower()}
 
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 from sim.conformance.jars import java_command
 from sim.errors import BadInput
@@ -51,8 +52,13 @@ def write_settings(path: Path, settings: Mapping[str, str]) -> Path:
     return path
 
 
-def format_storage(java: Sequence[str], settings: Sequence[Path]) -> None:
+def format_storage(java: Sequence[str], settings: Sequence[Path], *, folder: Path) -> None:
     """Prepare the log folder of each node, as `kafka-storage.sh format` does, all at once.
+
+    Args:
+        java: What `java_with` gives.
+        settings: The properties file of each node.
+        folder: Removed by a watchman if the harness is killed meanwhile.
 
     Raises:
         BadInput: It cannot be done; the text has the tool's last words.
@@ -70,6 +76,8 @@ def format_storage(java: Sequence[str], settings: Sequence[Path]) -> None:
             )
             for path in settings
         ]
+        for process in running:
+            stack.enter_context(_ended_at_the_end(process, folder, orderly=False))
         try:
             for process in running:
                 _, said = process.communicate(timeout=START_S)
@@ -77,9 +85,6 @@ def format_storage(java: Sequence[str], settings: Sequence[Path]) -> None:
                     raise BadInput(f"the broker's folder cannot be formatted: {last_words(said)}")
         except subprocess.TimeoutExpired:
             raise BadInput(f"the broker's folder was not formatted in {START_S} s") from None
-        finally:
-            for process in running:
-                process.kill()
 
 
 @contextmanager
@@ -111,7 +116,7 @@ def running_node(
 
 @contextmanager
 def _ended_at_the_end(
-    process: subprocess.Popen[bytes], folder: Path, *, orderly: bool
+    process: subprocess.Popen[Any], folder: Path, *, orderly: bool
 ) -> Iterator[None]:
     """End the node on leaving; a watchman does it if the harness is killed before."""
     with subprocess.Popen(

@@ -19,6 +19,7 @@ from sim.conformance.broker_clients import (
     Producer,
     Read,
     connected,
+    java_failures,
     read_all,
 )
 from sim.conformance.broker_load import PLAIN, End, Load, Operation, Send, settings_of
@@ -97,7 +98,11 @@ def run_on_broker(jars: Sequence[Path], seed: int, *, say: Say = lambda text: No
         BadInput: The broker does not start, or does not do in time what is waited for.
     """
     say("starting the broker")
-    with running_broker(jars) as broker, connected(broker.address) as administrator:
+    with (
+        java_failures("the broker"),
+        running_broker(jars) as broker,
+        connected(broker.address) as administrator,
+    ):
         with closing(_Driver(broker, administrator, Load(seed))) as driver:
             driver.drive(say)
         return BrokerRun(

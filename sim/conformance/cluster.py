@@ -128,7 +128,7 @@ def running_cluster(
 def _started(jars: Sequence[Path], logger: Path, folder: Path, start_s: float) -> Iterator[Cluster]:
     ports = dict(zip((CONTROLLER, *BROKERS), free_ports(1 + len(BROKERS)), strict=True))
     settings = {node: _write(folder, node, ports) for node in ports}
-    format_storage(java_with(jars, *_SMALL), list(settings.values()))
+    format_storage(java_with(jars, *_SMALL), list(settings.values()), folder=folder)
     java = java_with([*jars, logger], *_SMALL, *_LOGGING)
     with ExitStack() as nodes:
         processes = {

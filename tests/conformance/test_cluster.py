@@ -29,6 +29,13 @@ time.sleep(600)
 CONTROLLER_ENDS = LISTENS.replace(
     "port = int", "if 'process.roles=controller' in settings: sys.exit('no quorum')\nport = int"
 )
+FORMATS_FOR_EVER = """
+import os, sys, time
+with open(sys.argv[-1] + ".new", "w") as file:
+    file.write(str(os.getpid()))
+os.rename(sys.argv[-1] + ".new", sys.argv[-1] + ".pid")
+time.sleep(600)
+"""
 JARS = [Path("kafka.jar")]
 LOGGER = Path("logger.jar")
 
@@ -116,6 +123,26 @@ def test_a_harness_that_is_killed_takes_all_nodes_with_it(
 
     wait_until(lambda: not any(is_alive(pid) for pid in found))
     wait_until(lambda: list((tmp_path / "folders").iterdir()) == [])
+
+
+def test_a_harness_that_is_killed_while_folders_are_formatted_leaves_nothing(
+    java: Callable[[str], None], tmp_path: Path
+) -> None:
+    java(FORMATS_FOR_EVER)
+    program = (
+        "from pathlib import Path\n"
+        "from sim.conformance.cluster import running_cluster\n"
+        "with running_cluster([Path('k.jar')], Path('l.jar'), kept=Path('kept')): pass\n"
+    )
+    root = Path(__file__).parent.parent.parent
+    folders = tmp_path / "folders"
+    with subprocess.Popen([sys.executable, "-c", program], cwd=root) as harness:
+        wait_until(lambda: len(list(folders.glob("*/*.pid"))) == 4)
+        found = [int(file.read_text()) for file in folders.glob("*/*.pid")]
+        harness.send_signal(signal.SIGTERM)
+
+    wait_until(lambda: not any(is_alive(pid) for pid in found))
+    wait_until(lambda: list(folders.iterdir()) == [])
 
 
 def test_a_node_that_ends_at_once_is_reported_and_its_log_kept(
