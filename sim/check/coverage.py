@@ -11,6 +11,7 @@ from sim.log.record import Batch, Control
 from sim.trace import (
     AppendRefused,
     Cleaned,
+    CleaningFailed,
     ConfigChanged,
     Converted,
     Event,
@@ -48,6 +49,7 @@ SITUATIONS: dict[str, str] = {
     "snapshot-installed": "a follower replaced its log by a snapshot",
     "snapshot-fetch-dropped": "a follower gave up a snapshot that it was fetching",
     "partial-round": "a cleaning pass ended below its bound, since the offset map was full",
+    "cleaning-failed": "a cleaning pass could not go on, and there is none before a restart",
     "batch-oversized": "a delete horizon made a batch larger than max.message.bytes",
     "old-segments-deleted": "a replica deleted segments by retention.ms or retention.bytes",
     "live-key-expired": "retention deleted the latest record of a key, which no snapshot has",
@@ -70,6 +72,7 @@ _ALONE: dict[type, str] = {
     SnapshotFetchDropped: "snapshot-fetch-dropped",
     FaultInjected: "fault-injected",
     AppendRefused: "append-refused",
+    CleaningFailed: "cleaning-failed",
     LogStartedAfresh: "follower-started-afresh",
     UncleanElection: "unclean-election",
 }

@@ -15,6 +15,7 @@ from sim.trace import (
     Appended,
     AppendRefused,
     Cleaned,
+    CleaningFailed,
     ConfigChanged,
     Converted,
     Copied,
@@ -187,6 +188,10 @@ def test_a_refused_batch_is_noted() -> None:
     }
 
 
+def test_a_pass_that_cannot_go_on_is_noted() -> None:
+    assert reached_by([*two_records_at_the_end(), CleaningFailed("r1", 0)]) == {"cleaning-failed"}
+
+
 @pytest.mark.parametrize(
     ("reader", "lost", "reached"),
     [
@@ -207,6 +212,7 @@ def test_a_delete_loses_its_value_for_good_only_on_a_replica(
 RARE = {
     "append-refused",
     "batch-oversized",
+    "cleaning-failed",
     "delete-value-dropped",
     "delete-value-withheld",
     "follower-started-afresh",
@@ -219,7 +225,7 @@ RARE = {
     "unclean-election",
 }
 """What random scenarios do not bring: snapshots, retention, a batch limit, new settings, loss of
-power, and, in a quorum, unclean elections."""
+power, passes that cannot go on, and, in a quorum, unclean elections."""
 
 
 def test_the_reference_mix_reaches_all_that_endangers_a_compacted_log() -> None:
