@@ -57,7 +57,8 @@ def certify(text: bytes) -> Certificate:
         return Certificate(judged, first, {n: told[n] for n in judged if n in told}, left_at)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         where = f"{row.get('event', 'the header')} at {row.get('at', 0)}"
-        raise Refused(f"{where}: {type(error).__name__}: {error}") from error
+        what = f"no {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
+        raise Refused(f"{where}: {what}") from error
 
 
 def _look(judge: Judge, row: Row, found: dict[str, tuple[int, Where]], *, before: bool) -> None:

@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-Row = dict[str, Any]
+from sim.certify.shape import Refused, Row, lines_of
+
+__all__ = ["Rank", "Refused", "Row", "Trace", "Undecidable", "parse"]
+
 Rank = tuple[int, ...]
-
-
-class Refused(Exception):
-    """No trace that can be judged; the text says where and why."""
 
 
 class Undecidable(Exception):
@@ -32,14 +31,7 @@ class Trace(NamedTuple):
 
 def parse(text: bytes) -> Trace:
     """Raises Refused."""
-    try:
-        header, *events, verdict = [msgspec.json.decode(one, type=Row) for one in text.splitlines()]
-    except ValueError as error:
-        raise Refused(f"not one JSON object a line: {error}") from None
-    if header.get("format") != "replog-trace/1":
-        raise Refused(f"line 1: format: {header.get('format')}; expected replog-trace/1")
-    if verdict.get("event") != "Verdict":
-        raise Refused("the last line is no verdict: the trace is cut")
+    header, *events, verdict = lines_of(text)
     if verdict["events"] != len(events):
         raise Refused(f"the verdict counts {verdict['events']} events, the trace has {len(events)}")
     if any(later["at"] < one["at"] for one, later in pairwise(events)):

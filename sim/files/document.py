@@ -6,6 +6,7 @@ Nothing here knows YAML or JSON: `sim.files.reading` chooses, `yaml_text` and `j
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NoReturn
 
@@ -17,6 +18,7 @@ Location = Sequence[str | int]
 Report = Callable[[Location, str], None]
 """Takes a place in the file and what is wrong there."""
 
+_NUMBER = re.compile(r"[-+]?[\d.]+")
 _SHOWN = 60
 """Characters of a wrong value that a message repeats."""
 
@@ -166,8 +168,9 @@ def path_of(location: Location) -> str:
 
 
 def field_name(name: str) -> str:
-    """The name of a field in a path; one that would break a line is quoted."""
-    return name if name.isprintable() else json.dumps(name)
+    """The name of a field in a path; quoted where it would break a line or look like a number."""
+    plain = name.isprintable() and name.strip() == name != "" and not _NUMBER.fullmatch(name)
+    return name if plain else json.dumps(name)
 
 
 def shown(value: object) -> str:

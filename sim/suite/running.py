@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.errors import BadInput
+from sim.files.fields import check_format
 from sim.files.formats import LOG_FORMAT, PLAN_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
+from sim.files.reading import read_document
 from sim.suite.result import BAD_INPUT, ERROR, CaseResult
 from sim.suite.scenario_files import format_of, scenario_files
 
@@ -57,9 +59,17 @@ def run_file(
         return _run_timed(path, seed, rules or {}, keep_events=keep_events, describe=describe)
     if found in _ELSEWHERE:
         raise BadInput(f"{path}: format: {found}: {_ELSEWHERE[found]} {shlex.quote(str(path))}")
-    raise BadInput(
-        f"{path}: format: {found or 'missing'}; allowed: {STORY_FORMAT}, {SCENARIO_FORMAT}"
-    )
+    raise BadInput(_not_a_scenario(path))
+
+
+def _not_a_scenario(path: Path) -> str:
+    """What is wrong with a file that does not say one of the formats."""
+    document = read_document(path)
+    try:
+        check_format(document, (STORY_FORMAT, SCENARIO_FORMAT))
+    except BadInput as error:
+        return str(error)
+    return document.problem(["format"], f"write it as plain text: format: {STORY_FORMAT}")
 
 
 def _run_story(path: Path, rules: Mapping[str, str], *, watch: bool, describe: bool) -> CaseResult:

@@ -36,7 +36,11 @@ def judged(edited: Lines, *, sealed: bool = False) -> Certificate:
     """Certify edited lines; `sealed`: whoever edited them made count and digest fit again."""
     if sealed:
         edited[-1] |= {"events": len(edited) - 2, "digest": digest(edited[1:-1])}
-    return certify("\n".join(map(json.dumps, edited)).encode())
+    return certify(written_again(edited))
+
+
+def written_again(edited: Lines) -> bytes:
+    return "\n".join(map(json.dumps, edited)).encode()
 
 
 def place(edited: Lines, event: str, nth: int = 0) -> int:
@@ -98,8 +102,58 @@ def test_an_edited_trace_is_refused(edit: Callable[[Lines], None], said: str) ->
 
 
 def test_lines_that_are_no_objects_are_refused() -> None:
-    with pytest.raises(Refused, match="not one JSON object a line"):
+    with pytest.raises(Refused, match=r"^line 1: not one JSON object: "):
         certify(b"[]\n{}\n")
+    honest = written_again(lines())
+    with pytest.raises(Refused, match=r"^line 2: not one JSON object: "):
+        certify(honest.replace(b"\n{", b"\n0\n{", 1))
+
+
+@pytest.mark.parametrize(
+    ("number", "changed", "said"),
+    [
+        (0, {"format": 0}, "line 1: format: 0; expected replog-trace/1"),
+        (0, {"rules": 0}, "line 1: rules: expected fields, not 0"),
+        (
+            0,
+            {"within_contract": "yes"},
+            'line 1: within_contract: expected true or false, not "yes"',
+        ),
+        (3, {"at": "0"}, 'line 4: at: expected a whole number, not "0"'),
+        (3, {"replica": None}, "line 4: replica: expected text, not null"),
+        (-1, {"violations": 0}, "violations: expected a list, not 0"),
+        (-1, {"digest": 0}, "digest: expected text, not 0"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_named_with_its_line(
+    number: int, changed: dict[str, object], said: str
+) -> None:
+    edited = lines()
+    edited[number] |= changed
+    with pytest.raises(Refused) as refused:
+        certify(written_again(edited))
+
+    assert str(refused.value).endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("number", "field"),
+    [(0, "rules"), (0, "strategy"), (0, "commit"), (2, "at"), (2, "replica"), (-1, "events")],
+)
+def test_a_missing_field_is_named_with_its_line(number: int, field: str) -> None:
+    edited = lines()
+    del edited[number][field]
+    with pytest.raises(Refused) as refused:
+        certify(written_again(edited))
+
+    assert str(refused.value) == f"line {number % len(edited) + 1}: {field}: missing"
+
+
+def test_a_file_of_no_lines_and_one_of_a_header_alone_are_refused() -> None:
+    with pytest.raises(Refused, match=r"^line 1: missing; a trace begins with a header"):
+        certify(b"")
+    with pytest.raises(Refused, match="the trace is cut"):
+        certify(written_again(lines()[:1]))
 
 
 def drop_an_append(edited: Lines) -> None:

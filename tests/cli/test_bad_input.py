@@ -142,17 +142,6 @@ def test_what_cannot_be_done_is_said_in_one_line(
     assert sorted(here.rglob("*")) == before
 
 
-@pytest.mark.parametrize("text", ["", "{", "- 1\n", "format: 7\n", "\0", "format: replog-story/2"])
-def test_a_file_that_is_no_scenario_at_all(replog: Replog, here: Path, text: str) -> None:
-    (here / "x.yaml").write_text(text)
-
-    answer = replog("run", "x.yaml")
-
-    assert answer.status == 2
-    assert answer.complaint.startswith("x.yaml: format: ")
-    assert "replog-story/1, replog-scenario/1" in answer.complaint
-
-
 def test_a_file_that_is_no_text(replog: Replog, here: Path) -> None:
     (here / "x.yaml").write_bytes(b"format: \xff")
 
@@ -239,3 +228,34 @@ def test_a_full_disk_leaves_what_was_there(
     assert answer.err == "replog: o.out: cannot be written: No space left on device\n"
     assert sorted(path.name for path in here.iterdir()) == ["o.out", "x.yaml"]
     assert (here / "o.out").read_text() == "of yesterday"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("0", "x.yaml:1: expected fields, not 0"),
+        ("", "x.yaml:1: expected fields, not null"),
+        ("seed: 1", "x.yaml:1: format: missing; allowed: replog-story/1, replog-scenario/1"),
+        ("format: 0", "x.yaml:1: format: unknown format 0; allowed: replog-story/1, replog-"),
+        ("format: replog-story/2", 'x.yaml:1: format: unknown format "replog-story/2"'),
+        ("format: [", "x.yaml:2: is not YAML: did not find expected node content"),
+        ('{"format": 0}', "x.yaml:1: format: unknown format 0; allowed: replog-story/1, replog-"),
+        ("format: &a replog-story/1", "x.yaml:1: format: write it as plain text: format: repl"),
+        ("\0", "x.yaml: is not YAML: unacceptable character #x0000"),
+    ],
+)
+def test_what_is_no_scenario_is_told_what_it_is(
+    replog: Replog, here: Path, text: str, said: str
+) -> None:
+    (here / "x.yaml").write_text(text + "\n")
+
+    answer = replog("run", "x.yaml")
+
+    assert answer.status == 2
+    assert answer.complaint.startswith(said)
+
+
+def test_a_field_that_is_named_by_a_number_is_quoted(replog: Replog, here: Path) -> None:
+    (here / "x.yaml").write_text(TIMED + "0: 1\n")
+
+    assert replog("run", "x.yaml").complaint.startswith('x.yaml:3: "0": unknown field; allowed: ')

@@ -182,6 +182,8 @@ def test_a_mix_is_a_name_or_changes_to_a_built_in_one() -> None:
     ("given", "complaint"),
     [
         ('"sotrm"', "unknown mix 'sotrm'; allowed: reference, quiet, storm, kraft"),
+        ('{"mix": {"a": 0}}', "unknown mix {'a': 0}; allowed: reference, quiet, storm, kraft"),
+        ('{"mix": [0]}', r"unknown mix \[0\]; allowed: reference, quiet, storm, kraft"),
         ('{"sends": [5, 1]}', "sends: the first number is above the second"),
         ('{"sends": [1]}', "Field required"),
         ('{"sneds": [1, 2]}', "Extra inputs are not permitted"),

@@ -254,6 +254,18 @@ FIRST, NEXT = (f"{{at: 1, key: k, value: v, producer: {n}, transaction: 1}}" for
             "topic: {min.compaction.lag.ms: 9, max.compaction.lag.ms: 5}",
             "topic.max.compaction.lag.ms: 5 is below min.compaction.lag.ms, 9",
         ),
+        (
+            "broker: {log.cleaner.min.compaction.lag.ms: 9, log.cleaner.max.compaction.lag.ms: 5}",
+            "broker.log.cleaner.max.compaction.lag.ms: 5 is below log.cleaner.min.compaction",
+        ),
+        (
+            "topic: {min.compaction.lag.ms: 9}\nbroker: {log.cleaner.max.compaction.lag.ms: 5}",
+            "topic.min.compaction.lag.ms: 9 is above broker.log.cleaner.max.compaction.lag.ms, 5",
+        ),
+        (
+            "topic: {max.compaction.lag.ms: 5}\nbroker: {log.cleaner.min.compaction.lag.ms: 9}",
+            "topic.max.compaction.lag.ms: 5 is below broker.log.cleaner.min.compaction.lag.ms, 9",
+        ),
         ("topic: {max.compaction.lag.ms: 0}", "topic.max.compaction.lag.ms: should be greater"),
         (
             "rules: {commit: isr, min_isr: 4}",

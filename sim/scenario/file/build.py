@@ -12,6 +12,7 @@ from sim.rules.rules import DEFAULTS
 from sim.scenario.file.changes import build_changes
 from sim.scenario.file.configs import (
     conflicts,
+    lags_at_odds,
     nameless_header,
     settings_as_rules,
     snapshots_of,
@@ -39,10 +40,8 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
     chosen_seed = file.seed if seed is None else seed
     settings = _settings(file, len(replicas), report)
     topic = topic_of(file.topic, file.broker)
-    lag, bound = topic.min_compaction_lag_ms, topic.max_compaction_lag_ms
-    if bound is not None and bound < lag:
-        text = f"{bound} is below min.compaction.lag.ms, {lag}"
-        report(("topic", "max.compaction.lag.ms"), text)
+    if contradiction := lags_at_odds(file.topic, file.broker):
+        report(*contradiction)
     _check_network(file.network, names, report)
     if file.timers.election_timeout_ms[0] > file.timers.election_timeout_ms[1]:
         report(("timers", "election_timeout_ms"), "the first number is above the second")

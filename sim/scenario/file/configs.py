@@ -237,6 +237,31 @@ def topic_of(topic: TopicSettings, broker: BrokerSettings) -> Topic:
     return Topic(**values, deletes="delete" in policy, compacts=policy != "delete")
 
 
+def lags_at_odds(
+    topic: TopicSettings, broker: BrokerSettings
+) -> tuple[tuple[str, str], str] | None:
+    """(place, what is wrong) where the maximum lag that counts is below the minimum.
+
+    Whoever is nearer to the topic is blamed, of two in the same place the maximum.
+    """
+    known = topic_of(topic, broker)
+    least, most = known.min_compaction_lag_ms, known.max_compaction_lag_ms
+    if most is None or most >= least:
+        return None
+    section = {
+        name: "topic" if name in topic.model_fields_set else "broker"
+        for name in ("max_compaction_lag_ms", "min_compaction_lag_ms")
+    }
+    fields = {"topic": TopicSettings.model_fields, "broker": BrokerSettings.model_fields}
+    names = {name: fields[of][name].alias or name for name, of in section.items()}
+    highest, lowest = section
+    if section[highest] == "broker" and section[lowest] == "topic":
+        text = f"{least} is above broker.{names[highest]}, {most}"
+        return ("topic", names[lowest]), text
+    beside = "" if section[highest] == section[lowest] else "broker."
+    return (section[highest], names[highest]), f"{most} is below {beside}{names[lowest]}, {least}"
+
+
 def snapshots_of(broker: BrokerSettings, *, policy: str) -> SnapshotSettings:
     """How replicas take, keep and fetch snapshots.
 

@@ -164,7 +164,7 @@ class Mix(BaseModel):
 
 
 def _built_in(name: Any) -> Mix:
-    if name not in BUILT_IN_MIXES:
+    if not isinstance(name, str) or name not in BUILT_IN_MIXES:
         raise ValueError(f"unknown mix {name!r}; allowed: {', '.join(BUILT_IN_MIXES)}")
     return BUILT_IN_MIXES[name]
 
