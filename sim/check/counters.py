@@ -84,7 +84,7 @@ COUNTERS: tuple[str, ...] = (
     "checks",
     "check_wait_ms",
     "sends_withheld",
-    "coordinator_loads",
+    "logs_loaded",
     "coordinator_load_ms",
     "asks_refused",
 )
@@ -114,7 +114,7 @@ the ones whose winner is not the last of their committed records; stale_reads_la
 a reader of the leader's whole log ends on a record that the committed winner beats, by
 `consumer_order`; checks: fetches of applications that read before they send, check_wait_ms: the
 longest that a send has waited for that, sends_withheld: left out for what was found
-(`check_before_send`); coordinator_loads: logs that a new coordinator has read to the end,
+(`check_before_send`); logs_loaded: logs that a new coordinator has read to the end,
 coordinator_load_ms: the longest that took, asks_refused: answers COORDINATOR_LOAD_IN_PROGRESS to
 who asked for a key; simulator_events, messages, messages_lost: of the world, not of the core.
 """
@@ -295,7 +295,7 @@ class RunCounters:
             "bytes_appended": self._bytes_appended,
             "bytes_replicated": self._bytes_replicated,
             "bytes_down_converted": self._bytes_converted,
-            "coordinator_loads": len(self._loads),
+            "logs_loaded": len(self._loads),
             "coordinator_load_ms": max(self._loads, default=0),
             "asks_refused": self._asks_refused,
             "keys": len(history.winners),

@@ -77,7 +77,8 @@ COORDINATOR_TABLE: tuple[RuleSpec, ...] = (
             Value(
                 "high_watermark",
                 "what is below its high watermark, which a new leader has yet to learn",
-                "CoordinatorLoaderImpl.doLoad: updateLastCommittedOffset; CoordinatorReadEvent",
+                "CoordinatorReadEvent.run, at lastCommittedOffset; CoordinatorLoaderImpl.doLoad;"
+                " GroupCoordinatorService.fetchOffsets without requireStable",
                 "kip630/coord_04_high_watermark_lags_and_answers_with_it.yaml",
             ),
         ),

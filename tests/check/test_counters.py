@@ -12,7 +12,7 @@ from sim.check.history import ClusterHistory
 from sim.check.queries import HistoryQueries
 from sim.compaction import TOMBSTONE_MARKS
 from sim.log import Record
-from sim.rules import Rules, rules_from
+from sim.rules import RULES, Rules, rules_from
 from sim.run import Run, run_scenario
 from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate
@@ -219,3 +219,8 @@ def test_stubs_go_with_the_disk_of_who_leaves(gone: Event) -> None:
     other = cleaned._replace(replica="r2", stubs=3)
 
     assert (kept(cleaned, other), kept(cleaned, other, gone)) == (5, 3)
+
+
+def test_no_counter_is_called_like_a_rule() -> None:
+    """A sweep that varies the rule has a column of either."""
+    assert {*COUNTERS} & {*RULES} == set()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sim.scenario.generate.mix import Mix
 from sim.scenario.generate.streams import Draws, between, log_between, share_between
 from sim.scenario.generate.workload import Span, WorkloadShape
-from sim.scenario.model import Consumer
+from sim.scenario.model import Ask, Consumer, Send
 
 _POLL_MS = (50, 100, 300)
 _BUSY_BEGINNING = 0.05
@@ -78,6 +78,13 @@ def draw_consumers(seed: int, mix: Mix, replicas: Sequence[str]) -> tuple[Consum
             )
         )
     return tuple(consumers)
+
+
+def draw_asks(seed: int, mix: Mix, sends: Sequence[Send]) -> tuple[Ask, ...]:
+    """Who asks the coordinator when, and for which of the keys that are written."""
+    draws, keys = Draws(seed, "asks"), sorted({send.key for send in sends})
+    times = sorted(draws.below(mix.duration_ms) for _ in range(between(draws, mix.asks)))
+    return tuple(Ask(at_ms, draws.choice(keys)) for at_ms in times) if keys else ()
 
 
 def _pauses(mix: Mix, draws: Draws) -> tuple[Span, ...]:

@@ -128,6 +128,9 @@ class Mix(BaseModel):
     """Chance that brokers, producers and consumers are upgraded to KIP-87 during the run, and that
     deletes of new producers say something; the rules need `tombstone_mark: magic` for it, or `flag`
     for cleaners that know nothing else."""
+    asks: Counts = (0, 0)
+    """How many clients ask the coordinator for a key, each at some moment of the run; for the rule
+    `coordinator`. Half of the coordinators then take time to load."""
     mixed_clients: Share = 0.0
     """Chance that all brokers know the flag of KIP-87 while clients of both versions write and read
     for the whole run; for deletes and rules see `flag_upgrade`, which goes before."""

@@ -6,7 +6,7 @@ made of plain dataclasses without validation: making one must cost far less than
 
 from __future__ import annotations
 
-from sim.scenario.generate.clients import draw_consumers, draw_idle_phases, draw_shape
+from sim.scenario.generate.clients import draw_asks, draw_consumers, draw_idle_phases, draw_shape
 from sim.scenario.generate.faults import draw_faults
 from sim.scenario.generate.headers import with_header_mistakes
 from sim.scenario.generate.hunts import tail_hunt
@@ -38,6 +38,9 @@ def generate(seed: int, mix: Mix) -> Scenario:
     names = [replica.name for replica in replicas]
     idle = draw_idle_phases(seed, mix)
     shape = draw_shape(seed, mix, idle)
+    workload = draw_workload(
+        shape, duration_ms=mix.duration_ms, rng=stream(seed, "generate/workload")
+    )
     scenario = Scenario(
         id=f"{mix.mix}-{seed}",
         seed=seed,
@@ -46,10 +49,9 @@ def generate(seed: int, mix: Mix) -> Scenario:
         replicas=replicas,
         network=draw_network(seed, mix, names),
         timers=draw_timers(seed, mix),
-        workload=draw_workload(
-            shape, duration_ms=mix.duration_ms, rng=stream(seed, "generate/workload")
-        ),
+        workload=workload,
         consumers=draw_consumers(seed, mix, names),
+        asks=draw_asks(seed, mix, workload.sends),
         faults=draw_faults(seed, mix, replicas=names, idle=idle),
         rollout=strategy_upgrade(seed, mix, replicas=len(names), producers=shape.producers),
         snapshots=draw_snapshots(seed, mix),
