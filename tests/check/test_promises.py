@@ -13,6 +13,7 @@ from sim.trace import (
     Event,
     FaultEnded,
     FaultInjected,
+    IsrChanged,
     LeaderElected,
     LogStartMoved,
     ProducersForgotten,
@@ -288,6 +289,27 @@ def test_at_rest_nothing_that_all_have_is_uncommitted() -> None:
     assert violations_of("high-watermark-advances", [*base, Quiesced("r1", synced=False)]) == []
     alone = [*cluster("r1", "r2"), *appended("r1", A), rest]
     assert violations_of("high-watermark-advances", alone) == []
+
+
+@pytest.mark.parametrize(
+    ("waits_for", "has_it", "found"),
+    [
+        ("in_sync_set", False, 1),
+        ("caught_up_eligible", False, 0),
+        ("caught_up_eligible", True, 1),
+        ("caught_up", False, 0),
+    ],
+)
+def test_where_others_are_waited_for_it_is_stuck_below_what_they_have_too(
+    waits_for: str, *, has_it: bool, found: int
+) -> None:
+    rules = RULES.with_values({"high_watermark_waits_for": waits_for})
+    events: list[Event] = [*cluster("r1", "r2", "r3"), IsrChanged("r1", ("r1", "r2"), None)]
+    events += [*appended("r1", A), copied("r2", "r1", 0, A)]
+    events += [copied("r3", "r1", 0, A)] if has_it else []
+    events.append(Quiesced("r1", synced=True))
+
+    assert len(violations_of("high-watermark-advances", events, rules=rules)) == found
 
 
 @pytest.mark.parametrize(("start", "found"), [(0, 1), (1, 0)])

@@ -38,6 +38,9 @@ class HighWatermarkAdvances(Invariant):
 
         e <= E(u) for all u in [t, t + B], in peace   =>   e <= HW(L, t + B)
 
+    Where the high watermark waits for who is about to join (`high_watermark_waits_for`), M has the
+    other replicas that are up, too: who of them had caught up is the leader's to know.
+
     B is `BOUND_MS`; at rest it is 0, since everybody's last fetch has arrived. In peace: all of it
     in one epoch of one leader with one in-sync set, no log is cut or begun anew, and no fault that
     lasts (an outage, a partition, a slow fetcher) is going on.
@@ -56,7 +59,9 @@ class HighWatermarkAdvances(Invariant):
     def __init__(self, queries: HistoryQueries, report: Report) -> None:
         """Nothing is due."""
         super().__init__(queries, report)
-        self._by_isr = self.history.rules.replication.commit == "isr"
+        rules = self.history.rules.replication
+        self._by_isr = rules.commit == "isr"
+        self._joining = rules.high_watermark_waits_for != "in_sync_set"
         self._going_on: Counter[tuple[str, str]] = Counter()
         self._epoch_start = 0
         self._due = 0
@@ -103,6 +108,8 @@ class HighWatermarkAdvances(Invariant):
                 if not views[name].up:
                     return 0
                 end = min(end, len(views[name].slots))
+            if self._joining:
+                end = min([end, *(len(view.slots) for view in views.values() if view.up)])
             return end if len(history.isr) >= max(history.rules.topic.min_isr, 1) else 0
         ends = sorted([len(views[name].slots) for name in history.voters if views[name].up])
         needed = len(history.voters) // 2 + 1
