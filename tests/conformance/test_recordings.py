@@ -1,6 +1,9 @@
 """What Kafka's own cleaner answered once, Replog answers still; needs no Java.
 
-The recordings are made by `python -m sim.conformance --record N`, in a run in which all agreed.
+Those of `kafka-*.jsonl` are made by `python -m sim.conformance --record N`, in a run in which all
+agreed. The other files hold what such a run seldom meets, asked of Kafka in the same way: maps that
+are read by the offset index, evicted ABORT markers, and the sizes of batches whose horizon, times,
+offsets and headers need many bytes.
 """
 
 import json
