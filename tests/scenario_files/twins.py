@@ -291,6 +291,7 @@ LOG_TWINS = (
     ("kip354/eligible_deadline_missed", "kip354/eligible_deadline_two_threads", "broker"),
     ("kip354/eligible_lag_per_topic", "kip354/eligible_lag_of_the_broker", "logs"),
     ("kip354/eligible_no_timestamps", "kip354/eligible_no_timestamps_estimated", "rules"),
+    ("kip354/eligible_overdue_but_too_young", "kip354/eligible_overdue_and_old_enough", "logs"),
     ("kip354/eligible_quiet_topic", "kip354/eligible_quiet_topic_estimated", "rules"),
     ("kip354/eligible_ratio_zero", "kip354/eligible_maximum_lag_instead", "topic"),
     ("kip354/eligible_low_rate", "kip354/eligible_low_rate_with_maximum_lag", "topic"),
