@@ -106,12 +106,15 @@ class Copier:
         """One segment in the place of the next ones, which are `group`."""
         batches: list[Batch] = []
         calls: list[Call] = []
+        first_ms: int | None = None
         for segment in group:
             if self.watch is not None:
                 self._collect_aborted(self.watch)
             self.last_modified_ms = segment.last_modified_ms
             before = len(batches)
             self._copy(segment.batches, batches)
+            if first_ms is None and batches:  # what comes of one segment is appended in one call
+                first_ms = max(batch.timestamp_ms for batch in batches)
             if self.notes_calls:
                 calls += calls_written(
                     segment.batches, batches[before:], buffer_bytes=self.buffer_bytes
@@ -122,6 +125,8 @@ class Copier:
             group[0].base_offset, batches, last_modified_ms=group[-1].last_modified_ms
         )
         merged.index.calls = calls
+        if first_ms is not None:
+            merged.first_timestamp_ms = first_ms
         if self.watch is not None:
             upper_bound = self.plan.upper_bound
             beyond = [

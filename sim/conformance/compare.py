@@ -33,6 +33,14 @@ STEP_FIELDS = (
     "last_sequences",
     "aborted_txns",
 )
+REPLICA_FIELDS = (
+    "log_start_offset",
+    "high_watermark",
+    "last_stable_offset",
+    "checkpoint",
+    "epochs",
+)
+"""Not in recordings that were made before these were compared."""
 CLEAN_FIELDS = (
     "effective_upper_bound",
     "next_dirty_offset",
@@ -41,6 +49,17 @@ CLEAN_FIELDS = (
     "invalid_messages",
     "uncleanable",
 )
+DUE_FIELDS = (
+    "selected",
+    "first_dirty_offset",
+    "first_uncleanable_offset",
+    "force_update_checkpoint",
+    "clean_bytes",
+    "cleanable_bytes",
+    "cleanable_ratio",
+    "compaction_delay_ms",
+)
+"""Of a pass that the cleaner's manager decides about."""
 DUPLICATE_FIELDS = ("duplicate", "first_offset", "last_offset")
 
 
@@ -56,6 +75,7 @@ def normal_step(answered: Mapping[str, Any], step: Mapping[str, Any]) -> Json:
         step: The step: its operation decides which fields there are.
     """
     normal: Json = {name: answered.get(name) for name in STEP_FIELDS}
+    normal.update({name: answered[name] for name in REPLICA_FIELDS if name in answered})
     normal["batches"] = [_normal_batch(batch) for batch in answered["batches"]]
     sequences = answered["last_sequences"].items()
     normal["last_sequences"] = {str(producer): value for producer, value in sequences}
@@ -65,7 +85,9 @@ def normal_step(answered: Mapping[str, Any], step: Mapping[str, Any]) -> Json:
     if step["op"] == "clean":
         normal.update({name: answered.get(name) for name in CLEAN_FIELDS})
         normal["uncleanable"] = bool(normal["uncleanable"])
-        if normal["effective_upper_bound"] is None:
+        if step.get("upper_bound") is None:
+            normal.update({name: answered.get(name) for name in DUE_FIELDS})
+        elif normal["effective_upper_bound"] is None:
             normal["effective_upper_bound"] = step["upper_bound"]
     if step["op"] == "produce_duplicate":
         normal.update({name: answered.get(name) for name in DUPLICATE_FIELDS})
@@ -91,6 +113,9 @@ def difference_between(document: Json, replog: Json, kafka: Json) -> str | None:
         return f"steps: Replog answers {len(ours)} of them, Kafka {len(theirs)}"
     for number, (step, our, their) in enumerate(zip(document["steps"], ours, theirs, strict=True)):
         mine, yours = normal_step(our, step), normal_step(their, step)
+        for name in REPLICA_FIELDS:
+            if name not in yours:
+                mine.pop(name, None)
         _leave_out_unknown_sizes(mine["batches"], yours["batches"])
         found = first_unequal(mine, yours, f"steps[{number}]")
         if found is not None:
@@ -112,6 +137,8 @@ def _summary(step: Mapping[str, Any]) -> str:
     if step["op"] != "clean":
         return str(step["op"])
     capacity = f", room for {step['map_capacity']} keys" if "map_capacity" in step else ""
+    if step.get("upper_bound") is None:
+        return f"clean if due at {step['now_ms']} ms{capacity}"
     span = f"[{step['first_dirty_offset']}, {step['upper_bound']})"
     return f"clean {span} at {step['now_ms']} ms{capacity}"
 

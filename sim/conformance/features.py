@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from sim.conformance.move_features import LATE_BOUND, MOVES, move_features
+
 Json: TypeAlias = dict[str, Any]
 
 
@@ -34,6 +36,12 @@ class PassInLog:
         return int(self.step["upper_bound"] if rounded is None else rounded)
 
     @property
+    def first_dirty_offset(self) -> int:
+        """Where its dirty section began, whoever decided."""
+        given = self.step.get("first_dirty_offset")
+        return int(self.answer["first_dirty_offset"] if given is None else given)
+
+    @property
     def cleaned_below(self) -> int:
         """End of what the offset map took, exclusive."""
         return int(self.answer["next_dirty_offset"])
@@ -41,7 +49,7 @@ class PassInLog:
     @property
     def ran(self) -> bool:
         """Something was in the offset map: the pass copied segments."""
-        return self.cleaned_below > int(self.step["first_dirty_offset"])
+        return self.cleaned_below > self.first_dirty_offset
 
     def pairs(self) -> Iterator[tuple[Json, Json | None]]:
         """Each batch below the bound before the pass, and what became of it."""
@@ -156,7 +164,8 @@ def _aborted_entry_gone(run: PassInLog) -> bool:
 
 
 def _bound_rounded(run: PassInLog) -> bool:
-    return run.ran and run.bound != run.step["upper_bound"]
+    asked = run.step.get("upper_bound")
+    return run.ran and asked is not None and run.bound != asked
 
 
 def _after_reload(run: PassInLog) -> bool:
@@ -208,8 +217,8 @@ _BEFORE_HORIZONS = frozenset({"marker evicted by a user's key (KAFKA-14055)"})
 
 def features_expected(preset: str) -> tuple[str, ...]:
     """What can happen under a preset, in the order of the report's table."""
-    absent = _SINCE_HORIZONS if preset == "kafka-2.8" else _BEFORE_HORIZONS
-    known = (name for name in FEATURES if name not in absent)
+    absent = _SINCE_HORIZONS | LATE_BOUND if preset == "kafka-2.8" else _BEFORE_HORIZONS
+    known = [name for name in (*FEATURES, *MOVES) if name not in absent]
     return (*known, RETRY_KNOWN, RETRY_UNKNOWN)
 
 
@@ -234,7 +243,7 @@ def features_of(document: Json, answer: Json) -> frozenset[str]:
     for step in answer["steps"]:
         if "duplicate" in step:
             found.add(RETRY_KNOWN if step["duplicate"] else RETRY_UNKNOWN)
-    return frozenset(found)
+    return frozenset(found) | move_features(document, answer)
 
 
 def batches_of(segment: Any) -> list[Json]:

@@ -138,10 +138,13 @@ class KafkaCleaner:
             content = self._writer.segment(batches)
             (home / f"{base:020}.log").write_bytes(content)
             sizes[base] = len(content)
-        log = self._kafka.open_log(home, _topic(rules))
+        topic = {**(document.get("topic") or {}), **_topic(rules)}
+        log = self._kafka.open_log(home, topic)
         try:
             if {base: int(records.sizeInBytes()) for base, records in log.segments()} != sizes:
                 raise BadInput(f"Kafka {self.version}: it cuts or splits a segment of this log")
+            log.note_epochs(_epoch_starts(document["segments"]))
+            told = _HighWatermark(log)
             steps = []
             most_keys = _records(document) + 1
             uncleanable = False
@@ -158,6 +161,7 @@ class KafkaCleaner:
                 else:
                     own = self._step(log, step, controls)
                     uncleanable = uncleanable and step["op"] != "reload"
+                told.follow(step)
                 steps.append({**own, **self._state(log, controls)})
             return {"steps": steps}
         finally:
@@ -177,6 +181,18 @@ class KafkaCleaner:
                 log.reload()
             case "produce_duplicate":
                 return self._duplicate(log, step)
+            case "truncate":
+                log.truncate(step["offset"])
+            case "truncate_fully":
+                log.truncate_fully(step["offset"])
+            case "high_watermark":
+                pass  # see _HighWatermark
+            case "delete_records":
+                log.delete_records(step["before"])
+            case "delete_old_segments":
+                log.delete_old_segments()
+            case "expire_producers":
+                log.expire_producers(now_ms=step["now_ms"], expiration_ms=step["expiration_ms"])
             case other:
                 raise BadInput(f"no such step: {other}")
         return {}
@@ -212,7 +228,29 @@ class KafkaCleaner:
                 for producer, sequence in sorted(log.last_sequences().items())
             },
             "aborted_txns": [aborted(entry) for entry in log.aborted_transactions()],
+            **log.offsets(),
         }
+
+
+class _HighWatermark:
+    """Tells a log what is committed: all of it, until a step says otherwise."""
+
+    def __init__(self, log: DiskLog) -> None:
+        self._log = log
+        self._told = False
+        log.set_high_watermark(log.log_end_offset())
+
+    def follow(self, step: Mapping[str, Any]) -> None:
+        """Tell it what it has to know after a step."""
+        if step["op"] == "high_watermark":
+            self._told = True
+            self._offset = step["offset"]
+        if not self._told:
+            self._offset = self._log.log_end_offset()
+        elif step["op"] == "truncate_fully":
+            self._offset = step["offset"]
+        self._offset = min(self._offset, self._log.log_end_offset())
+        self._log.set_high_watermark(self._offset)
 
 
 def _clean(
@@ -224,6 +262,8 @@ def _clean(
     uncleanable: bool,
 ) -> Answer:
     """Run a pass, unless an earlier one failed (LogCleanerManager.markPartitionUncleanable)."""
+    if step.get("upper_bound") is None:
+        return _clean_if_due(log, step, most_keys=most_keys, rules=rules, uncleanable=uncleanable)
     first_dirty, wanted = int(step["first_dirty_offset"]), int(step["upper_bound"])
     bases = [base for base, _ in log.segments()]
     bound = max((base for base in bases if base <= wanted), default=bases[0])
@@ -238,24 +278,69 @@ def _clean(
     )
     capacity = _given(step, "map_capacity", most_keys)
     offset_map = step.get("offset_map")
-    done = KafkaPass(first_dirty, 0, 0, 0)
+    done = KafkaPass(first_dirty, 0, 0, 0, ran=False)
     if uncleanable:
         pass
     elif offset_map is not None or step.get("forced_rescan"):
         known = {key.encode(): int(at) for key, at in (offset_map or {}).items()}
         done = log.clean_by(parameters, known, int(step["map_latest_offset"]))
-    elif first_dirty < bound and capacity > 0:
+    elif parameters.first_dirty_offset < bound and capacity > 0:
         # Kafka's manager starts no other pass, and its cleaner refuses a map without room.
         try:
             done = log.clean(parameters, capacity=capacity)
         except jpype.JException as error:
-            if not any(known in str(error) for known in KNOWN_FAILURES):
-                raise
+            _check_known(error)
+            log.note_uncleanable()
             uncleanable = True
-    answer: Answer = done._asdict()
+    if done.ran and done.next_dirty_offset > bases[0]:
+        log.note_checkpoint(done.next_dirty_offset)  # else no segment was covered
+    answer = _counts(done)
     if uncleanable:
         answer["uncleanable"] = True
     return answer if bound == wanted else {**answer, "effective_upper_bound": bound}
+
+
+def _clean_if_due(
+    log: DiskLog,
+    step: Mapping[str, Any],
+    *,
+    most_keys: int,
+    rules: Mapping[str, Any],
+    uncleanable: bool,
+) -> Answer:
+    """A pass that Kafka's manager decides about."""
+    now_ms = int(step["now_ms"])
+    modified_ms = _given(rules, "segment_last_modified_ms", now_ms)
+    parameters = PassParameters(
+        now_ms,
+        0,
+        0,
+        delete_horizon_ms=step.get("delete_horizon_ms"),
+        last_modified_ms=None if modified_ms == KEPT else modified_ms,
+    )
+    capacity = _given(step, "map_capacity", most_keys)
+    due = log.due(parameters)
+    done = KafkaPass(due.first_dirty_offset, 0, 0, 0, ran=False)
+    failed = False
+    try:
+        done = log.clean_if_due(parameters, capacity=capacity) or done
+    except jpype.JException as error:
+        _check_known(error)
+        failed = True
+    answer = {**due._asdict(), **_counts(done), "selected": done.ran or failed}
+    return {**answer, "uncleanable": True} if failed or uncleanable else answer
+
+
+def _check_known(error: jpype.JException) -> None:
+    """Raise it unless it is one of those after which Kafka calls a log uncleanable."""
+    if not any(known in str(error) for known in KNOWN_FAILURES):
+        raise error
+
+
+def _counts(done: KafkaPass) -> Answer:
+    counts = done._asdict()
+    del counts["ran"]
+    return counts
 
 
 def _check_rules(rules: Mapping[str, Any], *, version: str, preset: str) -> None:
@@ -290,6 +375,13 @@ def _segments(segments: Sequence[Any]) -> Iterator[tuple[int, Sequence[Mapping[s
             base = segment["base_offset"]
         end = batches[-1]["last_offset"] + 1 if batches else base
         yield base, batches
+
+
+def _epoch_starts(segments: Sequence[Any]) -> Iterator[tuple[int, int]]:
+    """Epoch and base offset of each batch."""
+    for _, batches in _segments(segments):
+        for batch in batches:
+            yield batch.get("epoch") or 0, batch["base_offset"]
 
 
 def _note_controls(batches: Iterable[Mapping[str, Any]], controls: dict[int, str]) -> None:

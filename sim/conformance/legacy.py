@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sim.conformance.disk_log import KafkaPass, PassParameters, counted
+import jpype
+
+from sim.conformance.disk_log import Due, KafkaPass, PassParameters, counted
 from sim.conformance.jvm import java_class, private_method, proxy
+from sim.conformance.legacy_manager import LegacyManager
 from sim.conformance.modern import (
     CLEAN_SHUTDOWN,
     NEVER_MS,
     NOT_OVERDUE,
     SLOT_BYTES,
 )
-from sim.conformance.surroundings import Clock, Housekeeping, settings
+from sim.conformance.surroundings import Clock, Housekeeping, set_modified, settings
 
 IO_BYTES = 2**18
 """Of either I/O buffer: what is written from one gets one entry of the offset index at most."""
@@ -61,9 +63,15 @@ class LegacyKafka:
             java_class("kafka.log.ProducerStateManager").class_,
         )
 
-    def open_log(self, folder: Path, topic: Mapping[str, int]) -> LegacyLog:
+        self.deleted_by_client = getattr(java_class("kafka.log.ClientRecordDeletion$"), "MODULE$")
+
+    def open_log(self, folder: Path, topic: Mapping[str, object]) -> LegacyLog:
         """The log whose segment files are in `folder`."""
         return LegacyLog(self, folder, topic)
+
+    def manager(self, folder: Path) -> LegacyManager:
+        """A manager for the cleaner of the logs in a folder."""
+        return LegacyManager(folder, self.clock, self.failures)
 
     def in_java(self, collection: Any) -> Any:
         """A collection of Scala as one that can be walked through."""
@@ -73,11 +81,12 @@ class LegacyKafka:
 class LegacyLog:
     """One log. To be closed."""
 
-    def __init__(self, kafka: LegacyKafka, folder: Path, topic: Mapping[str, int]) -> None:
+    def __init__(self, kafka: LegacyKafka, folder: Path, topic: Mapping[str, object]) -> None:
         self._kafka = kafka
         self._folder = folder
         self._config = kafka.log_config(settings(topic), kafka.no_overrides)
-        self._log = self._load()
+        self._manager = kafka.manager(folder.parent)
+        self._log = self._load(log_start=0)
 
     def append(self, batch: bytes) -> None:
         """Append one batch as a follower does."""
@@ -90,25 +99,54 @@ class LegacyLog:
 
     def reload(self) -> None:
         """Close and open the log, and read all of it for the state of its producers."""
-        self.close()
+        log_start = int(self._log.logStartOffset())
+        self._close_files()
         for snapshot in self._folder.glob("*.snapshot"):
             snapshot.unlink()
-        self._log = self._load()
+        self._manager.close()
+        self._manager = self._kafka.manager(self._folder.parent)
+        self._log = self._load(log_start=log_start)
 
     def clean(self, parameters: PassParameters, *, capacity: int) -> KafkaPass:
         """One pass over the log, with a map of its own making that takes `capacity` keys."""
-        kafka = self._kafka
         self._touch(parameters)
-        cleaner = self._cleaner(capacity)
-        partition = self._log.topicPartition()
         bounds = (parameters.first_dirty_offset, parameters.upper_bound, NOT_OVERDUE)
-        log = kafka.log_to_clean(partition, self._log, *bounds)
+        log = self._kafka.log_to_clean(self._log.topicPartition(), self._log, *bounds)
+        return self._run(log, parameters, capacity)
+
+    def due(self, parameters: PassParameters) -> Due:
+        """What Kafka's manager makes of the log; the offsets of the parameters have no meaning."""
+        self._touch(parameters)
+        return self._manager.due(self._log, parameters.now_ms)
+
+    def clean_if_due(self, parameters: PassParameters, *, capacity: int) -> KafkaPass | None:
+        """One pass, if Kafka's manager selects the log; from where and up to where it says."""
+        selected = self._manager.select(parameters.now_ms)
+        if selected is None:
+            return None
+        end = int(selected.firstDirtyOffset())
+        try:
+            done = self._run(selected, parameters, capacity)
+            end = done.next_dirty_offset
+        except jpype.JException:
+            self.note_uncleanable()
+            raise
+        finally:
+            self._manager.done(self._log, end)
+        return done
+
+    def note_uncleanable(self) -> None:
+        """A pass that the manager did not decide about failed."""
+        self._manager.set_uncleanable(self._log)
+
+    def _run(self, log: Any, parameters: PassParameters, capacity: int) -> KafkaPass:
+        cleaner = self._cleaner(capacity)
         if parameters.delete_horizon_ms is None:
             done = cleaner.clean(log)
         else:
             done = cleaner.doClean(log, parameters.delete_horizon_ms)
-        kafka.housekeeping.run_due()
-        next_dirty_offset, stats = kafka.in_java(done.productIterator())
+        self._kafka.housekeeping.run_due()
+        next_dirty_offset, stats = self._kafka.in_java(done.productIterator())
         return counted(int(next_dirty_offset), stats)
 
     def clean_by(
@@ -134,6 +172,64 @@ class LegacyLog:
             cleaner.cleanSegments(self._log, group, known, horizon_ms, stats, transactions)
         kafka.housekeeping.run_due()
         return counted(latest_offset + 1, stats)
+
+    def note_checkpoint(self, offset: int) -> None:
+        """A pass that the manager did not decide about ended at an offset."""
+        self._manager.write_checkpoint(self._log, offset)
+
+    def note_epochs(self, starts: Iterable[tuple[int, int]]) -> None:
+        """Tell a log that was loaded for the first time which epoch starts where."""
+        for epoch, start in starts:
+            self._log.maybeAssignEpochStartOffset(epoch, start)
+
+    def truncate(self, offset: int) -> None:
+        """Cut the log at an offset, and lower the checkpoint as `LogManager.truncateTo` does."""
+        reaches_cleaned = offset < int(self._log.activeSegment().baseOffset())
+        self._log.truncateTo(offset)
+        if reaches_cleaned:
+            self._manager.lower_checkpoint(self._log)
+        self._kafka.housekeeping.run_due()
+
+    def truncate_fully(self, offset: int) -> None:
+        """Empty the log; it starts and ends at an offset (`LogManager.truncateFullyAndStartAt`)."""
+        self._log.truncateFullyAndStartAt(offset)
+        self._manager.lower_checkpoint(self._log)
+        self._kafka.housekeeping.run_due()
+
+    def set_high_watermark(self, offset: int) -> None:
+        """What is below an offset is committed."""
+        self._log.updateHighWatermark(offset)
+
+    def delete_records(self, before: int) -> None:
+        """Let the log start at an offset, at the high watermark at most."""
+        before = min(before, int(self._log.highWatermark()))
+        self._log.maybeIncrementLogStartOffset(before, self._kafka.deleted_by_client)
+
+    def delete_old_segments(self) -> None:
+        """Delete what lies below the log start."""
+        self._log.deleteOldSegments()
+        self._kafka.housekeeping.run_due()
+
+    def expire_producers(self, *, now_ms: int, expiration_ms: int) -> None:
+        """Forget producers that were silent for so long.
+
+        This release takes its setting once for all, `NEVER_MS` here; so the clock is moved.
+        """
+        self._log.producerStateManager().removeExpiredProducers(now_ms - expiration_ms + NEVER_MS)
+
+    def offsets(self) -> dict[str, Any]:
+        """Log start, high watermark, last stable offset, checkpoint, and the epochs' starts."""
+        log = self._log
+        return {
+            "log_start_offset": int(log.logStartOffset()),
+            "high_watermark": int(log.highWatermark()),
+            "last_stable_offset": int(log.lastStableOffset()),
+            "checkpoint": self._manager.checkpoint(log),
+            "epochs": [
+                [int(entry.epoch()), int(entry.startOffset())]
+                for entry in self._kafka.in_java(log.leaderEpochCache().get().epochEntries())
+            ],
+        }
 
     def segments(self) -> Iterator[tuple[int, Any]]:
         """Base offset and `FileRecords` of each segment, in order."""
@@ -170,6 +266,10 @@ class LegacyLog:
 
     def close(self) -> None:
         """Close all files."""
+        self._close_files()
+        self._manager.close()
+
+    def _close_files(self) -> None:
         self._log.close()
         self._log.removeLogMetrics()
         self._kafka.housekeeping.run_due()
@@ -188,16 +288,14 @@ class LegacyLog:
 
     def _touch(self, parameters: PassParameters) -> None:
         if parameters.last_modified_ms is not None:
-            modified_ns = parameters.last_modified_ms * 1_000_000
-            for base, _ in self.segments():
-                os.utime(self._folder / f"{base:020}.log", ns=(modified_ns, modified_ns))
+            set_modified(self._folder, parameters.last_modified_ms)
 
-    def _load(self) -> Any:
+    def _load(self, *, log_start: int) -> Any:
         kafka = self._kafka
         log = kafka.log.apply(
             kafka.file(str(self._folder)),
             self._config,
-            0,
+            log_start,
             0,
             kafka.housekeeping.scheduler,
             kafka.stats,
@@ -211,6 +309,7 @@ class LegacyLog:
         producers = log.producerStateManager()
         producers.truncateFullyAndStartAt(log.logStartOffset())
         kafka.rebuild.invoke(log, log.logEndOffset(), not CLEAN_SHUTDOWN, producers)
+        self._manager.add(log)
         return log
 
     def _cleaner(self, capacity: int) -> Any:

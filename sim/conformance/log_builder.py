@@ -148,6 +148,8 @@ class LogBuilder:
         offsets: Every offset worth cleaning from: base offsets and record offsets, in order.
         horizons: Delete horizons written so far, in ms.
         sequences: (producer, producer epoch, base sequence, last sequence, keys) per data batch.
+        log_start: Where the log starts.
+        high_watermark: What is below is committed; None = all of it.
     """
 
     def __init__(
@@ -156,6 +158,7 @@ class LogBuilder:
         first_sequences: Sequence[int],
         *,
         with_horizons: bool = True,
+        compressed: bool = True,
         keys: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Start an empty log.
@@ -164,6 +167,7 @@ class LogBuilder:
             start: Its first offset.
             first_sequences: Where producers begin to count, in turn.
             with_horizons: Batches may have a delete horizon (KIP-534); else it is left out.
+            compressed: Batches may be compressed; else none is.
             keys: What some keys are really called.
         """
         self.end = start
@@ -171,10 +175,14 @@ class LogBuilder:
         self.offsets: list[int] = []
         self.horizons: list[int] = []
         self.sequences: list[tuple[int, int, int, int, list[Key]]] = []
+        self.log_start = start
+        self.high_watermark: int | None = None
+        self._written: list[Document] = []
         self._segments: list[Document] = [{"base_offset": start, "batches": []}]
         self._producers: dict[int, _Producer] = {}
         self._first_sequences = first_sequences
         self._with_horizons = with_horizons
+        self._compressed = compressed
         self._keys = keys
         self._epoch = 0
 
@@ -200,6 +208,7 @@ class LogBuilder:
             case LeaderChange():
                 batch = self._leader_change(action)
         self._segments[-1]["batches"].append(batch)
+        self._written.append(batch)
         self.offsets.append(batch["base_offset"])
         self.offsets.extend(r["offset"] for r in batch["records"] if r["offset"] > self.offsets[-1])
         if batch["delete_horizon_ms"] is not None:
@@ -218,6 +227,47 @@ class LogBuilder:
         self.end = base
         self.bases.append(base)
         self._segments.append({"base_offset": base, "batches": []})
+
+    @property
+    def committed(self) -> int:
+        """The high watermark."""
+        return self.end if self.high_watermark is None else min(self.high_watermark, self.end)
+
+    def truncate(self, offset: int) -> None:
+        """The log ends at `offset`; transactions whose marker went are open again."""
+        if offset >= self.end:
+            return
+        self.end = offset
+        self.log_start = min(self.log_start, offset)
+        self.high_watermark = None if self.high_watermark is None else self.committed
+        self.bases[:] = [base for base in self.bases if base <= offset] or [offset]
+        self.offsets[:] = [known for known in self.offsets if known < offset]
+        self._written[:] = [batch for batch in self._written if batch["last_offset"] < offset]
+        for number, producer in self._producers.items():
+            producer.open_since = None
+            for batch in self._written:
+                if batch["producer_id"] != number or not batch["transactional"]:
+                    continue
+                if batch["control"] is not None and batch["records"]:
+                    producer.open_since = None
+                elif batch["control"] is None and producer.open_since is None:
+                    producer.open_since = batch["base_offset"]
+
+    def truncate_fully(self, offset: int) -> None:
+        """Nothing is left; the log starts and ends at `offset`."""
+        self.truncate(0)
+        self.end = self.log_start = offset
+        self.bases[:] = [offset]
+        self.high_watermark = None if self.high_watermark is None else offset
+
+    def start_at(self, offset: int) -> None:
+        """The log starts at `offset`, if it did not start later."""
+        self.log_start = max(self.log_start, offset)
+
+    def delete_below_start(self) -> None:
+        """Segments that end at the log start or below go."""
+        while len(self.bases) > 1 and self.bases[1] <= min(self.log_start, self.committed):
+            del self.bases[0]
 
     def segments(self) -> list[Any]:
         """The segments written so far; as plain lists where their base goes without saying."""
@@ -251,7 +301,7 @@ class LogBuilder:
         if action.append_time:
             largest = action.timestamp_ms
             odd["timestamp_type"] = "LogAppendTime"
-        if records and action.compression != "none":
+        if records and self._compressed and action.compression != "none":
             odd["compression"] = action.compression
         return {
             "base_offset": base,

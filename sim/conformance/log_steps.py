@@ -77,6 +77,60 @@ class Clean:
 
 
 @dataclass(frozen=True, slots=True)
+class CleanIfDue:
+    """One cleaning pass, if Kafka's manager selects the log; it decides from where to where.
+
+    Attributes:
+        now: The clock.
+        capacity: Most distinct keys the offset map takes; None = no limit.
+        log_horizon_ms: The log-wide delete horizon, as for `Clean`.
+    """
+
+    now: Now
+    capacity: int | None = None
+    log_horizon_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Some offset of the log.
+
+    Attributes:
+        kind: The base of a segment, the offset of a batch or a record, or the log end.
+        which: Which of them, counted from the latest.
+        by: So many offsets beside it.
+    """
+
+    kind: Literal["base", "offset", "end"]
+    which: int = 0
+    by: int = 0
+
+
+MoveOp: TypeAlias = Literal["truncate", "truncate_fully", "high_watermark", "delete_records"]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """An end of the log moves to some offset.
+
+    Attributes:
+        op: The step.
+        to: Where; a high watermark stays within the log, what is deleted below the high watermark.
+    """
+
+    op: MoveOp
+    to: Spot
+
+
+@dataclass(frozen=True, slots=True)
+class Expire:
+    """Producers that were silent for `after_ms` are forgotten."""
+
+    now: Now
+    after_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Append:
     """New batches, and whether a new segment begins after them."""
 
@@ -86,9 +140,13 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """`roll`: begin a new segment. `reload`: rebuild what is known of producers from the log."""
+    """A step without fields.
 
-    op: Literal["roll", "reload"]
+    `roll`: begin a new segment. `reload`: rebuild what is known of producers from the log.
+    `delete_old_segments`: delete what lies below the log start.
+    """
+
+    op: Literal["roll", "reload", "delete_old_segments"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +162,7 @@ class Retry:
     shift: int = 0
 
 
-Step: TypeAlias = Clean | Append | Other | Retry
+Step: TypeAlias = Clean | CleanIfDue | Append | Other | Retry | Move | Expire
 Ending: TypeAlias = Literal["COMMIT", "ABORT", "open"]
 
 
@@ -126,6 +184,7 @@ class Plan:
         end_in_active: Whether these markers are in the active segment or in the one before.
         clean_open: Passes may go beyond the last stable offset, which no cleaner manager allows.
         keys: What the keys `a`, `b` and so on are really called, as far as it goes.
+        topic: Settings that decide when the log is due.
     """
 
     segments: tuple[Segment, ...]
@@ -140,6 +199,7 @@ class Plan:
     tail: tuple[Write, ...] = ()
     clean_open: bool = False
     keys: tuple[str, ...] = ()
+    topic: tuple[tuple[str, float], ...] = ()
 
 
 def build(plan: Plan) -> Document:
@@ -148,6 +208,8 @@ def build(plan: Plan) -> Document:
         plan.start,
         plan.first_sequences,
         with_horizons=plan.preset != "kafka-2.8",
+        # Whether a log is due is a question of bytes, which nobody but a compressor knows.
+        compressed=not any(isinstance(step, CleanIfDue) for step in plan.steps),
         keys=dict(zip("abcd", plan.keys, strict=False)),
     )
     *closed, active = plan.segments
@@ -170,6 +232,7 @@ def build(plan: Plan) -> Document:
     return {
         "format": FORMAT,
         "rules": rules,
+        **({"topic": dict(plan.topic)} if plan.topic else {}),
         "segments": segments,
         "steps": [writer.step(step) for step in plan.steps],
     }
@@ -214,9 +277,52 @@ class _Steps:
             return {"op": "append", "batches": batches, "roll_after": step.roll_after}
         if isinstance(step, Retry):
             return self._retry(step)
+        if isinstance(step, CleanIfDue):
+            return self._clean_if_due(step)
+        if isinstance(step, Move):
+            return self._move(step)
+        if isinstance(step, Expire):
+            now_ms = self._now(step.now)
+            return {"op": "expire_producers", "now_ms": now_ms, "expiration_ms": step.after_ms}
         if step.op == "roll":
             self._builder.roll()
+        if step.op == "delete_old_segments":
+            self._builder.delete_below_start()
         return {"op": step.op}
+
+    def _clean_if_due(self, step: CleanIfDue) -> Document:
+        """It is not known here whether there is a pass, and what it joins."""
+        self._now_ms = self._now(step.now)
+        self._bases_known = False
+        self._builder.horizons.append(self._now_ms + self._plan.delete_retention_ms)
+        written: Document = {"op": "clean", "now_ms": self._now_ms}
+        if step.capacity is not None:
+            written["map_capacity"] = step.capacity
+        if step.log_horizon_ms is not None:
+            written["delete_horizon_ms"] = step.log_horizon_ms
+        return written
+
+    def _move(self, step: Move) -> Document:
+        builder = self._builder
+        to = self._spot(step.to)
+        if step.op == "truncate":
+            builder.truncate(to)
+        elif step.op == "truncate_fully":
+            builder.truncate_fully(to)
+        elif step.op == "high_watermark":
+            to = builder.high_watermark = min(max(to, builder.log_start), builder.end)
+        else:
+            to = min(to, builder.committed)
+            builder.start_at(to)
+            return {"op": step.op, "before": to}
+        return {"op": step.op, "offset": to}
+
+    def _spot(self, spot: Spot) -> int:
+        builder = self._builder
+        known = builder.bases if spot.kind == "base" else builder.offsets
+        if spot.kind == "end" or not known:
+            return max(0, builder.end + spot.by)
+        return max(0, known[-1 - spot.which % len(known)] + spot.by)
 
     def _clean(self, step: Clean) -> Document:
         now_ms = self._now(step.now)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sim.conformance.disk_log import KafkaPass, PassParameters, counted
+import jpype
+
+from sim.conformance.disk_log import Due, KafkaPass, PassParameters, counted
 from sim.conformance.jvm import java_class, private_method, proxy
-from sim.conformance.surroundings import Clock, Housekeeping, settings
+from sim.conformance.modern_manager import ModernManager
+from sim.conformance.surroundings import Clock, Housekeeping, set_modified, settings
 
 IO_BYTES = 2**10
 """Of either I/O buffer: many a batch is larger, and Kafka makes its buffers larger for it."""
@@ -65,19 +68,26 @@ class ModernKafka:
             java_class("common.record.internal.RecordBatch", "common.record.RecordBatch").class_,
         )
 
-    def open_log(self, folder: Path, topic: Mapping[str, int]) -> ModernLog:
+        self.deleted_by_client = internal("LogStartOffsetIncrementReason").ClientRecordDeletion
+
+    def open_log(self, folder: Path, topic: Mapping[str, object]) -> ModernLog:
         """The log whose segment files are in `folder`."""
         return ModernLog(self, folder, topic)
+
+    def manager(self, folder: Path) -> ModernManager:
+        """A manager for the cleaner of the logs in a folder."""
+        return ModernManager(folder, self.clock, self.failures)
 
 
 class ModernLog:
     """One log. To be closed."""
 
-    def __init__(self, kafka: ModernKafka, folder: Path, topic: Mapping[str, int]) -> None:
+    def __init__(self, kafka: ModernKafka, folder: Path, topic: Mapping[str, object]) -> None:
         self._kafka = kafka
         self._folder = folder
         self._config = kafka.log_config(settings(topic))
-        self._log = self._load()
+        self._manager = kafka.manager(folder.parent)
+        self._log = self._load(log_start=0)
 
     def append(self, batch: bytes) -> None:
         """Append one batch as a follower does."""
@@ -90,10 +100,13 @@ class ModernLog:
 
     def reload(self) -> None:
         """Close and open the log, and read all of it for the state of its producers."""
-        self.close()
+        log_start = int(self._log.logStartOffset())
+        self._close_files()
         for snapshot in self._folder.glob("*.snapshot"):
             snapshot.unlink()
-        self._log = self._load()
+        self._manager.close()
+        self._manager = self._kafka.manager(self._folder.parent)
+        self._log = self._load(log_start=log_start)
 
     def clean(self, parameters: PassParameters, *, capacity: int) -> KafkaPass:
         """One pass over the log, with a map of its own making that takes `capacity` keys."""
@@ -104,6 +117,37 @@ class ModernLog:
         )
         done = cleaner.doClean(log, parameters.now_ms)
         kafka.housekeeping.run_due()
+        return counted(int(done.getKey()), done.getValue())
+
+    def due(self, parameters: PassParameters) -> Due:
+        """What Kafka's manager makes of the log; the offsets of the parameters have no meaning."""
+        if parameters.last_modified_ms is not None:
+            set_modified(self._folder, parameters.last_modified_ms)
+        return self._manager.due(self._log, parameters.now_ms)
+
+    def clean_if_due(self, parameters: PassParameters, *, capacity: int) -> KafkaPass | None:
+        """One pass, if Kafka's manager selects the log; from where and up to where it says."""
+        selected = self._manager.select(parameters.now_ms)
+        if selected is None:
+            return None
+        end = int(selected.firstDirtyOffset())
+        try:
+            done = self._run(selected, parameters, capacity)
+            end = done.next_dirty_offset
+        except jpype.JException:
+            self.note_uncleanable()
+            raise
+        finally:
+            self._manager.done(self._log, end)
+        return done
+
+    def note_uncleanable(self) -> None:
+        """A pass that the manager did not decide about failed."""
+        self._manager.set_uncleanable(self._log)
+
+    def _run(self, log: Any, parameters: PassParameters, capacity: int) -> KafkaPass:
+        done = self._cleaner(capacity).doClean(log, parameters.now_ms)
+        self._kafka.housekeeping.run_due()
         return counted(int(done.getKey()), done.getValue())
 
     def clean_by(
@@ -136,6 +180,63 @@ class ModernLog:
             )
         kafka.housekeeping.run_due()
         return counted(latest_offset + 1, stats)
+
+    def note_checkpoint(self, offset: int) -> None:
+        """A pass that the manager did not decide about ended at an offset."""
+        self._manager.write_checkpoint(self._log, offset)
+
+    def note_epochs(self, starts: Iterable[tuple[int, int]]) -> None:
+        """Tell a log that was loaded for the first time which epoch starts where."""
+        for epoch, start in starts:
+            self._log.assignEpochStartOffset(epoch, start)
+
+    def truncate(self, offset: int) -> None:
+        """Cut the log at an offset, and lower the checkpoint as `LogManager.truncateTo` does."""
+        reaches_cleaned = offset < int(self._log.activeSegment().baseOffset())
+        self._log.truncateTo(offset)
+        if reaches_cleaned:
+            self._manager.lower_checkpoint(self._log)
+        self._kafka.housekeeping.run_due()
+
+    def truncate_fully(self, offset: int) -> None:
+        """Empty the log; it starts and ends at an offset (`LogManager.truncateFullyAndStartAt`)."""
+        self._log.truncateFullyAndStartAt(offset, self._kafka.optional.empty())
+        self._manager.lower_checkpoint(self._log)
+        self._kafka.housekeeping.run_due()
+
+    def set_high_watermark(self, offset: int) -> None:
+        """What is below an offset is committed."""
+        self._log.updateHighWatermark(offset)
+
+    def delete_records(self, before: int) -> None:
+        """Let the log start at an offset, at the high watermark at most."""
+        before = min(before, int(self._log.highWatermark()))
+        self._log.maybeIncrementLogStartOffset(before, self._kafka.deleted_by_client)
+
+    def delete_old_segments(self) -> None:
+        """Delete what lies below the log start."""
+        self._log.deleteOldSegments()
+        self._kafka.housekeeping.run_due()
+
+    def expire_producers(self, *, now_ms: int, expiration_ms: int) -> None:
+        """Forget producers that were silent for so long."""
+        self._kafka.producers.setProducerIdExpirationMs(expiration_ms)
+        self._log.removeExpiredProducers(now_ms)
+        self._kafka.producers.setProducerIdExpirationMs(NEVER_MS)
+
+    def offsets(self) -> dict[str, Any]:
+        """Log start, high watermark, last stable offset, checkpoint, and the epochs' starts."""
+        log = self._log
+        return {
+            "log_start_offset": int(log.logStartOffset()),
+            "high_watermark": int(log.highWatermark()),
+            "last_stable_offset": int(log.lastStableOffset()),
+            "checkpoint": self._manager.checkpoint(log),
+            "epochs": [
+                [int(entry.epoch()), int(entry.startOffset())]
+                for entry in log.leaderEpochCache().epochEntries()
+            ],
+        }
 
     def segments(self) -> Iterator[tuple[int, Any]]:
         """Base offset and `FileRecords` of each segment, in order."""
@@ -175,16 +276,20 @@ class ModernLog:
 
     def close(self) -> None:
         """Close all files."""
+        self._close_files()
+        self._manager.close()
+
+    def _close_files(self) -> None:
         self._log.close()
         self._log.removeLogMetrics()
         self._kafka.housekeeping.run_due()
 
-    def _load(self) -> Any:
+    def _load(self, *, log_start: int) -> Any:
         kafka = self._kafka
         log = kafka.unified_log.create(
             kafka.file(str(self._folder)),
             self._config,
-            0,
+            log_start,
             0,
             kafka.housekeeping.scheduler,
             kafka.stats,
@@ -199,6 +304,7 @@ class ModernLog:
         producers = log.producerStateManager()
         producers.truncateFullyAndStartAt(log.logStartOffset())
         kafka.rebuild.invoke(log, log.logEndOffset(), producers)
+        self._manager.add(log)
         return log
 
     def _cleaner(self, capacity: int) -> Any:

@@ -7,10 +7,9 @@ time, and a counterexample shrinks to a few batches.
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from hypothesis import strategies as st
 
+from sim.conformance.drawing import once_in
 from sim.conformance.log_builder import (
     Compression,
     Data,
@@ -32,6 +31,7 @@ from sim.conformance.log_steps import (
     Step,
     build,
 )
+from sim.conformance.random_moves import moving, topics
 
 KEYS = ("a", "b", "c", "d")
 ODD_KEYS = ("", "\udcff", "\udcfe", "\ufffd", "a\0", "l" * 64)
@@ -54,16 +54,6 @@ ENDINGS: tuple[tuple[Ending, ...], ...] = (
     ("open", "ABORT"),
     ("open",),
 )
-
-Drawn = TypeVar("Drawn")
-
-
-def once_in(
-    times: int, rare: st.SearchStrategy[Drawn], usual: st.SearchStrategy[Drawn]
-) -> st.SearchStrategy[Drawn]:
-    """Draws from `rare` about once in so many times; `one_of` knows no weights."""
-    return st.integers(1, times).flatmap(lambda time: rare if time == times else usual)
-
 
 _none = st.none()
 _keys = once_in(8, st.sampled_from((None, None, *MARKER_KEYS)), st.sampled_from(KEYS))
@@ -272,13 +262,13 @@ def plans(preset: str) -> st.SearchStrategy[Plan]:
         writes=st.lists(writes(), max_size=2).map(tuple),
         span=once_in(12, st.sampled_from(SPANS), _none),
     )
-    first = st.builds(lambda step: [step], cleans(preset))
-    more = st.lists(steps(preset), max_size=5)
+    first, more = cleans(preset), st.lists(steps(preset), max_size=5)
+    usual = st.builds(lambda one, then: [one, *then], first, more)
     modified = st.sampled_from((None, 0, 999, 1_000, 1_100))
     return st.builds(
         Plan,
         segments=st.builds(lambda old, last: (*old, last), closed, active),
-        steps=st.builds(lambda clean, then: (*clean, *then), first, more),
+        steps=once_in(3, moving(preset, steps(preset), writes()), usual).map(tuple),
         preset=st.just(preset),
         modified_ms=modified if preset == BEFORE_HORIZONS else _none,
         start=st.sampled_from((0, 0, 0, 0, 7)),
@@ -291,6 +281,7 @@ def plans(preset: str) -> st.SearchStrategy[Plan]:
         keys=once_in(
             2, st.tuples(st.sampled_from(ODD_KEYS), st.sampled_from(ODD_KEYS)), st.just(())
         ),
+        topic=topics(),
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from sim.conformance.jvm import java_class, proxy
@@ -41,7 +43,8 @@ class Clock:
 class Housekeeping:
     """Kafka's `Scheduler` without threads: it deletes the files of replaced segments when told.
 
-    What else Kafka schedules is dropped: flushes, and the expiry of producers.
+    The leader epochs are flushed at once. What else Kafka schedules is dropped: other flushes,
+    and the expiry of producers.
 
     Args:
         interface: The name of the `Scheduler` of the release.
@@ -56,6 +59,8 @@ class Housekeeping:
         def keep(name: object, task: Any, *_: object) -> object:
             if "delete" in str(name):
                 self._due.append(task)
+            elif "leader-epoch-cache-flush" in str(name):
+                getattr(task, self._run)()
             return future
 
         self.scheduler: Any = proxy(
@@ -75,6 +80,13 @@ class Housekeeping:
         due, self._due = self._due, []
         for task in due:
             getattr(task, self._run)()
+
+
+def set_modified(folder: Path, at_ms: int) -> None:
+    """Let all segments in a folder have been modified at a time in ms."""
+    modified_ns = at_ms * 1_000_000
+    for file in folder.glob("*.log"):
+        os.utime(file, ns=(modified_ns, modified_ns))
 
 
 def settings(values: Mapping[str, object]) -> Any:

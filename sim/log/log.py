@@ -171,7 +171,7 @@ class Log:
                 return
 
     def reopen(self, *, recovered_from: int | None = None) -> None:
-        """Forget what only memory knows of the offset indexes, as a restart does.
+        """Forget what only memory knows of indexes and first timestamps, as a restart does.
 
         Args:
             recovered_from: The log was not closed: indexes are written anew from the segment that
@@ -182,6 +182,8 @@ class Log:
             for segment in self.segments[first:]:
                 segment.index.rebuild()
         self.active.index.restart(self.log_end_offset)
+        for segment in self.segments:
+            segment.reload_first_timestamp()
 
     def _must_roll(self, segment: Segment, batch: Batch, now_ms: int) -> bool:
         if batch.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:

@@ -15,7 +15,7 @@ class Segment:
         batches: Its batches in offset order.
         size_bytes: Sum of the batches' sizes.
         last_modified_ms: Time of the last append in ms; after cleaning, that of the last source.
-        first_timestamp_ms: Timestamp of the first append in ms, -1 when there is none; rolling by
+        first_timestamp_ms: Largest timestamp of the first append in ms, -1 without one; rolling by
             time and the maximum compaction lag count from it (LogSegment.getFirstBatchTimestamp).
         largest_timestamp_ms: Largest timestamp in ms, -1 when there is none.
         created_ms: When it was rolled, in ms; rolling by time counts from it without timestamps.
@@ -69,6 +69,7 @@ class Segment:
         segment = cls(base_offset, last_modified_ms=last_modified_ms)
         segment.batches = batches
         segment.refresh()
+        segment.reload_first_timestamp()
         return segment
 
     def waited_ms(self, timestamp_ms: int, *, now_ms: int) -> int:
@@ -85,6 +86,15 @@ class Segment:
         """Recompute what is derived from the batches, after some of them went."""
         batches = self.batches
         self.size_bytes = sum([batch.size_bytes for batch in batches])
-        self.first_timestamp_ms = batches[0].timestamp_ms if batches else -1
+        if not batches:
+            self.first_timestamp_ms = -1
         self.largest_timestamp_ms = max([batch.timestamp_ms for batch in batches], default=-1)
         self.transactional = any(batch.transactional for batch in batches)
+
+    def reload_first_timestamp(self) -> None:
+        """Take the first timestamp from the first batch, as a restart does.
+
+        What was appended first in one call may have had a later one (LogSegment.append,
+        .loadFirstBatchTimestamp).
+        """
+        self.first_timestamp_ms = self.batches[0].timestamp_ms if self.batches else -1

@@ -8,6 +8,7 @@ from sim.compaction import TOMBSTONE_MARKS, Cleaning
 from sim.log import Batch, Log
 from sim.log.old_formats import OldBatch
 from sim.logfile.file import LogFile, log_file_from
+from sim.logfile.replica import Decision, LogReplica
 from sim.logfile.run import PassResult, StepResult, run_steps
 from sim.logfile.steps import ProduceDuplicate
 from sim.trace import Removal
@@ -48,7 +49,7 @@ def step_answer(result: StepResult, file: LogFile) -> Answer:
         if result.duplicate_of is not None:
             out["first_offset"] = result.duplicate_of.first_offset
             out["last_offset"] = result.duplicate_of.last_offset
-    return out
+    return out | replica_answer(result.replica)
 
 
 def log_answer(log: Log, tombstone_mark: str) -> Answer:
@@ -75,6 +76,32 @@ def log_answer(log: Log, tombstone_mark: str) -> Answer:
             for producer_id, sequence in sorted(log.producers.last_sequences().items())
         },
         "aborted_txns": [entry._asdict() for segment in log.segments for entry in segment.aborted],
+    }
+
+
+def replica_answer(replica: LogReplica) -> Answer:
+    """Where the log starts, how far it is committed, and what lies beside it."""
+    log = replica.log
+    return {
+        "log_start_offset": log.log_start_offset,
+        "high_watermark": log.high_watermark,
+        "last_stable_offset": replica.last_stable_offset(),
+        "checkpoint": replica.checkpoint,
+        "epochs": [list(entry) for entry in log.epochs.entries],
+    }
+
+
+def decision_answer(decision: Decision) -> Answer:
+    """What the cleaner's manager made of the log."""
+    return {
+        "selected": decision.selected,
+        "first_dirty_offset": decision.dirty.offset,
+        "first_uncleanable_offset": decision.found.bound.offset,
+        "force_update_checkpoint": decision.dirty.force_update,
+        "clean_bytes": decision.found.clean_bytes,
+        "cleanable_bytes": decision.found.cleanable_bytes,
+        "cleanable_ratio": decision.found.dirty_ratio,
+        "compaction_delay_ms": decision.found.compaction_delay_ms,
     }
 
 
@@ -108,6 +135,7 @@ def pass_answer(result: PassResult) -> Answer:
             "failure": str(result.failed),
             "swapped_segments": [segment.base_offset for segment in cleaning.segments],
         }
+    asked = {} if result.decision is None else decision_answer(result.decision)
     return {
         "effective_upper_bound": result.plan.upper_bound,
         "next_dirty_offset": cleaning.next_dirty_offset,
@@ -115,6 +143,7 @@ def pass_answer(result: PassResult) -> Answer:
         "messages_written": cleaning.messages_written,
         "invalid_messages": len(cleaning.removed["no key"]),
         "removed": removed(cleaning),
+        **asked,
         **unended,
         **failed,
     }

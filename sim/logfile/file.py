@@ -7,19 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sim.compaction.eligibility import EligibilityConfig
 from sim.files.document import CommandLine, Document, Location, Place, shown
 from sim.files.fields import Fields, check_format
 from sim.files.formats import LOG_FORMAT
 from sim.files.reading import read_json
 from sim.log import Batch
 from sim.logfile.batches import batch_at
+from sim.logfile.eligible_settings import SEGMENT_MS, config_of, topic_settings
+from sim.logfile.moves import DeleteRecords, HighWatermark, Truncate, TruncateFully
 from sim.logfile.rules import LogRules, rules_at
 from sim.logfile.steps import Append, Step, step_at
 
 ABOUT = ("id", "title", "source", "note", "expect")
 """What a file may say about itself; no command depends on it."""
 
-_TOP = ("format", *ABOUT[:3], "rules", "segments", "steps", *ABOUT[3:])
+_TOP = ("format", *ABOUT[:3], "rules", "topic", "segments", "steps", *ABOUT[3:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +48,16 @@ class LogFile:
         rules: The rules of the cleaner.
         segments: In order; the last one is active.
         steps: What is done to it.
+        topic: What decides when it is cleaned, where the cleaner's manager is asked.
+        roll_ms: An append rolls the log when the first record is older, by timestamps; None = none
+            does.
     """
 
     rules: LogRules
     segments: tuple[WrittenSegment, ...]
     steps: tuple[Step, ...]
+    topic: EligibilityConfig
+    roll_ms: int | None
 
 
 class LogDocument(Document):
@@ -108,16 +116,42 @@ def log_file_in(document: Document, *, rules: Mapping[str, object] | None = None
         works_by = works_by.with_values(rules, CommandLine("--rule", rules).top)
     history = _History()
     segments = _segments(fields, works_by, history)
+    history.start = segments[0].base_offset
     steps = tuple(_step(value, place, works_by, history) for place, value in fields.items("steps"))
-    return LogFile(works_by, segments, steps)
+    return LogFile(works_by, segments, steps, *_topic(fields))
+
+
+def _topic(fields: Fields) -> tuple[EligibilityConfig, int | None]:
+    """The topic's settings, and what makes an append roll the log (LogConfig.maxSegmentMs).
+
+    Only settings that are given count: files without them have said nothing of timestamps.
+    """
+    given = topic_settings(fields.values.get("topic"), fields.at("topic"))
+    config = config_of((given,), EligibilityConfig().lag_estimate)
+    segment_ms = config.segment_ms if given.has(SEGMENT_MS) else None
+    limits = [ms for ms in (segment_ms, config.max_compaction_lag_ms) if ms is not None]
+    return config, min(limits, default=None)
 
 
 def _step(value: Any, place: Place, rules: LogRules, history: _History) -> Step:
     """A step; appended batches lie above the log's end, which cleaning and rolling do not move."""
     step = step_at(value, place, rules)
-    if isinstance(step, Append):
-        for index, batch in enumerate(step.batches):
-            history.take(batch, place.at("batches").at(index))
+    match step:
+        case Append():
+            for index, batch in enumerate(step.batches):
+                history.take(batch, place.at("batches").at(index))
+        case Truncate() if step.offset < history.end:
+            history.truncate(step.offset)
+        case TruncateFully():
+            history.truncate(0)
+            history.start = history.end = step.offset
+            if history.high_watermark is not None:
+                history.high_watermark = step.offset
+        case HighWatermark():
+            history.check_within(step.offset, place.at("offset"))
+            history.high_watermark = step.offset
+        case DeleteRecords():
+            history.delete(step.before, place.at("before"))
     return step
 
 
@@ -125,13 +159,37 @@ class _History:
     """What was in the log so far, to recognise what cannot follow on it.
 
     Attributes:
+        start: Where the log starts.
         end: Where the log ends (exclusive).
+        high_watermark: What is below is committed; None = all of the log.
     """
 
     def __init__(self) -> None:
-        self.end = 0
+        self.start = self.end = 0
+        self.high_watermark: int | None = None
         self._plain: dict[int, int] = {}
         self._open: set[int] = set()
+
+    def check_within(self, offset: int, place: Place) -> None:
+        """Raise BadInput unless the log reaches from `offset` or below to it or above."""
+        if offset > self.end:
+            place.fail(f"{offset} is above the log end offset, {self.end}")
+        if offset < self.start:
+            place.fail(f"{offset} is below the log start offset, {self.start}")
+
+    def truncate(self, offset: int) -> None:
+        """The log ends at `offset`."""
+        self.end = offset
+        self.start = min(self.start, offset)
+        if self.high_watermark is not None:
+            self.high_watermark = min(self.high_watermark, offset)
+
+    def delete(self, before: int, place: Place) -> None:
+        """Raise BadInput if what is deleted below `before` is not committed."""
+        committed = self.end if self.high_watermark is None else self.high_watermark
+        if before > committed:
+            place.fail(f"{before} is above the high watermark, {committed}")
+        self.start = max(self.start, before)
 
     def take(self, batch: Batch, place: Place) -> None:
         """Raise BadInput if the batch at `place` cannot follow; else it is part of the history."""

@@ -24,6 +24,7 @@ OF_A_PRESET = (
     "marker_lookup",
     "empty_segments",
     "old_formats",
+    "cleaner_bound",
 )
 """What a log file takes over from its preset; the strategy is named in the file itself."""
 
@@ -44,6 +45,7 @@ _PLAIN = (
     "marker_lookup",
     "empty_segments",
     "old_formats",
+    "cleaner_bound",
     "delete_retention_ms",
     "index_interval_bytes",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sim.compaction import (
     Cleaning,
@@ -12,10 +12,11 @@ from sim.compaction import (
     PassFailed,
     clean,
 )
-from sim.log import Log, Record, Segment
+from sim.log import Log, LogConfig, Record, Segment
 from sim.log.producers import SentBatch, advance_sequence
 from sim.logfile.file import LogFile
-from sim.logfile.rules import LogRules
+from sim.logfile.moves import ExpireProducers
+from sim.logfile.replica import Decision, LogReplica
 from sim.logfile.steps import Append, Clean, ProduceDuplicate, Reload, Roll, Step
 from sim.rules.policy import cleaner_policy
 
@@ -31,6 +32,7 @@ class PassResult:
         modified: Base offset and modification time in ms of each segment when it ran, in order.
         failed: Why it was not run to its end, nor is any other before the log is loaded again;
             None = it was.
+        decision: What the cleaner's manager made of the log; None = it was not asked.
     """
 
     number: int
@@ -38,6 +40,7 @@ class PassResult:
     cleaning: Cleaning
     modified: tuple[tuple[int, int], ...]
     failed: PassFailed | None = None
+    decision: Decision | None = None
 
     @property
     def did_nothing(self) -> bool:
@@ -65,31 +68,32 @@ class StepResult:
     Attributes:
         number: Number of the step, from 1.
         step: The step.
-        log: The log after it; later steps change it.
+        replica: The log after it, with checkpoint and high watermark; later steps change it.
         cleaned: The pass, if it was one.
         duplicate_of: The batch that a retry repeats, if it was one and there is one.
     """
 
     number: int
     step: Step
-    log: Log
+    replica: LogReplica
     cleaned: PassResult | None = None
     duplicate_of: SentBatch | None = None
+
+    @property
+    def log(self) -> Log:
+        """The log after the step; later steps change it."""
+        return self.replica.log
 
 
 def run_steps(file: LogFile) -> Iterator[StepResult]:
     """Do the steps of a log file in order; look at the log before asking for the next one."""
     log = log_of(file)
-    last_cleaning: tuple[int, int] | None = None
-    failed: PassFailed | None = None
-    times = _Times(file)
+    replica = LogReplica(log, legacy=file.rules.rules.cleaner.cleaner_bound == "leo")
+    cleaner = _Cleaner(file, replica)
     for number, step in enumerate(file.steps, start=1):
         cleaned, duplicate_of = None, None
         if isinstance(step, Clean):
-            cleaned = _clean(log, number, step, file.rules, times, last_cleaning, failed)
-            failed = cleaned.failed
-            if failed is None:
-                last_cleaning = (cleaned.cleaning.next_dirty_offset, step.now_ms)
+            cleaned = cleaner.clean(number, step)
         elif isinstance(step, Append):
             for batch in step.batches:
                 log.append(batch, now_ms=0)
@@ -98,17 +102,21 @@ def run_steps(file: LogFile) -> Iterator[StepResult]:
         elif isinstance(step, Roll):
             _roll(log)
         elif isinstance(step, Reload):
-            log.producers.rebuild(log.batches())
-            log.reopen()
-            failed = None
+            replica.reload()
+            cleaner.failed = None
         elif isinstance(step, ProduceDuplicate):
             duplicate_of = _duplicate_of(log, step)
-        yield StepResult(number, step, log, cleaned, duplicate_of)
+        elif isinstance(step, ExpireProducers):
+            log.producers.expire(now_ms=step.now_ms, after_ms=step.expiration_ms)
+        else:
+            replica.move(step)
+        replica.look()
+        yield StepResult(number, step, replica, cleaned, duplicate_of)
 
 
 def log_of(file: LogFile) -> Log:
     """The log before the first step, producers and aborted transactions derived from it."""
-    log = Log()
+    log = Log(LogConfig(segment_ms=file.roll_ms))
     log.segments = []
     for written in file.segments:
         segment = Segment(written.base_offset)
@@ -123,6 +131,7 @@ def log_of(file: LogFile) -> Log:
     log.log_start_offset = log.segments[0].base_offset
     log.log_end_offset = max(log.active.base_offset, 0 if last is None else last.last_offset + 1)
     log.reopen()
+    log.rescan_producers()
     return log
 
 
@@ -155,8 +164,8 @@ class _Times:
 
 
 def _roll(log: Log) -> None:
-    """A new active segment, unless the active one is empty."""
-    if log.active.batches:
+    """A new active segment, unless it would begin where the active one does (LocalLog.roll)."""
+    if log.active.base_offset < log.log_end_offset:
         log.roll(now_ms=0)
 
 
@@ -165,47 +174,78 @@ def _duplicate_of(log: Log, step: ProduceDuplicate) -> SentBatch | None:
     return log.producers.repeated(step.producer_id, step.producer_epoch, step.base_sequence, last)
 
 
-def _clean(
-    log: Log,
-    number: int,
-    step: Clean,
-    rules: LogRules,
-    times: _Times,
-    last_cleaning: tuple[int, int] | None,
-    failed: PassFailed | None,
-) -> PassResult:
-    """Run one pass and swap its segments in, unless an earlier one failed."""
-    times.set(log.segments, step.now_ms)
-    modified = tuple((segment.base_offset, segment.last_modified_ms) for segment in log.segments)
-    plan = _plan(log, step, rules, last_cleaning)
-    nothing = Cleaning([], 0, step.first_dirty_offset)
-    covers = any(segment.base_offset < plan.upper_bound for segment in log.segments)
-    if failed is not None or not covers:
-        return PassResult(number, plan, nothing, modified, failed)
-    cleaning = clean(log.segments, plan)
-    log.replace_segments(cleaning.replaced, cleaning.segments)
-    return PassResult(number, plan, cleaning, modified, cleaning.failure)
+class _Cleaner:
+    """The cleaner of one log, and what it remembers from pass to pass.
 
+    Attributes:
+        failed: Why a pass failed, after which none is run before the log is loaded again; None =
+            none did.
+    """
 
-def _plan(
-    log: Log, step: Clean, rules: LogRules, last_cleaning: tuple[int, int] | None
-) -> CleaningPass:
-    values = rules.rules
-    return CleaningPass(
-        policy=cleaner_policy(values),
-        first_dirty_offset=step.first_dirty_offset,
-        upper_bound=effective_bound(log.segments, step.upper_bound),
-        now_ms=step.now_ms,
-        high_watermark=log.log_end_offset,
-        log_start_offset=log.log_start_offset,
-        delete_retention_ms=values.topic.delete_retention_ms,
-        last_records=log.producers.last_records(),
-        map_capacity=step.map_capacity,
-        given_map=_given_map(step),
-        removal_limit=_removal_limit(log, step, values.cleaner.tombstone_removal),
-        legacy_horizon_ms=_legacy_horizon_ms(log, step, values.topic.delete_retention_ms),
-        last_cleaning=last_cleaning,
-    )
+    def __init__(self, file: LogFile, replica: LogReplica) -> None:
+        self.failed: PassFailed | None = None
+        self._file = file
+        self._replica = replica
+        self._times = _Times(file)
+        self._last_cleaning: tuple[int, int] | None = None
+
+    def clean(self, number: int, step: Clean) -> PassResult:
+        """Run one pass and swap its segments in, unless an earlier one failed."""
+        replica = self._replica
+        log = replica.log
+        self._times.set(log.segments, step.now_ms)
+        modified = tuple((each.base_offset, each.last_modified_ms) for each in log.segments)
+        decision = None
+        if step.first_dirty_offset is None or step.upper_bound is None:
+            decision = replica.decide(
+                self._file.topic, now_ms=step.now_ms, uncleanable=self.failed is not None
+            )
+            first_dirty, bound = decision.dirty.offset, decision.found.bound.effective
+        else:
+            first_dirty, bound = step.first_dirty_offset, step.upper_bound
+        plan = self._plan(step, first_dirty, bound)
+        result = PassResult(
+            number, plan, Cleaning([], 0, first_dirty), modified, self.failed, decision
+        )
+        if self.failed is not None or (decision is not None and not decision.selected):
+            return result
+        if any(segment.base_offset < plan.upper_bound for segment in log.segments):
+            cleaning = clean(log.segments, plan)
+            log.replace_segments(cleaning.replaced, cleaning.segments)
+            self.failed = cleaning.failure
+            result = replace(result, cleaning=cleaning, failed=cleaning.failure)
+            self._write_checkpoint(result)
+        if self.failed is None:
+            self._last_cleaning = (result.cleaning.next_dirty_offset, step.now_ms)
+        return result
+
+    def _write_checkpoint(self, result: PassResult) -> None:
+        """Write it after a pass; one that failed wrote where it began (LogCleaner.cleanLog)."""
+        if result.failed is None and result.cleaning.replaced:
+            self._replica.checkpoint = result.cleaning.next_dirty_offset
+        elif result.failed is not None and result.decision is not None:
+            self._replica.checkpoint = result.plan.first_dirty_offset
+
+    def _plan(self, step: Clean, first_dirty_offset: int, upper_bound: int) -> CleaningPass:
+        log, rules = self._replica.log, self._file.rules
+        values = rules.rules
+        return CleaningPass(
+            policy=cleaner_policy(values),
+            first_dirty_offset=first_dirty_offset,
+            upper_bound=effective_bound(log.segments, upper_bound),
+            now_ms=step.now_ms,
+            high_watermark=log.log_end_offset,
+            log_start_offset=log.log_start_offset,
+            delete_retention_ms=values.topic.delete_retention_ms,
+            last_records=log.producers.last_records(),
+            map_capacity=step.map_capacity,
+            given_map=_given_map(step),
+            removal_limit=_removal_limit(log, first_dirty_offset, values.cleaner.tombstone_removal),
+            legacy_horizon_ms=_legacy_horizon_ms(
+                log, step, first_dirty_offset, values.topic.delete_retention_ms
+            ),
+            last_cleaning=self._last_cleaning,
+        )
 
 
 def effective_bound(segments: list[Segment], upper_bound: int) -> int:
@@ -223,17 +263,19 @@ def _given_map(step: Clean) -> OffsetMap | None:
     return OffsetMap(winners, mapped_from=1 << 62, latest_offset=step.map_latest_offset)
 
 
-def _removal_limit(log: Log, step: Clean, removal: str) -> int:
+def _removal_limit(log: Log, first_dirty_offset: int, removal: str) -> int:
     """What the gated removal rules wait for: there is one replica, this one."""
-    return step.first_dirty_offset if removal == "coordinated" else log.log_end_offset
+    return first_dirty_offset if removal == "coordinated" else log.log_end_offset
 
 
-def _legacy_horizon_ms(log: Log, step: Clean, delete_retention_ms: int) -> int:
+def _legacy_horizon_ms(
+    log: Log, step: Clean, first_dirty_offset: int, delete_retention_ms: int
+) -> int:
     """The horizon of a pass before KIP-534 in ms; 0 when no segment is below the dirty section.
 
     Source: LogCleaner.clean in 2.8.
     """
     if step.delete_horizon_ms is not None:
         return step.delete_horizon_ms
-    below = [s for s in log.segments if s.base_offset < step.first_dirty_offset]
+    below = [s for s in log.segments if s.base_offset < first_dirty_offset]
     return below[-1].last_modified_ms - delete_retention_ms if below else 0

@@ -11,6 +11,19 @@ from sim.log import Batch
 from sim.log.producers import MAX_SEQUENCE
 from sim.logfile.batches import batch_at
 from sim.logfile.content import text_at
+from sim.logfile.moves import (
+    DeleteOldSegments,
+    DeleteRecords,
+    ExpireProducers,
+    HighWatermark,
+    Truncate,
+    TruncateFully,
+    delete_records_at,
+    expire_producers_at,
+    high_watermark_at,
+    truncate_at,
+    truncate_fully_at,
+)
 from sim.logfile.rules import LogRules
 
 
@@ -21,7 +34,8 @@ class Clean:
     Attributes:
         now_ms: The cleaner's clock in ms.
         first_dirty_offset: Where the dirty section begins (inclusive).
-        upper_bound: Where the pass ends (exclusive); rounded down to a segment's base.
+        upper_bound: Where the pass ends (exclusive); rounded down to a segment's base. None, and
+            no first dirty offset: the cleaner's manager decides both, and whether there is a pass.
         map_capacity: Most distinct keys; None = no limit. No meaning beside `offset_map` or
             `forced_rescan`.
         offset_map: Key -> offset, instead of a map that is built; None = build one.
@@ -31,8 +45,8 @@ class Clean:
     """
 
     now_ms: int
-    first_dirty_offset: int
-    upper_bound: int
+    first_dirty_offset: int | None = None
+    upper_bound: int | None = None
     map_capacity: int | None = None
     offset_map: Mapping[str, int] | None = None
     map_latest_offset: int | None = None
@@ -68,7 +82,19 @@ class ProduceDuplicate:
     count: int
 
 
-Step = Clean | Append | Roll | Reload | ProduceDuplicate
+Step = (
+    Clean
+    | Append
+    | Roll
+    | Reload
+    | ProduceDuplicate
+    | Truncate
+    | TruncateFully
+    | HighWatermark
+    | DeleteRecords
+    | DeleteOldSegments
+    | ExpireProducers
+)
 
 _CLEAN_FIELDS = (
     "now_ms",
@@ -98,7 +124,12 @@ def step_at(value: object, place: Place, rules: LogRules) -> Step:
 
 
 def _clean(fields: Fields, rules: LogRules) -> Clean:
-    fields.require("now_ms", "first_dirty_offset", "upper_bound")
+    fields.require("now_ms")
+    decided = not fields.has("first_dirty_offset") and not fields.has("upper_bound")
+    if decided:
+        _check_decided(fields)
+    else:
+        fields.require("first_dirty_offset", "upper_bound")
     given = _offset_map(fields) if fields.has("offset_map") else None
     forced = fields.boolean("forced_rescan", default=False)
     if given is not None and rules.rules.cleaner.strategy != "offset":
@@ -114,14 +145,21 @@ def _clean(fields: Fields, rules: LogRules) -> Clean:
         fields.fail("map_latest_offset", "needs offset_map or forced_rescan: true beside it")
     return Clean(
         now_ms=fields.integer("now_ms"),
-        first_dirty_offset=fields.integer("first_dirty_offset"),
-        upper_bound=fields.integer("upper_bound"),
+        first_dirty_offset=fields.maybe_integer("first_dirty_offset"),
+        upper_bound=fields.maybe_integer("upper_bound"),
         map_capacity=fields.maybe_integer("map_capacity"),
         offset_map=given,
         map_latest_offset=fields.maybe_integer("map_latest_offset", minimum=-1),
         forced_rescan=forced,
         delete_horizon_ms=fields.maybe_integer("delete_horizon_ms", minimum=-MAX_LONG - 1),
     )
+
+
+def _check_decided(fields: Fields) -> None:
+    """A pass that the cleaner's manager decides about builds its map itself."""
+    for name in ("offset_map", "map_latest_offset", "forced_rescan"):
+        if fields.has(name):
+            fields.fail(name, "goes with a first_dirty_offset and an upper_bound that are given")
 
 
 def _offset_map(fields: Fields) -> dict[str, int]:
@@ -162,6 +200,15 @@ _OPS: dict[str, tuple[tuple[str, ...], Callable[[Fields, LogRules], Step]]] = {
     "produce_duplicate": (
         ("producer_id", "producer_epoch", "base_sequence", "keys"),
         _produce_duplicate,
+    ),
+    "truncate": (("offset",), lambda fields, rules: truncate_at(fields)),
+    "truncate_fully": (("offset",), lambda fields, rules: truncate_fully_at(fields)),
+    "high_watermark": (("offset",), lambda fields, rules: high_watermark_at(fields)),
+    "delete_records": (("before",), lambda fields, rules: delete_records_at(fields)),
+    "delete_old_segments": ((), lambda fields, rules: DeleteOldSegments()),
+    "expire_producers": (
+        ("now_ms", "expiration_ms"),
+        lambda fields, rules: expire_producers_at(fields),
     ),
 }
 """Each operation with its fields and what reads them."""

@@ -7,6 +7,15 @@ from typing import Any
 
 from sim.logfile.batches import MAGIC
 from sim.logfile.file import LogFile
+from sim.logfile.moves import (
+    DeleteOldSegments,
+    DeleteRecords,
+    ExpireProducers,
+    HighWatermark,
+    Move,
+    Truncate,
+    TruncateFully,
+)
 from sim.logfile.steps import Append, Clean, ProduceDuplicate, Reload, Roll, Step
 
 _OFFSETS_SHOWN = 12
@@ -22,7 +31,9 @@ def log_lines(number: int, step: Step, answer: dict[str, Any]) -> Iterator[str]:
     """What a step was and did, above the table of batches."""
     yield f"step {number}: {_step(step)}"
     if isinstance(step, Clean):
-        if answer["effective_upper_bound"] != step.upper_bound:
+        if step.upper_bound is None:
+            yield f"  {_decision(answer)}"
+        elif answer["effective_upper_bound"] != step.upper_bound:
             yield (
                 f"  upper bound {step.upper_bound} is no segment's base: rounded down to "
                 f"{answer['effective_upper_bound']}"
@@ -66,6 +77,8 @@ def _step(step: Step) -> str:
                 given = f", forced rescan with an empty map up to {step.map_latest_offset}"
             elif step.offset_map is not None:
                 given = f", with a given map up to {step.map_latest_offset}"
+            if step.upper_bound is None:
+                return f"clean if it is due at {step.now_ms} ms{given}"
             return (
                 f"clean [{step.first_dirty_offset}, {step.upper_bound}) at {step.now_ms} ms{given}"
             )
@@ -82,6 +95,37 @@ def _step(step: Step) -> str:
                 f"producer {step.producer_id}, epoch {step.producer_epoch}, sends "
                 f"{_many(step.count, 'record', 'records')} from sequence {step.base_sequence} again"
             )
+        case _:
+            return _move(step)
+
+
+def _move(step: Move | ExpireProducers) -> str:
+    match step:
+        case Truncate():
+            return f"truncate to {step.offset}"
+        case TruncateFully():
+            return f"truncate fully, start again at {step.offset}"
+        case HighWatermark():
+            return f"the high watermark is {step.offset}"
+        case DeleteRecords():
+            return f"delete records before {step.before}: the log starts there"
+        case DeleteOldSegments():
+            return "delete segments below the log start"
+        case ExpireProducers():
+            return (
+                f"forget producers that were silent for {step.expiration_ms} ms at {step.now_ms} ms"
+            )
+
+
+def _decision(answer: dict[str, Any]) -> str:
+    """What the cleaner's manager decided, with its numbers."""
+    span = f"[{answer['first_dirty_offset']}, {answer['effective_upper_bound']})"
+    total = answer["clean_bytes"] + answer["cleanable_bytes"]
+    numbers = f"{answer['cleanable_bytes']} of {total} bytes cleanable"
+    if answer["compaction_delay_ms"]:
+        numbers += f", {answer['compaction_delay_ms']} ms overdue"
+    verdict = f"due: {span}" if answer["selected"] else f"not due: {span} would be cleaned"
+    return f"{verdict}; {numbers}"
 
 
 def _many(count: int, one: str, more: str) -> str:
@@ -112,8 +156,14 @@ def _state(answer: dict[str, Any]) -> str:
         f"{entry['producer_id']}: {entry['first_offset']} to {entry['last_offset']}"
         for entry in answer["aborted_txns"]
     )
-    return (f"; last sequences {sequences}" if sequences else "") + (
-        f"; aborted transactions {aborted}" if aborted else ""
+    start, end, committed = (
+        answer[name] for name in ("log_start_offset", "log_end_offset", "high_watermark")
+    )
+    return (
+        (f"; log start offset {start}" if start else "")
+        + (f"; high watermark {committed}" if committed < end else "")
+        + (f"; last sequences {sequences}" if sequences else "")
+        + (f"; aborted transactions {aborted}" if aborted else "")
     )
 
 

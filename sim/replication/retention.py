@@ -35,8 +35,7 @@ def delete_old_segments(
     `now_ms` is the replica's own clock. When everything goes the active segment is rolled first.
     """
     log = replica.log
-    start = log.log_start_offset
-    _delete_while(log, lambda _, end: end <= start, now_ms=now_ms)
+    delete_below_start(log)
     if retention is None:
         return []
     events: list[Event] = []
@@ -70,6 +69,15 @@ def _conditions(log: Log, retention: Retention, now_ms: int) -> list[tuple[str, 
     return found
 
 
+def delete_below_start(log: Log) -> None:
+    """Delete the segments that lie below the log start; the active one never does.
+
+    Source: UnifiedLog.deleteLogStartOffsetBreachedSegments.
+    """
+    start = log.log_start_offset
+    _delete_while(log, lambda segment, end: end <= start and segment is not log.active, now_ms=0)
+
+
 def _newest_ms(segment: Segment) -> int:
     if segment.largest_timestamp_ms >= 0:
         return segment.largest_timestamp_ms
@@ -90,6 +98,7 @@ def _delete_while(log: Log, condition: Condition, *, now_ms: int) -> None:
         count += 1
     if count == len(segments):
         log.roll(now_ms=now_ms)
+    log.snapshots.forget(segment.base_offset for segment in log.segments[:count])
     del log.segments[:count]
 
 

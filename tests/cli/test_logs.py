@@ -118,6 +118,11 @@ def test_as_json_it_is_one_document(replog: Replog, case: Path) -> None:
         "messages_written",
         "invalid_messages",
         "removed",
+        "log_start_offset",
+        "high_watermark",
+        "last_stable_offset",
+        "checkpoint",
+        "epochs",
     ]
 
 

@@ -1,13 +1,13 @@
 """What Kafka is asked for a log file, and what is never asked; a stand-in answers for Kafka."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sim.conformance import kafka
-from sim.conformance.disk_log import KafkaPass, PassParameters
+from sim.conformance.disk_log import Due, KafkaPass, PassParameters
 from sim.conformance.kafka import KafkaCleaner
 from sim.conformance.segment_reader import SegmentContent
 from sim.errors import BadInput
@@ -66,6 +66,43 @@ class Log:
 
     def last_sequences(self) -> dict[int, int]:
         return {10: 4, 9: -1}
+
+    def note_checkpoint(self, offset: int) -> None:
+        self.checkpoint = offset
+
+    def note_epochs(self, starts: Iterable[tuple[int, int]]) -> None:
+        self.epochs = list(starts)
+
+    def set_high_watermark(self, offset: int) -> None:
+        self.high_watermark = offset
+
+    def offsets(self) -> dict[str, Any]:
+        return {"log_start_offset": 2}
+
+    def due(self, parameters: PassParameters) -> Due:
+        return Due(2, 6, 5, False, 10, 30, 0.75, 0)
+
+    def clean_if_due(self, parameters: PassParameters, *, capacity: int) -> KafkaPass | None:
+        self.calls.append(("clean_if_due", parameters, capacity))
+        return DONE if parameters.now_ms == 50 else None
+
+    def note_uncleanable(self) -> None:
+        self.calls.append(("uncleanable",))
+
+    def truncate(self, offset: int) -> None:
+        self.calls.append(("truncate", offset))
+
+    def truncate_fully(self, offset: int) -> None:
+        self.calls.append(("truncate_fully", offset))
+
+    def delete_records(self, before: int) -> None:
+        self.calls.append(("delete_records", before))
+
+    def delete_old_segments(self) -> None:
+        self.calls.append(("delete_old_segments",))
+
+    def expire_producers(self, *, now_ms: int, expiration_ms: int) -> None:
+        self.calls.append(("expire_producers", now_ms, expiration_ms))
 
     def close(self) -> None:
         self.calls.append(("close",))
@@ -155,7 +192,12 @@ def test_a_pass_is_told_its_bounds_and_answers_with_its_counts(release: Release)
     answer = answered(clean(3, 7, map_capacity=2))
 
     assert release.log.calls == [("clean", parameters(3, 7), 2), ("close",)]
-    assert {name: answer[name] for name in DONE._fields} == DONE._asdict()
+    assert {name: answer[name] for name in DONE._fields if name != "ran"} == {
+        "next_dirty_offset": 99,
+        "messages_read": 3,
+        "messages_written": 2,
+        "invalid_messages": 1,
+    }
     assert "effective_upper_bound" not in answer
 
 
@@ -236,7 +278,8 @@ def test_a_log_whose_pass_failed_is_not_cleaned_before_a_reload(
 
     assert [step.get("uncleanable") for step in answers] == [True, True, None, True]
     assert [step.get("next_dirty_offset") for step in answers] == [2, 2, None, 2]
-    assert release.log.calls == [("failed",), ("reload",), ("failed",), ("close",)]
+    told = [call for (call,) in release.log.calls]
+    assert told == ["failed", "uncleanable", "reload", "failed", "uncleanable", "close"]
 
 
 def test_a_retry_is_asked_about_with_as_many_records_as_it_has_keys(release: Release) -> None:
@@ -272,8 +315,8 @@ def test_kafka_is_not_asked_for_what_it_does_not_do(
 
 
 def test_an_unknown_step_is_named_and_the_log_closed(release: Release) -> None:
-    with pytest.raises(BadInput, match="no such step: truncate"):
-        answered({"op": "truncate"})
+    with pytest.raises(BadInput, match="no such step: melt"):
+        answered({"op": "melt"})
 
     assert release.log.calls == [("close",)]
 
@@ -313,3 +356,57 @@ def test_the_tool_says_how_to_call_it(capsys: pytest.CaptureFixture[str]) -> Non
     assert kafka.main([]) == 2
 
     assert capsys.readouterr().err.startswith("usage: python -m sim.conformance.kafka FILE")
+
+
+@pytest.mark.parametrize(
+    ("step", "call"),
+    [
+        ({"op": "truncate", "offset": 3}, ("truncate", 3)),
+        ({"op": "truncate_fully", "offset": 9}, ("truncate_fully", 9)),
+        ({"op": "delete_records", "before": 4}, ("delete_records", 4)),
+        ({"op": "delete_old_segments"}, ("delete_old_segments",)),
+        (
+            {"op": "expire_producers", "now_ms": 5, "expiration_ms": 2},
+            ("expire_producers", 5, 2),
+        ),
+    ],
+)
+def test_ends_of_the_log_are_moved(
+    release: Release, step: Mapping[str, Any], call: tuple[Any, ...]
+) -> None:
+    answered(step)
+
+    assert call in release.log.calls
+
+
+def test_everything_is_committed_until_a_step_says_otherwise(release: Release) -> None:
+    answered({"op": "roll"})
+    assert release.log.high_watermark == 7
+
+    answered({"op": "high_watermark", "offset": 3}, {"op": "roll"})
+    assert release.log.high_watermark == 3
+
+
+def test_kafka_is_told_which_epoch_starts_where(release: Release) -> None:
+    answered({"op": "roll"})
+
+    assert release.log.epochs == [(0, 2), (0, 3), (0, 6)]
+
+
+def test_a_pass_without_bounds_is_decided_by_kafkas_manager(release: Release) -> None:
+    answer = answered({"op": "clean", "now_ms": 50, "map_capacity": 3})
+
+    (call,) = (call for call in release.log.calls if call[0] == "clean_if_due")
+    assert (call[1].now_ms, call[1].last_modified_ms, call[2]) == (50, 50, 3)
+    assert answer["selected"] is True
+    assert (answer["first_dirty_offset"], answer["effective_upper_bound"]) == (2, 5)
+    assert (answer["messages_read"], answer["log_start_offset"]) == (3, 2)
+    assert "ran" not in answer
+
+
+def test_a_log_that_is_not_due_has_the_numbers_and_no_pass(release: Release) -> None:
+    answer = answered({"op": "clean", "now_ms": 51})
+
+    assert answer["selected"] is False
+    assert (answer["first_dirty_offset"], answer["next_dirty_offset"]) == (2, 2)
+    assert answer["messages_read"] == 0
