@@ -19,13 +19,15 @@ from sim.conformance.broker_clients import (
 from sim.conformance.broker_process import await_that
 from sim.conformance.jvm import java_class
 
+_UNKNOWN = "UnknownTopicOrPartitionException"
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
     """What the controller has decided about a partition.
 
     Attributes:
-        leader: The leader's broker id; None = there is none.
+        leader: The leader's broker id; None = there is none, or it is not known.
         replicas: Broker ids in the order of the assignment, the preferred leader first.
         isr: The in-sync replicas, sorted.
     """
@@ -76,9 +78,17 @@ class ClusterAdministrator(Administrator):
         self._admin.electLeaders(kinds.PREFERRED, partitions).all().get()
 
     def state(self, topic: str) -> PartitionState:
-        """What a broker has heard of the partition from the controller."""
+        """What a broker has heard of the partition from the controller.
+
+        Any broker may be asked, also one that has not heard of the topic yet: nothing is known.
+        """
         asked = self._admin.describeTopics(jpype.java.util.List.of(topic))
-        (partition,) = asked.allTopicNames().get().get(topic).partitions()
+        try:
+            (partition,) = asked.allTopicNames().get().get(topic).partitions()
+        except jpype.JException as error:
+            if _UNKNOWN in str(error):
+                return PartitionState(None, (), ())
+            raise
         leader = partition.leader()
         return PartitionState(
             None if leader is None or int(leader.id()) < 0 else int(leader.id()),

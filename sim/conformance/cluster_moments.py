@@ -112,9 +112,9 @@ class Witness:
     def await_end(self, broker: int, end: int) -> None:
         """Wait until the log of a replica ends at an offset (exclusive)."""
         self._until(
-            lambda: self._raw(broker).end == end,
+            lambda: self._replica(broker).get("log_end") == end,
             f"the log end offset {end} on broker {broker}",
-            lambda: self._raw(broker).end,
+            lambda: self._replica(broker),
         )
 
     def await_cleaned(self, broker: int, bound: int) -> None:

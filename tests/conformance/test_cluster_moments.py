@@ -127,7 +127,7 @@ def test_a_wait_in_vain_says_for_what_and_what_was_seen_last(witness: Witness) -
     )
     with pytest.raises(BadInput, match=r"checkpoint 3 on broker 1; last seen: None"):
         witness.await_cleaned(1, 3)
-    with pytest.raises(BadInput, match=r"log end offset 5 on broker 2; last seen: 2"):
+    with pytest.raises(BadInput, match=r"log end offset 5 on broker 2; last seen: .*.log_end.: 2"):
         witness.await_end(2, 5)
     with pytest.raises(
         BadInput, match=r"epoch 1 in the cache of broker 2; last seen: \[\(0, 0\)\]"
