@@ -21,13 +21,16 @@ from sim.conformance.broker import Broker
 from sim.conformance.broker_process import (
     LOOPBACK,
     START_S,
+    STOP_S,
     await_listening,
+    await_that,
     format_storage,
     free_ports,
     java_with,
     running_node,
     write_settings,
 )
+from sim.errors import BadInput
 
 BROKERS = (1, 2, 3)
 CONTROLLER = 100
@@ -91,13 +94,32 @@ class Cluster:
 
     @contextmanager
     def paused(self, broker: int) -> Iterator[None]:
-        """A broker stands still: it neither fetches nor answers, nor does its cleaner work."""
+        """A broker stands still: it neither fetches nor answers, nor does its cleaner work.
+
+        On a busy machine its threads go on for some milliseconds after the signal; they are waited
+        for.
+
+        Raises:
+            BadInput: It does not stop in time, or is gone.
+        """
         process = self.processes[broker]
-        os.kill(process.pid, signal.SIGSTOP)
+        process.send_signal(signal.SIGSTOP)
         try:
+            await_that(
+                lambda: _has_stopped(process, broker),
+                f"broker {broker} to stand still",
+                patience_s=STOP_S,
+            )
             yield
         finally:
-            os.kill(process.pid, signal.SIGCONT)
+            process.send_signal(signal.SIGCONT)
+
+
+def _has_stopped(process: subprocess.Popen[bytes], broker: int) -> bool:
+    """Whether all threads of a process stand still, since it was last asked."""
+    if process.poll() is not None:
+        raise BadInput(f"broker {broker} ended with status {process.returncode}")
+    return os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOHANG) is not None
 
 
 @contextmanager

@@ -72,9 +72,22 @@ def test_a_paused_broker_stands_still_and_goes_on(
 
     with running_cluster(JARS, LOGGER, kept=tmp_path / "kept") as cluster:
         pid = pids(cluster)[2]
-        with cluster.paused(2):
-            wait_until(lambda: state(pid) == "T")
+        for _ in range(2):
+            with cluster.paused(2):
+                assert state(pid) == "T"
         wait_until(lambda: state(pid) != "T")
+
+
+def test_a_broker_that_is_gone_does_not_stand_still(
+    java: Callable[[str], None], tmp_path: Path
+) -> None:
+    java(LISTENS)
+
+    with running_cluster(JARS, LOGGER, kept=tmp_path / "kept") as cluster:
+        cluster.processes[1].kill()
+        cluster.processes[1].wait()
+        with pytest.raises(BadInput, match="broker 1 ended with status -9"), cluster.paused(1):
+            pass
 
 
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt, BadInput])
