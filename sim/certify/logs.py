@@ -194,6 +194,7 @@ def _change(replica: Replica, row: Row, slot_of: Callable[[Row], Slot]) -> None:
             end = min(replica.end, row["target"])  # a batch that straddles it goes whole
             replica.keep(replica.start, end if row["lowest"] is None else row["lowest"])
             replica.end = end
+            replica.start = min(replica.start, end)
             if not row["kept_high_watermark"]:
                 replica.high_watermark = min(replica.high_watermark, replica.end)
         case "Cleaned":

@@ -85,6 +85,7 @@ class ClusterHistory:
         uids_read: By the latest read: the uids of its records.
         reads_deviate: Whether some reader was given something else than the committed record of an
             offset, just as it was appended.
+        previous_log_start: Of the replica whose log was cut, before that.
         previous_high_watermark: Of the replica whose high watermark moved, or whose log was cut,
             cleaned or replaced by a snapshot last, before that.
     """
@@ -148,6 +149,7 @@ class ClusterHistory:
         self.snapshots_ahead = 0
         self.reads_deviate = False
         self.previous_high_watermark = 0
+        self.previous_log_start = 0
 
     def may_be_absent(self, uid: int) -> bool:
         """Committed facts alone explain that a log lacks committed `uid`, now and for ever.

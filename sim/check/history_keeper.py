@@ -344,8 +344,10 @@ class HistoryKeeper:
     def _truncated(self, event: Truncated) -> bool:
         view = self._replicas[event.replica]
         self.history.previous_high_watermark = view.high_watermark
-        target = max(event.target, view.log_start_offset)
+        self.history.previous_log_start = view.log_start_offset
+        target = min(event.target, view.log_end_offset)
         view.truncate_to(target)
+        view.log_start_offset = min(view.log_start_offset, target)
         if event.kept_high_watermark:
             view.high_watermark = event.high_watermark
         if event.lowest is not None:

@@ -37,11 +37,11 @@ class RebuiltLog:
         self.epochs.append((epoch, start))
 
     def cut(self, target: int) -> None:
-        end = max(target, self.start)
         if target < self.end:
             self.batches = [batch for batch in self.batches if batch["last_offset"] < target]
             self.epochs = [entry for entry in self.epochs if entry[1] < target]
-            self.end = end
+            self.end = target
+            self.start = min(self.start, target)
 
     def forget_prefix(self, start: int) -> None:
         self.start = start

@@ -42,7 +42,7 @@ class TruncationBelowLogStart(Invariant):
 
     def on_truncated(self, event: Truncated) -> None:
         """Compare target and log start."""
-        start = max(event.log_start_offset, self.history.replicas[event.replica].log_start_offset)
+        start = max(event.log_start_offset, self.history.previous_log_start)
         if event.target < start:
             self.violated(
                 event.replica,
