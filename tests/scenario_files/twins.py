@@ -226,6 +226,11 @@ TWINS = (
         {"rules.lag_metric"},
     ),
     (
+        "kip354/timed_merged_segment_outlives_retention",
+        "kip354/timed_small_segments_keep_retention",
+        {"topic.segment_bytes"},
+    ),
+    (
         "kip354/timed_estimate_previous_segment",
         "kip354/timed_estimate_first_timestamp",
         {"rules.lag_estimate"},
