@@ -197,6 +197,11 @@ def _superseded(history: KeyHistory, tracked: TrackedRecord, winner: TrackedReco
     last = both[-1]
     if last.cleaning.protected_offset == tracked.offset:
         return f"{what}, but {_protected(history, tracked)}"
+    missed = [one for one in both if winner.batch.base_offset in one.cleaning.unended]
+    if missed:
+        return (
+            f"{what}, but {_unended(history, winner, missed[-1])}; no later pass compares the two"
+        )
     dirty_from = last.plan.first_dirty_offset
     if not last.plan.policy.full_map and winner.offset < dirty_from:
         return (

@@ -1,5 +1,6 @@
 """Why is this tombstone, or this value, still here, or already gone?"""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -345,6 +346,20 @@ def test_a_tombstone_that_was_not_in_the_map_took_nothing_along() -> None:
         f"the tombstone at 6 that deleted it went in step 2 without it, so the value is back: {why}"
     )
     assert tombstone.sentence.endswith(f"; it took no older record along: {why}")
+
+
+def test_a_value_stays_beside_the_tombstone_that_was_not_in_the_map() -> None:
+    document = json.loads((TRANSACTIONS / "log_index_seek.json").read_text(encoding="utf-8"))
+    first, second = document["steps"]
+    document["steps"] = [first, second | {"now_ms": first["now_ms"]}]
+
+    value, tombstone = explain_key(log_file_from(document), "K")
+    assert tombstone.fate == "here"
+    assert value.sentence.endswith(
+        "Still here: a newer record at 6 supersedes it, but offset 6 counted as aborted, as step 2 "
+        "did not meet the ABORT marker at 3 that ends an earlier transaction of producer 1: its "
+        "map was read from behind it; no later pass compares the two."
+    )
 
 
 def test_committed_data_goes_that_counts_as_aborted() -> None:
