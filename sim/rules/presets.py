@@ -31,6 +31,8 @@ _KAFKA: dict[str, RuleValue] = {
     "lag_metric": "on_clean",
 }
 
+_KAFKA_4: dict[str, RuleValue] = {"fix": "empty_batch", "old_formats": "converted"}
+
 _KRAFT: dict[str, RuleValue] = {
     "commit": "majority",
     "cleanup": "snapshot",
@@ -67,15 +69,15 @@ PRESETS: dict[str, Preset] = {
         ),
         Preset(
             "kafka-4.0",
-            {**_KAFKA, "fix": "empty_batch", "old_formats": "converted"},
+            {**_KAFKA, **_KAFKA_4},
             "Kafka that keeps the last batch of a round; its offset index is that of 4.0.1",
             "Cleaner.cleanInto, KAFKA-17076; LogSegment.append",
         ),
         Preset(
             "kafka-4.1",
-            {**_KAFKA, "fix": "empty_batch", "eligible_leaders": "elr"},
+            {**_KAFKA, **_KAFKA_4, "eligible_leaders": "elr"},
             "Kafka with eligible leader replicas, as clusters have them that 4.1 or later formats",
-            "Cleaner.cleanInto, KAFKA-17076; KIP-966, EligibleLeaderReplicasVersion.ELRV_1",
+            "as kafka-4.0; KIP-966, EligibleLeaderReplicasVersion.ELRV_1",
         ),
         Preset(
             "kip-280",

@@ -189,3 +189,9 @@ def test_what_is_unknown_is_answered_with_what_is_allowed(
         rules_from(values)
 
     assert said in str(caught.value)
+
+
+def test_kafka_4_1_is_kafka_4_0_with_eligible_leader_replicas() -> None:
+    before, after = (rules_from({"preset": name}) for name in ("kafka-4.0", "kafka-4.1"))
+
+    assert after.differing_from(before) == {"eligible_leaders": "elr"}
