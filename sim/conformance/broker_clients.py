@@ -17,6 +17,8 @@ from sim.conformance.jvm import java_class
 from sim.errors import BadInput
 
 PATIENCE_S = 60
+ASK_AGAIN = {"request.timeout.ms": "10000"}
+"""For administrators: what gets no answer for so long is asked again, of another broker perhaps."""
 Isolation = Literal["read_uncommitted", "read_committed"]
 
 _SERIALIZER = "org.apache.kafka.common.serialization.StringSerializer"
@@ -92,7 +94,7 @@ class Administrator:
     def __init__(self, address: str) -> None:
         """Connect."""
         admin = java_class("clients.admin.Admin")
-        self._admin = admin.create(to_properties({"bootstrap.servers": address}))
+        self._admin = admin.create(to_properties({"bootstrap.servers": address, **ASK_AGAIN}))
 
     def create(self, topic: str, settings: Mapping[str, str]) -> None:
         """Create a topic with one partition and one replica."""

@@ -10,6 +10,7 @@ from typing import Any
 import jpype
 
 from sim.conformance.broker_clients import (
+    ASK_AGAIN,
     PATIENCE_S,
     Administrator,
     partition_of,
@@ -18,8 +19,10 @@ from sim.conformance.broker_clients import (
 )
 from sim.conformance.broker_process import await_that
 from sim.conformance.jvm import java_class
+from sim.errors import BadInput
 
 _UNKNOWN = "UnknownTopicOrPartitionException"
+_LEADS_ALREADY = "ElectionNotNeededException"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,9 @@ class ClusterAdministrator(Administrator):
         """Connect to brokers and to the controller."""
         super().__init__(addresses)
         admin = java_class("clients.admin.Admin")
-        self._direct = admin.create(to_properties({"bootstrap.controllers": controller}))
+        self._direct = admin.create(
+            to_properties({"bootstrap.controllers": controller, **ASK_AGAIN})
+        )
 
     def create_on(self, topic: str, replicas: Sequence[int], settings: Mapping[str, str]) -> None:
         """Create a topic with one partition on these brokers, the preferred leader first."""
@@ -70,12 +75,18 @@ class ClusterAdministrator(Administrator):
         """Put the replicas in this order and let the first one lead.
 
         As `kafka-reassign-partitions.sh` and `kafka-leader-election.sh` do one after the other.
+
+        Raises:
+            BadInput: There is no election, and it does not lead already.
         """
         if self.state(topic).replicas != tuple(replicas):
             self.reassign(topic, replicas)
         kinds = java_class("common.ElectionType")
-        partitions = jpype.java.util.Set.of(partition_of(topic))
-        self._admin.electLeaders(kinds.PREFERRED, partitions).all().get()
+        partition = partition_of(topic)
+        asked = self._admin.electLeaders(kinds.PREFERRED, jpype.java.util.Set.of(partition))
+        refused = asked.partitions().get().get(partition)
+        if refused.isPresent() and _LEADS_ALREADY not in str(refused.get()):
+            raise BadInput(f"{topic}: no election: {refused.get()}")
 
     def state(self, topic: str) -> PartitionState:
         """What a broker has heard of the partition from the controller.
