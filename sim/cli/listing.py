@@ -144,6 +144,9 @@ def topics(folder: Path) -> Rows:
                     "broker's default": found.default or "-",
                 }
             )
+    if not rows:
+        text = f"no timed scenario, format: {SCENARIO_FORMAT}; only those have a topic"
+        raise BadInput(f"{folder}: {text}")
     return rows
 
 

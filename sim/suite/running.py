@@ -23,11 +23,6 @@ if TYPE_CHECKING:
     from sim.story.result import StoryRun
     from sim.trace import Event
 
-_ELSEWHERE = {
-    PLAN_FORMAT: "a sweep plan; run it with: replog sweep",
-    LOG_FORMAT: "a log file; run it with: replog clean",
-}
-
 
 def run_file(
     path: Path,
@@ -57,9 +52,20 @@ def run_file(
         return _run_story(path, rules or {}, watch=keep_events, describe=describe)
     if found == SCENARIO_FORMAT:
         return _run_timed(path, seed, rules or {}, keep_events=keep_events, describe=describe)
-    if found in _ELSEWHERE:
-        raise BadInput(f"{path}: format: {found}: {_ELSEWHERE[found]} {shlex.quote(str(path))}")
+    if found == LOG_FORMAT:
+        data = read_document(path).data
+        command = "eligible" if isinstance(data, dict) and "logs" in data else "clean"
+        raise BadInput(_elsewhere(path, found, "a log file", command))
+    if found == PLAN_FORMAT:
+        raise BadInput(_elsewhere(path, found, "a sweep plan", "sweep"))
     raise BadInput(_not_a_scenario(path))
+
+
+def _elsewhere(path: Path, found: str, what: str, command: str) -> str:
+    """That a file of this format belongs to another command."""
+    return (
+        f"{path}: format: {found}: {what}; run it with: replog {command} {shlex.quote(str(path))}"
+    )
 
 
 def _not_a_scenario(path: Path) -> str:

@@ -259,3 +259,28 @@ def test_a_field_that_is_named_by_a_number_is_quoted(replog: Replog, here: Path)
     (here / "x.yaml").write_text(TIMED + "0: 1\n")
 
     assert replog("run", "x.yaml").complaint.startswith('x.yaml:3: "0": unknown field; allowed: ')
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("format: replog-log/1\nlogs: {}\n", "replog eligible x.yaml"),
+        ("format: replog-log/1\nsteps: []\n", "replog clean x.yaml"),
+        ("format: replog-sweep/1\n", "replog sweep x.yaml"),
+    ],
+)
+def test_a_file_for_another_command_names_it(
+    replog: Replog, here: Path, text: str, command: str
+) -> None:
+    (here / "x.yaml").write_text(text)
+
+    assert replog("run", "x.yaml").complaint.endswith(f"; run it with: {command}")
+
+
+def test_topics_of_a_folder_without_timed_scenarios(replog: Replog, here: Path) -> None:
+    (here / "x.yaml").write_text("format: replog-story/1\n")
+
+    answer = replog("list", "topics", "--in", ".")
+
+    assert answer.status == 2
+    assert answer.complaint.startswith(".: no timed scenario, format: replog-scenario/1")
