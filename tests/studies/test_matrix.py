@@ -134,7 +134,9 @@ def test_a_rule_can_be_fixed_for_all_of_them() -> None:
 
 def test_files_can_be_left_out_by_name_and_log_files_are() -> None:
     some = make_matrix(
-        [KIP280], Choice("fix", ("none",)), skip=["kip280_*", "timed_la*", "timed_lost*"]
+        [KIP280],
+        Choice("fix", ("none",)),
+        skip=["kip280_*", "timed_[!l]*", "timed_la*", "timed_lost*"],
     )
 
     names = [line.path.stem for line in some.lines]
