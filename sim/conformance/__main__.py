@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
+from sim.conformance.beside import Beside
 from sim.conformance.broker_compare import BrokerResult, compare_broker_run
 from sim.conformance.broker_run import run_on_broker
 from sim.conformance.cluster_all import RealResult, run_real
@@ -53,13 +54,24 @@ def _run(chosen: argparse.Namespace, given: list[str], status: Console) -> int:
         check_writable(chosen.out)
     kafka = KafkaCleaner(chosen.kafka)
     kept = Collection()
-    compared, noticed, noticing = _with_logs(chosen, kafka, kept, status)
+    under_way = None
+    if chosen.beside and chosen.kafka == KAFKA_VERSION:
+        under_way = Beside(chosen.kafka, chosen.seed, record=chosen.record)
+    try:
+        compared, noticed, noticing = _with_logs(chosen, kafka, kept, status)
+    except BaseException:
+        if under_way is not None:
+            under_way.stop()
+        raise
+    beside = None if under_way is None else under_way.result()
     broker = real = None
     if chosen.broker and kafka.preset == BROKER_PRESET:
         broker = _with_broker(chosen, status)
     if chosen.broker and chosen.kafka == KAFKA_VERSION:
         real = _with_real(status)
-    result = ConformanceResult(chosen.kafka, compared, broker, _command(given), noticed, real)
+    result = ConformanceResult(
+        chosen.kafka, compared, broker, _command(given), noticed, real, beside
+    )
     write_page(result, chosen.out)
     output = Console(soft_wrap=True, highlight=False)
     for line in summary(result):
@@ -170,6 +182,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--no-broker", dest="broker", action="store_false", help="start no broker")
     parser.add_argument(
         "--no-planted", dest="planted", action="store_false", help="plant no errors in the cleaner"
+    )
+    parser.add_argument(
+        "--no-beside",
+        dest="beside",
+        action="store_false",
+        help="neither Kafka 2.8.2 nor choices among several logs",
     )
     parser.add_argument("--out", type=Path, default=PAGE, help=f"the report ({PAGE})")
     return parser

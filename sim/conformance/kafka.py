@@ -133,7 +133,7 @@ class KafkaCleaner:
     def _run(self, document: Mapping[str, Any], home: Path, rules: Mapping[str, Any]) -> Answer:
         controls: dict[int, str] = {}
         sizes: dict[int, int] = {}
-        for base, batches in _segments(document["segments"]):
+        for base, batches in written_segments(document["segments"]):
             _note_controls(batches, controls)
             content = self._writer.segment(batches)
             (home / f"{base:020}.log").write_bytes(content)
@@ -365,7 +365,7 @@ def _given(values: Mapping[str, Any], name: str, default: int) -> int:
     return default if value is None else int(value)
 
 
-def _segments(segments: Sequence[Any]) -> Iterator[tuple[int, Sequence[Mapping[str, Any]]]]:
+def written_segments(segments: Sequence[Any]) -> Iterator[tuple[int, Sequence[Mapping[str, Any]]]]:
     """Base offset and batches of each segment; an empty one starts where the last one ended."""
     end = 0
     for segment in segments:
@@ -379,7 +379,7 @@ def _segments(segments: Sequence[Any]) -> Iterator[tuple[int, Sequence[Mapping[s
 
 def _epoch_starts(segments: Sequence[Any]) -> Iterator[tuple[int, int]]:
     """Epoch and base offset of each batch."""
-    for _, batches in _segments(segments):
+    for _, batches in written_segments(segments):
         for batch in batches:
             yield batch.get("epoch") or 0, batch["base_offset"]
 
@@ -393,7 +393,7 @@ def _note_controls(batches: Iterable[Mapping[str, Any]], controls: dict[int, str
 
 
 def _records(document: Mapping[str, Any]) -> int:
-    batches = [batch for _, batches in _segments(document["segments"]) for batch in batches]
+    batches = [batch for _, batches in written_segments(document["segments"]) for batch in batches]
     for step in document["steps"]:
         batches += step.get("batches", ())
     return sum(len(batch["records"]) for batch in batches)

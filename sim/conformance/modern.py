@@ -89,6 +89,11 @@ class ModernLog:
         self._manager = kafka.manager(folder.parent)
         self._log = self._load(log_start=0)
 
+    @property
+    def unified_log(self) -> Any:
+        """Kafka's `UnifiedLog`."""
+        return self._log
+
     def append(self, batch: bytes) -> None:
         """Append one batch as a follower does."""
         records = self._kafka.records.readableRecords(self._kafka.buffer.wrap(batch))

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sim.conformance.beside import BesideResult
+from sim.conformance.beside_page import beside_lines, beside_sections
 from sim.conformance.broker_compare import BrokerResult
 from sim.conformance.cluster_all import RealResult
 from sim.conformance.cluster_page import real_sections
@@ -27,6 +29,7 @@ class ConformanceResult:
         command: What made it.
         noticed: What came of the planted errors; None = left out.
         real: What brokers and clusters did that show bugs of Kafka; None = left out.
+        beside: The comparison with an old release, and of choices among logs; None = left out.
     """
 
     version: str
@@ -35,6 +38,7 @@ class ConformanceResult:
     command: str
     noticed: Sequence[Noticed] | None = None
     real: RealResult | None = None
+    beside: BesideResult | None = None
 
     @property
     def complaints(self) -> list[str]:
@@ -50,6 +54,8 @@ class ConformanceResult:
             found.append(f"broker: {self.broker.difference}")
         if self.real is not None:
             found.extend(self.real.complaints)
+        if self.beside is not None:
+            found.extend(self.beside.complaints)
         return [*found, *unnoticed(self.noticed or ())]
 
 
@@ -73,6 +79,8 @@ def summary(result: ConformanceResult) -> list[str]:
         f" {random.seed}): {_verdict(random.difference)}"
     )
     lines = [first]
+    if result.beside is not None:
+        lines += beside_lines(result.beside)
     if broker is not None:
         reads = "; ".join(
             f"{isolation} consumer: {count} records up to offset {end}"
@@ -105,6 +113,8 @@ def _page(result: ConformanceResult) -> Iterator[str]:
     yield " ".join([verdict, *(f"{complaint}." for complaint in complaints)])
     yield ""
     yield from _random(result.random)
+    if result.beside is not None:
+        yield from beside_sections(result.beside)
     if result.noticed is not None:
         yield from section(result.noticed)
     if result.broker is not None:

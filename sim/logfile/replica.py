@@ -23,6 +23,18 @@ from sim.logfile.moves import (
 )
 from sim.replication.retention import delete_below_start
 
+DECIDED = (
+    "first_dirty_offset",
+    "first_uncleanable_offset",
+    "effective_upper_bound",
+    "force_update_checkpoint",
+    "clean_bytes",
+    "cleanable_bytes",
+    "cleanable_ratio",
+    "compaction_delay_ms",
+)
+"""What answers say of a decision, beside whether the log was selected."""
+
 
 class Decision(NamedTuple):
     """What the cleaner's manager makes of the log.

@@ -35,9 +35,26 @@ class Standin:
         return answer
 
 
+class NothingBeside:
+    """Nothing is compared in other processes."""
+
+    started = 0
+    stopped = 0
+
+    def __init__(self, version: str, seed: int, *, record: int | None = None) -> None:
+        NothingBeside.started += 1
+
+    def result(self) -> None:
+        return None
+
+    def stop(self) -> None:
+        NothingBeside.stopped += 1
+
+
 @pytest.fixture
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(command, "KafkaCleaner", Standin)
+    monkeypatch.setattr(command, "Beside", NothingBeside)
     monkeypatch.setattr(command, "_with_broker", lambda chosen, status: broker())
     monkeypatch.setattr(command, "_with_real", lambda status: real())
     return tmp_path / "conformance.md"
@@ -191,3 +208,19 @@ def test_bad_usage_exits_2(page: Path, arguments: list[str]) -> None:
 
 def test_a_page_that_cannot_be_written_is_said_before_any_work(tmp_path: Path) -> None:
     assert command.main(["--out", str(tmp_path)]) == 2
+
+
+def test_what_goes_on_beside_is_begun_for_the_newest_release_and_stopped_when_interrupted(
+    page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = NothingBeside.started
+    run(page, "--count", "2", "--no-beside")
+    assert NothingBeside.started == before
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "_with_logs", interrupted)
+    stopped = NothingBeside.stopped
+    assert run(page, "--count", "2") == 130
+    assert (NothingBeside.started, NothingBeside.stopped) == (before + 1, stopped + 1)
