@@ -21,7 +21,7 @@ from sim.conformance.jars import KAFKA_VERSION
 from sim.conformance.jvm import start_jvm
 from sim.conformance.legacy import LegacyKafka
 from sim.conformance.modern import ModernKafka
-from sim.conformance.segment_reader import Answer, SegmentReader, aborted
+from sim.conformance.segment_reader import CURRENT_MAGIC, Answer, SegmentReader, aborted
 from sim.errors import BadInput
 from sim.log.offset_index import INDEX_INTERVAL_BYTES
 
@@ -378,10 +378,11 @@ def written_segments(segments: Sequence[Any]) -> Iterator[tuple[int, Sequence[Ma
 
 
 def _epoch_starts(segments: Sequence[Any]) -> Iterator[tuple[int, int]]:
-    """Epoch and base offset of each batch."""
+    """Epoch and base offset of each batch that has an epoch: of magic 2."""
     for _, batches in written_segments(segments):
         for batch in batches:
-            yield batch.get("epoch") or 0, batch["base_offset"]
+            if batch.get("magic", CURRENT_MAGIC) >= CURRENT_MAGIC:
+                yield batch.get("epoch") or 0, batch["base_offset"]
 
 
 def _note_controls(batches: Iterable[Mapping[str, Any]], controls: dict[int, str]) -> None:

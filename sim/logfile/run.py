@@ -12,7 +12,8 @@ from sim.compaction import (
     PassFailed,
     clean,
 )
-from sim.log import Log, LogConfig, Record, Segment
+from sim.log import Batch, Log, LogConfig, Record, Segment
+from sim.log.old_formats import OldBatch
 from sim.log.producers import SentBatch, advance_sequence
 from sim.logfile.file import LogFile
 from sim.logfile.moves import ExpireProducers
@@ -96,7 +97,7 @@ def run_steps(file: LogFile) -> Iterator[StepResult]:
             cleaned = cleaner.clean(number, step)
         elif isinstance(step, Append):
             for batch in step.batches:
-                log.append(batch, now_ms=0)
+                _append(log, batch)
             if step.roll_after:
                 _roll(log)
         elif isinstance(step, Roll):
@@ -114,6 +115,16 @@ def run_steps(file: LogFile) -> Iterator[StepResult]:
         yield StepResult(number, step, replica, cleaned, duplicate_of)
 
 
+def _append(log: Log, batch: Batch) -> None:
+    """Add a batch; one before magic 2, which has no epoch, makes the replica forget all epochs.
+
+    Truncation then goes by the high watermark again. Source: UnifiedLog.append.
+    """
+    log.append(batch, now_ms=0)
+    if isinstance(batch, OldBatch):
+        log.epochs.entries.clear()
+
+
 def log_of(file: LogFile) -> Log:
     """The log before the first step, producers and aborted transactions derived from it."""
     log = Log(LogConfig(segment_ms=file.roll_ms))
@@ -122,7 +133,8 @@ def log_of(file: LogFile) -> Log:
         segment = Segment(written.base_offset)
         for batch in written.batches:
             segment.append(batch, now_ms=0)
-            log.epochs.assign(batch.epoch, batch.base_offset)
+            if not isinstance(batch, OldBatch):
+                log.epochs.assign(batch.epoch, batch.base_offset)
             aborted = log.producers.note(batch)
             if aborted is not None:
                 segment.aborted.append(aborted)

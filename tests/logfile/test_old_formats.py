@@ -186,3 +186,15 @@ def test_magic_1_may_have_the_time_of_the_append_and_magic_0_has_none() -> None:
 
     said = complaint(put(document, "segments.0.0.magic", 0))
     assert said.startswith("segments[0][0].timestamp_type: a batch of magic 0 has no time")
+
+
+def test_an_old_batch_has_no_epoch_and_appending_one_forgets_those_that_are_known() -> None:
+    newer = {**old(2, (1, "L", "l")), "epoch": 3}
+    document = log(old(1, (0, "K", "v")), newer)
+    document["steps"] = [
+        {"op": "roll"},
+        {"op": "append", "batches": [old(1, (2, "M", "m"))]},
+        {"op": "append", "batches": [{**old(2, (3, "N", "n")), "epoch": 4}]},
+    ]
+
+    assert [step["epochs"] for step in answer(document)["steps"]] == [[[3, 1]], [], [[4, 3]]]
