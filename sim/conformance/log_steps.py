@@ -9,6 +9,8 @@ from typing import Literal, TypeAlias
 from sim.conformance.log_builder import Document, LogBuilder, Marker, Write
 
 FORMAT = "replog-log/1"
+LATEST_EXPIRY_MS = 2**62
+"""Later Kafka's own sum of how long a producer was silent leaves 64 bits."""
 LATEST_MS = 2**63 - 1
 """Kafka counts ms in 64 bits with a sign."""
 
@@ -282,7 +284,7 @@ class _Steps:
         if isinstance(step, Move):
             return self._move(step)
         if isinstance(step, Expire):
-            now_ms = self._now(step.now)
+            now_ms = min(self._now(step.now), LATEST_EXPIRY_MS)
             return {"op": "expire_producers", "now_ms": now_ms, "expiration_ms": step.after_ms}
         if step.op == "roll":
             self._builder.roll()

@@ -268,7 +268,7 @@ def plans(preset: str) -> st.SearchStrategy[Plan]:
     return st.builds(
         Plan,
         segments=st.builds(lambda old, last: (*old, last), closed, active),
-        steps=once_in(3, moving(preset, steps(preset), writes()), usual).map(tuple),
+        steps=once_in(3, moving(preset, steps(preset), first, writes()), usual).map(tuple),
         preset=st.just(preset),
         modified_ms=modified if preset == BEFORE_HORIZONS else _none,
         start=st.sampled_from((0, 0, 0, 0, 7)),

@@ -82,7 +82,10 @@ def topics() -> st.SearchStrategy[tuple[tuple[str, float], ...]]:
 
 
 def moving(
-    preset: str, usual: st.SearchStrategy[Step], writes: st.SearchStrategy[Write]
+    preset: str,
+    usual: st.SearchStrategy[Step],
+    clean: st.SearchStrategy[Step],
+    writes: st.SearchStrategy[Write],
 ) -> st.SearchStrategy[list[Step]]:
     """Steps of which most move the ends of the log, or clean it if it is due; such a pass first.
 
@@ -101,7 +104,8 @@ def moving(
         (cut, usual),
         (moves("delete_records"), due, deletion),
         (moves("delete_records"), deletion, usual),
-        (expiries(), rolled, due, due),
+        (clean, expiries(), rolled, clean),
+        (clean, expiries(), rolled, clean),
         (moves("truncate_fully"), rolled, due),
         (usual,),
     )
