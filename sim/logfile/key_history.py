@@ -137,6 +137,10 @@ def _note_pass(history: KeyHistory, result: PassResult) -> None:
 def _look_at_log(history: KeyHistory, *, number: int) -> None:
     """Note what there is of the key now, after step `number`."""
     is_tombstone = TOMBSTONE_MARKS[history.rules.rules.cleaner.tombstone_mark]
+    there = {record.offset for batch in history.log.batches() for record in batch.records}
+    for offset, known in list(history.records.items()):
+        if known.removal is None and offset not in there:  # cut off, or deleted with its segment
+            del history.records[offset]
     for segment in history.log.segments:
         history.aborted |= dict.fromkeys(segment.aborted)
         for batch in segment.batches:

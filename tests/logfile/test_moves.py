@@ -6,6 +6,8 @@ import pytest
 
 from sim.errors import BadInput
 from sim.logfile.answer import answer
+from sim.logfile.explain import explain_key
+from sim.logfile.file import log_file_from
 from tests.logfile.writer import Json, record
 
 DUE = {"op": "clean", "now_ms": 1_000}
@@ -275,3 +277,13 @@ def test_a_batch_may_follow_where_the_log_was_cut() -> None:
 def test_a_setting_that_no_topic_has_is_named() -> None:
     with pytest.raises(BadInput, match=r"^topic\.min\.compaction\.lag\.ms: 3 is above max"):
         log([], steps=[], topic={"min.compaction.lag.ms": 3, "max.compaction.lag.ms": 2})
+
+
+def test_what_was_cut_off_is_not_explained_as_still_here() -> None:
+    document = {
+        "format": "replog-log/1",
+        "segments": [[batch(0, "a=1"), batch(1, "a=2")]],
+        "steps": [truncate(1)],
+    }
+
+    assert [told.offset for told in explain_key(log_file_from(document), "a")] == [0]
