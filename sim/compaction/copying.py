@@ -38,7 +38,7 @@ As in 2.8, where markers were looked up; from 3.0 on a change of the leader has 
 """
 
 MAX_HORIZON_MS: Final = 2**63 - 1
-"""A horizon beyond it, or below 0, is none: the batch stays as if no pass had met it."""
+"""A horizon beyond it, or below 0, is none; the batch is written anew without it."""
 
 _NOTHING: Final = Batch(-1, -1, -1, (), -1, 0)
 """What is left of a batch that goes; making its empty header would be for nothing."""
@@ -370,7 +370,7 @@ class Copier:
         """The batch with the records that stay and this pass's delete horizon."""
         horizon = self.plan.now_ms + self.plan.delete_retention_ms
         if not 0 <= horizon <= MAX_HORIZON_MS:
-            return batch if records is batch.records else self._rebuilt(batch, records)
+            return self._rebuilt(batch, records)
         self.result.horizons.append((batch.base_offset, horizon))
         rebuilt = with_horizon(batch, records, horizon, keeps_deltas=self.policy.keeps_deltas)
         return self._noted(rebuilt, batch)

@@ -6,6 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+IO_BYTES = 2**10
+"""Of either I/O buffer: many a batch is larger, and Kafka makes its buffers larger for it."""
+
+LARGE_IO_BYTES = 2**18
+"""Where it matters what is written in one call: its largest timestamp is the first of a segment
+(LogSegment.append), and until 4.0 it gets one entry of the offset index at most."""
+
 
 class PassParameters(NamedTuple):
     """What a cleaning pass is given.
@@ -211,7 +218,14 @@ class Kafka(Protocol):
     def preset(self) -> str:
         """The preset of Replog's rules that this release is the origin of."""
 
-    def open_log(self, folder: Path, topic: Mapping[str, object]) -> DiskLog:
+    def open_log(
+        self,
+        folder: Path,
+        topic: Mapping[str, object],
+        *,
+        segment_bytes: int | None = None,
+        io_bytes: int = IO_BYTES,
+    ) -> DiskLog:
         """The log whose segment files are in `folder`.
 
         It is loaded as after a crash, so that Kafka derives the indexes and the aborted
@@ -223,6 +237,8 @@ class Kafka(Protocol):
         Args:
             folder: Named `topic-partition`, and it holds `*.log` files.
             topic: Settings of the topic, under Kafka's own names.
+            io_bytes: Of either I/O buffer of the cleaner.
+            segment_bytes: `segment.bytes` while it is cleaned; appends do not roll by themselves.
         """
 
 

@@ -16,7 +16,14 @@ from typing import Any
 import jpype
 
 from sim.conformance.batches import BatchWriter
-from sim.conformance.disk_log import DiskLog, Kafka, KafkaPass, PassParameters
+from sim.conformance.disk_log import (
+    IO_BYTES,
+    LARGE_IO_BYTES,
+    DiskLog,
+    Kafka,
+    KafkaPass,
+    PassParameters,
+)
 from sim.conformance.jars import KAFKA_VERSION
 from sim.conformance.jvm import start_jvm
 from sim.conformance.legacy import LegacyKafka
@@ -139,7 +146,13 @@ class KafkaCleaner:
             (home / f"{base:020}.log").write_bytes(content)
             sizes[base] = len(content)
         topic = {**(document.get("topic") or {}), **_topic(rules)}
-        log = self._kafka.open_log(home, topic)
+        if_due = any(_is_if_due(step) for step in document["steps"])
+        log = self._kafka.open_log(
+            home,
+            topic,
+            segment_bytes=rules.get("segment_bytes"),
+            io_bytes=LARGE_IO_BYTES if if_due else IO_BYTES,
+        )
         try:
             if {base: int(records.sizeInBytes()) for base, records in log.segments()} != sizes:
                 raise BadInput(f"Kafka {self.version}: it cuts or splits a segment of this log")
@@ -279,19 +292,18 @@ def _clean(
     capacity = _given(step, "map_capacity", most_keys)
     offset_map = step.get("offset_map")
     done = KafkaPass(first_dirty, 0, 0, 0, ran=False)
-    if uncleanable:
-        pass
-    elif offset_map is not None or step.get("forced_rescan"):
-        known = {key.encode(): int(at) for key, at in (offset_map or {}).items()}
-        done = log.clean_by(parameters, known, int(step["map_latest_offset"]))
-    elif parameters.first_dirty_offset < bound and capacity > 0:
-        # Kafka's manager starts no other pass, and its cleaner refuses a map without room.
-        try:
+    given = offset_map is not None or bool(step.get("forced_rescan"))
+    try:
+        if given and not uncleanable:
+            known = {key.encode(): int(at) for key, at in (offset_map or {}).items()}
+            done = log.clean_by(parameters, known, int(step["map_latest_offset"]))
+        elif parameters.first_dirty_offset < bound and capacity > 0 and not uncleanable:
+            # Kafka's manager starts no other pass, and its cleaner refuses a map without room.
             done = log.clean(parameters, capacity=capacity)
-        except jpype.JException as error:
-            _check_known(error)
-            log.note_uncleanable()
-            uncleanable = True
+    except jpype.JException as error:
+        _check_known(error)
+        log.note_uncleanable()
+        uncleanable = True
     if done.ran and done.next_dirty_offset > bases[0]:
         log.note_checkpoint(done.next_dirty_offset)  # else no segment was covered
     answer = _counts(done)
@@ -375,6 +387,11 @@ def written_segments(segments: Sequence[Any]) -> Iterator[tuple[int, Sequence[Ma
             base = segment["base_offset"]
         end = batches[-1]["last_offset"] + 1 if batches else base
         yield base, batches
+
+
+def _is_if_due(step: Mapping[str, Any]) -> bool:
+    """A pass that Kafka's manager decides about, who asks for first timestamps of segments."""
+    return step["op"] == "clean" and step.get("upper_bound") is None
 
 
 def _epoch_starts(segments: Sequence[Any]) -> Iterator[tuple[int, int]]:

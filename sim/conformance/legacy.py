@@ -9,7 +9,14 @@ from typing import Any
 
 import jpype
 
-from sim.conformance.disk_log import Due, KafkaPass, PassParameters, counted
+from sim.conformance.disk_log import (
+    IO_BYTES,
+    LARGE_IO_BYTES,
+    Due,
+    KafkaPass,
+    PassParameters,
+    counted,
+)
 from sim.conformance.jvm import java_class, private_method, proxy
 from sim.conformance.legacy_manager import LegacyManager
 from sim.conformance.modern import (
@@ -20,8 +27,6 @@ from sim.conformance.modern import (
 )
 from sim.conformance.surroundings import Clock, Housekeeping, set_modified, settings
 
-IO_BYTES = 2**18
-"""Of either I/O buffer: what is written from one gets one entry of the offset index at most."""
 KEEP_METADATA = True
 SPEED_UP = False
 
@@ -65,9 +70,17 @@ class LegacyKafka:
 
         self.deleted_by_client = getattr(java_class("kafka.log.ClientRecordDeletion$"), "MODULE$")
 
-    def open_log(self, folder: Path, topic: Mapping[str, object]) -> LegacyLog:
-        """The log whose segment files are in `folder`."""
-        return LegacyLog(self, folder, topic)
+    def open_log(
+        self,
+        folder: Path,
+        topic: Mapping[str, object],
+        *,
+        segment_bytes: int | None = None,
+        io_bytes: int = IO_BYTES,
+    ) -> LegacyLog:
+        """The log whose segment files are in `folder`; the I/O buffers are always large."""
+        del io_bytes
+        return LegacyLog(self, folder, topic, segment_bytes=segment_bytes)
 
     def manager(self, folder: Path) -> LegacyManager:
         """A manager for the cleaner of the logs in a folder."""
@@ -81,10 +94,21 @@ class LegacyKafka:
 class LegacyLog:
     """One log. To be closed."""
 
-    def __init__(self, kafka: LegacyKafka, folder: Path, topic: Mapping[str, object]) -> None:
+    def __init__(
+        self,
+        kafka: LegacyKafka,
+        folder: Path,
+        topic: Mapping[str, object],
+        *,
+        segment_bytes: int | None = None,
+    ) -> None:
         self._kafka = kafka
         self._folder = folder
         self._config = kafka.log_config(settings(topic), kafka.no_overrides)
+        self._when_cleaned = self._config
+        if segment_bytes is not None:
+            small = settings({**topic, "segment.bytes": segment_bytes})
+            self._when_cleaned = kafka.log_config(small, kafka.no_overrides)
         self._manager = kafka.manager(folder.parent)
         self._log = self._load(log_start=0)
 
@@ -141,10 +165,14 @@ class LegacyLog:
 
     def _run(self, log: Any, parameters: PassParameters, capacity: int) -> KafkaPass:
         cleaner = self._cleaner(capacity)
-        if parameters.delete_horizon_ms is None:
-            done = cleaner.clean(log)
-        else:
-            done = cleaner.doClean(log, parameters.delete_horizon_ms)
+        self._log.updateConfig(self._when_cleaned)
+        try:
+            if parameters.delete_horizon_ms is None:
+                done = cleaner.clean(log)
+            else:
+                done = cleaner.doClean(log, parameters.delete_horizon_ms)
+        finally:
+            self._log.updateConfig(self._config)
         self._kafka.housekeeping.run_due()
         next_dirty_offset, stats = self._kafka.in_java(done.productIterator())
         return counted(int(next_dirty_offset), stats)
@@ -163,7 +191,7 @@ class LegacyLog:
         stats, transactions = kafka.cleaner_stats(kafka.system_time), kafka.transactions()
         groups = cleaner.groupSegmentsBySize(
             self._log.logSegments(0, min(latest_offset + 1, parameters.upper_bound)),
-            self._config.segmentSize(),
+            self._when_cleaned.segmentSize(),
             self._config.maxIndexSize(),
             parameters.upper_bound,
         )
@@ -319,4 +347,4 @@ class LegacyLog:
         offset_map = kafka.offset_map(slots * SLOT_BYTES, "MD5")
         load = (capacity + 0.5) / slots  # Kafka cuts the fraction off, and insists on more than 1
         surroundings = (kafka.throttler, kafka.clock.time, kafka.check_done)
-        return kafka.cleaner(0, offset_map, IO_BYTES, IO_BYTES, load, *surroundings)
+        return kafka.cleaner(0, offset_map, LARGE_IO_BYTES, LARGE_IO_BYTES, load, *surroundings)

@@ -72,6 +72,7 @@ class Data:
             log append times was appended.
         append_time: The broker's clock counts, not the producer's (`LogAppendTime`).
         compression: Of its records, if it has any.
+        magic: Its format. One before 2 has no producer, and no place for what is missing.
     """
 
     entries: tuple[Entry, ...]
@@ -85,6 +86,7 @@ class Data:
     timestamp_ms: int = 0
     append_time: bool = False
     compression: Compression = "none"
+    magic: Literal[0, 1, 2] = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,8 @@ class LogBuilder:
 
     Attributes:
         end: Log end offset, exclusive.
+        compresses: A batch is compressed.
+        aborted: Offsets of ABORT markers.
         bases: Base offsets of the segments, the active one last.
         offsets: Every offset worth cleaning from: base offsets and record offsets, in order.
         horizons: Delete horizons written so far, in ms.
@@ -158,7 +162,8 @@ class LogBuilder:
         first_sequences: Sequence[int],
         *,
         with_horizons: bool = True,
-        compressed: bool = True,
+        with_compression: bool = True,
+        with_old_formats: bool = False,
         keys: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Start an empty log.
@@ -167,10 +172,13 @@ class LogBuilder:
             start: Its first offset.
             first_sequences: Where producers begin to count, in turn.
             with_horizons: Batches may have a delete horizon (KIP-534); else it is left out.
-            compressed: Batches may be compressed; else none is.
+            with_compression: Batches may be compressed; else none is.
+            with_old_formats: Batches may be of magic 0 and 1; else all are of magic 2.
             keys: What some keys are really called.
         """
         self.end = start
+        self.compresses = False
+        self.aborted: list[int] = []
         self.bases = [start]
         self.offsets: list[int] = []
         self.horizons: list[int] = []
@@ -182,7 +190,8 @@ class LogBuilder:
         self._producers: dict[int, _Producer] = {}
         self._first_sequences = first_sequences
         self._with_horizons = with_horizons
-        self._compressed = compressed
+        self._with_compression = with_compression
+        self._with_old_formats = with_old_formats
         self._keys = keys
         self._epoch = 0
 
@@ -202,7 +211,8 @@ class LogBuilder:
         """Append a batch to the active segment; the batch as the log file has it."""
         match action:
             case Data():
-                batch = self._data(action)
+                old = self._with_old_formats and action.magic < 2 and action.entries
+                batch = self._old_data(action) if old else self._data(action)
             case Marker():
                 batch = self._marker(action)
             case LeaderChange():
@@ -211,10 +221,14 @@ class LogBuilder:
         self._written.append(batch)
         self.offsets.append(batch["base_offset"])
         self.offsets.extend(r["offset"] for r in batch["records"] if r["offset"] > self.offsets[-1])
-        if batch["delete_horizon_ms"] is not None:
+        if batch.get("delete_horizon_ms") is not None:
             self.horizons.append(batch["delete_horizon_ms"])
         self.end = batch["last_offset"] + 1
         return batch
+
+    def modified(self, time_ms: int) -> None:
+        """Say when the active segment was last modified."""
+        self._segments[-1]["last_modified_ms"] = time_ms
 
     def roll(self, missing: int = 0) -> None:
         """Begin a new active segment, `missing` offsets above the log end offset.
@@ -276,7 +290,10 @@ class LogBuilder:
         for segment in self._segments:
             base, batches = segment["base_offset"], list(segment["batches"])
             plain = base == (batches[0]["base_offset"] if batches else implied)
-            written.append(batches if plain else {"base_offset": base, "batches": batches})
+            if plain and "last_modified_ms" not in segment:
+                written.append(batches)
+            else:
+                written.append({**segment, "batches": batches})
             implied = batches[-1]["last_offset"] + 1 if batches else -1
         return written
 
@@ -301,8 +318,9 @@ class LogBuilder:
         if action.append_time:
             largest = action.timestamp_ms
             odd["timestamp_type"] = "LogAppendTime"
-        if records and self._compressed and action.compression != "none":
+        if records and self._with_compression and action.compression != "none":
             odd["compression"] = action.compression
+            self.compresses = True
         return {
             "base_offset": base,
             "last_offset": last,
@@ -313,6 +331,25 @@ class LogBuilder:
             "delete_horizon_ms": self._horizon(action) if records else None,
             "records": records,
             **odd,
+        }
+
+    def _old_data(self, action: Data) -> Document:
+        """A batch of magic 0 or 1: what holds several records is compressed."""
+        records: list[Document] = []
+        end = self.end + action.missing_before
+        for entry in action.entries:
+            offset = end + entry.missing_before
+            record = {"offset": offset, "key": self._key(entry), "value": written(entry.value)}
+            if action.magic == 1:
+                record["timestamp_ms"] = entry.timestamp_ms
+            records.append(record)
+            end = offset + 1
+        self.compresses |= len(records) > 1
+        return {
+            "base_offset": records[0]["offset"],
+            "last_offset": records[-1]["offset"],
+            "magic": action.magic,
+            "records": records,
         }
 
     def _key(self, entry: Entry) -> Key:
@@ -364,6 +401,8 @@ class LogBuilder:
     def _control(self, action: Marker | LeaderChange, kind: str) -> Document:
         """A control batch without what it says of its producer."""
         offset = self.end + action.missing_before
+        if kind == "ABORT":
+            self.aborted.append(offset)
         record: Document = {
             "offset": offset,
             "key": None,

@@ -7,12 +7,19 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from sim.conformance.log_builder import Document, LogBuilder, Marker, Write
+from sim.logfile.file import log_file_from
 
 FORMAT = "replog-log/1"
 LATEST_EXPIRY_MS = 2**62
 """Later Kafka's own sum of how long a producer was silent leaves 64 bits."""
+NO_INDEX_BYTES = 2**30
+"""More bytes between two entries of an offset index than a segment has."""
+LEAST_SEGMENT_BYTES = 14
+"""Kafka 2.8 takes no less for `segment.bytes`."""
 LATEST_MS = 2**63 - 1
 """Kafka counts ms in 64 bits with a sign."""
+LATEST_ON_DISK_MS = 2**42
+"""File systems count up to a year that is not as far away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +31,13 @@ class Segment:
         missing_before: Offsets between the end of the previous segment and this one's base.
         span: So far above the first segment's base is this one's, if the log ends below it;
             `missing_before` does not count then.
+        modified_ms: When it was last modified, where the plan says that it matters.
     """
 
     writes: tuple[Write, ...]
     missing_before: int = 0
     span: int | None = None
+    modified_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +62,9 @@ class Clean:
 
     Attributes:
         now: The clock.
-        dirty: Where the dirty section begins: the log's `start`, the previous pass's `bound`, or
-            at some `offset`.
-        which: Which offset, for `offset`.
+        dirty: Where the dirty section begins: the log's `start`, the previous pass's `bound`,
+            at some `offset`, or soon after the ABORT marker of an `aborted` transaction.
+        which: Which offset, or which marker.
         segments_left: How many of the segments that may be cleaned are left out at the end.
         short_by: The bound asked for is so many offsets below a segment's base.
         capacity: Most distinct keys the offset map takes; None = no limit.
@@ -68,7 +77,7 @@ class Clean:
     """
 
     now: Now
-    dirty: Literal["start", "bound", "offset"] = "start"
+    dirty: Literal["start", "bound", "offset", "aborted"] = "start"
     which: int = 0
     segments_left: int = 0
     short_by: int = 0
@@ -187,6 +196,13 @@ class Plan:
         clean_open: Passes may go beyond the last stable offset, which no cleaner manager allows.
         keys: What the keys `a`, `b` and so on are really called, as far as it goes.
         topic: Settings that decide when the log is due.
+        limit: (which, by): `segment.bytes` is `by` above what the first two segments have, or the
+            next ones in the place of both; None = there is none, as where something is compressed.
+        own_times: Each closed segment has the time of its last modification.
+        old_formats: Batches may be of magic 0 and 1, for which that matters under every preset.
+        compressed: Batches may be compressed.
+        index_interval_bytes: `index.interval.bytes`; None = the default. Where a batch is
+            compressed, nobody but Kafka knows where the next one begins, and there is no index.
     """
 
     segments: tuple[Segment, ...]
@@ -202,22 +218,33 @@ class Plan:
     clean_open: bool = False
     keys: tuple[str, ...] = ()
     topic: tuple[tuple[str, float], ...] = ()
+    limit: tuple[int, int] | None = None
+    own_times: bool = False
+    old_formats: bool = False
+    compressed: bool = False
+    index_interval_bytes: int | None = None
 
 
 def build(plan: Plan) -> Document:
     """The log file of a plan."""
+    asks_manager = any(isinstance(step, CleanIfDue) for step in plan.steps)
+    # Other steps are compared where segments have no times, sizes and indexes of their own.
+    plain = all(isinstance(step, Clean | Append | Other | Retry) for step in plan.steps)
     builder = LogBuilder(
         plan.start,
         plan.first_sequences,
         with_horizons=plan.preset != "kafka-2.8",
         # Whether a log is due is a question of bytes, which nobody but a compressor knows.
-        compressed=not any(isinstance(step, CleanIfDue) for step in plan.steps),
+        with_compression=plan.compressed and not asks_manager,
+        with_old_formats=plan.old_formats and plain,
         keys=dict(zip("abcd", plan.keys, strict=False)),
     )
     *closed, active = plan.segments
     for number, segment in enumerate(closed):
         if number:
             _roll(builder, segment)
+        if plain and (plan.own_times or plan.old_formats):
+            builder.modified(segment.modified_ms)
         _write(builder, segment.writes)
     if not plan.end_in_active:
         _end_transactions(builder, plan.endings)
@@ -228,16 +255,27 @@ def build(plan: Plan) -> Document:
     _write(builder, active.writes)
     segments = builder.segments()
     writer = _Steps(builder, plan)
+    steps = [writer.step(step) for step in plan.steps]
     rules = {"preset": plan.preset, "delete_retention_ms": plan.delete_retention_ms}
     if plan.modified_ms is not None:
         rules["segment_last_modified_ms"] = plan.modified_ms
-    return {
-        "format": FORMAT,
-        "rules": rules,
-        **({"topic": dict(plan.topic)} if plan.topic else {}),
-        "segments": segments,
-        "steps": [writer.step(step) for step in plan.steps],
-    }
+    if builder.compresses:
+        rules["index_interval_bytes"] = NO_INDEX_BYTES
+    elif plan.index_interval_bytes is not None and plain:
+        rules["index_interval_bytes"] = plan.index_interval_bytes
+    topic = {"topic": dict(plan.topic)} if plan.topic else {}
+    document = {"format": FORMAT, "rules": rules, **topic, "segments": segments, "steps": steps}
+    if plan.limit is not None and plain and not builder.compresses:
+        rules["segment_bytes"] = _segment_bytes(document, *plan.limit)
+    return document
+
+
+def _segment_bytes(document: Document, which: int, by: int) -> int:
+    """What two neighbours have, and `by` more."""
+    segments = log_file_from(document).segments
+    sizes = [sum(batch.size_bytes for batch in segment.batches) for segment in segments]
+    first = which % max(1, len(sizes) - 2)
+    return max(LEAST_SEGMENT_BYTES, sum(sizes[first : first + 2]) + by)
 
 
 def _roll(builder: LogBuilder, segment: Segment) -> None:
@@ -342,6 +380,7 @@ class _Steps:
             "upper_bound": bound,
         }
         if step.given is not None and self._bases_known and bound > bases[0]:
+            written["first_dirty_offset"] = min(dirty, bound)
             written.update(self._given(step.given, step.latest, bound))
             self._merge(written["map_latest_offset"] + 1)
         elif step.capacity is not None:
@@ -387,12 +426,18 @@ class _Steps:
             now_ms = horizons[-1 - now.which % len(horizons)] + now.by_ms
         else:
             now_ms = self._now_ms + now.by_ms
-        return min(max(0, now_ms), LATEST_MS)
+        latest_ms = LATEST_ON_DISK_MS if self._plan.old_formats else LATEST_MS
+        return min(max(0, now_ms), latest_ms)
 
     def _first_dirty(self, step: Clean) -> int:
         if step.dirty == "bound" and self._bound is not None:
             return self._bound
-        return self._offset(step.which) if step.dirty == "offset" else 0
+        aborted = self._builder.aborted
+        if step.dirty == "aborted" and aborted:
+            markers, soon = len(aborted), step.which // len(aborted) % 3
+            above = [at for at in self._builder.offsets if at > aborted[step.which % markers]]
+            return above[min(soon, len(above) - 1)] if above else self._builder.end
+        return self._offset(step.which) if step.dirty in {"offset", "aborted"} else 0
 
     def _retry(self, step: Retry) -> Document:
         known = self._builder.sequences

@@ -9,13 +9,11 @@ from typing import Any
 
 import jpype
 
-from sim.conformance.disk_log import Due, KafkaPass, PassParameters, counted
+from sim.conformance.disk_log import IO_BYTES, Due, KafkaPass, PassParameters, counted
 from sim.conformance.jvm import java_class, private_method, proxy
 from sim.conformance.modern_manager import ModernManager
 from sim.conformance.surroundings import Clock, Housekeeping, set_modified, settings
 
-IO_BYTES = 2**10
-"""Of either I/O buffer: many a batch is larger, and Kafka makes its buffers larger for it."""
 SLOT_BYTES = 24
 """An MD5 hash and an offset (SkimpyOffsetMap)."""
 CLEAN_SHUTDOWN = True
@@ -70,9 +68,16 @@ class ModernKafka:
 
         self.deleted_by_client = internal("LogStartOffsetIncrementReason").ClientRecordDeletion
 
-    def open_log(self, folder: Path, topic: Mapping[str, object]) -> ModernLog:
+    def open_log(
+        self,
+        folder: Path,
+        topic: Mapping[str, object],
+        *,
+        segment_bytes: int | None = None,
+        io_bytes: int = IO_BYTES,
+    ) -> ModernLog:
         """The log whose segment files are in `folder`."""
-        return ModernLog(self, folder, topic)
+        return ModernLog(self, folder, topic, segment_bytes=segment_bytes, io_bytes=io_bytes)
 
     def manager(self, folder: Path) -> ModernManager:
         """A manager for the cleaner of the logs in a folder."""
@@ -82,10 +87,23 @@ class ModernKafka:
 class ModernLog:
     """One log. To be closed."""
 
-    def __init__(self, kafka: ModernKafka, folder: Path, topic: Mapping[str, object]) -> None:
+    def __init__(
+        self,
+        kafka: ModernKafka,
+        folder: Path,
+        topic: Mapping[str, object],
+        *,
+        segment_bytes: int | None = None,
+        io_bytes: int = IO_BYTES,
+    ) -> None:
         self._kafka = kafka
+        self._io_bytes = io_bytes
         self._folder = folder
         self._config = kafka.log_config(settings(topic))
+        self._when_cleaned = self._config
+        if segment_bytes is not None:
+            small = {**topic, "internal.segment.bytes": segment_bytes}
+            self._when_cleaned = kafka.log_config(settings(small))
         self._manager = kafka.manager(folder.parent)
         self._log = self._load(log_start=0)
 
@@ -115,14 +133,8 @@ class ModernLog:
 
     def clean(self, parameters: PassParameters, *, capacity: int) -> KafkaPass:
         """One pass over the log, with a map of its own making that takes `capacity` keys."""
-        kafka = self._kafka
-        cleaner = self._cleaner(capacity)
-        log = kafka.log_to_clean(
-            self._log, parameters.first_dirty_offset, parameters.upper_bound, NOT_OVERDUE
-        )
-        done = cleaner.doClean(log, parameters.now_ms)
-        kafka.housekeeping.run_due()
-        return counted(int(done.getKey()), done.getValue())
+        bounds = (parameters.first_dirty_offset, parameters.upper_bound, NOT_OVERDUE)
+        return self._run(self._kafka.log_to_clean(self._log, *bounds), parameters, capacity)
 
     def due(self, parameters: PassParameters) -> Due:
         """What Kafka's manager makes of the log; the offsets of the parameters have no meaning."""
@@ -151,7 +163,11 @@ class ModernLog:
         self._manager.set_uncleanable(self._log)
 
     def _run(self, log: Any, parameters: PassParameters, capacity: int) -> KafkaPass:
-        done = self._cleaner(capacity).doClean(log, parameters.now_ms)
+        self._log.updateConfig(self._when_cleaned)
+        try:
+            done = self._cleaner(capacity).doClean(log, parameters.now_ms)
+        finally:
+            self._log.updateConfig(self._config)
         self._kafka.housekeeping.run_due()
         return counted(int(done.getKey()), done.getValue())
 
@@ -168,10 +184,13 @@ class ModernLog:
         stats, transactions = kafka.cleaner_stats(kafka.system_time), kafka.transactions()
         groups = cleaner.groupSegmentsBySize(
             self._log.logSegments(0, min(latest_offset + 1, parameters.upper_bound)),
-            self._config.segmentSize(),
+            self._when_cleaned.segmentSize(),
             self._config.maxIndexSize,
             parameters.upper_bound,
         )
+        below = list(self._log.logSegments(0, parameters.first_dirty_offset))
+        retention_ms = int(self._config.deleteRetentionMs)
+        legacy_horizon_ms = int(below[-1].lastModified()) - retention_ms if below else 0
         for group in groups:
             cleaner.cleanSegments(
                 self._log,
@@ -180,7 +199,7 @@ class ModernLog:
                 parameters.now_ms,
                 stats,
                 transactions,
-                0,
+                legacy_horizon_ms,
                 parameters.upper_bound,
             )
         kafka.housekeeping.run_due()
@@ -319,4 +338,5 @@ class ModernLog:
         offset_map = kafka.offset_map(slots * SLOT_BYTES)
         load = (capacity + 0.5) / slots  # Kafka cuts the fraction off, and insists on more than 1
         surroundings = (kafka.throttler, kafka.clock.time, kafka.check_done)
-        return kafka.cleaner(0, offset_map, IO_BYTES, IO_BYTES, load, *surroundings)
+        io = (self._io_bytes, self._io_bytes)
+        return kafka.cleaner(0, offset_map, *io, load, *surroundings)

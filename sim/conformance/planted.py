@@ -78,12 +78,10 @@ PLANTED = (
         "a map that fills up in mid-batch reaches to the end of that batch",
         _MAP,
         "            if batch.control is None and not aborted and not _put(built, batch, "
-        "wanted, keys):\n"
-        "                return\n",
+        "wanted, keys):\n",
         "            if batch.control is None and not aborted and not _put(built, batch, "
         "wanted, keys):\n"
-        "                built.latest_offset = batch.last_offset\n"
-        "                return\n",
+        "                built.latest_offset = batch.last_offset\n",
     ),
     Planted(
         "a map that fills up in mid-batch reaches to the end of the batch before",

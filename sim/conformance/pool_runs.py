@@ -13,11 +13,13 @@ from hypothesis.reporting import with_reporter
 from sim.conformance.compare import Json, first_unequal, shown
 from sim.conformance.pool_kafka import PoolAnswer
 from sim.conformance.pool_logs import pools
-from sim.conformance.random_runs import ROUND
 from sim.files.document import Document
 from sim.logfile.eligible import eligible_answer, select_log
 from sim.logfile.eligible_file import eligible_file_in
 from sim.logfile.replica import DECIDED
+
+ROUND = 500
+"""Hypothesis is asked for so many sets of logs at a time."""
 
 PoolAnswerer = Callable[[Json], PoolAnswer]
 

@@ -7,6 +7,9 @@ time, and a counterexample shrinks to a few batches.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Literal
+
 from hypothesis import strategies as st
 
 from sim.conformance.drawing import once_in
@@ -73,6 +76,8 @@ _horizons = st.sampled_from((None, None, None, 0, 500, 1_000, 1_050, 1_100, 2_00
 _compressions: st.SearchStrategy[Compression] = st.sampled_from(
     ("none", "none", "none", "none", "gzip", "snappy", "lz4", "zstd")
 )
+_formats: st.SearchStrategy[Literal[0, 1, 2]] = st.sampled_from((2, 2, 1, 0))
+_modified = st.sampled_from((0, 899, 900, 999, 1_000, 1_001, 1_100))
 _rarely = st.sampled_from((False, False, False, False, False, True))
 _producers = st.sampled_from((0, 0, 1, 2, 3, 3, 4, 4, 5))
 
@@ -94,7 +99,6 @@ def entries() -> st.SearchStrategy[Entry]:
 def data() -> st.SearchStrategy[Data]:
     """One batch of records, an emptied one included."""
     records = st.lists(entries(), min_size=1, max_size=3).map(tuple)
-    plain = st.builds(Data, entries=records, producer=_producers)
     odd = st.builds(
         Data,
         entries=once_in(3, st.just(()), records),
@@ -108,7 +112,9 @@ def data() -> st.SearchStrategy[Data]:
         timestamp_ms=_timestamps,
         append_time=_rarely,
         compression=_compressions,
+        magic=_formats,
     )
+    plain = st.builds(Data, entries=records, producer=_producers, magic=_formats)
     return once_in(2, odd, plain)
 
 
@@ -119,7 +125,7 @@ def _entry_of(number: int, keys: int, length: int, delete_every: int, unkeyed_ev
     return Entry(
         key=None if unkeyed_every and number % unkeyed_every == 1 else key,
         value=None if deleted else "x" * (length + number % 5),
-        timestamp_ms=number * 40,
+        timestamp_ms=0,
     )
 
 
@@ -189,9 +195,38 @@ def segments() -> st.SearchStrategy[Segment]:
     missing = st.sampled_from((0,) * 12 + (1, 2, LARGE_GAP))
     few = st.lists(writes(), max_size=6).map(tuple)
     much = st.lists(once_in(2, large_data(), writes()), min_size=3, max_size=9).map(tuple)
-    odd = st.one_of(much, series())
+    odd = st.one_of(much, series(), second_tries())
     span = once_in(12, st.sampled_from(SPANS), _none)
-    return st.builds(Segment, writes=once_in(8, odd, few), missing_before=missing, span=span)
+    return st.builds(
+        Segment,
+        writes=once_in(5, odd, few),
+        missing_before=missing,
+        span=span,
+        modified_ms=_modified,
+    )
+
+
+def second_tries() -> st.SearchStrategy[tuple[Write, ...]]:
+    """A producer aborts a transaction, and commits what was written before it once more.
+
+    Who begins to read in between takes it for aborted if somebody tells of the first one.
+    """
+
+    def writes_of(
+        producer: int, before: Data, first: Data, between: list[Write]
+    ) -> tuple[Write, ...]:
+        aborted = (replace(first, producer=producer), Marker(producer, commit=False))
+        committed = (replace(before, producer=producer), Marker(producer, commit=True))
+        return (before, *aborted, *between, *committed)
+
+    between: st.SearchStrategy[Write] = once_in(3, large_data(), data())
+    return st.builds(
+        writes_of,
+        st.sampled_from((3, 4)),
+        data(),
+        data(),
+        st.lists(between, min_size=1, max_size=3),
+    )
 
 
 def series() -> st.SearchStrategy[tuple[Data, ...]]:
@@ -218,7 +253,9 @@ def cleans(preset: str) -> st.SearchStrategy[Clean]:
         now=st.one_of(later, at_horizon),
         given=once_in(8, given, _none),
         latest=once_in(3, st.integers(0, 30), _none),
-        dirty=st.sampled_from(("start", "start", "start", "bound", "offset", "offset")),
+        dirty=st.sampled_from(
+            ("start", "start", "start", "bound", "offset", "offset", "aborted", "aborted")
+        ),
         which=st.integers(0, 30),
         segments_left=st.sampled_from((0, 0, 0, 1, 2)),
         short_by=st.sampled_from((0,) * 15 + (1,)),
@@ -243,7 +280,8 @@ def tails() -> st.SearchStrategy[tuple[Data, ...]]:
     """One batch of which a pass may leave nothing: deletes and records without a key."""
     gone = st.builds(Entry, key=st.sampled_from((None, *KEYS)), value=_none)
     records = st.lists(gone, min_size=1, max_size=2).map(tuple)
-    return st.builds(Data, entries=records, horizon_ms=_horizons).map(lambda last: (last,))
+    last = st.builds(Data, entries=records, horizon_ms=_horizons, magic=_formats)
+    return last.map(lambda data: (data,))
 
 
 def retentions(preset: str) -> st.SearchStrategy[int]:
@@ -278,6 +316,11 @@ def plans(preset: str) -> st.SearchStrategy[Plan]:
         end_in_active=st.booleans(),
         tail=once_in(4, tails(), st.just(())),
         clean_open=_rarely,
+        limit=once_in(6, st.tuples(st.integers(0, 2), st.sampled_from((-1, 0, 0, 1))), _none),
+        own_times=st.booleans() if preset == BEFORE_HORIZONS else st.just(value=False),
+        old_formats=_rarely,
+        compressed=_rarely,
+        index_interval_bytes=st.sampled_from((None, None, 0, 0, 150, 400)),
         keys=once_in(
             2, st.tuples(st.sampled_from(ODD_KEYS), st.sampled_from(ODD_KEYS)), st.just(())
         ),

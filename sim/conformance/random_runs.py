@@ -1,6 +1,6 @@
-"""The random comparison: thousands of small logs, both sides, and the smallest log they differ on.
+"""The random comparison: thousands of logs, both sides, and the smallest log they differ on.
 
-Hypothesis writes the logs and makes a counterexample small. The same seed gives the same logs.
+The same seed gives the same logs.
 """
 
 from __future__ import annotations
@@ -11,22 +11,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
-from hypothesis.reporting import with_reporter
-
 from sim.conformance.compare import (
     Answerer,
     Json,
     Refused,
     answers,
     difference_between,
+    first_difference,
     replog_answer,
 )
 from sim.conformance.features import features_expected, features_of, passes, written_batches
-from sim.conformance.random_logs import documents
-
-ROUND = 500
-"""Hypothesis is asked for so many logs at a time."""
+from sim.conformance.log_source import LogSource
 
 Progress = Callable[[int, str], None]
 """Takes how many different logs were compared so far, and what is being done."""
@@ -82,19 +77,6 @@ class Compared:
         return [name for name in features_expected(self.preset) if not self.features[name]]
 
 
-class _Differs(Exception):
-    """Makes Hypothesis look for a smaller log."""
-
-    def __init__(self, document: Json, difference: str) -> None:
-        super().__init__(difference)
-        self.document = document
-        self.difference = difference
-
-
-class _Enough(BaseException):
-    """Ends a round of Hypothesis when as many logs were compared as were asked for."""
-
-
 def compare_random(
     count: int,
     seed: int = 0,
@@ -116,20 +98,16 @@ def compare_random(
         progress: Told after each log.
         agreed: Given each log on which both agree.
     """
-    comparison = _Comparison(count, Compared(seed, preset), replog, kafka, progress, agreed)
-    number = 0
-    while comparison.result.logs < count and comparison.result.difference is None:
-        comparison.round(number)
-        number += 1
+    comparison = _Comparison(Compared(seed, preset), replog, kafka, progress, agreed)
+    comparison.run(count)
     return comparison.result
 
 
 class _Comparison:
-    """Runs both sides on what Hypothesis draws, and counts."""
+    """Runs both sides on random logs, and counts."""
 
     def __init__(
         self,
-        count: int,
         result: Compared,
         replog: Answerer,
         kafka: Answerer,
@@ -137,60 +115,41 @@ class _Comparison:
         agreed: Callable[[Agreed], None],
     ) -> None:
         self.result = result
-        self._count = count
-        self._logs = documents(result.preset)
+        self._source = LogSource(result.preset, result.seed)
         self._replog = replog
         self._kafka = kafka
         self._progress = progress
         self._agreed = agreed
-        self._seen: set[bytes] = set()
-        self._failed = False
 
-    def round(self, number: int) -> None:
-        """One run of Hypothesis; sets the result's difference if it finds one."""
+    def run(self, count: int) -> None:
+        """Compare so many different logs; sets the result's difference where one is found."""
+        seen: set[bytes] = set()
+        number = 0
+        while self.result.logs < count and self.result.difference is None:
+            document = self._source.log(number)
+            if document is not None:
+                identity = blake2b(json.dumps(document).encode(), digest_size=16).digest()
+                if identity not in seen:
+                    seen.add(identity)
+                    self._compare(number, document)
+            number += 1
 
-        @seed(f"{self.result.seed}/{number}")
-        @settings(
-            max_examples=ROUND,
-            database=None,
-            deadline=None,
-            phases=(Phase.generate, Phase.shrink),
-            suppress_health_check=list(HealthCheck),
-            verbosity=Verbosity.quiet,
-            report_multiple_bugs=False,
-            print_blob=False,
-        )
-        @given(self._logs)
-        def agree(document: Json) -> None:
-            self._compare(document)
-
-        try:
-            with with_reporter(lambda text: None):
-                agree()
-        except _Enough:
-            pass
-        except _Differs as found:
-            self.result.difference = found.difference
-            self.result.document = found.document
-
-    def _compare(self, document: Json) -> None:
-        identity = blake2b(json.dumps(document).encode(), digest_size=16).digest()
-        if identity in self._seen and not self._failed:
-            return
-        if self.result.logs >= self._count and not self._failed:
-            raise _Enough
+    def _compare(self, number: int, document: Json) -> None:
         try:
             ours, theirs = answers(document, self._replog, self._kafka)
             difference = difference_between(document, ours, theirs)
         except Refused as refused:
             difference = str(refused)
-        if difference is not None:
-            self._failed = True
-            self._progress(self.result.logs, SHRINKING)
-            raise _Differs(document, difference)
-        if not self._failed:
-            self._seen.add(identity)
+        if difference is None:
             self._count_in(document, ours, theirs)
+            return
+        self._progress(self.result.logs, SHRINKING)
+        smallest = self._source.smallest(number, lambda other: self._difference(other) is not None)
+        self.result.document = smallest
+        self.result.difference = self._difference(smallest)
+
+    def _difference(self, document: Json) -> str | None:
+        return first_difference(document, replog=self._replog, kafka=self._kafka)
 
     def _count_in(self, document: Json, ours: Json, theirs: Json) -> None:
         found = features_of(document, ours)

@@ -115,12 +115,20 @@ def _compact(document: Json, kafka: Json) -> Json:
 
 
 def _packed(step: Json) -> Json:
-    batches = [[batch[name] for name in BATCH_FIELDS] for batch in step["batches"]]
+    batches = [
+        [batch[name] for name in (*BATCH_FIELDS, *(["magic"] if "magic" in batch else []))]
+        for batch in step["batches"]
+    ]
     return {**step, "batches": batches}
 
 
 def _whole(step: Json) -> Json:
-    batches = [dict(zip(BATCH_FIELDS, values, strict=True)) for values in step["batches"]]
+    fields = len(BATCH_FIELDS)
+    batches = [
+        dict(zip(BATCH_FIELDS, values[:fields], strict=True))
+        | dict(zip(["magic"], values[fields:], strict=False))
+        for values in step["batches"]
+    ]
     return {**step, "batches": batches}
 
 

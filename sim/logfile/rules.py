@@ -50,7 +50,8 @@ _PLAIN = (
     "index_interval_bytes",
 )
 LAST_MODIFIED = "segment_last_modified_ms"
-ALLOWED = ("preset", "strategy", "header_key", *_PLAIN[1:], LAST_MODIFIED)
+SEGMENT_BYTES = "segment_bytes"
+ALLOWED = ("preset", "strategy", "header_key", *_PLAIN[1:], LAST_MODIFIED, SEGMENT_BYTES)
 """Every rule that may stand in a log file."""
 
 
@@ -62,12 +63,15 @@ class LogRules:
         preset: Name of the preset that was started from.
         rules: The rules; those that do not concern one cleaner have no meaning here.
         last_modified_ms: Modification time of all segments in ms; None = the time of each pass.
+        segment_bytes: Neighbours up to this size become one segment (`segment.bytes`); None = all
+            do. An append does not roll for it.
         given: The values beside the preset, as given.
     """
 
     preset: str
     rules: Rules
     last_modified_ms: int | None = None
+    segment_bytes: int | None = None
     given: Mapping[str, object] = field(default_factory=dict)
 
     def encode(self, version: int) -> bytes:
@@ -96,7 +100,7 @@ class LogRules:
         """The preset and every rule with its value, in the order of `ALLOWED`."""
         plain: dict[str, object] = {**self.rules.as_dict()}
         plain |= {"preset": self.preset, "header_key": plain["strategy_header"]}
-        plain[LAST_MODIFIED] = self.last_modified_ms
+        plain |= {LAST_MODIFIED: self.last_modified_ms, SEGMENT_BYTES: self.segment_bytes}
         return {name: plain[name] for name in ALLOWED}
 
 
@@ -122,11 +126,12 @@ def rules_at(values: object, place: Place) -> LogRules:
     for name, value in given.items():
         if name == "header_key":
             taken["strategy_header"] = _rule("strategy_header", value, place.at(name))
-        elif name != LAST_MODIFIED:
+        elif name not in (LAST_MODIFIED, SEGMENT_BYTES):
             taken[name] = _rule(name, value, place.at(name))
     rules = Rules().with_values(taken)
-    modified = _last_modified(given.get(LAST_MODIFIED), place.at(LAST_MODIFIED))
-    return LogRules(preset, rules, modified, given)
+    modified = _number(given.get(LAST_MODIFIED), place.at(LAST_MODIFIED), "a time in ms", -1)
+    size = _number(given.get(SEGMENT_BYTES), place.at(SEGMENT_BYTES), "a number of bytes", 1)
+    return LogRules(preset, rules, modified, size, given)
 
 
 def _rule(name: str, value: object, place: Place) -> object:
@@ -140,12 +145,12 @@ def _rule(name: str, value: object, place: Place) -> object:
     return value
 
 
-def _last_modified(value: object, place: Place) -> int | None:
+def _number(value: object, place: Place, what: str, minimum: int) -> int | None:
     typed = isinstance(place.document, CommandLine)
     if typed and isinstance(value, str) and value.isdecimal():
         value = int(value)
     if value is None:
         return None
-    if type(value) is not int or not -1 <= value <= MAX_LONG:
-        place.fail(f"expected a time in ms, not {shown(value)}")
+    if type(value) is not int or not minimum <= value <= MAX_LONG:
+        place.fail(f"expected {what}, not {shown(value)}")
     return value

@@ -252,6 +252,7 @@ class _Cleaner:
             last_records=log.producers.last_records(),
             map_capacity=step.map_capacity,
             given_map=_given_map(step),
+            segment_bytes=rules.segment_bytes,
             removal_limit=_removal_limit(log, first_dirty_offset, values.cleaner.tombstone_removal),
             legacy_horizon_ms=_legacy_horizon_ms(
                 log, step, first_dirty_offset, values.topic.delete_retention_ms

@@ -6,7 +6,7 @@ import pytest
 
 from sim.conformance.compare import replog_answer
 from sim.conformance.features import features_expected, features_of
-from sim.conformance.log_builder import Data, Entry, Marker, Write
+from sim.conformance.log_builder import Data, Entry, LeaderChange, Marker, Write
 from sim.conformance.log_steps import Append, Clean, Now, Other, Plan, Retry, Segment, Step, build
 
 NOW = Now("later", 0)
@@ -21,8 +21,10 @@ def delete(key: str, **fields: Any) -> Data:
     return Data((Entry(key, None),), **fields)
 
 
-def seen(*segments: tuple[Write, ...], steps: tuple[Step, ...], preset: str = "kafka-4.0") -> Any:
-    plan = Plan(tuple(Segment(writes) for writes in segments), steps, preset=preset)
+def seen(
+    *segments: tuple[Write, ...], steps: tuple[Step, ...], preset: str = "kafka-4.0", **plan_of: Any
+) -> Any:
+    plan = Plan(tuple(Segment(writes) for writes in segments), steps, preset=preset, **plan_of)
     document = build(plan)
     return features_of(document, replog_answer(document))
 
@@ -129,6 +131,153 @@ def test_before_kip_534_a_users_key_evicts_a_marker() -> None:
 
     assert evicted in seen(log, (), steps=(Clean(NOW),), preset="kafka-2.8")
     assert evicted not in seen(log, (), steps=(Clean(NOW),), preset="kafka-4.0")
+
+
+def beaten(last: Data, **plan_of: Any) -> Any:
+    """What is seen when the first of two keys of a batch is written again."""
+    return seen((last, put("a")), (), steps=(Clean(NOW),), **plan_of)
+
+
+@pytest.mark.parametrize(
+    ("feature", "data", "near"),
+    [
+        ("batch of magic 0 or 1 loses records", {"magic": 1}, {"magic": 2}),
+        ("batch of zstd loses records", {"compression": "zstd"}, {"compression": "lz4"}),
+        ("batch with a horizon loses records", {"horizon_ms": 5_000}, {}),
+        (
+            "batch with a log append time loses records",
+            {"append_time": True, "timestamp_ms": 9},
+            {"append_time": True, "timestamp_ms": 0},
+        ),
+    ],
+)
+def test_a_batch_that_loses_records_is_of_a_kind(
+    feature: str, data: dict[str, Any], near: dict[str, Any]
+) -> None:
+    two = (Entry("a", "v"), Entry("b", "w"))
+
+    assert feature in beaten(Data(two, **data), compressed=True, old_formats=True)
+    assert feature not in beaten(Data(two, **near), compressed=True, old_formats=True)
+
+
+def test_a_batch_that_loses_records_may_be_large_or_of_many() -> None:
+    large = "batch larger than the cleaner's I/O buffer loses records"
+    many = "batch of a hundred records or more loses some"
+
+    def found(size: int, count: int) -> set[str]:
+        rest = tuple(Entry(f"k{number}", "v" * size) for number in range(count - 1))
+        return set(beaten(Data((Entry("a", "v"), *rest)))) & {large, many}
+
+    assert found(1_100, 2) == {large}
+    assert found(900, 2) == set()
+    assert found(0, 100) == {large, many}
+    assert found(0, 99) == {large}
+
+
+@pytest.mark.parametrize(
+    ("feature", "key", "near"),
+    [
+        ("empty key superseded", "", "b"),
+        ("key that is no text superseded", "\udcff", "\ufffd"),
+        ("key of 64 bytes or more superseded", "l" * 64, "l" * 63),
+    ],
+)
+def test_a_superseded_key_is_of_a_kind(feature: str, key: str, near: str) -> None:
+    assert feature in beaten(put("a"), keys=(key,))
+    assert feature not in beaten(put("a"), keys=(near,))
+
+
+def test_an_empty_value_stays_and_a_tombstone_is_none() -> None:
+    empty = "empty value stays"
+
+    assert empty in seen((Data((Entry("a", ""),)),), (), steps=(Clean(NOW),))
+    assert empty not in seen((delete("a"),), (), steps=(Clean(NOW),))
+
+
+def test_a_segment_is_above_the_usual_index_interval() -> None:
+    above = "segment above 4,096 bytes"
+
+    def found(size: int) -> bool:
+        return above in seen((Data((Entry("a", "v" * size),)),), (), steps=(Clean(NOW),))
+
+    assert found(4_096)
+    assert not found(4_000)
+
+
+def test_a_horizon_fits_exactly_or_not() -> None:
+    fits = "horizon of 2^63 - 1 ms, the latest there is"
+    too_late = "tombstone without a horizon, which would not fit 63 bits"
+
+    def found(retention_ms: int) -> set[str]:
+        log = (delete("a"), put("b"))
+        found = seen(log, (), steps=(Clean(NOW),), delete_retention_ms=retention_ms)
+        return set(found) & {fits, too_late}
+
+    assert found(2**63 - 1_001) == {fits}
+    assert found(2**63 - 1_000) == {too_late}
+    assert found(2**63 - 1_002) == set()
+
+
+def test_segments_span_as_many_offsets_as_they_may_or_nearly() -> None:
+    kinds = ("one offset less than", "as many offsets as", "one offset more than")
+
+    def found(span: int) -> list[bool]:
+        segments = (Segment((put("a"),)), Segment((put("b"),)), Segment((), span=span))
+        document = build(Plan(segments, (Clean(NOW),)))
+        features = features_of(document, replog_answer(document))
+        return [f"segments that span {kind} they may" in features for kind in kinds]
+
+    assert found(2**31 - 1) == [True, False, False]
+    assert found(2**31) == [False, True, False]
+    assert found(2**31 + 1) == [False, False, True]
+
+
+def test_a_change_of_the_leader_stays_unless_it_was_emptied() -> None:
+    stays = "change of the leader stays"
+
+    assert stays in seen((LeaderChange(), put("a")), (), steps=(Clean(NOW),))
+    assert stays not in seen((LeaderChange(emptied=True), put("a")), (), steps=(Clean(NOW),))
+
+
+def test_a_tombstone_of_an_old_format_goes_by_the_times_of_segments() -> None:
+    gone = "tombstone of magic 0 or 1 removed"
+    old = Data((Entry("a", None),), magic=1)
+    steps = (Clean(NOW, dirty="offset", which=2),)
+
+    def found(modified_ms: int) -> bool:
+        second = Segment((put("b"),), modified_ms=modified_ms)
+        segments = (Segment((old,)), second, Segment((put("c"),)), Segment(()))
+        document = build(Plan(segments, steps, old_formats=True))
+        return gone in features_of(document, replog_answer(document))
+
+    assert found(100)
+    assert not found(99)
+
+
+def test_an_old_batch_at_the_end_of_a_round_stops_the_pass() -> None:
+    stops = "pass that a batch of magic 0 or 1 stops, which cannot be empty"
+    unkeyed = Data((Entry(None, "v"),), magic=1)
+
+    assert stops in seen((put("a"), unkeyed), (), steps=(Clean(NOW),), old_formats=True)
+    assert stops not in seen((unkeyed, put("a")), (), steps=(Clean(NOW),), old_formats=True)
+
+
+def test_it_matters_where_the_map_is_read_from() -> None:
+    seek = features_expected("kafka-4.0")[-3]
+    log = (
+        put("a"),
+        put("b", producer=3),
+        Marker(3, commit=False),
+        put("c"),
+        put("d"),
+        put("a", producer=3),
+        Marker(3, commit=True),
+    )
+    steps = (Clean(NOW, dirty="aborted", which=1),)
+
+    assert "ABORT marker" in seek
+    assert seek in seen(log, (), steps=steps, index_interval_bytes=0)
+    assert seek not in seen(log, (), steps=steps)
 
 
 def test_what_a_release_cannot_do_is_not_expected_of_it() -> None:

@@ -113,9 +113,18 @@ class Release:
 
     preset = "kafka-4.0"
 
-    def open_log(self, folder: Path, topic: Mapping[str, int]) -> Log:
+    def open_log(
+        self,
+        folder: Path,
+        topic: Mapping[str, int],
+        *,
+        segment_bytes: int | None = None,
+        io_bytes: int = 0,
+    ) -> Log:
+        self.io_bytes = io_bytes
         self.log = Log(folder)
         self.topic = dict(topic)
+        self.segment_bytes = segment_bytes
         return self.log
 
 
@@ -251,6 +260,14 @@ def test_old_releases_are_told_their_horizon_and_when_segments_were_modified(
         50, 3, 7, delete_horizon_ms=8, last_modified_ms=1
     )
     assert release.topic == {"delete.retention.ms": 2, "index.interval.bytes": 3}
+
+
+def test_segments_are_joined_up_to_the_size_that_the_file_gives(release: Release) -> None:
+    answered({"op": "roll"})
+    assert release.segment_bytes is None
+
+    answered({"op": "roll"}, segment_bytes=700)
+    assert release.segment_bytes == 700
 
 
 def test_batches_are_appended_one_by_one_and_the_segment_rolled_after_them(

@@ -87,6 +87,8 @@ def test_the_good_one_is_good() -> None:
         ),
         ("rules.delete_retention_ms", True, "rules.delete_retention_ms: expected a whole number"),
         ("rules.segment_last_modified_ms", 1.5, "rules.segment_last_modified_ms: expected a time"),
+        ("rules.segment_bytes", 0, "rules.segment_bytes: expected a number of bytes, not 0"),
+        ("rules.segment_bytes", "1", 'rules.segment_bytes: expected a number of bytes, not "1"'),
         ("segments.1", 7, "segments[1]: expected a list of batches, or an object with them, not 7"),
         ("segments.1", None, "segments[1]: expected a list of batches"),
         ("segments.1.batches", ..., "segments[1].batches: missing"),

@@ -293,3 +293,18 @@ def test_a_change_of_the_leader_is_never_compacted_away() -> None:
     assert [last_offsets(told) for told in log.cleaned()] == [[0, 1, 3], [0, 1, 3]]
     log.rules["preset"] = "kafka-2.8"
     assert gone(log.cleaned()[0]) == {0: "superseded by 1", 2: "no key"}
+
+
+def test_a_batch_is_written_anew_for_a_horizon_that_does_not_fit() -> None:
+    """Which shows where records get the time of their batch, that their producer did not give."""
+    log = Writer({"delete_retention_ms": 2**63 - 1})
+    log.data("a", "b=1", timestamp_type="LogAppendTime", timestamp_ms=0)
+    log.segments[-1]["batches"][0]["records"][1]["timestamp_ms"] = 900
+    log.roll()
+    log.clean(now=1)
+    log.steps.insert(0, {"op": "reload"})
+
+    before, after = (told["batches"][0] for told in log.answers())
+
+    assert before["size_bytes"] - after["size_bytes"] == 1
+    assert after["delete_horizon_ms"] is None

@@ -211,3 +211,19 @@ def test_integers_are_exact() -> None:
     (told,) = log.cleaned()
 
     assert (surviving(told), told["next_dirty_offset"]) == ([MAX_LONG - 1], MAX_LONG)
+
+
+@pytest.mark.parametrize(("by", "joined"), [(-1, [0, 1]), (0, [0])])
+def test_neighbours_become_one_up_to_the_size_that_the_file_gives(
+    by: int, joined: list[int]
+) -> None:
+    log = Writer()
+    log.data("a=1")
+    log.roll()
+    log.data("b=2")
+    log.roll()
+    log.clean()
+    sizes = [batch["size_bytes"] for batch in log.cleaned()[0]["batches"]]
+    log.rules["segment_bytes"] = sum(sizes) + by
+
+    assert segments_of(log.cleaned()[0]) == joined
