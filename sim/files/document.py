@@ -164,12 +164,13 @@ def path_of(location: Location) -> str:
             text += f"[{step}]"
         else:
             text += f".{field_name(step)}" if text else field_name(step)
-    return text
+    # A number alone would read as the value that is wrong, or as a column.
+    return json.dumps(text) if _NUMBER.fullmatch(text) else text
 
 
 def field_name(name: str) -> str:
-    """The name of a field in a path; quoted where it would break a line or look like a number."""
-    plain = name.isprintable() and name.strip() == name != "" and not _NUMBER.fullmatch(name)
+    """The name of a field in a path; quoted where it would break a line."""
+    plain = name.isprintable() and name.strip() == name != ""
     return name if plain else json.dumps(name)
 
 
