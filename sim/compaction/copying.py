@@ -113,7 +113,8 @@ class Copier:
             self.last_modified_ms = segment.last_modified_ms
             before = len(batches)
             self._copy(segment.batches, batches)
-            if first_ms is None and batches:  # what comes of one segment is appended in one call
+            if first_ms is None and batches and self.policy.indexes_calls:
+                # What comes of one segment is appended in one call, of which the largest counts.
                 first_ms = max(batch.timestamp_ms for batch in batches)
             if self.notes_calls:
                 calls += calls_written(

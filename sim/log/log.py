@@ -14,6 +14,7 @@ from typing import Final
 
 from sim.log.epochs import LeaderEpochCache
 from sim.log.offset_index import Call
+from sim.log.old_formats import OldBatch
 from sim.log.producer_snapshots import ProducerSnapshots
 from sim.log.producers import AbortedTransaction, ProducerStates
 from sim.log.record import Batch
@@ -139,7 +140,9 @@ class Log:
             )
         config, active, epochs = self.config, self.segments[-1], self.epochs.entries
         if self._must_roll(active, batch, now_ms):
-            self.roll(base, now_ms=now_ms)
+            # A batch before magic 2 tells its last offset alone (UnifiedLog.maybeRoll).
+            rolled_at = self.log_end_offset if isinstance(batch, OldBatch) else base
+            self.roll(rolled_at, now_ms=now_ms)
             active = self.segments[-1]
         active.append(batch, now_ms=now_ms)
         if batch.producer_id >= 0:
@@ -252,11 +255,11 @@ class Log:
         A batch that straddles `offset` goes whole (LogSegment.truncateTo); the result is the lowest
         offset that went, at most `offset`. A segment that begins at `offset` stays, empty
         (LocalLog.truncateTo); below the first segment the log begins anew. A log start above the
-        log end comes down to it. Epochs that start at or above `offset` are forgotten even when
-        nothing is removed (UnifiedLog.truncateTo).
+        log end comes down to it. Epochs that start at or above `offset` or the log end are
+        forgotten even when nothing is removed (UnifiedLog.truncateTo).
         """
         if offset < self.log_end_offset or not self.config.keeps_empty_epochs:
-            self.epochs.truncate_from(offset)
+            self.epochs.truncate_from(min(offset, self.log_end_offset))
         if offset >= self.log_end_offset:
             return offset
         if offset < self.segments[0].base_offset:

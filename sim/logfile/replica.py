@@ -92,7 +92,8 @@ class LogReplica:
         """The first offset of a transaction that is not decided below the high watermark.
 
         Of a transaction that was read from disk or began below the log start the position is
-        looked up, and with it comes the base offset of the first batch that is there.
+        looked up, and with it comes the base offset of the first batch that is there, or the log
+        end offset where none is. 2.8 does not take that base offset.
 
         Source: UnifiedLog.maybeIncrementFirstUnstableOffset, LogSegment.read.
         """
@@ -101,10 +102,12 @@ class LogReplica:
         if unstable is None:
             return None
         inside = max(unstable, log.log_start_offset)
-        if self.legacy or unstable >= max(self._read_below, log.log_start_offset):
+        if unstable >= max(self._read_below, log.log_start_offset):
             return inside
         there = log.read(inside, max_batches=1)
-        return there[0].base_offset if there else log.log_end_offset
+        if not there:
+            return log.log_end_offset
+        return inside if self.legacy else there[0].base_offset
 
     def decide(
         self, config: EligibilityConfig, *, now_ms: int, uncleanable: bool = False

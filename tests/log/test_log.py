@@ -104,10 +104,13 @@ def test_truncation_takes_whole_batches_and_moves_the_end_to_its_target() -> Non
     assert (log.log_end_offset, log.high_watermark) == (2, 2)
 
 
-def test_truncation_at_or_above_the_end_takes_nothing_but_forgets_epochs_that_start_there() -> None:
+@pytest.mark.parametrize("target", [1, 5])
+def test_truncation_at_or_above_the_end_takes_nothing_but_forgets_epochs_that_start_there(
+    target: int,
+) -> None:
     log = filled(batch(0))
     log.epochs.assign(2, 1)
-    log.truncate_to(1)
+    log.truncate_to(target)
 
     assert log.log_end_offset == 1
     assert [entry.epoch for entry in log.epochs.entries] == [1]

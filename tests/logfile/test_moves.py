@@ -203,20 +203,53 @@ def test_an_append_rolls_a_log_whose_first_record_is_older_than_the_maximum_lag(
     assert [each["segment"] for each in step["batches"]] == segments
 
 
-def test_what_a_pass_wrote_in_one_call_is_as_old_as_the_youngest_of_it() -> None:
-    """Until a restart reads the first batch alone (LogSegment.getFirstBatchTimestamp)."""
+@pytest.mark.parametrize(
+    ("preset", "delays"), [("kafka-2.8", [50, 945]), ("kafka-4.0", [945, 945])]
+)
+def test_what_a_pass_wrote_in_one_call_was_as_old_as_the_youngest_of_it(
+    preset: str, delays: list[int]
+) -> None:
+    """Until a restart read the first batch alone; from 4.1 on that counts in any case.
+
+    Source: LogSegment.append, .getFirstBatchTimestamp; as 2.8.2 and 4.3.1 answer.
+    """
     young = {**batch(1, "b=1"), "timestamp_ms": 900}
     segments = ([batch(0, "a=1"), young], [])
     told = [
         log(
             *segments,
             steps=[{**clean(0, 2), "map_capacity": 1}, *more, DUE],
+            rules={"preset": preset},
             topic={"max.compaction.lag.ms": 50, "min.cleanable.dirty.ratio": 1},
         )[-1]["compaction_delay_ms"]
         for more in ([], [{"op": "reload"}])
     ]
 
-    assert told == [50, 945]
+    assert told == delays
+
+
+@pytest.mark.parametrize(("magic", "base"), [(2, 3), (1, 1)])
+def test_a_batch_that_tells_its_last_offset_alone_rolls_at_the_log_end(
+    magic: int, base: int
+) -> None:
+    late = {**batch(3, "b=1"), "timestamp_ms": 900, "magic": magic}
+    late["records"][0]["timestamp_ms"] = 900
+    if magic == 1:
+        late = {name: late[name] for name in ("base_offset", "last_offset", "magic", "records")}
+    append = {"op": "append", "batches": [late]}
+    (step,) = log([batch(0, "a=1")], steps=[append], topic={"max.compaction.lag.ms": 10})
+
+    assert step["batches"][1]["segment"] == base
+
+
+@pytest.mark.parametrize("preset", ["kafka-2.8", "kafka-4.0"])
+def test_an_open_transaction_of_which_nothing_is_left_ends_where_the_log_does(preset: str) -> None:
+    """Its offset lies below the log start, and no batch is there to look for (2.8.2, 4.3.1)."""
+    opened = batch(0, "a=1", producer=3, transactional=True)
+    steps = [{"op": "truncate", "offset": 3}, {"op": "delete_records", "before": 2}]
+    *_, step = log([opened, batch(3, "a=2")], [], steps=steps, rules={"preset": preset})
+
+    assert (step["log_start_offset"], step["last_stable_offset"]) == (2, 3)
 
 
 @pytest.mark.parametrize(
