@@ -141,7 +141,8 @@ def pass_answer(result: PassResult) -> Answer:
         "next_dirty_offset": cleaning.next_dirty_offset,
         "messages_read": cleaning.messages_read,
         "messages_written": cleaning.messages_written,
-        "invalid_messages": len(cleaning.removed["no key"]),
+        # The counts of a pass that failed are lost with it.
+        "invalid_messages": 0 if result.failed is not None else len(cleaning.removed["no key"]),
         "removed": removed(cleaning),
         **asked,
         **unended,

@@ -163,7 +163,8 @@ class LogReplica:
     def _truncate(self, offset: int) -> None:
         """Only a cut below the active segment lowers the checkpoint (LogManager.truncateTo)."""
         reaches_cleaned = offset < self.log.active.base_offset
-        self._read_below = min(self.log.log_end_offset, offset)
+        if offset < self.log.log_end_offset:  # else nothing is read again
+            self._read_below = offset
         self.log.truncate_to(offset)
         if reaches_cleaned:
             self._lower_checkpoint()

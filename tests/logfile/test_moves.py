@@ -242,6 +242,19 @@ def test_a_batch_that_tells_its_last_offset_alone_rolls_at_the_log_end(
     assert step["batches"][1]["segment"] == base
 
 
+def test_a_truncation_that_takes_nothing_looks_up_no_position() -> None:
+    """An open transaction keeps the offset it began at, its batch gone or not (as in 4.3.1)."""
+    opened = batch(0, "a=1", producer=3, transactional=True)
+    append = {"op": "append", "batches": [opened, batch(1, "a=2")], "roll_after": True}
+    again = {**batch(2, "a=3", producer=3, transactional=True), "records": []}
+    more = {"op": "append", "batches": [again], "roll_after": True}
+    cut = {"op": "truncate", "offset": 2}
+    *_, step = log([], steps=[append, cut, more, clean(0, 3)])
+
+    assert [each["base_offset"] for each in step["batches"]] == [1, 2]
+    assert step["last_stable_offset"] == 0
+
+
 @pytest.mark.parametrize("preset", ["kafka-2.8", "kafka-4.0"])
 def test_an_open_transaction_of_which_nothing_is_left_ends_where_the_log_does(preset: str) -> None:
     """Its offset lies below the log start, and no batch is there to look for (2.8.2, 4.3.1)."""

@@ -198,3 +198,21 @@ def test_an_old_batch_has_no_epoch_and_appending_one_forgets_those_that_are_know
     ]
 
     assert [step["epochs"] for step in answer(document)["steps"]] == [[[3, 1]], [], [[4, 3]]]
+
+
+def test_the_counts_of_a_pass_that_failed_are_lost_with_it() -> None:
+    """What it had swapped in before stays; 4.3.1 throws its statistics away."""
+    first, last = old(2, (0, None, "v")), old(1, (2**31 + 8, None, "v"))
+    (step,) = answer(
+        {
+            "format": "replog-log/1",
+            "segments": [[first], [last], []],
+            "steps": [
+                {"op": "clean", "now_ms": 0, "first_dirty_offset": 0, "upper_bound": 2**31 + 9}
+            ],
+        }
+    )["steps"]
+
+    assert step["uncleanable"] is True
+    assert step["removed"] == {"0": "no key"}
+    assert (step["messages_read"], step["invalid_messages"]) == (0, 0)
