@@ -330,22 +330,10 @@ PLANTED = (
         "",
     ),
     Planted(
-        "data without a transaction counts as aborted when its producer's transaction is",
-        _TRANSACTIONS,
-        "            if not batch.transactional:\n                return False\n",
-        "",
-    ),
-    Planted(
         "aborted transactions are looked for in the covered segments alone",
         _TRANSACTIONS,
         "    for index in range(first, len(segments)):\n",
         "    for index in range(first, min(first + 1, len(segments))):\n",
-    ),
-    Planted(
-        "a transaction index forgets an abort whose marker lies beyond the round",
-        _COPY,
-        "                if entry.last_offset >= upper_bound\n",
-        "                if entry.last_offset > upper_bound\n",
     ),
     Planted(
         "segments that fill the limit exactly are not joined",
