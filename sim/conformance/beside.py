@@ -21,7 +21,7 @@ from sim.conformance.recordings import Collection, write_recordings
 OLD_VERSION = "2.8.2"
 """The last release without delete horizons (KIP-534)."""
 OLD_SEEDS = 3
-OLD_LOGS = 200
+OLD_LOGS = 500
 """Logs of each seed."""
 POOLS = 500
 
