@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import jpype
-
 from sim.conformance.disk_log import (
     IO_BYTES,
     LARGE_IO_BYTES,
@@ -145,19 +143,11 @@ class LegacyLog:
 
     def clean_if_due(self, parameters: PassParameters, *, capacity: int) -> KafkaPass | None:
         """One pass, if Kafka's manager selects the log; from where and up to where it says."""
-        selected = self._manager.select(parameters.now_ms)
-        if selected is None:
-            return None
-        end = int(selected.firstDirtyOffset())
-        try:
-            done = self._run(selected, parameters, capacity)
-            end = done.next_dirty_offset
-        except jpype.JException:
-            self.note_uncleanable()
-            raise
-        finally:
-            self._manager.done(self._log, end)
-        return done
+        return self._manager.clean_selected(
+            self._log,
+            parameters.now_ms,
+            lambda selected: self._run(selected, parameters, capacity),
+        )
 
     def note_uncleanable(self) -> None:
         """A pass that the manager did not decide about failed."""

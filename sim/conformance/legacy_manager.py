@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from sim.conformance.cleaner_manager import CleanerManager
 from sim.conformance.disk_log import Due
 from sim.conformance.jvm import java_class
 from sim.conformance.surroundings import Clock
 
 
-class LegacyManager:
+class LegacyManager(CleanerManager):
     """The manager of the logs in one folder, with its file of checkpoints. To be closed.
 
     Args:
@@ -34,10 +35,6 @@ class LegacyManager:
         in_scala = java_class("scala.jdk.javaapi.CollectionConverters").asScala
         self._manager = self._decides(in_scala(folders).toSeq(), self._logs, failures)
 
-    def add(self, log: Any) -> None:
-        """Let it know a log, or the same one after it was opened again."""
-        self._logs.put(log.topicPartition(), log)
-
     def checkpoint(self, log: Any) -> int | None:
         """Where the next pass over a log has to begin; None = no pass was run yet."""
         known = self._manager.allCleanerCheckpoints().get(log.topicPartition())
@@ -47,19 +44,6 @@ class LegacyManager:
         """Note where a pass ended."""
         entry = self._some(self._pair(log.topicPartition(), self._long.valueOf(offset)))
         self._manager.updateCheckpoints(self._folder, entry, self._none)
-
-    def lower_checkpoint(self, log: Any) -> None:
-        """What `LogManager` asks for after a truncation that reaches what may have been cleaned."""
-        base = log.activeSegment().baseOffset()
-        self._manager.maybeTruncateCheckpoint(self._folder, log.topicPartition(), base)
-
-    def set_in_progress(self, log: Any) -> None:
-        """Let it believe that somebody cleans a log."""
-        self._manager.abortAndPauseCleaning(log.topicPartition())
-
-    def set_uncleanable(self, log: Any) -> None:
-        """Let it know that a pass over a log ended in an unexpected error."""
-        self._manager.markPartitionUncleanable(log.parentDir(), log.topicPartition())
 
     def due(self, log: Any, now_ms: int) -> Due:
         """What it makes of a log, whether or not it is selected; nothing is written down."""
@@ -85,10 +69,6 @@ class LegacyManager:
         selected = self._manager.grabFilthiestCompactedLog(self._clock.time, self._stats())
         self._clock.now_ms = 0
         return None if selected.isEmpty() else selected.get()
-
-    def done(self, log: Any, end: int) -> None:
-        """The pass over the selected log ended, at `end`."""
-        self._manager.doneCleaning(log.topicPartition(), self._folder, end)
 
     def close(self) -> None:
         """Nothing: this release keeps its gauges until the machine ends."""

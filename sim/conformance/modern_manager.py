@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from sim.conformance.cleaner_manager import CleanerManager
 from sim.conformance.disk_log import Due
 from sim.conformance.jvm import java_class, private_method
 from sim.conformance.surroundings import Clock
 
 
-class ModernManager:
+class ModernManager(CleanerManager):
     """The manager of the logs in one folder, with its file of checkpoints. To be closed.
 
     Args:
@@ -42,10 +43,6 @@ class ModernManager:
         )
         self._delay = private_method(manager, "maxCompactionDelay", log, number, number)
 
-    def add(self, log: Any) -> None:
-        """Let it know a log, or the same one after it was opened again."""
-        self._logs.put(log.topicPartition(), log)
-
     def checkpoint(self, log: Any) -> int | None:
         """Where the next pass over a log has to begin; None = no pass was run yet."""
         known = self._manager.allCleanerCheckpoints().get(log.topicPartition())
@@ -57,19 +54,6 @@ class ModernManager:
         self._manager.updateCheckpoints(
             self._folder, self._optional.of(entry), self._optional.empty()
         )
-
-    def lower_checkpoint(self, log: Any) -> None:
-        """What `LogManager` asks for after a truncation that reaches what may have been cleaned."""
-        base = log.activeSegment().baseOffset()
-        self._manager.maybeTruncateCheckpoint(self._folder, log.topicPartition(), base)
-
-    def set_in_progress(self, log: Any) -> None:
-        """Let it believe that somebody cleans a log."""
-        self._manager.abortAndPauseCleaning(log.topicPartition())
-
-    def set_uncleanable(self, log: Any) -> None:
-        """Let it know that a pass over a log ended in an unexpected error."""
-        self._manager.markPartitionUncleanable(log.parentDir(), log.topicPartition())
 
     def due(self, log: Any, now_ms: int) -> Due:
         """What it makes of a log, whether or not it is selected; nothing is written down."""
@@ -98,10 +82,6 @@ class ModernManager:
         selected = self._manager.grabFilthiestCompactedLog(self._clock.time, self._stats())
         self._clock.now_ms = 0
         return selected.get() if selected.isPresent() else None
-
-    def done(self, log: Any, end: int) -> None:
-        """The pass over the selected log ended, at `end`."""
-        self._manager.doneCleaning(log.topicPartition(), self._folder, end)
 
     def close(self) -> None:
         """Take its metrics back."""
