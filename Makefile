@@ -144,7 +144,7 @@ conformance: $(STAMP)  ## compare the cleaner with Apache Kafka's own and with a
 
 .PHONY: lock
 lock:  ## write requirements.lock anew from pyproject.toml; needs uv on the PATH
-	uv pip compile pyproject.toml --all-extras --group test --group lint --group build --group bench \
+	uv pip compile pyproject.toml --all-extras --group test --group lint --group build --group docs --group bench \
 	  --universal --fork-strategy fewest --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header --quiet --upgrade --output-file requirements.lock
 

@@ -14,9 +14,9 @@ import pytest
 
 from sim.cli import main
 from sim.rules import rules_from
-from sim.run import run_scenario
 from sim.scenario.environment import environment_digest
 from sim.scenario.generate import BUILT_IN_MIXES, generate
+from sim.timed_run import run_scenario
 from tests.cluster.worlds import tell
 
 ROOT = Path(__file__).resolve().parent.parent

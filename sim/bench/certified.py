@@ -21,12 +21,12 @@ from sim.files.formats import LOG_FORMAT
 from sim.files.trace_file import TraceHeader, TraceVerdict, trace_lines
 from sim.rules import PRESETS
 from sim.rules.presets import settings_from
-from sim.run import run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import BUILT_IN_MIXES, Mix
 from sim.scenario.trace_header import header_of
 from sim.suite import format_of, scenario_files
 from sim.suite.running import run_file
+from sim.timed_run import run_scenario
 from sim.trace import Event
 from sim.trace.digest import digest_of
 

@@ -18,11 +18,11 @@ from typing import Literal, get_args
 import pyarrow.parquet as pq
 
 from sim.bench.trees import COMPILED, Tree
-from sim.run import COMPILED as COMPILED_HERE
-from sim.sweep import load_plan, run_sweep
-from sim.sweep.plan import Sweep, number_runs
-from sim.sweep.runner import EngineName
-from sim.sweep.work import rows_of_cases
+from sim.sweeps import load_plan, run_sweep
+from sim.sweeps.plan import Sweep, number_runs
+from sim.sweeps.runner import EngineName
+from sim.sweeps.work import rows_of_cases
+from sim.timed_run import COMPILED as COMPILED_HERE
 
 PLANS = Path("scenarios/sweeps")
 Way = Literal["pure", "compiled", "process", "spark"]

@@ -7,10 +7,10 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from sim.sweep import load_plan, run_sweep
-from sim.sweep.plan import Sweep, number_runs
-from sim.sweep.runner import EngineName
-from sim.sweep.work import rows_of_cases
+from sim.sweeps import load_plan, run_sweep
+from sim.sweeps.plan import Sweep, number_runs
+from sim.sweeps.runner import EngineName
+from sim.sweeps.work import rows_of_cases
 
 PLAN = Path("scenarios/sweeps/leo_fixes.yaml")
 SEED = 280

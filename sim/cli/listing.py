@@ -156,7 +156,7 @@ FILE_TABLES: dict[str, Callable[[Path], Rows]] = {"scenarios": scenarios, "topic
 
 def capabilities() -> list[tuple[str, bool, str]]:
     """What this machine can do: (name, ready, version or advice)."""
-    from sim.run import COMPILED
+    from sim.timed_run import COMPILED
 
     found = [
         ("Python", sys.version_info >= (3, 11), platform.python_version()),
@@ -172,7 +172,7 @@ def capabilities() -> list[tuple[str, bool, str]]:
         advice = f"pip install 'replog[{extra}]'" if missing else "installed"
         found.append((name, not missing, advice))
     if all(find_spec(module) for module in ("pyspark", "pyarrow")):
-        from sim.sweep.engines.session import find_java
+        from sim.sweeps.engines.session import find_java
 
         try:
             found.append(("Java", True, str(find_java())))

@@ -15,7 +15,7 @@ from sim.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:
     from sim.studies.phases.question import Found
-    from sim.sweep.runs_progress import Reporter
+    from sim.sweeps.runs_progress import Reporter
 
 CASES = 100
 SEED = 5_280
@@ -51,7 +51,7 @@ def phases(names: list[str], *, cases: int, seed: int, out: Path | None, as_json
 
     from sim.studies.phases import QUESTIONS, page
     from sim.studies.phases.measuring import measure
-    from sim.sweep.runs_progress import show_progress
+    from sim.sweeps.runs_progress import show_progress
 
     for name in names:
         if name not in QUESTIONS:

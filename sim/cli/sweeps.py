@@ -30,8 +30,8 @@ from sim.cli.output import (
 from sim.errors import BadInput
 
 if TYPE_CHECKING:
-    from sim.run import Run
-    from sim.sweep import SweepResult
+    from sim.sweeps import SweepResult
+    from sim.timed_run import Run
     from sim.trace import Event
 
 
@@ -84,7 +84,7 @@ def sweep(
     """
     from rich.console import Console
 
-    from sim.sweep import load_plan, run_sweep
+    from sim.sweeps import load_plan, run_sweep
 
     loaded = load_plan(plan)
     if confirm:
@@ -172,8 +172,8 @@ def replay(folder: Path, run_id: int, *, explain: bool, trace: Path | None, as_j
 
     A folder with `plan.json` alone is enough to run it; then there is nothing to compare with.
     """
-    from sim import sweep as sweeps
-    from sim.run import as_document
+    from sim import sweeps
+    from sim.timed_run import as_document
 
     if trace is not None:
         from sim.files.atomic import check_writable
@@ -202,7 +202,7 @@ def _write_trace(
     path: Path, folder: Path, run_id: int, made: Run, events: list[tuple[int, Event]]
 ) -> None:
     from sim.files.trace_file import TraceVerdict, write_trace
-    from sim.sweep.one_run import trace_header_of_run
+    from sim.sweeps.one_run import trace_header_of_run
 
     violations = tuple(violation.as_row(when="at") for violation in made.violations)
     verdict = TraceVerdict(made.verdict, made.reason, violations, made.digest)

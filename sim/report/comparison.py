@@ -19,7 +19,7 @@ from sim.report.onset import Onset, onsets_of
 from sim.report.pairs import PairComparison, pairs_of
 from sim.report.rates import Rate, rate_of
 from sim.report.sweep_folder import SweepFolder, read_folder
-from sim.run import LEFT_THE_CONTRACT
+from sim.timed_run import LEFT_THE_CONTRACT
 
 LISTED_MAX = 4
 """Rule sets that one sentence names."""

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from sim.rules import Rules
-from sim.run import run_scenario
 from sim.scenario.generate.streams import stream
 from sim.scenario.generate.workload import WorkloadShape, draw_workload
 from sim.scenario.model import (
@@ -25,6 +24,7 @@ from sim.scenario.model import (
     Topic,
 )
 from sim.scenario.model.snapshots import SnapshotSettings
+from sim.timed_run import run_scenario
 from sim.trace import (
     Copied,
     Event,

@@ -20,11 +20,11 @@ from sim.errors import BadInput, did_you_mean
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.rules import RULES, Settings, settings_from
 from sim.rules.rules import RuleValue, check_value, listed, shown
-from sim.run import default_invariants, run_scenario
 from sim.scenario.file.load import load_scenario
 from sim.scenario.model import Scenario
 from sim.story import Story, StoryRun, load_story, run_story
 from sim.suite import format_of, scenario_files
+from sim.timed_run import default_invariants, run_scenario
 
 AS_WRITTEN = "as written"
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from sim.changelog.reader import read_changes
 from sim.rules import Rules
-from sim.run import run_scenario
 from sim.scenario.model import Consumer, Scenario, Topic, TraceSource, Workload
+from sim.timed_run import run_scenario
 
 BATCH_RECORDS = 100
 INTERVAL_MS = 5

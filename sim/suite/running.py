@@ -126,8 +126,8 @@ def _run_timed(
     from sim.check.coverage import SITUATIONS
     from sim.check.durability import OUTSIDE
     from sim.rules import settings_from
-    from sim.run import as_document, differences, run_scenario
     from sim.scenario.file.load import load_scenario
+    from sim.timed_run import as_document, differences, run_scenario
 
     started = time.perf_counter()
     scenario = load_scenario(

@@ -16,7 +16,7 @@ CHUNK: Final = 2048
 
 
 def digest_of(events: Sequence[tuple[int, Event]]) -> str:
-    """Digest, 32 hex digits, of (ms or step, event) in order; `sim.run` takes it along the way."""
+    """Digest of (ms or step, event) in order, 32 hex digits; a run takes it along the way."""
     digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
     for start in range(0, len(events) + 1, CHUNK):
         part = events[start : start + CHUNK]

@@ -13,11 +13,11 @@ from sim.check.queries import HistoryQueries
 from sim.compaction import TOMBSTONE_MARKS
 from sim.log import Record
 from sim.rules import RULES, Rules, rules_from
-from sim.run import Run, run_scenario
 from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Scenario
+from sim.timed_run import Run, run_scenario
 from sim.trace import (
     Appended,
     Cleaned,

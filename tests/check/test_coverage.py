@@ -8,9 +8,9 @@ from sim.check import Checker
 from sim.check.coverage import SITUATIONS, Coverage
 from sim.log import Control, data_batch
 from sim.rules import Rules, rules_from
-from sim.run import Run, run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
+from sim.timed_run import Run, run_scenario
 from sim.trace import (
     Appended,
     AppendRefused,

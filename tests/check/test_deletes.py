@@ -7,9 +7,9 @@ import pytest
 from sim.check import Checker
 from sim.check.folding import own_state
 from sim.rules import Rules, rules_from
-from sim.run import run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
+from sim.timed_run import run_scenario
 from sim.trace import Event, HighWatermarkMoved, LeaderElected, ReplicaCrashed
 from tests.check.events import (
     appended,

@@ -9,11 +9,11 @@ from sim.check import Violation
 from sim.check.explain import explain
 from sim.log import Control, Record, control_batch, data_batch
 from sim.log.epochs import EpochEntry
-from sim.run import run_scenario
 from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.story import load_story, run_story
+from sim.timed_run import run_scenario
 from sim.trace import Event
 from sim.trace.sentences import describe
 

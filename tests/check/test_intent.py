@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from sim.rules import Rules
-from sim.run import run_scenario
 from sim.scenario.model import ReplicaSpec, Scenario, Send, Workload
+from sim.timed_run import run_scenario
 
 NEW = Send(100, 1, "k", "new", 100, 5)
 LATE = Send(200, 2, "k", "late", 50, 3)

@@ -18,10 +18,10 @@ from sim.compaction.tombstones import TOMBSTONE_MARKS
 from sim.log import LeaderEpochCache, Record
 from sim.log.epochs import EpochEnd
 from sim.rules import Rules
-from sim.run import run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Scenario
+from sim.timed_run import run_scenario
 from tests.check.planted import BY_HEADER, BY_MARK, CALM, LATE, MARKS, ORDERS
 
 SEEDS = 12

@@ -10,9 +10,9 @@ from sim.check.checker import known_invariants
 from sim.check.registry import INVARIANTS, Violation
 from sim.compaction.strategies import HEADER_FORMS
 from sim.rules import rules_from
-from sim.run import run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
+from sim.timed_run import run_scenario
 from sim.trace import Appended, Consumed, Event, HighWatermarkMoved, LeaderElected, PositionRecorded
 from tests.check.defects import PLANTED
 from tests.check.events import (

@@ -47,7 +47,7 @@ def test_running_a_file_loads_nothing_of_what_only_sweeps_and_reports_need(file:
 
     assert ended.returncode == 0, ended.stderr
     loaded = ended.stderr.split()
-    assert "sim.run" in loaded or file == STORY
+    assert "sim.timed_run" in loaded or file == STORY
     assert [name for name in HEAVY if name in loaded] == []
 
 
@@ -55,7 +55,14 @@ def test_running_a_story_loads_nothing_of_what_timed_scenarios_need() -> None:
     loaded = python("-c", WHAT_IS_LOADED, "run", STORY).stderr.split()
 
     assert "sim.story.driver" in loaded
-    others = ("simpy", "pydantic", "annotated_types", "msgspec", "sim.run", "sim.scenario.model")
+    others = (
+        "simpy",
+        "pydantic",
+        "annotated_types",
+        "msgspec",
+        "sim.timed_run",
+        "sim.scenario.model",
+    )
     assert [name for name in others if name in loaded] == []
 
 
@@ -64,8 +71,8 @@ def test_a_replay_loads_neither_arrow_nor_what_runs_sweeps(swept: Path) -> None:
 
     assert ended.returncode == 0, ended.stderr
     loaded = ended.stderr.split()
-    assert "sim.sweep.one_run" in loaded
-    assert [name for name in (*HEAVY, "rich", "sim.sweep.runner") if name in loaded] == []
+    assert "sim.sweeps.one_run" in loaded
+    assert [name for name in (*HEAVY, "rich", "sim.sweeps.runner") if name in loaded] == []
 
 
 def test_the_command_is_installed_under_its_name() -> None:

@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from sim.run import run_scenario
 from sim.scenario.model import Scenario
+from sim.timed_run import run_scenario
 from tests.cli.conftest import Replog
 
 GOOD = "format: replog-scenario/1\nduration_ms: 300\n"
@@ -102,7 +102,7 @@ def test_an_exception_in_one_run_is_a_failure_and_the_others_run(
     def breaks(scenario: Scenario, **options: Any) -> object:
         return _divide_by_zero() if scenario.id == "a" else run_scenario(scenario, **options)
 
-    monkeypatch.setattr("sim.run.run_scenario", breaks)
+    monkeypatch.setattr("sim.timed_run.run_scenario", breaks)
     folder = fill(a=GOOD, b=GOOD)
 
     answer = replog("suite", folder)

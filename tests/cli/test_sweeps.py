@@ -72,7 +72,7 @@ def test_a_java_home_without_java_is_said(here: Path) -> None:
 
 
 def test_every_row_is_reproduced_by_its_number(replog: Replog, swept: Path) -> None:
-    from sim.sweep import find_run
+    from sim.sweeps import find_run
 
     for run_id in (0, 1, 7):
         answer = replog("replay", swept, run_id, "--json")
@@ -124,14 +124,14 @@ def test_a_replay_can_explain_the_first_violation(
     replog: Replog, swept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from sim.check import Violation
-    from sim.run import Run
-    from sim.sweep import replay
+    from sim.sweeps import replay
+    from sim.timed_run import Run
 
     def with_a_violation(folder: Path, run_id: int, *, trace: list[tuple[int, Event]]) -> Run:
         violation = Violation("no-offset-reuse", 10_000, None, 3, None, "Offset 3 again.")
         return replace(replay(folder, run_id, trace=trace), violations=(violation,))
 
-    monkeypatch.setattr("sim.sweep.replay", with_a_violation)
+    monkeypatch.setattr("sim.sweeps.replay", with_a_violation)
 
     answer = replog("replay", swept, 0, "--explain")
 
@@ -142,7 +142,7 @@ def test_a_replay_can_explain_the_first_violation(
 def test_a_row_that_says_otherwise_is_exit_status_1_and_a_command(
     replog: Replog, swept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sim.sweep.digest_of_run", lambda *_: "another")
+    monkeypatch.setattr("sim.sweeps.digest_of_run", lambda *_: "another")
 
     answer = replog("replay", swept, 0)
 

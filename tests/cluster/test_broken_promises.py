@@ -12,10 +12,10 @@ from sim.replication.produce import AT_ONCE, ProduceResult, produce
 from sim.replication.reading import Fetched, Position, receive_consumer_fetch
 from sim.replication.replica import Replica
 from sim.rules import Rules, rules_from
-from sim.run import run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Scenario
+from sim.timed_run import run_scenario
 from sim.trace import Event, PositionRecorded
 
 LAWS = {

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from sim.rules import Rules, settings_from
-from sim.run import run_scenario
 from sim.scenario.generate import Mix, generate
 from sim.scenario.model import Ask, Fault, FaultKind, Send, Timers, Topic, Workload
+from sim.timed_run import run_scenario
 from sim.trace import Acknowledged, CoordinatorAnswered, CoordinatorLoaded
 from tests.cluster.worlds import Story, scenario, tell
 

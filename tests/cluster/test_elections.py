@@ -7,9 +7,9 @@ import pytest
 from sim.replication.elections import successors, waits
 from sim.replication.replica import Leadership
 from sim.rules import Rules, rules_from
-from sim.run import run_scenario
 from sim.scenario.generate import BUILT_IN_MIXES, generate
 from sim.scenario.model import FaultKind, Network, ReplicaSpec, Timers
+from sim.timed_run import run_scenario
 from sim.trace import LeaderElected, LeaderResigned
 from tests.cluster.worlds import Story, fault, log_ends, scenario, tell
 

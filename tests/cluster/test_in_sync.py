@@ -5,9 +5,9 @@ from itertools import pairwise
 import pytest
 
 from sim.rules import rules_from
-from sim.run import run_scenario
 from sim.scenario.generate import BUILT_IN_MIXES, generate
 from sim.scenario.model import Fault, FaultKind, Network, Send, Workload
+from sim.timed_run import run_scenario
 from sim.trace import (
     Acknowledged,
     Appended,

@@ -6,10 +6,10 @@ from random import Random
 import pytest
 
 from sim.rules import rules_from
-from sim.run import run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix, Weights
 from sim.scenario.model import Fault, FaultKind, ReplicaSpec
+from sim.timed_run import run_scenario
 from sim.trace import (
     Appended,
     Copied,

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from sim.rules import rules_from
-from sim.run import run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.story import load_story, run_story
+from sim.timed_run import run_scenario
 from sim.trace import AppendRefused, Cleaned
 
 FOLDER = Path(__file__).parents[2] / "scenarios/kip280"

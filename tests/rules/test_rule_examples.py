@@ -14,13 +14,13 @@ from sim.logfile.file import LogFile, load_log_file, read_log_document
 from sim.logfile.schedule import answer_about
 from sim.rules import RULES, Settings
 from sim.rules.spec import Value
-from sim.run import run_scenario
 from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate
 from sim.scenario.model import Scenario
 from sim.story import Story, load_story, run_story
 from sim.suite import format_of
-from sim.sweep.plan import load_plan, number_runs
+from sim.sweeps.plan import load_plan, number_runs
+from sim.timed_run import run_scenario
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
 LABELS = {"offset_assignment"}

@@ -6,7 +6,6 @@ import pytest
 
 from sim.log.versions import NEW, OLD, Versions
 from sim.rules import RULES, settings_from
-from sim.run import run_scenario
 from sim.scenario.environment import environment_digest
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
@@ -14,6 +13,7 @@ from sim.scenario.model import Change, Consumer, Fault, FaultKind, ReplicaSpec, 
 from sim.scenario.model.changes import changed
 from sim.scenario.model.promises import changes_of
 from sim.scenario.model.rollouts import FlagRollout
+from sim.timed_run import run_scenario
 
 ORDERS = [str(value) for value in RULES["flag_rollout"].values]
 ALL_OLD, ALL_NEW = Versions(OLD, OLD, OLD), Versions(NEW, NEW, NEW)

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from sim.rules import Rules, rules_from
-from sim.run import run_scenario
 from sim.scenario.environment import environment_digest
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.scenario.model import FaultKind
+from sim.timed_run import run_scenario
 from sim.trace import Event, FaultInjected
 
 DARK = Mix(power_losses=0.5, power_failures=0.5, cleaning_crashes=0.5, flush_settings=0.5)

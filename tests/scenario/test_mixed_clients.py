@@ -4,9 +4,9 @@ from itertools import pairwise
 
 from sim.log.versions import NEW, Versions
 from sim.rules import settings_from
-from sim.run import run_scenario
 from sim.scenario.generate import Mix, generate
 from sim.scenario.model import Scenario
+from sim.timed_run import run_scenario
 
 RULES = settings_from({"preset": "kafka-4.0", "tombstone_mark": "magic"})
 

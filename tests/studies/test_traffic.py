@@ -3,9 +3,9 @@
 import pytest
 
 from sim.rules import Rules
-from sim.run import run_scenario
 from sim.scenario.model import Network, ReplicaSpec, Scenario, Send, Topic, Workload
 from sim.studies.traffic import DELETE_BROKER, ISR_CHANGE, framed_bytes, traffic_of_a_failure
+from sim.timed_run import run_scenario
 from sim.trace import Copied, Event
 
 

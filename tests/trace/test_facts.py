@@ -5,8 +5,8 @@ from __future__ import annotations
 from sim.log.epochs import EpochEntry
 from sim.replication.follower import receive_fetch
 from sim.replication.replica import crash, truncate
-from sim.run import run_scenario
 from sim.scenario.model import Fault, FaultKind, ReplicaSpec, Scenario, Workload
+from sim.timed_run import run_scenario
 from sim.trace import Cleaned, ConfigChanged, EpochCacheChanged, GapLearned, ReplicaCrashed
 from tests.cluster.worlds import sends, tell
 from tests.replication.replicas import RULES, ask, elect, leading, with_log

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from sim.rules import settings_from
-from sim.run import run_scenario
 from sim.scenario.generate.streams import Draws
 from sim.scenario.model import ReplicaSpec, Scenario, Send, Topic, Workload
 from sim.studies.phases.question import Axis, Point, Question
+from sim.timed_run import run_scenario
 
 LAG_MS: Final = 1_000
 """M: `max.compaction.lag.ms`."""

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Final
 
 from sim.rules import settings_from
-from sim.run import run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.scenario.generate.streams import Draws
 from sim.scenario.model import Fault, FaultKind, Scenario
 from sim.studies.phases.question import Axis, Point, Question
+from sim.timed_run import run_scenario
 
 RETENTION_MS: Final = 1_000
 DURATION_MS: Final = 12_000

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Final
 
 from sim.rules import settings_from
-from sim.run import run_scenario
 from sim.scenario.generate.streams import Draws
 from sim.scenario.model import ReplicaSpec, Scenario, Send, Topic, Workload
 from sim.studies.phases.question import Axis, Point, Question
+from sim.timed_run import run_scenario
 
 RETENTION_MS: Final = 1_000
 WRITES_UNTIL_MS: Final = 9_000

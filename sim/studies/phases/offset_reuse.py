@@ -7,7 +7,6 @@ from math import log
 from typing import Final
 
 from sim.rules import settings_from
-from sim.run import run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.clients import draw_shape
 from sim.scenario.generate.streams import Draws, stream
@@ -15,6 +14,7 @@ from sim.scenario.generate.workload import draw_workload
 from sim.scenario.model import Fault, FaultKind, Scenario
 from sim.studies.phases.deleted_key import MIX as QUIET_MIX
 from sim.studies.phases.question import Axis, Point, Question
+from sim.timed_run import run_scenario
 
 DURATION_MS: Final = 14_000
 IDLE_FROM_MS: Final = 4_000

@@ -8,11 +8,11 @@ import pytest
 from sim.check.counters import COUNTERS
 from sim.check.registry import Violation
 from sim.rules.rules import Settings
-from sim.run import Run
-from sim.sweep.plan import Sweep, number_runs
-from sim.sweep.row import NESTED, VIOLATIONS_PER_RUN_MAX, reported, worker_schema
-from sim.sweep.work import RunCase, batches_of_cases, measure_rate, rows_of_cases, wall_clock_bound
-from tests.sweep.fakes import FAR, plan, quick
+from sim.sweeps.plan import Sweep, number_runs
+from sim.sweeps.row import NESTED, VIOLATIONS_PER_RUN_MAX, reported, worker_schema
+from sim.sweeps.work import RunCase, batches_of_cases, measure_rate, rows_of_cases, wall_clock_bound
+from sim.timed_run import Run
+from tests.sweeps.fakes import FAR, plan, quick
 
 SWEEP = number_runs(plan())
 

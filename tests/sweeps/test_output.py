@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.sweep import digest_of_run, find_run, load_sweep
-from sim.sweep.layout import waves_of
-from sim.sweep.output import check_folder, prepare_folder, read_sweep, write_json
-from sim.sweep.plan import number_runs
-from sim.sweep.runner import run_sweep
-from tests.sweep.fakes import full, plan, quick
+from sim.sweeps import digest_of_run, find_run, load_sweep
+from sim.sweeps.layout import waves_of
+from sim.sweeps.output import check_folder, prepare_folder, read_sweep, write_json
+from sim.sweeps.plan import number_runs
+from sim.sweeps.runner import run_sweep
+from tests.sweeps.fakes import full, plan, quick
 
 SWEEP = number_runs(plan())
 

@@ -15,11 +15,11 @@ from sim.report import read_folder
 from sim.report.costs import costs_of
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
-from sim.sweep import load_sweep, load_violations
-from sim.sweep.environments import environments_of
-from sim.sweep.plan import load_plan, number_runs
-from sim.sweep.runner import run_sweep
-from tests.sweep.fakes import TWO_ENVIRONMENTS, plan, quick
+from sim.sweeps import load_sweep, load_violations
+from sim.sweeps.environments import environments_of
+from sim.sweeps.plan import load_plan, number_runs
+from sim.sweeps.runner import run_sweep
+from tests.sweeps.fakes import TWO_ENVIRONMENTS, plan, quick
 
 ROOT = Path(__file__).resolve().parents[2]
 PLANS = sorted((ROOT / "scenarios/sweeps").glob("*.yaml"))

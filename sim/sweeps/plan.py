@@ -25,7 +25,7 @@ from sim.plugins import load_plugins
 from sim.rules import settings_from
 from sim.rules.rules import DEFAULTS, Rules, RuleValue, Settings, shown
 from sim.scenario.generate.mix import Mix
-from sim.sweep.environments import Environment, environments_of
+from sim.sweeps.environments import Environment, environments_of
 
 PRESET = "preset"
 SEED_LIMIT = 2**63
@@ -82,7 +82,7 @@ class Plan(BaseModel):
     """Modules to import first, as with `--plugin`; they register strategies, fixes or the like."""
     generate: Mix
     environments: dict[Text, dict[str, Any]] = {}
-    """By name, what differs from `generate`; cases take turns (`sim.sweep.environments`)."""
+    """By name, what differs from `generate`; cases take turns (`sim.sweeps.environments`)."""
     rules: RuleMap = Field(default_factory=dict)
     """Common to every rule set; may name a `preset`."""
     rule_sets: list[RuleMap] = Field(min_length=1)

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sim.check.counters import COSTS, COUNTERS
-from sim.sweep.output import write_json, write_text
-from sim.sweep.plan import Sweep
-from sim.sweep.row import VERDICTS
+from sim.sweeps.output import write_json, write_text
+from sim.sweeps.plan import Sweep
+from sim.sweeps.row import VERDICTS
 
 TALLIES_FORMAT = "replog-tallies/2"
 TALLIES_FILE = "tallies.json"

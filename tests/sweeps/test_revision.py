@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from sim.sweep import revision as module
-from sim.sweep.output import describe
-from sim.sweep.plan import number_runs
-from tests.sweep.fakes import plan
+from sim.sweeps import revision as module
+from sim.sweeps.output import describe
+from sim.sweeps.plan import number_runs
+from tests.sweeps.fakes import plan
 
 
 def test_an_installed_package_goes_by_the_variable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "__file__", str(tmp_path / "sim/sweep/revision.py"))
+    monkeypatch.setattr(module, "__file__", str(tmp_path / "sim/sweeps/revision.py"))
     monkeypatch.delenv(module.VARIABLE, raising=False)
     assert module.revision() is None
 
@@ -25,7 +25,7 @@ def test_a_checkout_goes_by_git_and_without_it_by_the_variable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".git").mkdir()  # no repository that git knows
-    monkeypatch.setattr(module, "__file__", str(tmp_path / "sim/sweep/revision.py"))
+    monkeypatch.setattr(module, "__file__", str(tmp_path / "sim/sweeps/revision.py"))
     monkeypatch.setenv(module.VARIABLE, "v1-3-gabc")
 
     assert module.revision() == "v1-3-gabc"

@@ -13,12 +13,12 @@ from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 
 from sim.errors import BadInput
-from sim.sweep.blocks import Block, StagedWaves, Work, get_ready, simulate_block
-from sim.sweep.counting import count_files
-from sim.sweep.layout import Wave
-from sim.sweep.output import clear_errors, close_folder, worker_died
-from sim.sweep.runs_progress import Reporter
-from sim.sweep.tally import Counts
+from sim.sweeps.blocks import Block, StagedWaves, Work, get_ready, simulate_block
+from sim.sweeps.counting import count_files
+from sim.sweeps.layout import Wave
+from sim.sweeps.output import clear_errors, close_folder, worker_died
+from sim.sweeps.runs_progress import Reporter
+from sim.sweeps.tally import Counts
 
 BLOCKS_IN_FLIGHT_PER_CORE = 3
 WARM_UP_SECONDS = 0.05

@@ -11,10 +11,10 @@ from pyspark.sql import functions as fn
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from sim.check.counters import COSTS, COUNTERS
-from sim.sweep.output import RUNS, VIOLATIONS
-from sim.sweep.plan import Sweep
-from sim.sweep.row import VIOLATIONS_SCHEMA, runs_schema
-from sim.sweep.tally import (
+from sim.sweeps.output import RUNS, VIOLATIONS
+from sim.sweeps.plan import Sweep
+from sim.sweeps.row import VIOLATIONS_SCHEMA, runs_schema
+from sim.sweeps.tally import (
     ANY,
     COMPARED,
     JUDGED,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from sim.sweep.layout import Wave
-from sim.sweep.runs_progress import Reporter
-from sim.sweep.tally import Counts
+from sim.sweeps.layout import Wave
+from sim.sweeps.runs_progress import Reporter
+from sim.sweeps.tally import Counts
 
 
 class Engine(Protocol):

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.errors import BadInput
-from sim.run import Run, run_scenario
 from sim.scenario.generate import generate
 from sim.scenario.model import Scenario
-from sim.sweep.digests import digest_in, digests_file_of
-from sim.sweep.layout import block_file_name, first_run_of, wave_of_case
-from sim.sweep.output import RUNS, clear_errors, read_sweep
-from sim.sweep.plan import Sweep
+from sim.sweeps.digests import digest_in, digests_file_of
+from sim.sweeps.layout import block_file_name, first_run_of, wave_of_case
+from sim.sweeps.output import RUNS, clear_errors, read_sweep
+from sim.sweeps.plan import Sweep
+from sim.timed_run import Run, run_scenario
 from sim.trace import Event
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sim.errors import BadInput
-from sim.sweep.output import RUNS, VIOLATIONS, files_of, read_sweep
+from sim.sweeps.output import RUNS, VIOLATIONS, files_of, read_sweep
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.sweep.engines.session import find_java, spark_session
-from sim.sweep.runner import run_sweep
-from tests.sweep.fakes import plan, quick
+from sim.sweeps.engines.session import find_java, spark_session
+from sim.sweeps.runner import run_sweep
+from tests.sweeps.fakes import plan, quick
 
 PACKAGE = "openjdk-17-jre-headless"
 
@@ -92,7 +92,7 @@ def test_options_out_of_range_are_refused_before_anything_is_written(
 
 def test_the_package_is_imported_without_spark_and_without_data_frames() -> None:
     program = (
-        "import sys, sim.sweep, sim.sweep.runner\n"
+        "import sys, sim.sweeps, sim.sweeps.runner\n"
         "print([name for name in ('pyspark', 'pandas', 'matplotlib') if name in sys.modules])"
     )
 

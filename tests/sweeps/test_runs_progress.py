@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from sim.sweep.runs_progress import show_progress
+from sim.sweeps.runs_progress import show_progress
 
 
 def console(*, terminal: bool) -> tuple[Console, io.StringIO]:
@@ -25,7 +25,7 @@ def test_a_terminal_gets_a_bar_with_the_rate() -> None:
 
 def test_a_log_file_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([0.0, 1.0, 20.0, 21.0, 40.0, 41.0])
-    monkeypatch.setattr("sim.sweep.runs_progress.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("sim.sweeps.runs_progress.time.monotonic", lambda: next(clock))
     log, file = console(terminal=False)
 
     with show_progress(log, total=3_000, before=1_000) as report:

@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from sim.check.counters import COUNTERS
 from sim.check.registry import Violation
-from sim.run import Run
 from sim.scenario.generate.scenario import is_hunted
-from sim.sweep.plan import RuleSet, Sweep, swept_type
+from sim.sweeps.plan import RuleSet, Sweep, swept_type
+from sim.timed_run import Run
 
 VIOLATIONS_PER_RUN_MAX = 20
 """Rows of `violations` one run may leave (see `reported`)."""

@@ -1,7 +1,7 @@
 """The folder of a sweep: who may write into it, and what says that a wave is there.
 
 `plan.json` (what the table is), `runs/` and `violations/` (Parquet, a folder per wave),
-`summary.csv` and `tallies.json` (see `sim.sweep.tally`). A wave is there when its folder under
+`summary.csv` and `tallies.json` (see `sim.sweeps.tally`). A wave is there when its folder under
 `runs/` is: it comes into place by a rename, so a killed sweep leaves whole waves and nothing else.
 """
 
@@ -17,13 +17,13 @@ from typing import Any
 
 from sim.errors import BadInput
 from sim.plugins import in_use
-from sim.sweep.layout import Wave, waves_of
-from sim.sweep.plan import Plan, Sweep, number_runs
-from sim.sweep.revision import revision
+from sim.sweeps.layout import Wave, waves_of
+from sim.sweeps.plan import Plan, Sweep, number_runs
+from sim.sweeps.revision import revision
 
 FOLDER_FORMAT = "replog-sweep-output/1"
 SCHEMA_VERSION = 2
-"""Of the columns of the tables (see `sim.sweep.row`)."""
+"""Of the columns of the tables (see `sim.sweeps.row`)."""
 PLAN_FILE = "plan.json"
 RUNS = "runs"
 VIOLATIONS = "violations"

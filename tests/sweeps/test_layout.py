@@ -5,9 +5,9 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.sweep.layout import WAVE_RUNS_MAX, Wave, blocks_of, wave_of_case, waves_of
-from sim.sweep.plan import number_runs
-from tests.sweep.fakes import plan
+from sim.sweeps.layout import WAVE_RUNS_MAX, Wave, blocks_of, wave_of_case, waves_of
+from sim.sweeps.plan import number_runs
+from tests.sweeps.fakes import plan
 
 PLAN = plan()
 

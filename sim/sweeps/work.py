@@ -20,10 +20,10 @@ from typing import Any
 import pyarrow as pa
 
 from sim.rules.rules import Settings
-from sim.run import Run, run_scenario
 from sim.scenario.generate import generate
-from sim.sweep.plan import Sweep
-from sim.sweep.row import batch_of, run_row, unfinished_row, worker_schema
+from sim.sweeps.plan import Sweep
+from sim.sweeps.row import batch_of, run_row, unfinished_row, worker_schema
+from sim.timed_run import Run, run_scenario
 
 WALL_BOUND_SECONDS = 60.0
 """Real time one run may take. Runs end at their own bounds (simulated time, events) long before;

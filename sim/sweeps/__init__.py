@@ -18,11 +18,11 @@ if find_spec("pyarrow") is None:
     raise BadInput("sweeps need more than the base installation: pip install 'replog[sweep]'")
 
 if TYPE_CHECKING:
-    from sim.sweep.one_run import digest_of_run, find_run, has_runs, replay, scenario_of_run
-    from sim.sweep.plan import Plan, RuleSet, Sweep, load_plan, number_runs
-    from sim.sweep.runner import Seconds, SweepResult, run_sweep
-    from sim.sweep.tables import load_sweep, load_violations
-    from sim.sweep.work import measure_rate
+    from sim.sweeps.one_run import digest_of_run, find_run, has_runs, replay, scenario_of_run
+    from sim.sweeps.plan import Plan, RuleSet, Sweep, load_plan, number_runs
+    from sim.sweeps.runner import Seconds, SweepResult, run_sweep
+    from sim.sweeps.tables import load_sweep, load_violations
+    from sim.sweeps.work import measure_rate
 
 __all__ = [
     "Plan",
@@ -55,5 +55,5 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     for module, names in _MODULES.items():
         if name in names:
-            return getattr(import_module(f"sim.sweep.{module}"), name)
+            return getattr(import_module(f"sim.sweeps.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sim.sweep.plan import Sweep
+from sim.sweeps.plan import Sweep
 
 BLOCK_SECONDS_MAX = 8.0
 """Of one process."""

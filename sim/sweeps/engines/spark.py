@@ -17,12 +17,12 @@ from pyspark import InheritableThread
 from pyspark.sql import DataFrame, SparkSession
 
 from sim.errors import BadInput
-from sim.sweep.blocks import Block, StagedWaves, Work, get_ready, simulate_block
-from sim.sweep.engines.spark_tally import count_in_spark
-from sim.sweep.layout import Wave
-from sim.sweep.output import STAGING, disk_full, worker_died
-from sim.sweep.runs_progress import Reporter
-from sim.sweep.tally import Counts
+from sim.sweeps.blocks import Block, StagedWaves, Work, get_ready, simulate_block
+from sim.sweeps.engines.spark_tally import count_in_spark
+from sim.sweeps.layout import Wave
+from sim.sweeps.output import STAGING, disk_full, worker_died
+from sim.sweeps.runs_progress import Reporter
+from sim.sweeps.tally import Counts
 
 POLL_SECONDS = 0.25
 CANCEL_SECONDS = 10.0

@@ -17,9 +17,9 @@ from sim.check.counters import COUNTERS
 from sim.check.families import NO_FAMILY, READERS
 from sim.check.registry import Violation
 from sim.rules.rules import Settings
-from sim.run import Run
-from sim.sweep.plan import Plan, Sweep
-from sim.sweep.work import RunCase
+from sim.sweeps.plan import Plan, Sweep
+from sim.sweeps.work import RunCase
+from sim.timed_run import Run
 
 FAR = 2**53 + 1
 """Not representable as a double."""

@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from sim.errors import BadInput
-from sim.sweep.plan import SEED_LIMIT, load_plan, number_runs
-from tests.sweep.fakes import plan
+from sim.sweeps.plan import SEED_LIMIT, load_plan, number_runs
+from tests.sweeps.fakes import plan
 
 PLAN = """\
 format: replog-sweep/1

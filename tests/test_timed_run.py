@@ -11,11 +11,11 @@ from sim.check import Violation
 from sim.compaction import TOMBSTONE_MARKS
 from sim.log import Control, Record, control_batch, data_batch
 from sim.rules import Rules, rules_from
-from sim.run import LEFT_THE_CONTRACT, Run, as_document, differences, run_scenario
 from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Expect, Limits, Scenario, Send, Workload
+from sim.timed_run import LEFT_THE_CONTRACT, Run, as_document, differences, run_scenario
 from sim.trace import Appended, Event, ReplicaCrashed
 from sim.trace.digest import digest_of
 from sim.trace.written import as_row

@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from sim.errors import BadInput
-from sim.sweep import find_run, load_sweep, load_violations, replay
-from sim.sweep.plan import number_runs
-from sim.sweep.row import TIMING_COLUMNS, VIOLATIONS_SCHEMA, runs_schema
-from sim.sweep.runner import EngineName, run_sweep
-from tests.sweep.conftest import ROOT
-from tests.sweep.fakes import FAR, TWO_ENVIRONMENTS, deadly, plan, quick, slow
+from sim.sweeps import find_run, load_sweep, load_violations, replay
+from sim.sweeps.plan import number_runs
+from sim.sweeps.row import TIMING_COLUMNS, VIOLATIONS_SCHEMA, runs_schema
+from sim.sweeps.runner import EngineName, run_sweep
+from tests.sweeps.conftest import ROOT
+from tests.sweeps.fakes import FAR, TWO_ENVIRONMENTS, deadly, plan, quick, slow
 
 CASES = 1_000
 """Three waves."""
@@ -146,7 +146,7 @@ def test_ctrl_c_keeps_finished_waves_and_a_resumed_sweep_is_the_same(
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
         reporting = _Reporting(interrupt_after_a_wave(out))
-        patch.setattr("sim.sweep.runner.show_progress", lambda *_, **__: reporting)
+        patch.setattr("sim.sweeps.runner.show_progress", lambda *_, **__: reporting)
         with pytest.raises(KeyboardInterrupt):
             run_sweep(plan(), out=out, count=CASES, engine=engine, open_case=quick)
     kept = sorted(out.glob("runs/*"))
@@ -205,8 +205,8 @@ def test_a_sweep_that_was_killed_can_be_resumed_on_the_other_engine(
     out = tmp_path / "out"
     program = (
         "from pathlib import Path\n"
-        "from sim.sweep import run_sweep\n"
-        "from tests.sweep.fakes import plan, slow\n"
+        "from sim.sweeps import run_sweep\n"
+        "from tests.sweeps.fakes import plan, slow\n"
         "if __name__ == '__main__':\n"
         f"    run_sweep(plan(), out=Path({str(out)!r}), count={CASES}, engine='process',\n"
         "              partitions=8, open_case=slow)\n"
@@ -257,8 +257,8 @@ def test_hash_seeds_do_not_reach_the_tables(simulated: Path, tmp_path: Path) -> 
     out = tmp_path / "out"
     program = (
         "from pathlib import Path\n"
-        "from sim.sweep import run_sweep\n"
-        "from tests.sweep.fakes import plan\n"
+        "from sim.sweeps import run_sweep\n"
+        "from tests.sweeps.fakes import plan\n"
         "if __name__ == '__main__':\n"
         f"    run_sweep(plan(), out=Path({str(out)!r}), count=4, engine='process')\n"
     )

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 
 from sim.check.counters import COSTS, COUNTERS
-from sim.sweep.output import RUNS, VIOLATIONS, files_of
-from sim.sweep.plan import Sweep
-from sim.sweep.tally import (
+from sim.sweeps.output import RUNS, VIOLATIONS, files_of
+from sim.sweeps.plan import Sweep
+from sim.sweeps.tally import (
     ANY,
     JUDGED,
     NAMES_MAX,

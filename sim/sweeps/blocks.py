@@ -17,18 +17,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sim.plugins import NO_PLUGINS, Plugins, load_in_worker
-from sim.sweep.digests import digests_file_of, digests_text
-from sim.sweep.layout import Wave, block_file_name, blocks_of
-from sim.sweep.output import RUNS, STAGING, VIOLATIONS, commit_wave
-from sim.sweep.plan import Sweep
-from sim.sweep.row import (
+from sim.sweeps.digests import digests_file_of, digests_text
+from sim.sweeps.layout import Wave, block_file_name, blocks_of
+from sim.sweeps.output import RUNS, STAGING, VIOLATIONS, commit_wave
+from sim.sweeps.plan import Sweep
+from sim.sweeps.row import (
     VIOLATIONS_SCHEMA,
     batch_of,
     runs_schema,
     split_tables,
     worker_schema,
 )
-from sim.sweep.work import OpenCase, batches_of_cases
+from sim.sweeps.work import OpenCase, batches_of_cases
 
 ROW_GROUP_ROWS = 5_000
 
@@ -56,7 +56,7 @@ class Work:
     runs_per_second: float
     """Of one process."""
     partitions: int | None
-    """Blocks per wave; None = as `sim.sweep.layout` thinks best."""
+    """Blocks per wave; None = as `sim.sweeps.layout` thinks best."""
     plugins: Plugins = NO_PLUGINS
     """What workers import first, so that they know the same rules."""
 

@@ -14,12 +14,11 @@ from rich.console import Console
 
 from sim.errors import BadInput
 from sim.plugins import in_use
-from sim.run import LEFT_THE_CONTRACT
-from sim.sweep.blocks import Work
-from sim.sweep.engines.engine import Engine
-from sim.sweep.engines.process import ProcessEngine
-from sim.sweep.layout import waves_of
-from sim.sweep.output import (
+from sim.sweeps.blocks import Work
+from sim.sweeps.engines.engine import Engine
+from sim.sweeps.engines.process import ProcessEngine
+from sim.sweeps.layout import waves_of
+from sim.sweeps.output import (
     check_folder,
     clear_errors,
     close_folder,
@@ -27,10 +26,11 @@ from sim.sweep.output import (
     missing_waves,
     prepare_folder,
 )
-from sim.sweep.plan import Plan, Sweep, number_runs
-from sim.sweep.runs_progress import show_progress
-from sim.sweep.tally import write_tallies
-from sim.sweep.work import OpenCase, measure_rate, open_case
+from sim.sweeps.plan import Plan, Sweep, number_runs
+from sim.sweeps.runs_progress import show_progress
+from sim.sweeps.tally import write_tallies
+from sim.sweeps.work import OpenCase, measure_rate, open_case
+from sim.timed_run import LEFT_THE_CONTRACT
 
 EngineName = Literal["spark", "process"]
 
@@ -179,10 +179,10 @@ def _engine(name: EngineName, work: Work, *, master: str | None) -> Iterator[Eng
         return
     if find_spec("pyspark") is None:
         raise BadInput("sweeps on Spark need pyspark: pip install 'replog[sweep]'")
-    from sim.sweep.engines.session import (
+    from sim.sweeps.engines.session import (
         spark_session,  # half a second, and only this engine needs it
     )
-    from sim.sweep.engines.spark import SparkEngine
+    from sim.sweeps.engines.spark import SparkEngine
 
     with spark_session(master=master) as session:
         yield SparkEngine(session, work)
