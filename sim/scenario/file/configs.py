@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
@@ -286,6 +286,37 @@ def snapshots_of(broker: BrokerSettings, *, policy: str) -> SnapshotSettings:
         if values[name] == -1:
             values[name] = NEVER_REACHED
     return SnapshotSettings(**values)  # type: ignore[arg-type]
+
+
+def settings_of_topic(topic: Topic) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What of the topic differs from the defaults, by Kafka's names: in `topic`, and in `broker`.
+
+    The latter are those that Kafka has for brokers alone. What is a rule, too, is left to `rules`.
+    """
+    standard = Topic()
+    of_topic: dict[str, Any] = {}
+    of_broker: dict[str, Any] = {}
+    policy = "compact,delete" if topic.compacts else "delete"
+    if topic.deletes or not topic.compacts:
+        of_topic["cleanup.policy"] = policy
+    for name in _AS_TOPIC:
+        value = getattr(topic, name)
+        if value != getattr(standard, name):
+            section = of_topic if name in TopicSettings.model_fields else of_broker
+            section[_kafka_name(name)] = value
+    return of_topic, of_broker
+
+
+def settings_of_snapshots(snapshots: SnapshotSettings) -> dict[str, int]:
+    """What of the settings of snapshots differs from the defaults, as `broker` has it."""
+    standard = SnapshotSettings()
+    found: dict[str, int] = {}
+    for setting, name in _AS_SNAPSHOTS.items():
+        value = getattr(snapshots, name)
+        if value is not None and value != getattr(standard, name):
+            no_bound = value == NEVER_REACHED and name.startswith("retention")
+            found[_kafka_name(setting)] = -1 if no_bound else value
+    return found
 
 
 def kafka_settings(

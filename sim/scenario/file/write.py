@@ -1,0 +1,359 @@
+"""From a `Scenario` to the text of a scenario file that loads to the same run.
+
+Only what differs from the defaults is written: rules as differences from the preset that named
+them, sends and faults in one line each. The timetables of random upgrades are written as the
+changes they come to, so that a reader sees what happens when. Before a text is returned it is read
+again: it gives the same value, or `BadInput` names what the format has no words for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from os.path import relpath
+from pathlib import Path
+from typing import Any
+
+from sim.errors import BadInput
+from sim.files.document import Location, shown
+from sim.files.formats import SCENARIO_FORMAT
+from sim.files.models import validate
+from sim.files.yaml_text import parse_yaml
+from sim.log.versions import Versions
+from sim.replication.recovery import OldFiles
+from sim.rules import PRESETS, Settings
+from sim.rules.upgrade import UpgradeOrders
+from sim.scenario.file.build import build
+from sim.scenario.file.configs import settings_of_snapshots, settings_of_topic
+from sim.scenario.file.format import ScenarioFile
+from sim.scenario.file.yaml_lines import yaml_lines
+from sim.scenario.model import (
+    Applications,
+    Change,
+    Consumer,
+    CrashWithOldFiles,
+    EndTransaction,
+    Fault,
+    ReplicaSpec,
+    Scenario,
+    Send,
+    SentHeader,
+    TraceSource,
+    Workload,
+)
+from sim.scenario.model.changes import EVERY_REPLICA
+from sim.scenario.model.promises import changes_of
+
+_NAME = "scenario"
+"""What messages call a scenario that has no file."""
+
+
+def scenario_text(scenario: Scenario, *, folder: Path = Path()) -> str:
+    """A YAML scenario file that loads to the same run: same events, same digest.
+
+    `folder` is where the file will be: the path of a file of changes is written relative to it.
+
+    Raises:
+        BadInput: The scenario has something that no scenario file can say; the message names it.
+    """
+    said = as_said(scenario)
+    text = "\n".join(yaml_lines(_document(said, folder))) + "\n"
+    _check(text, said, folder)
+    return text
+
+
+def as_said(scenario: Scenario) -> Scenario:
+    """The same run as a file says it.
+
+    Sends, faults and changes are in order of time; an upgrade is the changes that its timetable
+    comes to, and its order, which then decides nothing, the default; a header in capitals has its
+    name, and a version in whose place other headers are sent is left out.
+    """
+    applications, workload = scenario.applications, scenario.workload
+    own = scenario.rules.topic.strategy_header
+    order = sorted(range(len(workload.sends)), key=lambda index: workload.sends[index].at_ms)
+    places = {index: place for place, index in enumerate(order)}
+    instead = dict(applications.headers)
+    headers = [
+        (places[index], tuple(_named(header, own) for header in sent))
+        for index, sent in applications.headers
+    ]
+    return replace(
+        scenario,
+        upgrade=UpgradeOrders(),
+        workload=replace(
+            workload,
+            sends=tuple(
+                workload.sends[index]._replace(version=None)
+                if index in instead
+                else workload.sends[index]
+                for index in order
+            ),
+            ends=tuple(sorted(workload.ends, key=lambda end: end.at_ms)),
+        ),
+        applications=replace(applications, headers=tuple(sorted(headers))),
+        faults=tuple(sorted(scenario.faults, key=lambda fault: fault.at_ms)),
+        changes=changes_of(scenario),
+        rollout=None,
+        flag_rollout=None,
+    )
+
+
+def _named(header: SentHeader, own: str) -> SentHeader:
+    """A header whose name is written out if it is that of the strategy in capitals."""
+    if not header.capitals:
+        return header
+    return SentHeader(header.version, header.raw, header.name or own.upper())
+
+
+def _check(text: str, said: Scenario, folder: Path) -> None:
+    """Raise BadInput unless the text loads to that scenario."""
+    problems: list[str] = []
+    document = parse_yaml(text, _NAME)
+
+    def report(location: Location, problem: str) -> None:
+        problems.append(f"{_NAME}: {document.name_of(location)}: {problem}")
+
+    read = build(validate(document, ScenarioFile), path=folder / "x.yaml", seed=None, report=report)
+    if problems:
+        raise BadInput("\n".join(dict.fromkeys(problems)))
+    for field in fields(Scenario):
+        wanted, found = getattr(said, field.name), getattr(read, field.name)
+        if field.name == "workload":
+            wanted, found = _with_real_path(wanted), _with_real_path(found)
+        if wanted != found:
+            place, part = _first_difference(wanted, found, field.name)
+            raise BadInput(f"{_NAME}: {place}: no scenario file can say {shown(str(part))}")
+
+
+def _first_difference(wanted: Any, found: Any, place: str) -> tuple[str, Any]:
+    """Where two values part first, and what is there in the first one."""
+    parts: list[tuple[str, Any, Any]] = []
+    if hasattr(wanted, "__dataclass_fields__") and type(wanted) is type(found):
+        names = [field.name for field in fields(wanted)]
+        parts = [(f"{place}.{name}", getattr(wanted, name), getattr(found, name)) for name in names]
+    elif isinstance(wanted, tuple) and isinstance(found, tuple) and len(wanted) == len(found):
+        pairs = enumerate(zip(wanted, found, strict=True))
+        parts = [(f"{place}[{index}]", ours, theirs) for index, (ours, theirs) in pairs]
+    different = next((part for part in parts if part[1] != part[2]), None)
+    if different is None:
+        return place, wanted
+    return _first_difference(different[1], different[2], different[0])
+
+
+def _with_real_path(workload: Workload) -> Workload:
+    if workload.trace is None:
+        return workload
+    trace = replace(workload.trace, path=str(Path(workload.trace.path).resolve()))
+    return replace(workload, trace=trace)
+
+
+def _document(said: Scenario, folder: Path) -> dict[str, Any]:
+    """The file as data, in the order of its format."""
+    standard = Scenario("")
+    versions = _common_versions(said.replicas)
+    broker: dict[str, Any] = settings_of_snapshots(said.snapshots)
+    if versions is not None:
+        broker |= _of_versions(versions)
+    topic, of_broker = settings_of_topic(said.topic)
+    parts: dict[str, Any] = {
+        "format": SCENARIO_FORMAT,
+        "id": said.id,
+        "title": said.title,
+        "source": said.source,
+        "seed": said.seed,
+        "duration_ms": said.duration_ms,
+        "rules": _rules(said),
+        "topic": topic,
+        "broker": of_broker | broker,
+        "replicas": _replicas(said.replicas, common=versions),
+        "network": _differing(said.network, standard.network),
+        "timers": _differing(said.timers, standard.timers),
+        "workload": _workload(said.workload, said.applications, folder),
+        "consumers": _consumers(said.consumers),
+        "asks": [{"at": ask.at_ms, "key": ask.key} for ask in said.asks],
+        "faults": [_fault(fault) for fault in said.faults],
+        "changes": [_change(change) for change in said.changes],
+        "last_rounds": said.last_rounds,
+        "expect": _differing(said.expect, standard.expect),
+        "limits": _differing(said.limits, standard.limits),
+    }
+    defaults: dict[str, Any] = {
+        "title": "",
+        "source": "",
+        "seed": 0,
+        "duration_ms": standard.duration_ms,
+        "replicas": len(standard.replicas),
+        "consumers": len(standard.consumers),
+        "last_rounds": 0,
+    }
+    return {
+        name: value
+        for name, value in parts.items()
+        if value not in ({}, []) and (name not in defaults or value != defaults[name])
+    }
+
+
+def _differing(value: Any, standard: Any) -> dict[str, Any]:
+    """The fields of a dataclass that are not as in the standard one; what is in them likewise."""
+    found: dict[str, Any] = {}
+    for field in fields(value):
+        given = getattr(value, field.name)
+        if given != getattr(standard, field.name):
+            found[field.name] = _plain(given)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """A value as data: tuples as lists, dataclasses as mappings without their defaults."""
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "__dataclass_fields__"):
+        required = {f.name: f for f in fields(value)}
+        return {
+            name: _plain(getattr(value, name))
+            for name, field in required.items()
+            if getattr(value, name) != field.default
+        }
+    return value
+
+
+def _rules(said: Scenario) -> dict[str, Any]:
+    """The preset that named the rules, and what differs from it."""
+    if said.preset is None:
+        return dict(said.settings.differing_from(Settings()))
+    if said.preset not in PRESETS:
+        raise BadInput(f"{_NAME}: rules.preset: there is no preset {said.preset!r}")
+    base = Settings().with_values(PRESETS[said.preset].values)
+    return {"preset": said.preset, **said.settings.differing_from(base)}
+
+
+_BROKER_VERSIONS = (
+    "software",
+    "inter.broker.protocol.version",
+    "log.message.format.version",
+)
+
+
+def _common_versions(replicas: Sequence[ReplicaSpec]) -> Versions | None:
+    """The versions that all replicas begin with; None = they differ, or have none."""
+    found = {replica.versions for replica in replicas}
+    return found.pop() if len(found) == 1 else None
+
+
+def _of_versions(versions: Versions) -> dict[str, str]:
+    given = zip(_BROKER_VERSIONS, versions, strict=True)
+    return {name: value for name, value in given if value is not None}
+
+
+def _replicas(
+    replicas: Sequence[ReplicaSpec], *, common: Versions | None
+) -> int | list[str | dict[str, Any]]:
+    """How many, if all are as they are by default, else their names or settings."""
+    listed: list[str | dict[str, Any]] = []
+    for replica in replicas:
+        own = _plain(replica)
+        own.pop("versions", None)
+        if replica.versions is not None and common is None:
+            own |= _of_versions(replica.versions)
+        listed.append(replica.name if len(own) == 1 else own)
+    return _counted(listed, "r")
+
+
+def _consumers(consumers: Sequence[Consumer]) -> int | list[str | dict[str, Any]]:
+    listed: list[str | dict[str, Any]] = []
+    for consumer in consumers:
+        own = _plain(consumer)
+        listed.append(consumer.name if len(own) == 1 else own)
+    return _counted(listed, "c")
+
+
+def _counted(listed: list[Any], letter: str) -> int | list[Any]:
+    """The length of a list that says nothing but the names everybody gets."""
+    usual = [f"{letter}{number}" for number in range(1, len(listed) + 1)]
+    return len(listed) if listed == usual else listed
+
+
+def _workload(workload: Workload, applications: Applications, folder: Path) -> Any:
+    if workload.trace is not None:
+        return _trace(workload.trace, folder)
+    headers = dict(applications.headers)
+    steps: list[tuple[int, dict[str, Any]]] = [
+        (send.at_ms, _send(send, headers.get(index, ())))
+        for index, send in enumerate(workload.sends)
+    ]
+    steps += [(end.at_ms, _end(end)) for end in workload.ends]
+    steps.sort(key=lambda step: step[0])  # ends come after the sends of their moment
+    lines = [line for _, line in steps]
+    settings = _differing(replace(workload, sends=(), ends=()), Workload())
+    if applications.instances:
+        settings["instances"] = [
+            {"producer": later, "after": before} for later, before in applications.instances
+        ]
+    if applications.check_before_send:
+        settings["check_before_send"] = True
+    return {**settings, "sends": lines} if settings else lines
+
+
+def _trace(trace: TraceSource, folder: Path) -> dict[str, Any]:
+    name = relpath(Path(trace.path).resolve(), folder.resolve())
+    return {"trace": name, **_differing(replace(trace, path=""), TraceSource(""))}
+
+
+def _send(send: Send, headers: tuple[SentHeader, ...]) -> dict[str, Any]:
+    line: dict[str, Any] = {"at": send.at_ms, "key": send.key, "value": send.value}
+    if headers:
+        line["headers"] = [_header(header) for header in headers]
+    elif send.version is not None:
+        line["version"] = send.version
+    if send.timestamp_ms != send.at_ms:
+        line["timestamp"] = send.timestamp_ms
+    if send.producer != 1:
+        line["producer"] = send.producer
+    if send.transaction:
+        line["transaction"] = send.transaction
+    if send.flag is not None:
+        line["flag"] = send.flag
+    return line
+
+
+def _header(header: SentHeader) -> dict[str, Any]:
+    line: dict[str, Any] = (
+        {"bytes": header.raw.hex()} if header.version is None else {"version": header.version}
+    )
+    return line if header.name is None else line | {"name": header.name}
+
+
+def _end(end: EndTransaction) -> dict[str, Any]:
+    line = {"at": end.at_ms, "commit" if end.commit else "abort": end.transaction}
+    return line if end.producer == 1 else line | {"producer": end.producer}
+
+
+def _fault(fault: Fault) -> dict[str, Any]:
+    line: dict[str, Any] = {"at": fault.at_ms, fault.kind.value: fault.target}
+    if fault.duration_ms:
+        line["for_ms"] = fault.duration_ms
+    standard = Fault(0, fault.kind, "")
+    for name in ("pick", "lose_batches", "peers", "power_loss", "during"):
+        given = getattr(fault, name)
+        if given != getattr(standard, name):
+            line[name] = _plain(given)
+    if isinstance(fault, CrashWithOldFiles):
+        given_files = zip(OldFiles._fields, fault.files, strict=True)
+        line |= {name: value for name, value in given_files if value is not None}
+    return line
+
+
+def _change(change: Change) -> dict[str, Any]:
+    line: dict[str, Any] = {"at": change.at_ms}
+    if change.replica is not None:
+        line |= {"replica": change.replica, "set": dict(change.settings)}
+    elif change.producer is not None:
+        line["producer"] = change.producer or EVERY_REPLICA
+        if change.versions is not None:
+            line["versions"] = change.versions
+    else:
+        line["consumer"] = change.consumer
+    if change.format is not None:
+        line["format"] = change.format
+    return line

@@ -1,0 +1,174 @@
+"""Scenarios as files: what is written loads to the same run, and says no default."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sim.errors import BadInput
+from sim.replication.recovery import OldFiles
+from sim.rules import PRESETS, Rules, Settings
+from sim.scenario.file.load import load_scenario
+from sim.scenario.file.write import as_said, scenario_text
+from sim.scenario.generate import BUILT_IN_MIXES, Mix, generate
+from sim.scenario.model import (
+    Consumer,
+    CrashWithOldFiles,
+    Expect,
+    Fault,
+    FaultKind,
+    Limits,
+    Link,
+    Network,
+    ReplicaSpec,
+    Scenario,
+    Send,
+    Topic,
+    TraceSource,
+    Workload,
+)
+from sim.scenario.model.snapshots import SnapshotSettings
+from sim.timed_run import run_scenario
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+MIXES = {
+    **BUILT_IN_MIXES,
+    "headers": Mix(header_mistakes=1.0, transactional=0.5),
+    "upgrade": Mix(upgrade=1.0),
+    "flag_upgrade": Mix(flag_upgrade=1.0),
+    "mixed_clients": Mix(mixed_clients=1.0),
+    "asks": Mix(asks=(1, 3), lossy_network=1.0, slow_link=1.0),
+}
+"""The built-in ones, and some for what these leave out."""
+
+
+def read(text: str, folder: Path) -> Scenario:
+    path = folder / "scenario.yaml"
+    path.write_text(text, encoding="utf-8")
+    return load_scenario(path)
+
+
+@pytest.mark.parametrize("mix", MIXES.values(), ids=list(MIXES))
+def test_a_random_scenario_that_was_written_is_the_same_run(mix: Mix, tmp_path: Path) -> None:
+    for seed in range(4):
+        drawn = generate(seed, mix)
+        scenario = drawn.with_rules(Rules.of(coordinator="group")) if drawn.asks else drawn
+        again = read(scenario_text(scenario), tmp_path)
+
+        assert again == as_said(scenario)
+        if seed == 0:
+            assert run_scenario(again).digest == run_scenario(scenario).digest
+
+
+def test_an_upgrade_is_written_as_its_changes(tmp_path: Path) -> None:
+    order = Settings().with_values({"strategy": "header", "rollout": "producers_back_first"})
+    scenario = generate(3, Mix(upgrade=1.0)).with_rules(order)
+    again = read(scenario_text(scenario), tmp_path)
+
+    assert again.changes
+    assert again.rollout is None
+    assert run_scenario(again).digest == run_scenario(scenario).digest
+
+
+def test_a_scenario_file_that_was_written_again_says_the_same(tmp_path: Path) -> None:
+    paths = sorted(
+        path
+        for path in SCENARIOS.rglob("*.yaml")
+        if "format: replog-scenario/1" in path.read_text(encoding="utf-8")
+    )[::12]
+    assert len(paths) > 15
+    for path in paths:
+        scenario = load_scenario(path)
+        again = read(scenario_text(scenario, folder=tmp_path), tmp_path)
+        assert again == as_said(scenario), path
+
+
+def test_only_what_differs_from_the_defaults_is_written() -> None:
+    assert scenario_text(Scenario("x")) == "format: replog-scenario/1\nid: x\n"
+
+
+def test_sends_and_faults_have_a_line_each() -> None:
+    scenario = Scenario(
+        "tail",
+        rules=Rules.of(fix="empty_batch", delete_retention_ms=100),
+        workload=Workload((Send(5, 1, "k", None, 5), Send(9, 2, "k 2", "no", 7, -3))),
+        faults=(Fault(20, FaultKind.PARTITION, "r1", 30, peers=("r2",)),),
+        expect=Expect(("no-offset-reuse",)),
+    )
+
+    assert scenario_text(scenario).splitlines()[2:] == [
+        "rules: {fix: empty_batch, delete_retention_ms: 100}",
+        "workload:",
+        "  - {at: 5, key: k, value: null}",
+        '  - {at: 9, key: k 2, value: "no", version: -3, timestamp: 7, producer: 2}',
+        "faults:",
+        "  - {at: 20, partition: r1, for_ms: 30, peers: [r2]}",
+        "expect: {violated: [no-offset-reuse]}",
+    ]
+
+
+def test_rules_are_written_as_differences_from_their_preset() -> None:
+    given = {**PRESETS["kafka-4.0"].values, "fix": "none"}
+    scenario = replace(Scenario("x"), rules=Rules().with_values(given), preset="kafka-4.0")
+
+    assert "rules: {preset: kafka-4.0, fix: none}\n" in scenario_text(scenario)
+
+
+def test_every_part_of_a_scenario_comes_back(tmp_path: Path) -> None:
+    scenario = Scenario(
+        'q: "x"\n\x7f é',
+        title="# no comment",
+        rules=Rules.of(min_isr=2, tombstone_mark="flag", tombstone_removal="last_modified"),
+        topic=Topic(segment_ms=None, deletes=True, retention_ms=0, dedupe_buffer_bytes=60),
+        replicas=(ReplicaSpec("r1", 0, None), ReplicaSpec("b", -5, 100, "magic")),
+        network=Network((2, 9), 1e-7, (Link("r1", "b", (3, 30), 0.5),)),
+        workload=Workload((Send(5, 1, "null", "", 5, 1, 0, flag=False),), idempotent=False),
+        consumers=(Consumer("c1"), Consumer("c2", 50, 1, "b", ((1, 2), (3, 4)))),
+        faults=(
+            CrashWithOldFiles(7, FaultKind.CRASH, "leader", 9, files=OldFiles(0, None, 3)),
+            Fault(8, FaultKind.CRASH, "r1", 1, power_loss=True, during="swap"),
+            Fault(8, FaultKind.MIGRATE, "follower", pick=1),
+        ),
+        snapshots=SnapshotSettings(40, retention_bytes=2**63 - 1),
+        last_rounds=2,
+        limits=Limits(5),
+    )
+
+    assert read(scenario_text(scenario), tmp_path) == scenario
+
+
+def test_a_file_of_changes_is_found_from_the_folder_of_the_scenario(tmp_path: Path) -> None:
+    source = tmp_path / "changes.csv"
+    source.write_text("offset\n")
+    scenario = replace(Scenario("x"), workload=Workload(trace=TraceSource(str(source), 7)))
+    folder = tmp_path / "deep"
+    folder.mkdir()
+    text = scenario_text(scenario, folder=folder)
+
+    assert "workload: {trace: ../changes.csv, batch_records: 7}" in text.replace('"', "")
+
+
+@pytest.mark.parametrize(
+    ("scenario", "named"),
+    [
+        (
+            Scenario("x", topic=Topic(deletes=True), rules=Rules.of(cleanup="snapshot")),
+            "scenario: topic.cleanup.policy: compact,delete here, but rules.cleanup is snapshot",
+        ),
+        (
+            Scenario("x", faults=(Fault(3, FaultKind.CRASH, "r1"),)),
+            "scenario: faults[0].for_ms: missing",
+        ),
+        (
+            Scenario("x", faults=(Fault(3, FaultKind.CRASH, "r9", 5),)),
+            "scenario: faults[0].crash: there is no replica 'r9'",
+        ),
+        (Scenario("x", preset="none-such"), "scenario: rules.preset: there is no preset"),
+        (Scenario("x", title="\ud800"), "half a character"),
+    ],
+)
+def test_what_no_file_can_say_is_named(scenario: Scenario, named: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        scenario_text(scenario)
+
+    assert named in str(caught.value)
