@@ -1,0 +1,196 @@
+"""What is written into pictures: records, versions and reasons in few characters, safe to print."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+
+from sim.check.history import Written
+from sim.draw.frames import Frame, Kind, Lane, Replay, Spot
+from sim.log.record import Control
+
+LONGEST = 200
+"""Keys and values are hostile: no more of one is ever shown."""
+
+_CONTROL = {Control.LEADER_CHANGE: "LEADER", Control.SNAPSHOT: "SNAPSHOT"}
+
+
+def printable(text: str) -> str:
+    """A text of anybody's as one line that moves no cursor and reverses no direction."""
+    shown = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    if shown.isascii() and shown.isprintable():
+        return shown
+    return "".join([_character(one) for one in shown])
+
+
+def _character(one: str) -> str:
+    category = unicodedata.category(one)
+    if category in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
+        code = ord(one)
+        return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+    return " " if category == "Zs" else one
+
+
+def columns_of(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(one) in "WF" for one in text)
+    combining = sum(unicodedata.combining(one) > 0 for one in text)
+    return len(text) + wide - combining
+
+
+def clipped(text: str, columns: int) -> str:
+    """At most so many columns of a text, with … where something is left out."""
+    if columns_of(text) <= columns:
+        return text
+    while text and columns_of(text) > columns - 1:
+        text = text[:-1]
+    return text + "…"
+
+
+class Words:
+    """Names what a replay's history knows.
+
+    Args:
+        replay: What happened so far; it may go on.
+        labels: The label of each record of a story, by uid; others are named by key and value.
+        versions: Whether the rules are known, and so which version decides.
+    """
+
+    def __init__(
+        self, replay: Replay, labels: Mapping[int, str] | None = None, *, versions: bool = True
+    ) -> None:
+        self._written = replay.history.written
+        self._strategy = replay.rules.cleaner.strategy
+        self._labels = labels or {}
+        self._versions = versions
+
+    def key(self, uid: int) -> str | None:
+        """The key of a record, as it is; None = it has none."""
+        known = self._written.get(uid)
+        return None if known is None else known.record.key
+
+    def record(self, uid: int) -> str:
+        """A record: `A=d`, `del A`, `COMMIT 7`."""
+        known = self._written.get(uid)
+        if known is None:
+            return "?"
+        if known.batch.control is not None:
+            return _marker(known)
+        key = "no key" if known.record.key is None else printable(known.record.key)
+        if known.tombstone:
+            label = self._labels.get(uid)
+            return f"del {key}" if label is None else f"{printable(label)}: del {key}"
+        value = "null" if known.record.value is None else printable(known.record.value)
+        return f"{key}={value}"
+
+    def version(self, uid: int) -> str:
+        """What decides between records of its key, beside the offset: `v9`, `t40`; or nothing."""
+        known = self._written.get(uid)
+        if known is None or not self._versions or known.record.key is None:
+            return ""
+        if known.batch.control is not None or self._strategy == "offset":
+            return ""
+        if self._strategy == "timestamp":
+            return f"t{known.record.timestamp_ms}" if known.record.timestamp_ms >= 0 else "no time"
+        if self._strategy == "header":
+            has_one, number = known.version[:2]
+            return f"v{number}" if has_one else "no version"
+        return "v" + ".".join(map(str, known.version[:-1]))
+
+    def full(self, uid: int) -> str:
+        """A record with its version: `A=d v1`."""
+        return f"{self.record(uid)} {self.version(uid)}".rstrip()
+
+    def epoch(self, uid: int) -> int | None:
+        """In which leader epoch it was appended."""
+        known = self._written.get(uid)
+        return None if known is None else known.batch.epoch
+
+    def transaction(self, uid: int) -> int | None:
+        """The producer of the transaction that it is data or a marker of."""
+        known = self._written.get(uid)
+        return known.batch.producer_id if known is not None and known.batch.transactional else None
+
+    def spot(self, spot: Spot) -> str:
+        """One offset of a log in a sentence."""
+        if spot.uid:
+            return self.full(spot.uid)
+        what = {
+            Kind.EMPTY: "an empty batch",
+            Kind.HOLE: "a hole",
+            Kind.BELOW: "below the log start",
+            Kind.BEYOND: "beyond the log end",
+        }[spot.kind]
+        because = spot.reason
+        return f"{what} ({because})" if because and because != what else what
+
+
+def _marker(known: Written) -> str:
+    control = known.batch.control
+    assert control is not None
+    text = _CONTROL.get(control, str(control))
+    return f"{text} {known.batch.producer_id}" if known.batch.producer_id >= 0 else text
+
+
+def short_reason(reason: str) -> str:
+    """A reason in a few characters: `>3` superseded by 3, and so on."""
+    if reason.startswith("not copied"):
+        _, colon, theirs = reason.partition(": ")
+        return short_reason(theirs) if colon else "gap"
+    if reason.startswith("superseded by "):
+        return ">" + reason.removeprefix("superseded by ")
+    return next((short for start, short in _SHORT.items() if reason.startswith(start)), "")
+
+
+_SHORT = {
+    "tombstone removed": "tomb",
+    "aborted": "abort",
+    "marker removed": "mark",
+    "the empty batch went": "gone",
+    "truncated": "cut",
+    "lost in a crash": "lost",
+    "wiped": "wiped",
+    "in snapshot": "snap",
+    "below the log start": "start",
+    "dropped": "drop",
+}
+
+
+def leadership(lane: Lane) -> str:
+    """`leads 2`, `led 1?` where a newer epoch has a leader that it has not heard of, or nothing."""
+    if lane.leads is None:
+        return ""
+    return f"leads {lane.leads}" if lane.newest else f"led {lane.leads}?"
+
+
+def marks(lane: Lane) -> str:
+    """The marks of a log in words; those that say nothing new are left out."""
+    parts = [f"hw {lane.high_watermark}", f"end {lane.log_end_offset}"]
+    if lane.log_start_offset:
+        parts.insert(0, f"start {lane.log_start_offset}")
+    if lane.last_stable_offset != lane.high_watermark:
+        parts.append(f"stable {lane.last_stable_offset}")
+    return " ".join(parts)
+
+
+def subject_offset(
+    frame: Frame, words: Words, *, offset: int | None, key: str | None, replica: str | None
+) -> int | None:
+    """The offset that a picture is about: that of the violation, else where its key was last.
+
+    Else the last one of its replica, or of any log; None = there is none.
+    """
+    if offset is not None:
+        return offset
+    lanes = [lane for lane in frame.lanes if replica in (None, lane.name)] or list(frame.lanes)
+    if key is not None:
+        for lane in (*lanes, *frame.lanes):
+            held = [
+                at for at, one in enumerate(lane.spots) if one.uid and words.key(one.uid) == key
+            ]
+            if held:
+                return held[-1]
+    last = max([lane.log_end_offset for lane in lanes], default=0)
+    return last - 1 if last else None

@@ -1,0 +1,144 @@
+"""What replicas hold after each event, out of events alone."""
+
+import pytest
+
+from sim.draw.frames import Kind, position_of, replayed
+from sim.draw.reasons import Reasons
+from sim.draw.words import Words
+from sim.trace import Cleaned, Truncated
+from tests.draw.stories import LOST_TAIL, SCENARIOS, story, violation_of
+from tests.story.running import run_steps
+
+STORIES = [
+    f"{folder}/{path.name}"
+    for folder in ("kip280", "kip630", "transactions", "raft")
+    for path in sorted((SCENARIOS / folder).glob("*.yaml"))
+    if "replog-story/1" in path.read_text(encoding="utf-8")
+]
+
+
+def test_the_last_frame_is_what_the_replicas_of_a_story_hold() -> None:
+    assert len(STORIES) > 100
+    for path in STORIES[::3]:
+        run = story(path)
+        replay = replayed(run.events, rules=run.story.rules)
+        frame = replay.frame()
+
+        assert {lane.name for lane in frame.lanes} == set(run.replicas), path
+        for lane in frame.lanes:
+            view = run.replicas[lane.name]
+            held = [at for at, one in enumerate(lane.spots) if one.uid or one.kind is Kind.EMPTY]
+            assert (lane.up, lane.log_start_offset) == (view.up, view.log_start_offset), path
+            assert lane.log_end_offset == view.log_end_offset, path
+            assert lane.high_watermark == view.high_watermark, path
+            # A batch that straddles the log start is there as a whole, and drawn from there on.
+            assert [at for at in view.offsets if at >= view.log_start_offset] == held, path
+
+
+EXPIRED = "kip280/kip280_18_expired_last_tombstone.yaml"
+EXPIRED_EMPTY_BATCH = "kip280/kip280_19_expired_last_tombstone_empty_batch.yaml"
+LOST_MARKER = "transactions/txn_02_commit_marker_lost.yaml"
+
+
+@pytest.mark.parametrize(
+    ("path", "replica", "offset", "kind", "reason"),
+    [
+        (LOST_TAIL, "r1", 3, Kind.HOLE, "superseded by 0"),
+        (LOST_TAIL, "r1", 2, Kind.RECORD, ""),
+        (LOST_TAIL, "r1", 4, Kind.BEYOND, ""),
+        (EXPIRED, "r1", 3, Kind.HOLE, "tombstone removed"),
+        (EXPIRED_EMPTY_BATCH, "r1", 3, Kind.EMPTY, "tombstone removed"),
+        (LOST_MARKER, "r1", 1, Kind.HOLE, "marker removed"),
+        (LOST_MARKER, "r3", 1, Kind.HOLE, "not copied from r1: marker removed"),
+    ],
+)
+def test_an_offset_without_a_record_says_why(
+    path: str, replica: str, offset: int, kind: Kind, reason: str
+) -> None:
+    events = story(path).events
+    passes = [at for at, (_, event) in enumerate(events) if isinstance(event, Cleaned)]
+    until = None if replica == "r3" else passes[-1]
+    frame = replayed(events, until=until, rules=story(path).story.rules).frame()
+    spot = next(lane for lane in frame.lanes if lane.name == replica).at(offset)
+
+    assert (spot.kind, spot.reason) == (kind, reason)
+
+
+def test_what_a_cut_took_is_named_until_something_is_written_there() -> None:
+    run = run_steps(
+        """
+        elect 1 1
+        append 1 a A
+        append 1 b B
+        elect 2 2
+        append 2 c C
+        follow 1 2
+        sync 1 2
+        """
+    )
+    cut = next(at for at, (_, event) in enumerate(run.events) if isinstance(event, Truncated))
+
+    after_the_cut = replayed(run.events, until=cut).frame().lanes[0]
+    assert [(one.kind, one.reason) for one in after_the_cut.spots] == [
+        (Kind.BEYOND, "truncated"),
+        (Kind.BEYOND, "truncated"),
+    ]
+    at_the_end = replayed(run.events).frame().lanes[0]
+    assert [(one.kind, one.reason) for one in at_the_end.spots] == [
+        (Kind.RECORD, ""),
+        (Kind.BEYOND, "truncated"),
+    ]
+
+
+def test_an_open_transaction_holds_back_the_last_stable_offset() -> None:
+    run = story("transactions/txn_02_commit_marker_lost.yaml")
+    lanes = {lane.name: lane for lane in replayed(run.events).frame().lanes}
+
+    assert (lanes["r1"].last_stable_offset, lanes["r1"].high_watermark) == (4, 4)
+    assert (lanes["r3"].last_stable_offset, lanes["r3"].high_watermark) == (0, 4)
+
+
+def test_who_leads_and_who_has_not_heard_of_a_newer_epoch() -> None:
+    run = story(LOST_TAIL)
+    violation = violation_of(run, "no-offset-reuse")
+    frame = replayed(run.events, until=position_of(run.events, violation, run.story.rules)).frame()
+
+    assert [(lane.name, lane.leads, lane.newest) for lane in frame.lanes] == [
+        ("r1", 1, False),
+        ("r2", None, False),
+        ("r3", 2, True),
+    ]
+
+
+def test_the_event_of_a_violation_is_found_within_its_step() -> None:
+    run = story("durability/checkpoint_03_finish_mark_missing.yaml")
+    violation = violation_of(run, "no-truncation-below-hw")
+    exact = position_of(run.events, violation, run.story.rules)
+    latest = position_of(run.events, violation, None)
+
+    assert type(run.events[exact][1]).__name__ == "Truncated"
+    assert run.events[latest][0] == violation.at
+    assert latest > exact
+
+
+def test_reasons_are_none_where_nothing_is_missing() -> None:
+    assert Reasons({}).of("r1") == {}
+    run = story(LOST_TAIL)
+    replay = replayed(run.events, until=8, rules=run.story.rules)
+
+    assert {one.reason for lane in replay.frame().lanes for one in lane.spots} == {""}
+
+
+def test_the_version_that_decides_is_the_one_of_the_strategy() -> None:
+    steps = "elect 1 1\nappend 1 a A hdr=9 ts=40\nappend 1 b B ts=41"
+    for strategy, versions in (
+        ("header", ["v9", "no version"]),
+        ("timestamp", ["t40", "t41"]),
+        ("offset", ["", ""]),
+    ):
+        run = run_steps(steps, rules={"strategy": strategy})
+        replay = replayed(run.events, rules=run.story.rules)
+        words = Words(replay)
+
+        held = [one.uid for one in replay.frame().lanes[0].spots]
+        assert [words.version(uid) for uid in held] == versions

@@ -1,0 +1,88 @@
+"""The text strip: what each replica held at the violation, in a dozen lines."""
+
+import pytest
+
+from sim.draw import strip
+from sim.draw.words import columns_of
+from sim.trace import Appended
+from tests.draw.stories import LOST_TAIL, story, violation_of
+from tests.story.running import run_steps
+
+
+def test_the_lost_tail_in_ten_lines() -> None:
+    run = story(LOST_TAIL)
+    violation = violation_of(run, "no-offset-reuse")
+
+    drawn = strip(run.events, violation, 90, rules=run.story.rules, labels=run.labels)
+
+    assert drawn.splitlines() == [
+        "  offset      0       1       2       3",
+        "  committed   A=a v9  B=b v1  C=c v1  A=d v1",
+        "  r1 led 1?   A=a v9  B=b v1  C=c v1  ╌╌>0     ▕  hw 4 end 4",
+        "  r2          A=a v9  B=b v1  C=c v1  A=d v1   ▕  hw 4 end 4",
+        "» r3 leads 2  A=a v9  B=b v1  C=c v1 ▕E=e v1 !    hw 3 end 4",
+        "                                      ▲ no-offset-reuse",
+        "offset 3: committed is A=d v1; r1 has a hole (superseded by 0); r2 has A=d v1; r3 has E=e",
+        "  v1",
+        "▕ high watermark · ╌ hole · ! not what was committed · led 1? does not know of the newer",
+        "  epoch · >0 superseded by 0",
+    ]
+
+
+@pytest.mark.parametrize("width", [40, 60, 100, 160])
+@pytest.mark.parametrize(
+    "path",
+    [
+        LOST_TAIL,
+        "transactions/txn_02_commit_marker_lost.yaml",
+        "durability/checkpoint_03_finish_mark_missing.yaml",
+    ],
+)
+def test_no_line_is_wider_than_asked_for(path: str, width: int) -> None:
+    run = story(path)
+    for violation in (*run.violations, None):
+        lines = strip(run.events, violation, width, rules=run.story.rules).splitlines()
+        assert max(map(columns_of, lines)) <= width
+        assert 4 <= len(lines) <= 16
+
+
+def test_the_violated_offset_is_there_however_long_the_log() -> None:
+    appends = "\n".join([f"append 1 v{number} K{number}" for number in range(90)])
+    run = run_steps(f"elect 1 1\n{appends}\nsync 2 1")
+    violation = violation_of(story(LOST_TAIL), "no-offset-reuse")._replace(at=99, offset=17)
+
+    lines = strip(run.events, violation).splitlines()
+
+    assert lines[0].split()[:2] == ["offset", "…"]
+    pointed = next(line for line in lines if "▲" in line).index("▲")
+    assert lines[0].index("17") == pointed
+    assert lines[2].index("K17=v17") == pointed
+
+
+def test_keys_can_neither_break_the_lines_nor_move_the_cursor() -> None:
+    run = run_steps("elect 1 1\nappend 1 a A")
+    (at, written), *rest = [each for each in run.events if isinstance(each[1], Appended)]
+    (record,) = written.batch.records
+    hostile = record._replace(key="\x1b[2J\u202e", value="two\nlines\r<b>")
+    batch = written.batch._replace(records=(hostile,))
+    events = [each for each in run.events if not isinstance(each[1], Appended)]
+    drawn = strip([*events, (at, written._replace(batch=batch)), *rest])
+
+    assert all(character.isprintable() for character in drawn.replace("\n", ""))
+    assert "\\x1b[2J" in drawn
+    assert len(drawn.splitlines()) <= 6
+
+
+def test_plain_ascii_where_a_terminal_shows_nothing_else() -> None:
+    run = story(LOST_TAIL)
+
+    assert strip(run.events, run.violations[0], ascii_only=True).isascii()
+
+
+def test_without_rules_nobody_claims_to_know_which_version_decides() -> None:
+    assert "v9" not in strip(story(LOST_TAIL).events)
+    assert "A=a" in strip(story(LOST_TAIL).events)
+
+
+def test_a_run_without_events_has_a_strip() -> None:
+    assert strip([]).split() == ["offset"]
