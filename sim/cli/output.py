@@ -116,7 +116,7 @@ def print_violations(violations: Iterable[Any], *, unit: str) -> None:
 
 
 def print_explanation(lines: Iterable[str], *, unit: str) -> None:
-    """What led to the first violation, as `sim.check.explain.explain` says."""
+    """What led to the first violation, as `sim.explain.explain` says."""
     print(f"  what led to the first violation ({unit}, what happened):")
     for line in lines:
         print(f"  {line}")

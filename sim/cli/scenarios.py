@@ -99,7 +99,7 @@ def _write_trace(path: Path, result: CaseResult) -> None:
 
 
 def _explanation(result: CaseResult) -> list[str]:
-    from sim.check.explain import explain
+    from sim.explain import explain
 
     return explain(result.events, result.violations[0]) if result.violations else []
 

@@ -210,7 +210,7 @@ def _write_trace(
 
 
 def _reasons(made: Run, events: list[tuple[int, Event]]) -> list[str]:
-    from sim.check.explain import explain
+    from sim.explain import explain
 
     return explain(events, made.violations[0]) if made.violations else []
 

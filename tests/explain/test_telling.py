@@ -6,7 +6,7 @@ import pytest
 
 from sim import trace
 from sim.check import Violation
-from sim.check.explain import explain
+from sim.explain import explain
 from sim.log import Control, Record, control_batch, data_batch
 from sim.log.epochs import EpochEntry
 from sim.scenario.file.load import load_scenario
@@ -43,9 +43,9 @@ def violation(
     return Violation("no-offset-reuse", at, replica, offset, key, "It happened.")
 
 
-def told(events: list[Event], about: Violation, **options: int) -> list[str]:
+def told(events: list[Event], about: Violation, *, limit: int = 40) -> list[str]:
     """The explanation of `about`, with event n at time n, without the times."""
-    lines = explain(list(enumerate(events, start=1)), about, **options)
+    lines = explain(list(enumerate(events, start=1)), about, limit=limit)
     return [line[8:] for line in lines]
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from sim.check import Violation
+from sim.explain.judged import judged_at
+from sim.explain.provenance import Recorded
 from sim.log.record import Batch
+from sim.rules import Rules
 from sim.trace import (
     Appended,
     Cleaned,
@@ -64,16 +67,17 @@ _TURNING_POINTS = (
 
 
 def explain(
-    events: Iterable[tuple[int, Event]], violation: Violation, *, limit: int = 40
+    events: Recorded, violation: Violation, *, rules: Rules | None = None, limit: int = 40
 ) -> list[str]:
     """What happened to the offset and the key of `violation` up to its detection.
 
     Args:
         events: (when, event) as a run or a story recorded them.
         violation: What to explain.
+        rules: By which the run was judged: they tell the very event that showed the violation.
         limit: Most lines; the oldest are left out first.
     """
-    before = [(at, event) for at, event in events if at <= violation.at]
+    before = events[: judged_at(events, violation, rules) + 1] if events else []
     subject = _Subject([event for _, event in before], violation)
     lines = [
         f"{at:>6}  {describe(event, about=subject.names)}"

@@ -1,0 +1,5 @@
+"""Why a law was broken: what led to it, what decided, and how little of it was needed."""
+
+from sim.explain.telling import explain
+
+__all__ = ["explain"]

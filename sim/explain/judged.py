@@ -1,0 +1,71 @@
+"""Which event showed a violation: a violation keeps only its time."""
+
+from __future__ import annotations
+
+import re
+
+from sim.check import Checker, Violation
+from sim.check.registry import LISTENERS, discover
+from sim.explain.provenance import Recorded
+from sim.rules import Rules
+from sim.trace import Appended, Event, HighWatermarkMoved
+
+_WORD = re.compile(r"[A-Za-z0-9_.-]*[A-Za-z0-9]")
+
+
+def judged_at(events: Recorded, violation: Violation, rules: Rules | None = None) -> int:
+    """Position of the event that showed a violation.
+
+    With the rules that the run is judged by, by judging it again; where that finds it at no other
+    time, and without rules, the last event of its time that its law listens to and that its
+    sentence speaks of most.
+    """
+    found = None if rules is None else _judged_again(events, violation, rules)
+    return _spoken_of(events, violation) if found is None else found
+
+
+def _judged_again(events: Recorded, violation: Violation, rules: Rules) -> int | None:
+    checker = Checker(rules, [violation.invariant])
+    wanted = (violation.at, violation.replica, violation.offset, violation.key)
+    for position, (at, event) in enumerate(events):
+        if at > violation.at:
+            return None
+        before = len(checker.violations)
+        checker.on(at, event)
+        for each in checker.violations[before:]:
+            if (each.at, each.replica, each.offset, each.key) == wanted:
+                return position
+    return None
+
+
+def _spoken_of(events: Recorded, violation: Violation) -> int:
+    discover()
+    heard = {
+        kind
+        for kind, methods in LISTENERS.items()
+        if any(name == violation.invariant for name, _ in methods)
+    }
+    words = set(_WORD.findall(violation.sentence))
+    best, score, last = 0, -1, 0
+    for position, (at, event) in enumerate(events):
+        if at > violation.at:
+            break
+        last = position
+        if at == violation.at and type(event) in heard:
+            found = _score(event, violation, words)
+            if found >= score:
+                best, score = position, found
+    return last if score < 0 else best
+
+
+def _score(event: Event, violation: Violation, words: set[str]) -> int:
+    """How much of what an event says is in the violation."""
+    name = event.replica or ""
+    score = 2 * (name == violation.replica) + 2 * (name in words)
+    match event:
+        case Appended(_, batch) if violation.offset is not None:
+            score += 4 * (batch.base_offset <= violation.offset <= batch.last_offset)
+        case HighWatermarkMoved(_, mark, _):
+            moved = f"{name} moved its high watermark to {mark}," in violation.sentence
+            score += 8 if moved else 1
+    return score + sum(str(value) in words for value in event[1:] if isinstance(value, str | int))
