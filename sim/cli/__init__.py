@@ -39,6 +39,7 @@ MODULES = {
     "sweep": "sweeps",
     "replay": "sweeps",
     "report": "sweeps",
+    "gate": "gates",
     "list": "about",
     "capacity": "about",
     "doctor": "about",

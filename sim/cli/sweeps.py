@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sim.cli.arguments import (
     Command,
@@ -17,9 +17,17 @@ from sim.cli.arguments import (
     take_plugins,
     take_trace,
 )
+from sim.cli.gates import (
+    STATUS,
+    check_gates,
+    gates_from,
+    show_verdict,
+    take_gates,
+    verdict_of,
+    worst,
+)
 from sim.cli.output import (
     EXIT_FAILED,
-    EXIT_INCONCLUSIVE,
     complain,
     print_counters,
     print_explanation,
@@ -30,6 +38,7 @@ from sim.cli.output import (
 from sim.errors import BadInput
 
 if TYPE_CHECKING:
+    from sim.gates import Verdict
     from sim.sweeps import SweepResult
     from sim.timed_run import Run
     from sim.trace import Event
@@ -60,6 +69,7 @@ def _sweep_takes(parser: Parser) -> None:
         help="Blocks per wave (default: long ones first, short ones last).",
     )
     parser.add_argument("--resume", action="store_true", help="Go on with what is there.")
+    take_gates(parser)
     take_plugins(parser)
     take_json(parser)
 
@@ -76,17 +86,23 @@ def sweep(
     partitions: int | None,
     resume: bool,
     as_json: bool,
+    **options: Any,
 ) -> int:
     """Run a plan's random scenarios under each of its rule sets, in parallel.
 
-    Violations are what a sweep counts, and no failure. An exception inside a run is, status 1; a
-    run that hit a bound has no verdict, status 3, unless it left the durability contract.
+    Violations are what a sweep counts, and no failure without a gate (--fail-on, --budget,
+    --baseline; `replog gate` judges a finished sweep by the same). An exception inside a run is a
+    failure, status 1, like a gate that failed; a run that hit a bound has no verdict, status 3,
+    unless it left the durability contract, like a gate that so few runs cannot decide.
     """
     from rich.console import Console
 
     from sim.sweeps import load_plan, run_sweep
 
     loaded = load_plan(plan)
+    gates = gates_from(**options)
+    if gates is not None:
+        check_gates(gates, loaded, out=out)
     if confirm:
         if seed is not None:
             raise BadInput("--seed and --confirm: give one of them")
@@ -105,7 +121,21 @@ def sweep(
         console=Console(stderr=True),
         plan_file=str(plan),
     )
+    verdict = None
+    if gates is not None:
+        verdict = verdict_of(result.out, gates, markdown=options["markdown"])
+    _show_sweep(result, verdict, as_json=as_json)
+    if result.reproduce is not None:
+        words = [str(result.out), str(result.reproduce), *plugin_arguments()]
+        tell = complain if as_json else print
+        tell(f"{_not_green(result)}\nreproduce: replog replay {shlex.join(words)}")
+    return worst(STATUS[verdict.outcome] if verdict else 0, result.errors, result.unfinished)
+
+
+def _show_sweep(result: SweepResult, verdict: Verdict | None, *, as_json: bool) -> None:
     if as_json:
+        from sim.gates.page import as_document
+
         print_json(
             {
                 "out": str(result.out),
@@ -115,21 +145,18 @@ def sweep(
                 "errors": result.errors,
                 "unfinished": result.unfinished,
                 "runs_per_second": round(result.rate, 1),
+                **(as_document(verdict) if verdict else {}),
             }
         )
-    else:
-        _show_verdicts(result.verdicts)
-        print(
-            f"{result.runs:,} runs of {result.cases:,} cases in {result.out}, "
-            f"{result.rate:,.0f} runs/s; next: replog report "
-            + shlex.join([str(result.out), *plugin_arguments()])
-        )
-    if result.reproduce is None:
-        return 0
-    words = [str(result.out), str(result.reproduce), *plugin_arguments()]
-    tell = complain if as_json else print
-    tell(f"{_not_green(result)}\nreproduce: replog replay {shlex.join(words)}")
-    return EXIT_FAILED if result.errors else EXIT_INCONCLUSIVE
+        return
+    _show_verdicts(result.verdicts)
+    print(
+        f"{result.runs:,} runs of {result.cases:,} cases in {result.out}, "
+        f"{result.rate:,.0f} runs/s; next: replog report "
+        + shlex.join([str(result.out), *plugin_arguments()])
+    )
+    if verdict is not None:
+        show_verdict(verdict)
 
 
 def _not_green(result: SweepResult) -> str:

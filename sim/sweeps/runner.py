@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 from rich.console import Console
 
@@ -29,8 +29,8 @@ from sim.sweeps.output import (
 from sim.sweeps.plan import Plan, Sweep, number_runs
 from sim.sweeps.runs_progress import show_progress
 from sim.sweeps.tally import write_tallies
+from sim.sweeps.unjudged import unjudged
 from sim.sweeps.work import OpenCase, measure_rate, open_case
-from sim.timed_run import LEFT_THE_CONTRACT
 
 EngineName = Literal["spark", "process"]
 
@@ -125,7 +125,7 @@ def run_sweep(
         finally:
             close_folder(out)
         cores = chosen.cores
-    unjudged = _unjudged(content)
+    missing = unjudged(content)
     return SweepResult(
         out=out,
         engine=engine,
@@ -139,36 +139,12 @@ def run_sweep(
             }
             for entry in content["rule_sets"]
         },
-        errors=unjudged.errors,
-        unfinished=unjudged.unfinished,
-        reproduce=unjudged.first_run,
+        errors=missing.errors,
+        unfinished=missing.unfinished,
+        reproduce=missing.first_run,
         single_process_rate=rate,
         seconds=seconds,
     )
-
-
-class _Unjudged(NamedTuple):
-    """Runs without a verdict that should have one, and the lowest number of them."""
-
-    errors: int
-    unfinished: int
-    first_run: int | None
-
-
-def _unjudged(content: dict[str, Any]) -> _Unjudged:
-    """What the tallies say of them; one that left the durability contract needs no verdict."""
-    errors = unfinished = 0
-    first: list[int] = []
-    for entry in content["rule_sets"]:
-        verdicts, reasons = entry["counts"]["verdict"], dict(entry["counts"]["reason"])
-        failed = verdicts["error"]["runs"]
-        outside = reasons.pop(LEFT_THE_CONTRACT, {"runs": 0})["runs"]
-        cut_off = verdicts["inconclusive"]["runs"] - outside
-        errors, unfinished = errors + failed, unfinished + cut_off
-        if failed:
-            first.append(verdicts["error"]["first_run"])
-        first += [seen["first_run"] for seen in reasons.values()]
-    return _Unjudged(errors, unfinished, min(first, default=None))
 
 
 @contextmanager

@@ -1,0 +1,228 @@
+"""`replog gate`, and the gates of `replog sweep`: exit status 1 when a sweep shows too much."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sim.cli.arguments import Command, Number, Parser, plugin_arguments, take_json, take_plugins
+from sim.cli.output import EXIT_FAILED, EXIT_INCONCLUSIVE, complain, print_json
+from sim.errors import BadInput
+
+if TYPE_CHECKING:
+    from sim.gates import Gates, Verdict
+    from sim.sweeps import Plan
+
+LEVEL_PERCENT = 5.0
+PASSED_SHOWN = 20
+"""Lines about what passed; the others are counted."""
+STATUS = {"passed": 0, "failed": EXIT_FAILED, "undecided": EXIT_INCONCLUSIVE}
+"""Exit statuses by outcome."""
+
+
+def take_gates(parser: Parser) -> None:
+    """The gates, and what narrows them."""
+    parser.add_argument(
+        "--fail-on",
+        action="append",
+        metavar="NAME[,NAME]",
+        help="Fail if any run violates this family or invariant, `any` invariant, or what the plan "
+        "is `about`; may be given more than once.",
+    )
+    parser.add_argument(
+        "--budget",
+        action="append",
+        metavar="NAME=SHARE%",
+        help="Fail if the runs show that more than this share of them violates it; may be given "
+        "more than once.",
+    )
+    parser.add_argument(
+        "--baseline",
+        type=Path,
+        metavar="DIR",
+        help="Fail if a test shows that something is more frequent than in this earlier sweep.",
+    )
+    parser.add_argument(
+        "--compare",
+        action="append",
+        metavar="NAME[,NAME]",
+        help="What is compared with the baseline (default: every family).",
+    )
+    parser.add_argument(
+        "--rule-set",
+        action="append",
+        metavar="LABEL",
+        help="Judge this rule set alone; may be given more than once.",
+    )
+    parser.add_argument(
+        "--environment",
+        action="append",
+        metavar="NAME",
+        help="Judge this environment alone; may be given more than once.",
+    )
+    parser.add_argument(
+        "--level",
+        type=Number(0, 50, whole=False),
+        default=LEVEL_PERCENT,
+        metavar="PERCENT",
+        help="How often a sound sweep may fail by chance.",
+    )
+    parser.add_argument(
+        "--markdown",
+        type=Path,
+        metavar="FILE",
+        help="Also add a table of the gates to this file, such as $GITHUB_STEP_SUMMARY.",
+    )
+
+
+def gates_from(
+    *,
+    fail_on: list[str] | None,
+    budget: list[str] | None,
+    baseline: Path | None,
+    compare: list[str] | None,
+    rule_set: list[str] | None,
+    environment: list[str] | None,
+    level: float,
+    markdown: Path | None,
+) -> Gates | None:
+    """The gates that the options ask for; None without any.
+
+    Raises:
+        BadInput: One cannot be read, or an option is about gates and there is none.
+    """
+    narrowing = {
+        "--rule-set": rule_set,
+        "--environment": environment,
+        "--compare": compare,
+        "--markdown": markdown,
+    }
+    if not (fail_on or budget or baseline):
+        for option, value in narrowing.items():
+            if value:
+                raise BadInput(f"{option}: needs --fail-on, --budget or --baseline")
+        return None
+    if compare and baseline is None:
+        raise BadInput("--compare: needs --baseline")
+    if not level:
+        raise BadInput("--level 0: no test fails at that level; expected more than 0")
+    from sim.gates import Gates, budget_in, names_in
+
+    return Gates(
+        fail_on=_names(fail_on, "--fail-on", names_in),
+        budgets=tuple(map(budget_in, budget or ())),
+        baseline=baseline,
+        compare=_names(compare, "--compare", names_in),
+        rule_sets=tuple(rule_set or ()),
+        environments=tuple(environment or ()),
+        level=level / 100,
+    )
+
+
+def _names(texts: list[str] | None, option: str, names_in: Any) -> tuple[str, ...]:
+    found = [name for text in texts or () for name in names_in(text, option=option)]
+    return tuple(dict.fromkeys(found))
+
+
+def check_gates(gates: Gates, plan: Plan, *, out: Path) -> None:
+    """Refuse, before anything runs, what could not be judged afterwards.
+
+    Raises:
+        BadInput: Gates name what there is not, or the baseline is no other finished sweep.
+    """
+    from sim.gates.wanted import check_names, check_places
+    from sim.report import read_folder
+    from sim.sweeps import number_runs
+
+    sweep = number_runs(plan)
+    check_names(gates, about=plan.about)
+    check_places(
+        gates,
+        rule_sets=[rule_set.label for rule_set in sweep.rule_sets],
+        environments=[environment.name for environment in sweep.environments],
+    )
+    if gates.baseline is not None:
+        check_other(gates.baseline, out)
+        read_folder(gates.baseline)
+
+
+def check_other(baseline: Path, folder: Path) -> None:
+    """Refuse to compare a sweep with itself, which finds nothing whatever happened."""
+    if baseline.resolve() == folder.resolve():
+        raise BadInput(f"--baseline {baseline}: the folder that is judged; give an earlier sweep's")
+
+
+def verdict_of(folder: Path, gates: Gates, *, markdown: Path | None) -> Verdict:
+    """Judges a finished sweep, and adds the table to `markdown`.
+
+    Raises:
+        BadInput: The folder is no finished sweep, gates name what there is not, or the file cannot
+            be written.
+    """
+    from sim.gates import judge
+    from sim.gates.page import as_markdown
+    from sim.report import read_folder
+
+    verdict = judge(read_folder(folder), gates)
+    if markdown is not None:
+        with markdown.open("a", encoding="utf-8") as file:
+            file.write(as_markdown(verdict))
+    return verdict
+
+
+def show_verdict(verdict: Verdict) -> None:
+    """One line for each comparison, what failed last, and the command that shows it."""
+    from sim.gates.page import lines
+
+    for line in lines(verdict, passed=PASSED_SHOWN):
+        print(line)
+    if verdict.reproduce is not None:
+        print(f"reproduce: {verdict.reproduce}")
+
+
+def _gate_takes(parser: Parser) -> None:
+    parser.add_argument("folder", type=Path, metavar="DIR", help="A finished sweep's folder.")
+    take_gates(parser)
+    take_plugins(parser)
+    take_json(parser)
+
+
+def gate(folder: Path, *, as_json: bool, **options: Any) -> int:
+    """Judge a finished sweep by gates, without running anything.
+
+    Status 0: every gate passed. 1: one failed, or a run ended in an exception. 3: the runs are too
+    few to decide, or one hit a bound. Tests are exact and one-sided; budgets together, and all that
+    is compared with a baseline, are corrected for being many (Holm).
+    """
+    from sim.gates.page import as_document
+    from sim.sweeps.unjudged import unjudged
+
+    gates = gates_from(**options)
+    if gates is None:
+        raise BadInput(f"{folder}: no gate; give --fail-on, --budget or --baseline")
+    if gates.baseline is not None:
+        check_other(gates.baseline, folder)
+    verdict = verdict_of(folder, gates, markdown=options["markdown"])
+    missing = unjudged(verdict.folder.tallies)
+    if as_json:
+        unfinished = {"errors": missing.errors, "unfinished": missing.unfinished}
+        print_json({"out": str(folder), **as_document(verdict), **unfinished})
+    else:
+        show_verdict(verdict)
+    if missing.first_run is not None:
+        words = " ".join([str(folder), str(missing.first_run), *plugin_arguments()])
+        complain(
+            f"not green: {missing.errors:,} runs ended in an exception, "
+            f"{missing.unfinished:,} hit a bound\nreproduce: replog replay {words}"
+        )
+    return worst(STATUS[verdict.outcome], missing.errors, missing.unfinished)
+
+
+def worst(status: int, errors: int, unfinished: int) -> int:
+    """The exit status of gates and of runs without a verdict together."""
+    if errors or status == EXIT_FAILED:
+        return EXIT_FAILED
+    return EXIT_INCONCLUSIVE if unfinished else status
+
+
+COMMANDS = {"gate": Command(gate, _gate_takes)}

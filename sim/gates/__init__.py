@@ -1,0 +1,24 @@
+"""Gates: what a sweep has to fulfil, so that a build can fail by it.
+
+A sweep counts violations, and none of them is a failure by itself: some rule sets are there to show
+them. A gate says which rate is too much, and is judged by what the runs can tell:
+
+* `fail_on`: no run violates this. One run that does is enough.
+* `budgets`: no more than this share of runs violates this. A gate fails when the runs show that the
+  rate is above (an exact binomial test), passes when they show that it is not (the upper limit of
+  its exact interval), and is undecided with too few runs for either.
+* `baseline`: nothing is more frequent than in an earlier sweep. Where both have the same cases in
+  the same weather, case by case (McNemar's test), else as two samples (Fisher's test).
+
+Every test is one-sided and exact. What a sweep is asked about many times, by its budgets or against
+its baseline, is corrected (Holm 1979): the chance that a sound sweep fails anywhere is at most the
+level, for the budgets together and for the baseline. Each environment is judged by itself, since
+its cases are drawn again in the others.
+"""
+
+from __future__ import annotations
+
+from sim.gates.judge import Verdict, judge
+from sim.gates.wanted import Budget, Gates, budget_in, names_in
+
+__all__ = ["Budget", "Gates", "Verdict", "budget_in", "judge", "names_in"]

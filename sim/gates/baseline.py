@@ -1,0 +1,165 @@
+"""A sweep against an earlier one: is anything more frequent?
+
+A sweep of the same plan and seed has the same cases, and as long as generating them did not change,
+the same weather, which the rows say (`weather`). Such cases are pairs: what does not depend on the
+change that is being judged is the same in both, and McNemar's test looks at the others alone.
+Without them (another seed, another generator) the sweeps are two independent samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sim.errors import BadInput
+from sim.gates.cases import Cases, Tables, tables_of
+from sim.gates.cells import Cell, cells_of
+from sim.gates.finding import Finding, Pairs, Place, Seen
+from sim.report import one_sided
+from sim.report.stats import paired_difference
+from sim.report.sweep_folder import SweepFolder
+
+PAIRED_FROM = 0.5
+"""Sweeps are compared in pairs when this share of the smaller one's cases is in both."""
+
+
+class Comparison(NamedTuple):
+    """A finding before its correction.
+
+    Attributes:
+        finding: With its numbers and p; None = there is nothing to compare.
+        lowest: The lowest p that so many violations, or changes, could have had.
+        lowest_of_all: The lowest p that so many runs could have had.
+    """
+
+    finding: Finding
+    lowest: float
+    lowest_of_all: float
+
+
+class _Side(NamedTuple):
+    """A rule set in an environment of one of the sweeps."""
+
+    tables: Tables
+    cases: Cases
+    at: np.ndarray
+    """The places of the common cases among the cases."""
+
+
+def compare_with(
+    cells: Sequence[Cell], folder: SweepFolder, earlier: SweepFolder, names: Sequence[str]
+) -> tuple[list[Comparison], list[str]]:
+    """Every name in every rule set and environment that both sweeps have, and notes.
+
+    Rule sets and environments are found by their labels; what differs in the rules of a rule set is
+    a note.
+
+    Args:
+        cells: Those of the sweep that are judged.
+        folder: The sweep.
+        earlier: The earlier one.
+        names: Families, invariants, `any`.
+
+    Raises:
+        BadInput: Nothing is in both, or what is not paired was drawn from something else.
+    """
+    known = {(cell.place.rule_set, cell.place.environment): cell for cell in cells_of(earlier)}
+    tables, earlier_tables = tables_of(folder), tables_of(earlier)
+    found: list[Comparison] = []
+    notes: list[str] = []
+    for cell in cells:
+        before = known.get((cell.place.rule_set, cell.place.environment))
+        if before is None:
+            notes.append(f"not in the baseline: {cell.place.text}")
+            continue
+        notes += _changed_rules(cell, before)
+        sides = None
+        if tables is not None and earlier_tables is not None:
+            sides = _common(tables, earlier_tables, cell.place, before.place)
+        if sides is None:
+            _check_same_draw(cell, before, earlier)
+            found += [_samples(name, cell, before) for name in names]
+        else:
+            found += [_pairs(name, cell.place, *sides) for name in names]
+    if not found:
+        raise BadInput(f"{earlier.name}: no rule set of this sweep is in that one, by its label")
+    return found, list(dict.fromkeys(notes))
+
+
+def _changed_rules(cell: Cell, before: Cell) -> list[str]:
+    """Which rules of a rule set had another value, as a sentence; none = nothing to say."""
+    changed = [
+        f"{name} was {_value(before.rules, name)} and is {_value(cell.rules, name)}"
+        for name in dict.fromkeys((*cell.rules, *before.rules))
+        if _value(before.rules, name) != _value(cell.rules, name)
+    ]
+    return [f"other rules in {cell.place.rule_set}: {', '.join(changed)}"] if changed else []
+
+
+def _value(rules: Mapping[str, object], name: str) -> str:
+    return str(rules.get(name, "unknown"))
+
+
+def _common(
+    tables: Tables, earlier_tables: Tables, place: Place, before: Place
+) -> tuple[_Side, _Side] | None:
+    """The cases that are in both sweeps with the same weather; None = too few to go by pairs."""
+    now, then = tables.cases(place), earlier_tables.cases(before)
+    _seeds, at, at_then = np.intersect1d(now.seeds, then.seeds, return_indices=True)
+    same = now.weather[at] == then.weather[at_then]
+    if same.sum() < PAIRED_FROM * min(len(now.seeds), len(then.seeds)):
+        return None
+    same &= now.judged[at] & then.judged[at_then]
+    return _Side(tables, now, at[same]), _Side(earlier_tables, then, at_then[same])
+
+
+def _check_same_draw(cell: Cell, before: Cell, earlier: SweepFolder) -> None:
+    """Two samples are comparable only when they were drawn from the same."""
+    both = cell.generate.keys() & before.generate.keys()
+    other = sorted(name for name in both if cell.generate[name] != before.generate[name])
+    if other:
+        raise BadInput(
+            f"{earlier.name}: environment {cell.place.environment}: drawn from another mix "
+            f"({', '.join(other)}); rates of different weather cannot be compared"
+        )
+
+
+def _pairs(name: str, place: Place, now: _Side, then: _Side) -> Comparison:
+    violated = now.tables.violated(now.cases, name)[now.at]
+    violated_then = then.tables.violated(then.cases, name)[then.at]
+    cases = len(violated)
+    worse = violated & ~violated_then
+    only_now, only_then = int(worse.sum()), int((violated_then & ~violated).sum())
+    seen = Seen(int(violated.sum()), cases)
+    earlier = Seen(int(violated_then.sum()), cases)
+    if not cases:
+        return Comparison(Finding("baseline", name, place, seen, earlier=earlier), 1.0, 1.0)
+    shows = int(now.cases.run_ids[now.at][worse].min()) if only_now else None
+    finding = Finding(
+        "baseline",
+        name,
+        place,
+        seen,
+        p=one_sided.grown_in_pairs(only_now, only_then),
+        earlier=earlier,
+        pairs=Pairs(cases, only_now, only_then, paired_difference(only_now, only_then, cases)),
+        shows=shows,
+    )
+    lowest = one_sided.grown_in_pairs(only_now + only_then, 0)
+    return Comparison(finding, lowest, one_sided.grown_in_pairs(cases, 0))
+
+
+def _samples(name: str, cell: Cell, before: Cell) -> Comparison:
+    seen, earlier = cell.seen(name), before.seen(name)
+    finding = Finding("baseline", name, cell.place, seen, earlier=earlier, shows=seen.first_run)
+    if not (seen.judged and earlier.judged):
+        return Comparison(finding, 1.0, 1.0)
+    p = one_sided.grown(seen.violated, seen.judged, earlier.violated, earlier.judged)
+    together = seen.violated + earlier.violated
+    return Comparison(
+        finding.with_p(p),
+        one_sided.grown_at_most(together, seen.judged, earlier.judged),
+        one_sided.grown_at_most(seen.judged, seen.judged, earlier.judged),
+    )

@@ -1,0 +1,103 @@
+"""The runs of a sweep one by one, so that two sweeps can be compared on the cases both have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from sim.check.families import FAMILIES
+from sim.errors import BadInput
+from sim.gates.finding import Place
+from sim.gates.wanted import ABOUT, ANY
+from sim.report.sweep_folder import SweepFolder
+
+RUN_COLUMNS = ("run_id", "seed", "rule_set", "environment", "verdict", "weather")
+VIOLATION_COLUMNS = ("run_id", "invariant", "family")
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """The runs of one rule set in one environment, in order of their cases.
+
+    Attributes:
+        run_ids: Their numbers.
+        seeds: Of their cases: what a case is known by, whatever others there are.
+        weather: Digest of workload and faults; None of a run that did not end.
+        judged: Whether a run holds or violates.
+    """
+
+    run_ids: npt.NDArray[np.int64]
+    seeds: npt.NDArray[np.int64]
+    weather: npt.NDArray[np.object_]
+    judged: Flags
+
+
+class Tables:
+    """`runs` and `violations` of a sweep, in memory, without the columns that no gate needs."""
+
+    def __init__(self, folder: SweepFolder) -> None:
+        self._runs = _read(folder.path / "runs", RUN_COLUMNS).sort_by("run_id")
+        self._violations = _read(folder.path / "violations", VIOLATION_COLUMNS)
+        self._labels = {one["label"]: one["index"] for one in folder.plan["rule_sets"]}
+        self._about = folder.plan["plan"]["about"]
+
+    def cases(self, place: Place) -> Cases:
+        """The runs of a place."""
+        own = pc.and_(
+            pc.equal(self._runs.column("rule_set"), self._labels[place.rule_set]),
+            pc.equal(self._runs.column("environment"), place.environment),
+        )
+        rows = self._runs.filter(own)
+        verdicts = rows.column("verdict").to_numpy(zero_copy_only=False)
+        return Cases(
+            run_ids=rows.column("run_id").to_numpy(),
+            seeds=rows.column("seed").to_numpy(),
+            weather=rows.column("weather").to_numpy(zero_copy_only=False),
+            judged=(verdicts == "holds") | (verdicts == "violated"),
+        )
+
+    def violated(self, cases: Cases, name: str) -> Flags:
+        """Which of these runs violated a family, an invariant, `any` or `about`."""
+        found = self._violations.filter(self._is_named(name)).column("run_id").to_numpy()
+        return np.isin(cases.run_ids, found)
+
+    def _is_named(self, name: str) -> Any:
+        if name == ANY:
+            return pc.is_valid(self._violations.column("run_id"))
+        names = self._about if name == ABOUT else [name]
+        families = pa.array([one for one in names if one in FAMILIES], pa.string())
+        laws = pa.array([one for one in names if one not in FAMILIES], pa.string())
+        return pc.or_(
+            pc.is_in(self._violations.column("family"), families),
+            pc.is_in(self._violations.column("invariant"), laws),
+        )
+
+
+def tables_of(folder: SweepFolder) -> Tables | None:
+    """The tables of a sweep; None where somebody kept the tallies alone.
+
+    Raises:
+        BadInput: They cannot be read.
+    """
+    if next((folder.path / "runs").glob("*/*.parquet"), None) is None:
+        return None
+    return Tables(folder)
+
+
+def _read(folder: Path, columns: tuple[str, ...]) -> Any:
+    try:
+        files = sorted(folder.glob("*/*.parquet"))
+        return pa.concat_tables(
+            [pq.read_table(file, columns=list(columns), partitioning=None) for file in files]
+        )
+    except (OSError, pa.ArrowInvalid) as error:
+        raise BadInput(f"{folder}: cannot be read: {error}") from None

@@ -1,0 +1,177 @@
+"""What a gate found: one comparison, its numbers, and the line that tells them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from sim.report import wording
+from sim.report.stats import Interval
+
+Kind = Literal["fail-on", "budget", "baseline"]
+Outcome = Literal["passed", "failed", "undecided"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Whose runs are judged together: those of a rule set in an environment."""
+
+    rule_set: str
+    environment: str
+    alone: bool
+    """Whether the sweep has this environment only, which need not be told then."""
+
+    @property
+    def text(self) -> str:
+        """The rule set, and where there are several, the environment."""
+        return self.rule_set if self.alone else f"{self.rule_set}, {self.environment}"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """In how many runs something was violated."""
+
+    violated: int
+    judged: int
+    first_run: int | None = None
+    """The lowest number of a run that violated it."""
+
+    @property
+    def text(self) -> str:
+        """The runs and their share; never a bare zero."""
+        if not self.judged:
+            return "no run was judged"
+        runs = wording.counted(self.judged, "run")
+        if not self.violated:
+            return f"none of {runs}"
+        share = wording.share(self.violated / self.judged)
+        return f"{wording.count(self.violated)} of {runs} ({share})"
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Cases that both sweeps judged, in the same weather."""
+
+    cases: int
+    only_now: int
+    only_earlier: int
+    difference: Interval
+    """Share now - share earlier, two-sided, 95 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One comparison of one gate.
+
+    Attributes:
+        gate: Which kind of gate.
+        name: The family or invariant, `any` or `about`.
+        place: Whose runs.
+        seen: What was counted.
+        outcome: `undecided` where the runs are too few to tell.
+        limit: Of a budget: the share that is allowed.
+        bounds: Of the rate: two one-sided exact limits, each at the level of the gates.
+        p: Of the test whose rejection makes the gate fail.
+        adjusted_p: The same, corrected for all comparisons of this kind (Holm).
+        earlier: Of a baseline: what the earlier sweep counted.
+        pairs: Of a baseline with the same cases: how they changed.
+        runs_needed: Of an undecided budget: about how many judged runs would do at this rate.
+        shows: A run that shows it, for `replog replay`.
+    """
+
+    gate: Kind
+    name: str
+    place: Place
+    seen: Seen
+    outcome: Outcome = "passed"
+    limit: float | None = None
+    bounds: Interval | None = None
+    p: float | None = None
+    adjusted_p: float | None = None
+    earlier: Seen | None = None
+    pairs: Pairs | None = None
+    runs_needed: int | None = None
+    shows: int | None = None
+
+    def with_p(self, p: float) -> Finding:
+        """The same with the p of its test."""
+        return replace(self, p=p)
+
+    def judged(
+        self, outcome: Outcome, adjusted_p: float, *, runs_needed: int | None = None
+    ) -> Finding:
+        """The same with its outcome."""
+        return replace(self, outcome=outcome, adjusted_p=adjusted_p, runs_needed=runs_needed)
+
+    @property
+    def asked(self) -> str:
+        """What the gate is, as its option says it."""
+        limit = "" if self.limit is None else f"={wording.share(self.limit)}"
+        return f"{self.gate} {self.name}{limit}"
+
+    @property
+    def text(self) -> str:
+        """The comparison in one line, without its outcome."""
+        return f"{self.asked} [{self.place.text}]: {self.numbers}"
+
+    @property
+    def numbers(self) -> str:
+        """What was counted, and what follows from it."""
+        if self.gate == "baseline":
+            return self._against_earlier()
+        if self.bounds is None:
+            return f"{self.seen.text}: nothing is decided"
+        if self.gate == "fail-on":
+            if self.seen.violated:
+                return f"{self.seen.text}; first in run {self.seen.first_run}"
+            high = wording.share(self.bounds.high)
+            return f"{self.seen.text}; a rate of up to {high} is not excluded"
+        limits = f"at least {wording.share(self.bounds.low)}, at most "
+        limits += wording.share(self.bounds.high)
+        return f"{self.seen.text}; {limits}: {self._against_limit()}"
+
+    def _against_limit(self) -> str:
+        if self.outcome == "passed":
+            return "within the budget"
+        if self.outcome == "failed":
+            return f"above the budget ({wording.p_value(self.adjusted_p or 0.0)})"
+        if self.runs_needed is None:
+            return "not decided: the rate is too near to the budget"
+        return (
+            "not decided with so few runs; "
+            f"at this rate about {wording.count(self.runs_needed)} would do"
+        )
+
+    def _against_earlier(self) -> str:
+        assert self.earlier is not None
+        told = f"{self.seen.text}, earlier {self.earlier.text}"
+        if self.pairs is not None:
+            told += (
+                f"; on {wording.counted(self.pairs.cases, 'common case')} only now "
+                f"{wording.count(self.pairs.only_now)}, only earlier "
+                f"{wording.count(self.pairs.only_earlier)} "
+                f"({wording.interval_points(self.pairs.difference)})"
+            )
+        if self.adjusted_p is None or self.outcome == "undecided":
+            return f"{told}: not decided, no result of so few runs could fail this gate"
+        verdict = "more frequent" if self.outcome == "failed" else "no growth shown"
+        return f"{told}: {verdict} ({wording.p_value(self.adjusted_p)})"
+
+    def as_document(self) -> dict[str, Any]:
+        """For JSON; what a kind of gate does not have is left out."""
+        found = {name: value for name, value in asdict(self).items() if value is not None}
+        found.pop("place")
+        for name in ("bounds", "pairs"):
+            if name in found:
+                found[name] = _plain(found[name])
+        place = {"rule_set": self.place.rule_set, "environment": self.place.environment}
+        return {"gate": found.pop("gate"), "name": found.pop("name"), **place, **found} | {
+            "text": self.text
+        }
+
+
+def _plain(value: Any) -> Any:
+    """Intervals as lists, whichever way they are kept."""
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,155 @@
+"""Judging a finished sweep by its gates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sim.check.families import FAMILIES
+from sim.gates.baseline import Comparison, compare_with
+from sim.gates.cells import Cell, cells_of
+from sim.gates.finding import Finding, Outcome
+from sim.gates.wanted import Budget, Gates, check_names, check_places
+from sim.report import one_sided
+from sim.report.stats import Interval, holm
+from sim.report.sweep_folder import SweepFolder, read_folder
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What all gates say of a sweep.
+
+    Attributes:
+        folder: The sweep.
+        findings: Every comparison, in order of the gates.
+        notes: What was not compared, or differs otherwise, a sentence each.
+        level: How often a sound sweep fails, by its budgets and by its baseline.
+    """
+
+    folder: SweepFolder
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
+    level: float
+
+    @property
+    def outcome(self) -> Outcome:
+        """`failed` with a finding that did, else `undecided` with one that is, else `passed`."""
+        outcomes = {finding.outcome for finding in self.findings}
+        if "failed" in outcomes:
+            return "failed"
+        return "undecided" if "undecided" in outcomes else "passed"
+
+    @property
+    def reproduce(self) -> str | None:
+        """The command that shows the first failure; None = there is none."""
+        shown = (one.shows for one in self.findings if one.outcome == "failed")
+        run_id = next((run_id for run_id in shown if run_id is not None), None)
+        return None if run_id is None else self.folder.replay_command(run_id)
+
+
+def judge(folder: SweepFolder, gates: Gates) -> Verdict:
+    """Every gate on a finished sweep.
+
+    Raises:
+        BadInput: Gates name what there is not; the baseline is no finished sweep, has no rule set
+            in common with this one, or other weather.
+    """
+    entries = folder.tallies["rule_sets"]
+    seen = {name for entry in entries for name in entry["counts"]["invariant"]}
+    check_names(gates, about=folder.plan["plan"]["about"], seen=seen)
+    check_places(
+        gates,
+        rule_sets=[entry["label"] for entry in entries],
+        environments=[one["name"] for one in folder.plan["environments"]],
+    )
+    cells = [cell for cell in cells_of(folder) if _wanted(cell, gates)]
+    findings = [_none_at_all(name, cell, gates.level) for name in gates.fail_on for cell in cells]
+    findings += _budgets(cells, gates)
+    notes: list[str] = []
+    if gates.baseline is not None:
+        names = gates.compare or tuple(FAMILIES)
+        compared, notes = compare_with(cells, folder, read_folder(gates.baseline), names)
+        findings += corrected(compared, gates.level)
+    return Verdict(folder, tuple(findings), tuple(notes), gates.level)
+
+
+def _wanted(cell: Cell, gates: Gates) -> bool:
+    return (not gates.rule_sets or cell.place.rule_set in gates.rule_sets) and (
+        not gates.environments or cell.place.environment in gates.environments
+    )
+
+
+def _none_at_all(name: str, cell: Cell, level: float) -> Finding:
+    seen = cell.seen(name)
+    outcome: Outcome = "passed" if seen.judged else "undecided"
+    if seen.violated:
+        outcome = "failed"
+    bounds = _bounds(seen.violated, seen.judged, level) if seen.judged else None
+    return Finding("fail-on", name, cell.place, seen, outcome, bounds=bounds, shows=seen.first_run)
+
+
+def _budgets(cells: Sequence[Cell], gates: Gates) -> list[Finding]:
+    """Each budget in each cell.
+
+    That all rates are within their budgets is said when each of them is, so passing needs no
+    correction; that some rate is above is said by the first that looks so, which does.
+    """
+    asked = [_asked(budget, cell, gates.level) for budget in gates.budgets for cell in cells]
+    corrected = iter(holm([one.p for one in asked if one.p is not None]))
+    return [
+        one if one.p is None else _decided(one, next(corrected), gates.level, len(asked))
+        for one in asked
+    ]
+
+
+def _asked(budget: Budget, cell: Cell, level: float) -> Finding:
+    seen, limit = cell.seen(budget.name), budget.limit
+    if not seen.judged:
+        return Finding("budget", budget.name, cell.place, seen, "undecided", limit=limit)
+    return Finding(
+        "budget",
+        budget.name,
+        cell.place,
+        seen,
+        limit=limit,
+        bounds=_bounds(seen.violated, seen.judged, level),
+        p=one_sided.above(seen.violated, seen.judged, limit),
+        shows=seen.first_run,
+    )
+
+
+def _decided(one: Finding, adjusted_p: float, level: float, comparisons: int) -> Finding:
+    assert one.limit is not None
+    assert one.bounds is not None
+    if adjusted_p < level:
+        return one.judged("failed", adjusted_p)
+    if one.bounds.high <= one.limit:
+        return one.judged("passed", adjusted_p)
+    seen = one.seen
+    needed = one_sided.runs_to_decide(
+        seen.violated, seen.judged, one.limit, level, comparisons=comparisons
+    )
+    return one.judged("undecided", adjusted_p, runs_needed=needed)
+
+
+def corrected(compared: Sequence[Comparison], level: float) -> list[Finding]:
+    """Findings with their outcomes.
+
+    Corrected is for those that could have failed, given how many violations there are in both
+    sweeps together (Tarone 1990): a family that neither sweep saw asks nothing.
+    """
+    tested = [one for one in compared if one.lowest < level]
+    corrected = iter(holm([one.finding.p or 0.0 for one in tested]))
+    findings = []
+    for one in compared:
+        adjusted_p = next(corrected) if one.lowest < level else 1.0
+        outcome: Outcome = "failed" if adjusted_p < level else "passed"
+        if one.lowest_of_all * max(1, len(tested)) >= level:
+            outcome = "undecided"
+        findings.append(one.finding.judged(outcome, adjusted_p))
+    return findings
+
+
+def _bounds(violated: int, judged: int, level: float) -> Interval:
+    low = one_sided.least(violated, judged, level)
+    return Interval(low, one_sided.most(violated, judged, level))

@@ -1,0 +1,88 @@
+"""What gates found, for a terminal, a program and a page of continuous integration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sim.gates.finding import Finding, Outcome
+from sim.gates.judge import Verdict
+from sim.report import wording
+
+ORDER: tuple[Outcome, ...] = ("passed", "undecided", "failed")
+"""What failed comes last, where a reader's eye is."""
+_WORDS = {"passed": "passed   ", "undecided": "undecided", "failed": "FAILED   "}
+
+
+def lines(verdict: Verdict, *, passed: int) -> Iterator[str]:
+    """One line for each finding; of those that passed no more than `passed`, then their number."""
+    by_outcome = {
+        outcome: [one for one in verdict.findings if one.outcome == outcome] for outcome in ORDER
+    }
+    for note in verdict.notes:
+        yield f"note: {note}"
+    shown = sorted(by_outcome["passed"], key=_interest)[:passed]
+    for one in by_outcome["passed"]:
+        if one in shown:
+            yield f"{_WORDS['passed']} {one.text}"
+    if len(by_outcome["passed"]) > passed:
+        yield f"{_WORDS['passed']} {len(by_outcome['passed']) - passed} more; --json has them all"
+    for outcome in ORDER[1:]:
+        for one in by_outcome[outcome]:
+            yield f"{_WORDS[outcome]} {one.text}"
+    yield summary(verdict)
+
+
+def _interest(one: Finding) -> tuple[int, float]:
+    """What was violated comes first, and of it what came near to failing."""
+    return (0 if one.seen.violated else 1, 1.0 if one.p is None else one.p)
+
+
+def summary(verdict: Verdict) -> str:
+    """All of it in one line."""
+    told = wording.counted(len(verdict.findings), "comparison")
+    outcomes = [one.outcome for one in verdict.findings]
+    counts = ", ".join(
+        f"{outcomes.count(outcome)} {outcome}" for outcome in ORDER if outcome in outcomes
+    )
+    return f"gates {verdict.outcome}: {told}, {counts} (level {wording.share(verdict.level)})"
+
+
+def as_document(verdict: Verdict) -> dict[str, Any]:
+    """For JSON."""
+    return {
+        "gates": verdict.outcome,
+        "level": verdict.level,
+        "notes": list(verdict.notes),
+        "findings": [one.as_document() for one in verdict.findings],
+        "reproduce": verdict.reproduce,
+    }
+
+
+def as_markdown(verdict: Verdict) -> str:
+    """A heading and a table, with what failed first: a page is read from its top."""
+    rows = [
+        f"| {'**failed**' if one.outcome == 'failed' else one.outcome} | {_cell(one.asked)} "
+        f"| {_cell(one.place.text)} | {_cell(one.numbers)} |"
+        for outcome in reversed(ORDER)
+        for one in verdict.findings
+        if one.outcome == outcome
+    ]
+    notes = [f"- {note}" for note in verdict.notes]
+    reproduce = [f"Reproduce: `{verdict.reproduce}`", ""] if verdict.reproduce else []
+    return "\n".join(
+        [
+            f"### {summary(verdict)}",
+            "",
+            *([*notes, ""] if notes else []),
+            "| | gate | runs | what was counted |",
+            "|---|---|---|---|",
+            *rows,
+            "",
+            *reproduce,
+        ]
+    )
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -1,0 +1,122 @@
+"""`replog gate`, and gates of `replog sweep`: exit statuses 0, 1, 2 and 3, and what is printed."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import PLAN, Replog
+
+BROKEN = """\
+format: replog-sweep/1
+title: followers that truncate nothing, beside Kafka
+source: a test
+count: 2
+seed: 3
+generate: {mix: reference, duration_ms: 2000}
+rules: {preset: kafka-4.0, strategy: header, map_range: full}
+rule_sets: [{fix: none}, {truncation: none}]
+labels: [as Kafka, broken]
+"""
+
+
+def test_a_sweep_ends_with_1_when_a_run_violates_what_it_must_not(
+    replog: Replog, here: Path
+) -> None:
+    (here / "plan.yaml").write_text(BROKEN)
+    sweep = ("sweep", "plan.yaml", "--engine", "process", "--out", "o", "--json")
+
+    swept = replog(*sweep, "--fail-on", "any")
+    again = replog("gate", "o", "--fail-on", "any", "--markdown", "page.md")
+    narrowed = replog("gate", "o", "--fail-on", "any", "--rule-set", "as Kafka")
+
+    assert (swept.status, swept.document["gates"], swept.document["errors"]) == (1, "failed", 0)
+    assert (again.status, narrowed.status) == (1, 0)
+    *_, failed, summary, reproduce = again.out.splitlines()
+    assert failed.startswith("FAILED    fail-on any [broken]: ")
+    assert summary == "gates failed: 2 comparisons, 1 passed, 1 failed (level 5.00 %)"
+    assert (here / "page.md").read_text().startswith(f"### {summary}\n")
+    shown = replog(*reproduce.split()[2:])
+    assert shown.out.splitlines()[-1].startswith("violated; digest reproduced")
+
+
+def test_a_finished_sweep_is_judged_without_running_anything(replog: Replog, swept: Path) -> None:
+    passed = replog("gate", swept, "--fail-on", "no-offset-reuse", "--json")
+    undecided = replog("gate", swept, "--budget", "any=0.5%")
+
+    assert passed.status == 0
+    document = passed.document
+    assert (document["gates"], document["errors"], document["unfinished"]) == ("passed", 0, 0)
+    assert [one["outcome"] for one in document["findings"]] == ["passed", "passed"]
+    assert undecided.status == 3
+    assert "not decided with so few runs" in undecided.out
+    assert not (swept / "report.md").exists()
+
+
+def test_a_sweep_is_compared_with_an_earlier_one(replog: Replog, here: Path, swept: Path) -> None:
+    shutil.copytree(swept, here / "now")
+    gate = ("gate", "now", "--baseline", swept, "--compare", "log divergence,any", "--json")
+
+    answer = replog(*gate, "--level", 40)
+
+    document = answer.document
+    assert (answer.status, document["gates"], document["level"]) == (0, "passed", 0.4)
+    assert [one["name"] for one in document["findings"]] == ["log divergence", "any"] * 2
+    assert {one["pairs"]["cases"] for one in document["findings"]} == {6}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "no gate; give --fail-on, --budget or --baseline"),
+        (("--rule-set", "none"), "--rule-set: needs --fail-on, --budget or --baseline"),
+        (("--fail-on", "any", "--compare", "any"), "--compare: needs --baseline"),
+        (("--fail-on", "log divergenc"), "did you mean 'log divergence'"),
+        (("--fail-on", "any", "--rule-set", "fixed"), "fixed: no rule set of this sweep"),
+        (("--budget", "any=5"), "expected NAME=SHARE%"),
+        (("--fail-on", "any", "--level", "0"), "expected more than 0"),
+        (("--baseline", "nowhere"), "nowhere: no plan.json there"),
+    ],
+)
+def test_gates_that_cannot_be_judged_are_one_line(
+    replog: Replog, swept: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    answer = replog("gate", swept, *arguments)
+
+    assert answer.status == 2
+    assert told in answer.complaint
+
+
+def test_a_sweep_is_not_begun_when_its_gates_cannot_be_judged(replog: Replog, here: Path) -> None:
+    (here / "plan.yaml").write_text(PLAN)
+    sweep = ("sweep", "plan.yaml", "--engine", "process", "--out", "o")
+
+    for gate, told in (
+        (("--fail-on", "nothing"), "nothing: no family and no invariant"),
+        (("--fail-on", "any", "--rule-set", "fixed"), "allowed: none, empty_batch"),
+        (("--baseline", "o"), "the folder that is judged"),
+        (("--fail-on", "about"), "the plan does not say what it is about"),
+    ):
+        answer = replog(*sweep, *gate)
+        assert answer.status == 2
+        assert told in answer.complaint
+    assert [path.name for path in here.iterdir()] == ["plan.yaml"]
+
+
+def test_runs_that_failed_fail_the_gate(replog: Replog, swept: Path, here: Path) -> None:
+    """One that ended in an exception would otherwise be a run that violates nothing."""
+    folder = here / "o"
+    folder.mkdir()
+    for name in ("plan.json", "tallies.json"):
+        (folder / name).write_text((swept / name).read_text())
+    tallies = json.loads((folder / "tallies.json").read_text())
+    verdicts = tallies["rule_sets"][0]["counts"]["verdict"]
+    verdicts["error"] = {"runs": 1, "first_run": 4}
+    (folder / "tallies.json").write_text(json.dumps(tallies))
+
+    answer = replog("gate", "o", "--fail-on", "no-offset-reuse")
+
+    assert answer.status == 1
+    assert "1 runs ended in an exception" in answer.err
+    assert "reproduce: replog replay o 4" in answer.err

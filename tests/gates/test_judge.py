@@ -1,0 +1,151 @@
+"""What gates say of a sweep: outcomes, lines, JSON, Markdown, and what they refuse."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sim.check.families import LOG_DIVERGENCE, READERS
+from sim.errors import BadInput
+from sim.gates import Budget, Gates, budget_in, judge, names_in
+from sim.gates.page import as_document, as_markdown, lines
+from tests.gates.planted import folder
+
+
+def test_one_run_is_enough_to_fail_a_gate_on_none_and_it_is_the_one_to_replay() -> None:
+    sweep = folder({"none": {READERS: 1}, "empty_batch": {}}, cases=1_000)
+
+    verdict = judge(sweep, Gates(fail_on=(READERS,)))
+
+    assert [one.outcome for one in verdict.findings] == ["failed", "passed"]
+    assert verdict.outcome == "failed"
+    assert verdict.reproduce == "replog replay nowhere 4"
+    *_, passed, failed, summary = lines(verdict, passed=9)
+    assert failed == ("FAILED    fail-on readers [none]: 1 of 1,000 runs (0.10 %); first in run 4")
+    assert passed == (
+        "passed    fail-on readers [empty_batch]: none of 1,000 runs; "
+        "a rate of up to 0.30 % is not excluded"
+    )
+    assert summary == "gates failed: 2 comparisons, 1 passed, 1 failed (level 5.00 %)"
+
+
+def test_a_rule_set_that_is_there_to_fail_is_left_out() -> None:
+    sweep = folder({"none": {READERS: 9}, "empty_batch": {}}, cases=1_000)
+
+    verdict = judge(sweep, Gates(fail_on=(READERS,), rule_sets=("empty_batch",)))
+
+    assert [one.place.rule_set for one in verdict.findings] == ["empty_batch"]
+    assert (verdict.outcome, verdict.reproduce) == ("passed", None)
+
+
+def test_every_environment_is_judged_by_itself() -> None:
+    sweep = folder({"none": {READERS: 9}}, cases=100, environments=("plain", "hunted"))
+
+    both = judge(sweep, Gates(budgets=(Budget(READERS, 0.02),)))
+    one = judge(sweep, Gates(budgets=(Budget(READERS, 0.02),), environments=("hunted",)))
+
+    assert [found.place.text for found in both.findings] == ["none, plain", "none, hunted"]
+    assert [found.place.text for found in one.findings] == ["none, hunted"]
+
+
+@pytest.mark.parametrize("name", ["any", "about", READERS, "consistent-read"])
+def test_a_gate_is_on_a_family_an_invariant_anything_or_what_the_plan_is_about(name: str) -> None:
+    sweep = folder({"none": {READERS: 2, "consistent-read": 2}}, cases=100, about=(READERS,))
+    sweep.tallies["rule_sets"][0]["counts"]["about"] = {"any": {"runs": 2, "first_run": 4}}
+
+    (found,) = judge(sweep, Gates(fail_on=(name,))).findings
+
+    assert (found.seen.violated, found.outcome) == (2, "failed")
+
+
+def test_a_budget_fails_where_the_runs_show_it_and_corrects_for_many() -> None:
+    # 16 of 200 is above 5 % with p = 0.044: enough for one rule set, not for the best of four.
+    one = judge(folder({"a": {READERS: 16}}, cases=200), Gates(budgets=(Budget(READERS, 0.05),)))
+    many = folder({label: {READERS: 16} for label in "abcd"}, cases=200)
+    four = judge(many, Gates(budgets=(Budget(READERS, 0.05),)))
+
+    assert [found.outcome for found in one.findings] == ["failed"]
+    assert [found.outcome for found in four.findings] == ["undecided"] * 4
+    assert four.findings[0].adjusted_p == pytest.approx(4 * four.findings[0].p)
+    assert "above the budget (p = 0.04" in one.findings[0].text
+
+
+def test_runs_without_a_verdict_decide_nothing() -> None:
+    sweep = folder({"none": {}}, cases=50, unjudged=50)
+
+    verdict = judge(sweep, Gates(fail_on=("any",), budgets=(Budget("any", 0.5),)))
+
+    assert [found.outcome for found in verdict.findings] == ["undecided", "undecided"]
+    assert verdict.findings[0].text == "fail-on any [none]: no run was judged: nothing is decided"
+
+
+def test_what_passed_is_folded_and_what_failed_is_not() -> None:
+    sweep = folder({f"rules {number}": {} for number in range(9)}, cases=100)
+    printed = list(lines(judge(sweep, Gates(fail_on=("any",))), passed=3))
+
+    assert len(printed) == 5
+    assert printed[3] == "passed    6 more; --json has them all"
+
+
+def test_the_verdict_as_json_and_as_markdown() -> None:
+    sweep = folder({"a|b": {READERS: 3}}, cases=100)
+    verdict = judge(sweep, Gates(fail_on=(READERS,), budgets=(Budget(READERS, 0.005),)))
+
+    document = json.loads(json.dumps(as_document(verdict)))
+    page = as_markdown(verdict)
+
+    assert (document["gates"], document["reproduce"]) == ("failed", "replog replay nowhere 4")
+    first, second = document["findings"]
+    assert first["seen"] == {"violated": 3, "judged": 100, "first_run": 4}
+    assert (second["gate"], second["limit"], second["rule_set"]) == ("budget", 0.005, "a|b")
+    low, high = second["bounds"]
+    assert low < 0.03 < high
+    assert page.splitlines()[0] == "### gates failed: 2 comparisons, 2 failed (level 5.00 %)"
+    assert (
+        "| **failed** | fail-on readers | a\\|b | 3 of 100 runs (3.00 %); first in run 4 |" in page
+    )
+    assert "Reproduce: `replog replay nowhere 4`" in page
+
+
+@pytest.mark.parametrize(
+    ("gates", "told"),
+    [
+        (Gates(fail_on=("log divergences",)), "did you mean 'log divergence'"),
+        (Gates(fail_on=("no-offset-reuses",)), "did you mean 'no-offset-reuse'"),
+        (Gates(fail_on=("about",)), "the plan does not say what it is about"),
+        (Gates(fail_on=("any",), rule_sets=("noone",)), "no rule set of this sweep"),
+        (Gates(fail_on=("any",), environments=("plan",)), "did you mean 'plain'.*allowed: plain"),
+    ],
+)
+def test_what_there_is_not_is_refused(gates: Gates, told: str) -> None:
+    with pytest.raises(BadInput, match=told):
+        judge(folder({"none": {}}, cases=9), gates)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("readers", "expected NAME=SHARE%"),
+        ("readers=0.5", "expected NAME=SHARE%"),
+        ("=5%", "expected NAME=SHARE%"),
+        ("readers=few%", "expected NAME=SHARE%"),
+        ("readers=0%", "is --fail-on 'readers'"),
+        ("readers=100%", "between 0 % and 100 %"),
+        ("readers=nan%", "between 0 % and 100 %"),
+    ],
+)
+def test_a_budget_that_cannot_be_read_is_told_how_to_write_one(text: str, told: str) -> None:
+    with pytest.raises(BadInput, match=told):
+        budget_in(text)
+
+
+def test_budgets_and_names_are_read() -> None:
+    assert budget_in(f"{LOG_DIVERGENCE} = 0.5 %") == Budget(LOG_DIVERGENCE, 0.005)
+    assert names_in("readers, any", option="--fail-on") == ("readers", "any")
+    with pytest.raises(BadInput, match="an empty name"):
+        names_in("readers,", option="--fail-on")
+
+
+def test_no_gate_is_false() -> None:
+    assert not Gates(level=0.01)
+    assert Gates(baseline=Path("earlier"))
