@@ -1,6 +1,88 @@
 """Replog: a testbed for compacted replicated logs.
 
 A simulated cluster, thousands of random runs, and the shortest counterexample.
+
+For notebooks and scripts this package is the whole interface:
+
+* `load(source)`: a scenario, a story or a timed one, from a file, its text, its data or a seed;
+* `run(source, **rules)`: simulates and judges it, perhaps under other rules;
+* `sweep(plan, ...)`: a plan's random scenarios under each of its rule sets; `open_sweep(folder)`
+  reads one that is there;
+* `plugins`: strategies, fixes and invariants of your own;
+* `BadInput`: what is raised, with one line as its text, for anything that cannot be used.
+
+    >>> import sim
+    >>> story = sim.load('''
+    ... format: replog-story/1
+    ... replicas: [n1, n2]
+    ... steps:
+    ...   - elect n1 1
+    ...   - append n1 a key
+    ...   - elect n2 1
+    ... ''')
+    >>> sim.run(story)
+    Run(story: violated, first: n2 was elected in epoch 1, which n1 led already.)
+
+Nothing is imported before it is asked for.
 """
 
-__version__ = "0.1.0"
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sim.version import __version__
+
+if TYPE_CHECKING:
+    from sim import errors, plugins
+    from sim.api.failures import Failures
+    from sim.api.runs import Comparison, Run, run
+    from sim.api.scenarios import Scenario, load
+    from sim.api.sweeps import Sweep, open_sweep, sweep
+    from sim.api.texts import Explanation
+    from sim.errors import BadInput
+
+__all__ = [
+    "BadInput",
+    "Comparison",
+    "Explanation",
+    "Failures",
+    "Run",
+    "Scenario",
+    "Sweep",
+    "__version__",
+    "errors",
+    "load",
+    "open_sweep",
+    "plugins",
+    "run",
+    "sweep",
+]
+
+_MODULES = {
+    "Comparison": "sim.api.runs",
+    "Explanation": "sim.api.texts",
+    "Failures": "sim.api.failures",
+    "Run": "sim.api.runs",
+    "Scenario": "sim.api.scenarios",
+    "Sweep": "sim.api.sweeps",
+    "BadInput": "sim.errors",
+    "load": "sim.api.scenarios",
+    "open_sweep": "sim.api.sweeps",
+    "run": "sim.api.runs",
+    "sweep": "sim.api.sweeps",
+}
+"""Where what is asked for is defined."""
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in ("errors", "plugins"):
+        return import_module(f"sim.{name}")
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -15,10 +15,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 
-from sim import __version__
 from sim.cli.arguments import Command, Parser
 from sim.cli.output import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_INTERRUPTED, complain, terminal_width
 from sim.errors import BadInput, did_you_mean
+from sim.version import __version__
 
 COLLECT_AFTER = 100_000
 """How many new objects set off Python's collector of cycles: a start makes thousands that stay."""

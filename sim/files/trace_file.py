@@ -9,13 +9,13 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from sim import __version__
 from sim.compaction import TOMBSTONE_MARKS
 from sim.files.atomic import replacing
 from sim.files.formats import TRACE_FORMAT
 from sim.rules import Rules, Settings
 from sim.trace import Event
 from sim.trace.written import as_row
+from sim.version import __version__
 
 
 class TraceHeader(NamedTuple):

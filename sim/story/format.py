@@ -69,7 +69,7 @@ def load_story(path: Path) -> Story:
         BadInput: The file cannot be read, or says something that the format does not allow; the
             message names the file, the line, the step and the field.
     """
-    return _story_in(read_document(path), default_id=path.stem)
+    return story_in(read_document(path), default_id=path.stem)
 
 
 def story_from(data: object, *, where: str) -> Story:
@@ -78,10 +78,15 @@ def story_from(data: object, *, where: str) -> Story:
     Raises:
         BadInput: As `load_story`.
     """
-    return _story_in(Document(where, data), default_id="story")
+    return story_in(Document(where, data), default_id="story")
 
 
-def _story_in(document: Document, *, default_id: str) -> Story:
+def story_in(document: Document, *, default_id: str) -> Story:
+    """The story in a document, wherever that was read; `default_id` is for one that has no `id`.
+
+    Raises:
+        BadInput: As `load_story`.
+    """
     check_format(document, (STORY_FORMAT,))
     top = Fields(document.data, document.top, _TOP)
     replicas = _replicas(top)

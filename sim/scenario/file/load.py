@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from sim.errors import BadInput
-from sim.files.document import Location
+from sim.files.document import Document, Location
 from sim.files.fields import check_format
 from sim.files.formats import SCENARIO_FORMAT
 from sim.files.models import validate
@@ -31,7 +31,27 @@ def load_scenario(
     Raises:
         BadInput: One line per problem, `file:line: field: what is wrong, what is allowed`.
     """
-    document = read_document(path)
+    return scenario_in(
+        read_document(path),
+        path=path,
+        seed=seed,
+        known_invariants=known_invariants,
+        known_reached=known_reached,
+    )
+
+
+def scenario_in(
+    document: Document,
+    *,
+    path: Path,
+    seed: int | None = None,
+    known_invariants: Collection[str] = (),
+    known_reached: Collection[str] = (),
+) -> Scenario:
+    """The scenario in a document, wherever that was read. Else as `load_scenario`.
+
+    `path` names the scenario without an `id`, and what it names itself is looked for beside it.
+    """
     check_format(document, (SCENARIO_FORMAT,))
     file = validate(document, ScenarioFile)
     found: list[tuple[int, str]] = []

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from sim import __version__
 from sim.report.phase_figure import PhasePanel, phase_figure
 from sim.report.stats import clopper_pearson
 from sim.report.wording import count as with_commas
 from sim.studies.phases.question import Axis, Found
+from sim.version import __version__
 
 PHASES_FORMAT = "replog-phases/1"
 _ABOUT = (

@@ -5,12 +5,15 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from itertools import islice
+from types import ModuleType
 
 from sim.errors import BadInput
 from sim.sweeps.blocks import Block, StagedWaves, Work, get_ready, simulate_block
@@ -52,6 +55,21 @@ def _end_with_the_parent() -> None:
         os._exit(1)
 
 
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Workers that start in here do not run the script that sweeps once more.
+
+    A new worker would import `__main__`, for functions defined there; it is given none of those. A
+    script without `if __name__ == "__main__"` would sweep again in each of them.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
 class ProcessEngine:
     """Runs waves on one process per core and moves each into place when it is whole."""
 
@@ -72,7 +90,8 @@ class ProcessEngine:
             initializer=_start_worker,
             initargs=(self.work,),
         )
-        wait([self._pool.submit(time.sleep, WARM_UP_SECONDS) for _ in range(self.cores)])
+        with _without_main():
+            wait([self._pool.submit(time.sleep, WARM_UP_SECONDS) for _ in range(self.cores)])
 
     def count(self) -> Counts:
         """Sums up the finished tables."""

@@ -1,0 +1,82 @@
+"""What a run leaves behind, the same for stories, timed scenarios and rows of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sim.check import Violation
+from sim.trace import Event
+
+if TYPE_CHECKING:
+    from sim.api.scenarios import Scenario
+    from sim.rules import Rules
+
+
+class Recorded(NamedTuple):
+    """A run, with everything that happened in it.
+
+    Attributes:
+        verdict: `holds`, `violated` or `inconclusive`.
+        reason: Why it is inconclusive, else None.
+        violations: In order of detection; `at` is in the scenario's unit.
+        differences: Where it is not what the scenario expects; empty = expectation met.
+        events: (when, event) in the order in which they happened.
+        rules: What it is judged by: where rules change on the way, the newest.
+        digest: Of all events, 32 hex digits.
+        labels: The name of each record by its uid; empty for a timed scenario.
+        counters: What happened how often, by name (`sim.check.counters`); empty for a story.
+    """
+
+    verdict: str
+    reason: str | None
+    violations: tuple[Violation, ...]
+    differences: tuple[str, ...]
+    events: Sequence[tuple[int, Event]]
+    rules: Rules
+    digest: str
+    labels: Mapping[int, str]
+    counters: Mapping[str, int]
+
+
+def record(scenario: Scenario) -> Recorded:
+    """Run a scenario and keep what happened."""
+    content: Any = scenario.content
+    return _story(content) if scenario.kind == "story" else _timed(content)
+
+
+def _story(story: Any) -> Recorded:
+    from sim.story.driver import run_story
+    from sim.trace.digest import digest_of
+
+    run = run_story(story)
+    return Recorded(
+        verdict=run.verdict,
+        reason=None,
+        violations=run.violations,
+        differences=tuple(run.differences()),
+        events=run.events,
+        rules=story.rules,
+        digest=digest_of(run.events),
+        labels=run.labels,
+        counters={},
+    )
+
+
+def _timed(scenario: Any) -> Recorded:
+    from sim.scenario.model.promises import promise_of
+    from sim.timed_run import differences, run_scenario
+
+    events: list[tuple[int, Event]] = []
+    run = run_scenario(scenario, trace=events)
+    return Recorded(
+        verdict=run.verdict,
+        reason=run.reason,
+        violations=run.violations,
+        differences=tuple(differences(scenario, run)),
+        events=events,
+        rules=promise_of(scenario).rules,
+        digest=run.digest,
+        labels={},
+        counters=run.counters,
+    )

@@ -1,0 +1,243 @@
+"""Scenarios for notebooks: stories and timed ones as one kind of value, from wherever they come."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from sim.api.markup import facts, plain_text
+from sim.errors import BadInput
+from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
+from sim.plugins import as_options
+
+if TYPE_CHECKING:
+    from sim.files.document import Document
+    from sim.rules import Settings
+    from sim.scenario.model import Scenario as TimedScenario
+    from sim.story.format import Story
+
+Value = str | int | bool
+"""A value of a rule."""
+Source = str | int | Path | Mapping[str, Any]
+"""What a scenario comes from, see `load`."""
+SEED_LIMIT = 2**63
+"""Exclusive, as in a sweep."""
+TEXT = "the text"
+"""What messages call a scenario that stands in no file."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A story or a timed scenario, ready to run; a value that is never changed.
+
+    Attributes:
+        kind: `story` for single steps, `timed` for a cluster in simulated time.
+        content: What the simulator takes (`sim.story.Story`, `sim.scenario.model.Scenario`).
+        path: The file it was read from; None = from none.
+        text: The file as it stands, YAML or JSON; None = it was changed, or drawn at random.
+        changes: Options of `replog run` that make of the file what it is now.
+    """
+
+    kind: Literal["story", "timed"]
+    content: Story | TimedScenario = field(repr=False)
+    path: Path | None = None
+    text: str | None = field(default=None, repr=False)
+    changes: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """Its name."""
+        return self.content.id
+
+    @property
+    def title(self) -> str:
+        """What it is about; empty for one drawn at random."""
+        return self.content.title
+
+    @property
+    def source(self) -> str:
+        """Where it comes from: a KIP, a ticket."""
+        return self.content.source
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of everything random in it; None for a story, where nothing is."""
+        return getattr(self.content, "seed", None)
+
+    @property
+    def unit(self) -> Literal["step", "ms"]:
+        """What its times are: numbers of steps, from 1, or milliseconds of simulated time."""
+        return "step" if self.kind == "story" else "ms"
+
+    @property
+    def time(self) -> Literal["step", "at_ms"]:
+        """The name of the column of its times."""
+        return "step" if self.kind == "story" else "at_ms"
+
+    @property
+    def rules(self) -> dict[str, Value]:
+        """All rules by name."""
+        return self._settings.as_dict()
+
+    @property
+    def changed_rules(self) -> dict[str, Value]:
+        """The rules that are not what they are for a scenario of its kind that names none."""
+        from sim.rules import Settings
+
+        if self.kind == "timed":
+            return self._settings.differing_from(Settings())
+        from sim.story.format import STORY_DEFAULTS
+
+        return self._settings.differing_from(Settings(STORY_DEFAULTS))
+
+    @cached_property
+    def _settings(self) -> Settings:
+        from sim.rules import Settings
+
+        content: Any = self.content
+        return Settings(content.rules) if self.kind == "story" else content.settings
+
+    def with_rules(self, **rules: Value) -> Scenario:
+        """The same scenario under other rules; `preset` names several at once.
+
+            >>> import sim
+            >>> sim.load(7).with_rules(fix="empty_batch").rules["fix"]
+            'empty_batch'
+
+        Raises:
+            BadInput: Unknown rule or value.
+        """
+        if not rules:
+            return self
+        from sim.rules import rules_from, settings_from
+        from sim.rules.rules import shown
+
+        content: Any = self.content
+        preset = rules.get("preset", content.preset)
+        if self.kind == "story":
+            changed = replace(content, rules=rules_from(rules, base=content.rules), preset=preset)
+        else:
+            settings = settings_from(rules, base=content.settings)
+            changed = replace(content.with_rules(settings), preset=preset)
+        options = tuple(f"--rule={name}={shown(value)}" for name, value in rules.items())
+        return replace(self, content=changed, text=None, changes=(*self.changes, *options))
+
+    @property
+    def command(self) -> str | None:
+        """The command that runs it; None = it stands in no file."""
+        if self.path is None:
+            return None
+        return f"replog run {shlex.join([str(self.path), *self.changes, *as_options()])}"
+
+    def __repr__(self) -> str:
+        """One line for people."""
+        seed = "" if self.seed is None else f", seed {self.seed}"
+        return f"Scenario({self.id}, {self.kind}{seed})"
+
+    def _repr_html_(self) -> str:
+        changed = ", ".join(f"{name}={value}" for name, value in self.changed_rules.items())
+        rows = [
+            ("scenario", self.id),
+            ("title", self.title),
+            ("source", self.source),
+            ("kind", self.kind),
+            ("seed", "" if self.seed is None else self.seed),
+            ("rules", changed),
+        ]
+        return facts(rows) + (plain_text(self.text) if self.text and self.kind == "story" else "")
+
+
+def load(source: Source, *, seed: int | None = None) -> Scenario:
+    """A scenario, ready to run.
+
+        >>> import sim
+        >>> sim.load(7)
+        Scenario(reference-7, timed, seed 7)
+
+    Args:
+        source: The path of a story or a timed scenario; its text, YAML or JSON, which has more than
+            one line or begins with `{`; its data as a mapping; or a seed, which draws a timed
+            scenario from the built-in mix `reference`.
+        seed: Of a timed scenario: replaces its own.
+
+    Raises:
+        BadInput: One line per problem, `file:line: field: what is wrong, what is allowed`.
+    """
+    if isinstance(source, bool) or not isinstance(source, str | int | Path | Mapping):
+        what = type(source).__name__
+        raise BadInput(f"load: a {what}; allowed: a path, a text, a mapping, or a seed")
+    if isinstance(source, int):
+        if seed is not None:
+            raise BadInput("load: seed: the scenario is drawn from a seed; give one of them")
+        return _drawn(source)
+    if isinstance(source, str) and ("\n" in source or source.lstrip().startswith("{")):
+        return _loaded(_parsed(source), path=None, text=source, seed=seed)
+    if isinstance(source, Mapping):
+        from sim.files.document import Document
+
+        return _loaded(Document(TEXT, dict(source)), path=None, text=None, seed=seed)
+    from sim.files.reading import read_document
+
+    path = Path(source)
+    return _loaded(read_document(path), path=path, text=_text_of(path), seed=seed)
+
+
+def drawn_from(content: TimedScenario) -> Scenario:
+    """A timed scenario that stands in no file."""
+    return Scenario("timed", content)
+
+
+def _drawn(seed: int) -> Scenario:
+    from sim.scenario.generate import Mix, generate
+
+    if not 0 <= seed < SEED_LIMIT:
+        raise BadInput(f"seed {seed}: a seed is between 0 and {SEED_LIMIT - 1}")
+    return drawn_from(generate(seed, Mix()))
+
+
+def _parsed(text: str) -> Document:
+    if text.lstrip().startswith("{"):
+        from sim.files.json_text import parse_json
+
+        return parse_json(text, TEXT)
+    from sim.files.yaml_text import parse_yaml
+
+    return parse_yaml(text, TEXT)
+
+
+def _text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8-sig")
+
+
+def _loaded(
+    document: Document, *, path: Path | None, text: str | None, seed: int | None
+) -> Scenario:
+    from sim.files.fields import check_format
+
+    check_format(document, (STORY_FORMAT, SCENARIO_FORMAT))
+    name = "text" if path is None else path.stem
+    if document.data["format"] == STORY_FORMAT:
+        if seed is not None:
+            raise BadInput(f"{document.name}: seed: a story has no randomness to seed")
+        from sim.story.format import story_in
+
+        story = story_in(document, default_id="story" if path is None else name)
+        return Scenario("story", story, path, text)
+    from sim.check.checker import known_invariants
+    from sim.check.coverage import SITUATIONS
+    from sim.scenario.file.load import scenario_in
+
+    content = scenario_in(
+        document,
+        path=Path("scenario") if path is None else path,
+        seed=seed,
+        known_invariants=known_invariants(),
+        known_reached=SITUATIONS,
+    )
+    if seed is None:
+        return Scenario("timed", content, path, text)
+    return Scenario("timed", content, path, None, (f"--seed={seed}",))

@@ -1,0 +1,245 @@
+"""Sweeps for notebooks: random scenarios under several rule sets, their tables, their failures."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any, Literal
+from weakref import finalize
+
+from sim.api.failures import Failures
+from sim.api.markup import grid
+from sim.api.runs import Row, Run
+from sim.api.scenarios import drawn_from
+from sim.errors import BadInput
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sim.sweeps.plan import Plan
+    from sim.sweeps.plan import Sweep as NumberedSweep
+
+VERDICTS = ("holds", "violated", "inconclusive", "error")
+_TEXTS = ("reason", "reached", "digest", "weather", "error")
+
+
+class Sweep:
+    """A sweep that is there: its tables, its failures, any of its runs again.
+
+    Attributes:
+        folder: Where it is.
+    """
+
+    def __init__(self, folder: Path, *, temporary: bool = False) -> None:
+        """The sweep in a folder, which goes with it if it is temporary.
+
+        Raises:
+            BadInput: The folder holds no sweep, or one of another version.
+        """
+        from sim.sweeps.output import read_sweep
+
+        self.folder = folder
+        if temporary:
+            finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._sweep: NumberedSweep = read_sweep(folder)
+
+    @property
+    def title(self) -> str:
+        """The plan's."""
+        return self._sweep.plan.title
+
+    @property
+    def rule_sets(self) -> dict[str, dict[str, Any]]:
+        """Label -> the swept rules with their values."""
+        return {one.label: dict(one.values) for one in self._sweep.rule_sets}
+
+    @property
+    def axes(self) -> list[str]:
+        """The swept rules, in the order of the plan."""
+        return list(self._sweep.swept)
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """One row per run (replog list columns); axes and verdicts are categories.
+
+        `rule_set` is the label; the swept rules are columns of their own. Times are in ms.
+
+        Raises:
+            BadInput: No part of the sweep is finished.
+        """
+        import pandas as pd
+
+        from sim.sweeps.tables import load_sweep
+
+        frame = load_sweep(self.folder)
+        labels = [one.label for one in self._sweep.rule_sets]
+        frame["rule_set"] = [labels[index] for index in frame["rule_set"]]
+        axes = {
+            "rule_set": labels,
+            "verdict": VERDICTS,
+            "environment": [one.name for one in self._sweep.environments],
+            **{name: self._values_of(name) for name in self.axes},
+        }
+        for name, values in axes.items():
+            frame[name] = pd.Categorical(frame[name], categories=list(values))
+        frame["first_invariant"] = frame["first_invariant"].astype("category")
+        return frame.astype(dict.fromkeys(_TEXTS, "string"))
+
+    @cached_property
+    def violations(self) -> pd.DataFrame:
+        """One row per violation, beside it the axes of its run; see `sim.sweeps.row`.
+
+        Of a run with very many, the first of each invariant and some more.
+        """
+        import pandas as pd
+
+        from sim.check.families import FAMILIES
+        from sim.sweeps.tables import load_violations
+
+        beside = ["run_id", "case_id", "environment", "rule_set", *self.axes]
+        frame = load_violations(self.folder)
+        for name in ("invariant", "replica"):
+            frame[name] = frame[name].astype("category")
+        frame["family"] = pd.Categorical(frame["family"], categories=list(FAMILIES))
+        frame = frame.astype({"key": "string", "sentence": "string"})
+        return frame.merge(self.runs[beside], on="run_id", how="left", validate="many_to_one")
+
+    def _values_of(self, rule: str) -> list[Any]:
+        return list(dict.fromkeys(one.values[rule] for one in self._sweep.rule_sets))
+
+    def run(self, run_id: int) -> Run:
+        """A run of the sweep by its number, in full when something of it is asked for.
+
+        Raises:
+            BadInput: There is no such run.
+        """
+        return self._run(run_id, "")
+
+    def _run(self, run_id: int, about: str) -> Run:
+        from sim.sweeps.one_run import scenario_of_run
+
+        case_id, rule_set = self._sweep.place_of(run_id)
+        rows = self.runs[self.runs.run_id == run_id]
+        digest = rows.digest.iloc[0] if len(rows) else None
+        row = Row(
+            folder=self.folder,
+            run_id=run_id,
+            case_id=case_id,
+            rule_set=rule_set.label,
+            digest=digest if isinstance(digest, str) else None,
+            sentence=self._sentences(about).get(run_id, ""),
+        )
+        return Run(drawn_from(scenario_of_run(self.folder, run_id)), row=row, about=about)
+
+    def _sentences(self, about: str) -> dict[int, str]:
+        """run_id -> its first violation, of an invariant if `about` names one."""
+        found = self.violations
+        if about:
+            found = found[found.invariant == about]
+        firsts = found.sort_values(["run_id", "position"]).drop_duplicates("run_id")
+        return dict(zip(firsts.run_id.tolist(), firsts.sentence.tolist(), strict=True))
+
+    def failures(self) -> Failures:
+        """The runs that violate something, those with the fewest events first."""
+        runs = self.runs
+        table = runs[runs.verdict == "violated"].sort_values(["events", "run_id"])
+        sentences = self._sentences("")
+        table = table.assign(sentence=[sentences.get(one, "") for one in table.run_id])
+        return Failures(table, self.violations, self._run)
+
+    def report(self) -> Path:
+        """Write `report.html`, `report.md` and `report.json` into the folder; the page's path."""
+        from sim.report import write_report
+
+        return write_report(self.folder)
+
+    def __repr__(self) -> str:
+        """One line for people."""
+        counts = f"{self._sweep.count:,} cases, {self._sweep.runs:,} runs"
+        return f"Sweep({self.title}: {counts})"
+
+    def _repr_html_(self) -> str:
+        counted = self.runs.groupby(["rule_set", "verdict"], observed=False).size()
+        names = [name for name in VERDICTS if name != "error" or counted.xs(name, level=1).any()]
+        rows = [
+            (label, *(f"{int(counted.get((label, name), 0)):,}" for name in names))
+            for label in self.rule_sets
+        ]
+        note = f"{self.title}: {self._sweep.count:,} random cases, each under every rule set"
+        return grid(("rule set", *names), rows, note=note)
+
+
+def open_sweep(folder: str | Path) -> Sweep:
+    """The sweep in a folder, finished or not, as `replog sweep --out` or `sweep` left it.
+
+    Raises:
+        BadInput: The folder holds no sweep, or one of another version.
+    """
+    return Sweep(Path(folder))
+
+
+def sweep(
+    plan: str | Path | Mapping[str, Any],
+    *,
+    count: int | None = None,
+    seed: int | None = None,
+    out: str | Path | None = None,
+    engine: Literal["process", "spark"] = "process",
+    resume: bool = False,
+) -> Sweep:
+    """Run a plan's random scenarios under each of its rule sets.
+
+        >>> import sim
+        >>> sim.sweep("scenarios/sweeps/demo.yaml", count=4)
+        Sweep(LEO retention against the empty batch, in short runs: 4 cases, 12 runs)
+
+    Args:
+        plan: A plan: the path of a file, or its text, or its data as a mapping.
+        count: Random cases; default: the plan's.
+        seed: Default: the plan's.
+        out: The folder for the tables, new or empty; None = one that lasts as long as the sweep
+            that is returned.
+        engine: `process`: all cores of this machine; `spark`: needs Java.
+        resume: Go on with what is in `out`.
+
+    Raises:
+        BadInput: One line per problem with the plan, the folder or a number.
+    """
+    from sim.sweeps.runner import run_sweep
+
+    loaded, plan_file = _plan(plan)
+    if out is None and resume:
+        raise BadInput("sweep: resume: needs the folder to go on with: out=…")
+    folder = Path(mkdtemp(prefix="replog-") if out is None else out)
+    run_sweep(
+        loaded,
+        out=folder,
+        count=count,
+        seed=seed,
+        engine=engine,
+        resume=resume,
+        plan_file=plan_file,
+    )
+    return Sweep(folder, temporary=out is None)
+
+
+def _plan(given: str | Path | Mapping[str, Any]) -> tuple[Plan, str | None]:
+    """The plan, and its file if it has one."""
+    from sim.files.document import Document
+    from sim.files.fields import check_format
+    from sim.files.formats import PLAN_FORMAT
+    from sim.files.models import validate
+    from sim.files.yaml_text import parse_yaml
+    from sim.sweeps.plan import Plan, load_plan
+
+    if isinstance(given, Mapping):
+        document = Document("the plan", dict(given))
+    elif isinstance(given, str) and "\n" in given:
+        document = parse_yaml(given, "the plan")
+    else:
+        return load_plan(Path(given)), str(given)
+    check_format(document, (PLAN_FORMAT,))
+    return validate(document, Plan), None

@@ -1,0 +1,49 @@
+"""Lines of text that a notebook shows as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+from sim.api.markup import plain_text, shorten
+
+
+class Explanation(Sequence[str]):
+    """Why an invariant is violated, a line each; `print` shows all of it.
+
+    Attributes:
+        about: The invariant.
+    """
+
+    def __init__(self, about: str, lines: Sequence[str]) -> None:
+        """The explanation of a violation of `about`."""
+        self.about = about
+        self._lines = tuple(lines)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        """A line, or several."""
+        return self._lines[index]
+
+    def __len__(self) -> int:
+        """How many lines."""
+        return len(self._lines)
+
+    def __iter__(self) -> Iterator[str]:
+        """Line by line."""
+        return iter(self._lines)
+
+    def __str__(self) -> str:
+        """All lines."""
+        return "\n".join(self._lines)
+
+    def __repr__(self) -> str:
+        """One line for people."""
+        last = " ".join(self._lines[-1].split()) if self._lines else ""
+        return f"Explanation({self.about}, {len(self)} lines: {shorten(last, 120)})"
+
+    def _repr_html_(self) -> str:
+        return plain_text(str(self))

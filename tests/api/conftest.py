@@ -1,0 +1,53 @@
+"""One small sweep for all tests of the facade, and a story that violates."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sim
+
+ROOT = Path(__file__).resolve().parents[2]
+STORY = ROOT / "scenarios/kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml"
+PLAN = ROOT / "scenarios/sweeps/demo.yaml"
+SCRIPT = """\
+import sys
+import sim
+
+print(repr(sim.sweep(sys.argv[1], count=4, seed=226, out=sys.argv[2])))
+"""
+
+
+@pytest.fixture(scope="session")
+def printed_and_swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, sim.Sweep]:
+    """What a script without a guard printed, and the sweep that it made.
+
+    Four cases; in one of them a committed offset is given twice without a fix, in others a deleted
+    key returns whatever the fix.
+    """
+    folder = tmp_path_factory.mktemp("facade")
+    script = folder / "script.py"
+    script.write_text(SCRIPT)
+    ended = subprocess.run(
+        [sys.executable, script, PLAN, folder / "swept"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={"PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout, sim.open_sweep(folder / "swept")
+
+
+@pytest.fixture(scope="session")
+def swept(printed_and_swept: tuple[str, sim.Sweep]) -> sim.Sweep:
+    """The sweep alone."""
+    return printed_and_swept[1]
+
+
+@pytest.fixture(scope="session")
+def reused(swept: sim.Sweep) -> sim.Run:
+    """A run in which a committed offset is given twice."""
+    return swept.failures().where(invariant="no-offset-reuse", fix="none").first()

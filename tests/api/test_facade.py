@@ -1,0 +1,99 @@
+"""What `import sim` offers: what it costs, what it lists, and that its examples run."""
+
+import doctest
+import inspect
+import pydoc
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sim
+from sim.api import failures, recorded, runs, scenarios, sweeps, texts
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def python(code: str) -> str:
+    """What a process of its own prints, from the root of the repository."""
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def test_to_import_the_package_imports_nothing_but_its_version() -> None:
+    code = "import sys, sim; print(*(name for name in sys.modules if name.startswith('sim')))"
+
+    assert set(python(code).split()) == {"sim", "sim.version"}
+
+
+def test_a_story_runs_without_what_timed_scenarios_and_tables_need() -> None:
+    code = (
+        "import sys, sim\n"
+        "run = sim.run('scenarios/kip280/"
+        "kip280_16_believed_position_epoch_truncation_no_fix.yaml')\n"
+        "assert run.verdict == 'violated' and run.explain()\n"
+        "print(*sys.modules)"
+    )
+    loaded = set(python(code).split())
+
+    assert "sim.story.driver" in loaded
+    assert loaded & {"pandas", "numpy", "pyarrow", "simpy", "pydantic", "matplotlib"} == set()
+
+
+def test_a_script_that_sweeps_needs_no_guard_against_being_run_by_its_workers(
+    printed_and_swept: tuple[str, sim.Sweep],
+) -> None:
+    assert printed_and_swept[0].count("Sweep(") == 1
+
+
+def test_every_name_of_the_facade_is_there_listed_and_documented() -> None:
+    namespace: dict[str, object] = {}
+    exec("from sim import *", namespace)  # noqa: S102 - a star import is wanted inside a function
+
+    assert set(sim.__all__) <= namespace.keys()
+    assert set(sim.__all__) <= set(dir(sim))
+    text = pydoc.plain(pydoc.render_doc(sim))
+    for name in sim.__all__:
+        assert name == "__version__" or name in text
+        assert name == "__version__" or inspect.getdoc(getattr(sim, name))
+
+
+def test_every_public_method_says_what_it_does() -> None:
+    classes = (sim.Scenario, sim.Run, sim.Comparison, sim.Sweep, sim.Failures, sim.Explanation)
+    silent = [
+        f"{cls.__name__}.{name}"
+        for cls in classes
+        for name, member in vars(cls).items()
+        if not name.startswith("_")
+        and not inspect.getdoc(member)
+        # A field is described among the attributes of its class.
+        and f"{name}:" not in (cls.__doc__ or "")
+    ]
+
+    assert silent == []
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'sweeep'"):
+        _ = sim.sweeep  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "module",
+    [sim, scenarios, runs, sweeps, failures, recorded, texts],
+    ids=lambda module: module.__name__,
+)
+def test_the_examples_run(module: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    tests = doctest.DocTestFinder(exclude_empty=True).find(module, globs={})
+    examples = [test for test in tests if test.examples]
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    for test in examples:
+        runner.run(test)
+
+    assert runner.failures == 0
+    assert examples or module in (failures, recorded, texts)

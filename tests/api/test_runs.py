@@ -1,0 +1,224 @@
+"""Runs for notebooks: from whatever a scenario comes, to tables, reasons and comparisons."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+import sim
+from sim.api.tables import EVENT_COLUMNS, RECORD_COLUMNS, REPLICA_COLUMNS, VIOLATION_COLUMNS
+from sim.rules import rules_from
+from sim.story.driver import run_story
+from sim.story.format import load_story
+from tests.api.conftest import STORY
+
+TIMED = """\
+format: replog-scenario/1
+title: nothing goes wrong
+duration_ms: 1000
+"""
+
+
+def test_a_scenario_is_the_same_from_a_file_its_text_its_data_and_json() -> None:
+    text = STORY.read_text()
+    data = yaml.safe_load(text)
+    runs = [sim.run(source) for source in (STORY, str(STORY), text, data, json.dumps(data))]
+
+    assert {run.digest for run in runs} == {runs[0].digest}
+    assert runs[0].as_expected
+    assert runs[0].violated[0] == "follower-position-sound"
+
+
+def test_rules_replace_those_of_the_scenario() -> None:
+    run = sim.run(STORY, fix="leo_retention")
+
+    assert run.verdict == "holds"
+    assert not run.as_expected
+    assert run.scenario.changed_rules["fix"] == "leo_retention"
+    assert run.command == f"replog run {STORY} --rule=fix=leo_retention"
+
+
+def test_a_seed_replaces_that_of_a_timed_scenario_and_is_refused_for_a_story() -> None:
+    run = sim.run(TIMED, seed=5)
+
+    assert run.scenario.seed == 5
+    assert run.scenario.kind == "timed"
+    with pytest.raises(sim.BadInput, match="a story has no randomness to seed"):
+        sim.run(STORY, seed=5)
+
+
+BAD = {
+    "a path that is not there": ("none.yaml", "none.yaml: cannot be read: No such file"),
+    "text that is no scenario": ("a: 1\nb: 2\n", "the text:1: format: missing; allowed: "),
+    "a field that is not there": (
+        TIMED + "faluts: []\n",
+        "the text:4: faluts: unknown field (did you mean 'faults'?)",
+    ),
+    "data of the wrong kind": ({"format": "replog-story/1"}, "the text: replicas: missing"),
+    "a seed out of range": (-1, "seed -1: a seed is between 0 and "),
+    "something else": (3.5, "load: a float; allowed: a path, a text, a mapping, or a seed"),
+}
+
+
+@pytest.mark.parametrize(("source", "complaint"), BAD.values(), ids=BAD)
+def test_what_is_no_scenario_is_told_in_one_line(source: object, complaint: str) -> None:
+    with pytest.raises(sim.BadInput) as raised:
+        sim.run(source)  # type: ignore[arg-type]
+
+    assert str(raised.value).startswith(complaint)
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_an_unknown_rule_is_told_in_one_line() -> None:
+    with pytest.raises(sim.BadInput, match=r"unknown rule 'fixx' \(did you mean 'fix'\?\)"):
+        sim.run(STORY, fixx="none")
+
+
+def test_the_tables_of_a_run_have_the_documented_columns_and_types() -> None:
+    run = sim.run(STORY)
+
+    assert list(run.events.columns) == ["step", *EVENT_COLUMNS]
+    assert list(run.violations.columns) == ["step", *VIOLATION_COLUMNS]
+    assert list(run.replicas.columns) == list(REPLICA_COLUMNS)
+    assert list(run.records.columns) == list(RECORD_COLUMNS)
+    assert str(run.events.step.dtype) == "int64"
+    assert str(run.events.offset.dtype) == "Int64"
+    assert isinstance(run.events.event.dtype, pd.CategoricalDtype)
+    assert isinstance(run.violations.invariant.dtype, pd.CategoricalDtype)
+    assert "at_ms" in sim.run(7).events
+
+
+def test_a_table_without_rows_has_the_same_types() -> None:
+    holds, violated = sim.run(STORY, fix="empty_batch").violations, sim.run(STORY).violations
+
+    assert len(holds) == 0
+    assert holds.drop(columns=["invariant", "family", "replica"]).dtypes.equals(
+        violated.drop(columns=["invariant", "family", "replica"]).dtypes
+    )
+
+
+@pytest.mark.parametrize("fix", ["none", "leo_retention", "empty_batch"])
+def test_what_replicas_hold_is_what_the_story_says(fix: str) -> None:
+    run = sim.run(STORY, fix=fix)
+    story = load_story(STORY)
+    told = run_story(replace(story, rules=rules_from({"fix": fix}, base=story.rules)))
+    for name, view in told.replicas.items():
+        held = run.records[(run.records.replica == name) & (run.records.kind != "hole")]
+        row = run.replicas.set_index("replica").loc[name]
+
+        assert held.offset.tolist() == view.offsets
+        assert row.log_end_offset == view.log_end_offset
+        assert row.high_watermark == view.high_watermark
+        assert row.log_start_offset == view.log_start_offset
+    kinds = set(run.records.kind)
+    assert ("empty batch" in kinds) == (fix == "empty_batch")
+
+
+def test_a_committed_record_that_was_given_away_is_not_what_was_committed() -> None:
+    records = sim.run(STORY).records
+    at_three = records[records.offset == 3]
+
+    assert at_three.key.tolist() == ["E", "E", "E"]
+    assert not at_three.committed.any()
+    assert records[records.offset < 3].committed.all()
+
+
+def test_an_explanation_is_about_the_invariant_that_was_asked_for() -> None:
+    run = sim.run(STORY)
+
+    assert run.explain().about == "follower-position-sound"
+    about = run.explain("no-offset-reuse")
+    assert about.about == "no-offset-reuse"
+    assert "gave offset 3 to e@3" in about[-1]
+    assert str(about).count("\n") == len(about) - 1
+    assert "\n" not in repr(about)
+
+
+def test_to_explain_what_is_not_violated_is_bad_input() -> None:
+    with pytest.raises(sim.BadInput, match="nothing is violated here; verdict: holds"):
+        sim.run(STORY, fix="empty_batch").explain()
+    with pytest.raises(sim.BadInput, match=r"did you mean 'no-offset-reuse'\?"):
+        sim.run(STORY).explain("no-offset-reus")
+
+
+def test_the_same_case_under_other_fixes_side_by_side() -> None:
+    compared = sim.run(STORY).compare("leo_retention", "empty_batch")
+
+    assert repr(compared) == "Comparison(none: violated, leo_retention: holds, empty_batch: holds)"
+    assert compared["empty_batch"].verdict == "holds"
+    assert compared.table.verdict.tolist() == ["violated", "holds", "holds"]
+    assert compared.table.first_step.tolist()[0] == 12
+    with pytest.raises(sim.BadInput, match="not among them"):
+        _ = compared["empty"]
+
+
+def test_several_rules_are_compared_each_with_each() -> None:
+    compared = sim.run(STORY).compare(fix=["none", "empty_batch"], strategy=["header", "offset"])
+
+    assert list(compared) == [
+        "fix=none, strategy=header",
+        "fix=none, strategy=offset",
+        "fix=empty_batch, strategy=header",
+        "fix=empty_batch, strategy=offset",
+    ]
+
+
+def test_without_a_name_every_fix_is_compared() -> None:
+    from sim.compaction import FIXES
+
+    assert set(sim.run(STORY).compare()) == set(FIXES)
+
+
+HOSTILE = """\
+format: replog-story/1
+id: "<script>alert(1)</script>"
+title: "<b>&"
+replicas: [n1]
+steps:
+  - elect n1 1
+  - append n1 a <i>
+  - append n1 b <i>
+"""
+
+
+def test_markup_in_a_scenario_is_shown_as_text() -> None:
+    run = sim.run(HOSTILE)
+    shown = [
+        run._repr_html_(),
+        run.scenario._repr_html_(),
+        run.compare("empty_batch")._repr_html_(),
+        sim.Explanation("<b>", ["<b>bold</b>"])._repr_html_(),
+    ]
+
+    assert "&lt;script&gt;" in shown[0]
+    for html in shown:
+        assert "<script" not in html
+        assert "<b>" not in html
+        assert "<i>" not in html
+
+
+def test_values_say_in_one_line_what_they_are() -> None:
+    run = sim.run(STORY)
+    values = (run, run.scenario, run.compare("empty_batch"), run.explain())
+
+    assert all("\n" not in repr(value) for value in values)
+
+
+def test_a_loaded_scenario_shows_its_rules_and_its_steps() -> None:
+    scenario = sim.load(STORY)
+
+    assert scenario.changed_rules["strategy"] == "header"
+    assert scenario.rules["fix"] == "none"
+    assert "elect_from_isr r3 2" in scenario._repr_html_()
+    assert scenario.command == f"replog run {STORY}"
+    assert sim.load(STORY.read_text()).command is None
+
+
+def test_a_path_with_a_space_is_quoted_in_the_command(tmp_path: Path) -> None:
+    copy = tmp_path / "my story.yaml"
+    copy.write_text(STORY.read_text())
+
+    assert sim.load(copy).command == f"replog run '{copy}'"

@@ -1,0 +1,144 @@
+"""Sweeps for notebooks: typed tables, failures that can be narrowed, and their runs again."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import sim
+from sim.sweeps.output import read_sweep
+from sim.sweeps.row import VIOLATIONS_SCHEMA, runs_schema
+from tests.api.conftest import PLAN
+
+
+def test_the_table_of_runs_has_the_columns_of_the_rows_and_axes_are_categories(
+    swept: sim.Sweep,
+) -> None:
+    runs = swept.runs
+
+    assert list(runs.columns) == runs_schema(read_sweep(swept.folder)).names
+    assert len(runs) == 12
+    assert list(runs.fix.cat.categories) == ["none", "leo_retention", "empty_batch"]
+    assert list(runs.environment.cat.categories) == ["plain", "hunted"]
+    for name in ("rule_set", "verdict", "first_invariant"):
+        assert isinstance(runs[name].dtype, pd.CategoricalDtype)
+    assert str(runs.first_violation_ms.dtype) == "Int64"
+    assert str(runs.events.dtype) == "int64"
+
+
+def test_the_table_of_violations_has_the_axes_of_the_run_beside_it(swept: sim.Sweep) -> None:
+    found = swept.violations
+
+    own = VIOLATIONS_SCHEMA.names
+    assert list(found.columns) == [*own, "case_id", "environment", "rule_set", "fix"]
+    assert isinstance(found.invariant.dtype, pd.CategoricalDtype)
+    assert found.groupby("fix", observed=True).run_id.nunique().sum() == len(swept.failures())
+
+
+def test_failures_come_with_the_fewest_events_first(swept: sim.Sweep) -> None:
+    failures = swept.failures()
+
+    assert len(failures) == (swept.runs.verdict == "violated").sum() > 0
+    assert failures.table.events.is_monotonic_increasing
+    assert failures.first().row == failures[0].row
+    assert [run.row for run in failures[:2]] == [failures[0].row, failures[1].row]
+    assert failures[-1].row is not None
+    with pytest.raises(IndexError):
+        _ = failures[len(failures)]
+
+
+def test_failures_are_narrowed_by_what_they_violate_and_by_any_column(swept: sim.Sweep) -> None:
+    failures = swept.failures()
+    narrowed = failures.where(invariant="no-offset-reuse", fix="none")
+
+    assert 0 < len(narrowed) < len(failures)
+    assert all("no-offset-reuse" in run.violated for run in narrowed)
+    assert len(failures.where(invariant="no-offset-reuse", fix="empty_batch")) == 0
+    assert len(failures.where(fix=["none", "empty_batch"])) < len(failures)
+    assert len(failures.where(rule_set="none", environment="hunted", family="readers")) == 1
+
+
+COMPLAINTS = {
+    "a column": ({"fx": "none"}, r"no such column \(did you mean 'fix'\?\)"),
+    "a value": ({"fix": "nonne"}, r"nonne: not in this sweep \(did you mean 'none'\?\)"),
+    "an invariant": ({"invariant": "no-offset-reus"}, "did you mean 'no-offset-reuse'"),
+}
+
+
+@pytest.mark.parametrize(("wanted", "complaint"), COMPLAINTS.values(), ids=COMPLAINTS)
+def test_a_misspelt_wish_is_not_an_empty_answer(
+    swept: sim.Sweep, wanted: dict[str, str], complaint: str
+) -> None:
+    with pytest.raises(sim.BadInput, match=complaint):
+        swept.failures().where(**wanted)
+
+
+def test_the_first_of_no_failures_is_bad_input(swept: sim.Sweep) -> None:
+    none = swept.failures().where(invariant="no-offset-reuse", fix="empty_batch")
+
+    with pytest.raises(sim.BadInput, match="there are none"):
+        none.first()
+    assert none._repr_html_() == "<p>no failures</p>"
+
+
+def test_a_failure_is_run_again_as_its_row_says(swept: sim.Sweep, reused: sim.Run) -> None:
+    assert reused.row is not None
+    row = swept.runs.set_index("run_id").loc[reused.row.run_id]
+
+    assert "recorded" not in vars(reused)  # not simulated before something is asked for
+    assert "gave offset" in repr(reused)
+    assert reused.digest == row.digest
+    assert reused.verdict == "violated"
+    assert len(reused.events) == row.events
+    assert reused.command == f"replog replay {swept.folder} {reused.row.run_id}"
+
+
+def test_questions_about_a_narrowed_failure_are_about_what_it_was_narrowed_to(
+    reused: sim.Run,
+) -> None:
+    assert reused.violated[0] != "no-offset-reuse"
+    assert reused.explain().about == "no-offset-reuse"
+    assert reused.compare("empty_batch").table.verdict.tolist() == ["violated", "holds"]
+
+
+def test_a_row_that_another_version_made_is_not_explained(reused: sim.Run) -> None:
+    assert reused.row is not None
+    stale = sim.Run(reused.scenario, row=reused.row._replace(digest="0" * 32))
+
+    with pytest.raises(sim.BadInput, match=r"\(the digests differ\): sweep again"):
+        stale.explain()
+
+
+def test_a_sweep_is_opened_by_its_folder(swept: sim.Sweep) -> None:
+    again = sim.open_sweep(str(swept.folder))
+
+    assert repr(again) == repr(swept)
+    assert again.runs.equals(swept.runs)
+    assert again.rule_sets == {name: {"fix": name} for name in again.runs.fix.cat.categories}
+    assert again.run(0).row is not None
+    with pytest.raises(sim.BadInput, match="no such run; this sweep has runs 0 to 11"):
+        again.run(12)
+
+
+def test_a_sweep_in_html_counts_verdicts_by_rule_set(swept: sim.Sweep) -> None:
+    html = swept._repr_html_()
+
+    violated = (swept.runs[swept.runs.fix == "none"].verdict == "violated").sum()
+    assert f'>none</td><td style="text-align:left;vertical-align:top">{4 - violated}</td>' in html
+    assert ">error<" not in html
+    assert "run_id" in swept.failures()._repr_html_()
+
+
+def test_what_is_no_plan_or_no_sweep_is_told_in_one_line(tmp_path: Path) -> None:
+    bad = {
+        "format: replog-sweep/1\ncount: x\n": "the plan:1: generate: missing",
+        str(tmp_path / "none.yaml"): f"{tmp_path / 'none.yaml'}: cannot be read",
+    }
+    for plan, complaint in bad.items():
+        with pytest.raises(sim.BadInput) as raised:
+            sim.sweep(plan)
+        assert str(raised.value).splitlines()[0].startswith(complaint)
+    with pytest.raises(sim.BadInput, match=r"no plan\.json there"):
+        sim.open_sweep(tmp_path)
+    with pytest.raises(sim.BadInput, match="resume: needs the folder"):
+        sim.sweep(PLAN, resume=True)
