@@ -29,6 +29,7 @@ MODULES = {
     "run": "scenarios",
     "suite": "scenarios",
     "draw": "scenarios",
+    "shrink": "shrink",
     "matrix": "matrices",
     "phases": "phases",
     "clean": "logs",

@@ -48,13 +48,16 @@ def run_story(story: Story) -> StoryRun:
 class StoryDriver:
     """A cluster that does nothing but what the steps say, and the state it is in."""
 
-    def __init__(self, story: Story) -> None:
+    def __init__(self, story: Story, *, invariants: Sequence[str] | None = None) -> None:
+        """Before its first step; `invariants` judge it, default those of the format and its own."""
         self.story = story
         self.rules = story.rules
         self.cleaner = Cleaner(story.rules)
         self.labels: dict[int, str] = {}
-        names = [*story_invariants(liveness=True), *(story.expect.checked or story.expect.violated)]
-        self.checker = Checker(story.rules, names, label=self.labels.get)
+        if invariants is None:
+            named = story.expect.checked or story.expect.violated
+            invariants = [*story_invariants(liveness=True), *named]
+        self.checker = Checker(story.rules, invariants, label=self.labels.get)
         self.events: list[tuple[int, Event]] = []
         self.step = 0
         self.now_ms = 0

@@ -95,7 +95,7 @@ def _step(
         if name not in fields:
             place.at(name).fail(f"missing; required: {', '.join(spec.required)}")
     _check_together(op, fields, known, place)
-    return Step(number, op, fields, _line_of(op, fields))
+    return Step(number, op, fields, line_of(op, fields))
 
 
 def _check_together(op: str, fields: dict[str, Any], known: Sequence[str], place: Place) -> None:
@@ -239,7 +239,7 @@ def _first_fields(op: str) -> Sequence[str]:
     return [*OPS[op].required, *(("label", "key") if op == "append" else ())]
 
 
-def _line_of(op: str, fields: Mapping[str, Any]) -> str:
+def line_of(op: str, fields: Mapping[str, Any]) -> str:
     """A step that was given as a mapping, as a line: its first fields, then name=value."""
     words, named = [op], False
     for name, kind in OPS[op].fields().items():

@@ -1,0 +1,223 @@
+"""`replog shrink`: what breaks a law, made small."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sim.cli.arguments import (
+    Command,
+    Number,
+    Parser,
+    plugin_arguments,
+    take_json,
+    take_output,
+    take_plugins,
+)
+from sim.cli.output import EXIT_INTERRUPTED, complain, print_json
+from sim.errors import BadInput
+
+if TYPE_CHECKING:
+    from sim.shrink.cases import Case, Outcome, Told
+
+WITHIN_S = 60.0
+"""Seconds without `--within`; a story of 600 steps takes a few."""
+LINE_EVERY_S = 10.0
+
+
+def _takes(parser: Parser) -> None:
+    parser.add_argument("file", type=Path, help="A story or a scenario, or the folder of a sweep.")
+    parser.add_argument(
+        "run_id", type=Number(0), nargs="?", help="The number of a run, in the folder of a sweep."
+    )
+    take_output(
+        parser,
+        "The file to write, also while it goes on; a folder gets a file named after the case. "
+        "Default: the result is printed.",
+    )
+    parser.add_argument(
+        "--within",
+        type=Number(0, whole=False),
+        default=WITHIN_S,
+        metavar="SECONDS",
+        help="Stop then, with the best found.",
+    )
+    parser.add_argument(
+        "--invariant",
+        metavar="NAME",
+        help="The invariant whose first violation counts. Default: the first one violated, of "
+        "those that the file expects if it expects any.",
+    )
+    take_plugins(parser)
+    take_json(parser)
+
+
+def shrink(
+    file: Path,
+    run_id: int | None,
+    *,
+    output: Path | None,
+    within: float,
+    invariant: str | None,
+    as_json: bool,
+) -> int:
+    """Make a failing run small: the same invariant is violated for the same cause.
+
+    Steps, replicas, keys, rules that do not matter and large numbers go, until no single step can
+    be left out. The result is a story that expects its violation; where the change of one rule
+    heals it, the story under that rule is written beside it, as its near miss.
+
+    The output file holds the best so far at any time. A shrink that was interrupted (status 130)
+    or out of time (status 0) goes on from there when it is called again with the same output.
+    The same input gives the same result, however often it was interrupted. Status 2: nothing is
+    violated, so there is nothing to shrink.
+    """
+    from sim.shrink.opening import open_case
+
+    words = [str(file), *([] if run_id is None else [str(run_id)])]
+    words += ["--invariant", invariant] if invariant else []
+    command = f"replog shrink {shlex.join([*words, *plugin_arguments()])}"
+    out = None if output is None else _checked_output(output, file)
+    case = open_case(file, run_id, invariant=invariant, command=command)
+    if out is not None and out.is_dir():
+        out = out / f"{case.id}.yaml"
+    with _progress(case, out) as told:
+        outcome = case.shrink(within_s=within, told=told, unfinished=_unfinished(out))
+    near = _write(outcome, out)
+    if as_json:
+        print_json(_document(case, outcome, out, near))
+    else:
+        _show(case, outcome, out, near, within)
+    return EXIT_INTERRUPTED if outcome.interrupted else 0
+
+
+def _checked_output(output: Path, file: Path) -> Path:
+    from sim.files.atomic import check_writable
+
+    if output.exists() and file.exists() and output.samefile(file) and not output.is_dir():
+        raise BadInput(f"--output {output}: is the file to shrink; give another one")
+    check_writable(output / "a" if output.is_dir() else output, what=f"--output {output}")
+    return output
+
+
+def _unfinished(out: Path | None) -> str | None:
+    return out.read_text(encoding="utf-8") if out is not None and out.is_file() else None
+
+
+def _write(outcome: Outcome, out: Path | None) -> Path | None:
+    """Write what was found; the path of the near miss, if there is one."""
+    if out is None:
+        return None
+    _replace(out, outcome.text)
+    if outcome.near_miss is None:
+        return None
+    near = out.with_name(f"{out.stem}_near_miss{out.suffix}")
+    _replace(near, outcome.near_miss.text)
+    return near
+
+
+def _replace(path: Path, text: str) -> None:
+    from sim.files.atomic import replacing
+
+    with replacing(path) as file:
+        file.write(text.encode())
+
+
+def _show(case: Case, outcome: Outcome, out: Path | None, near: Path | None, within: float) -> None:
+    """The result on stdout; what there is to say of it beside the file goes to stderr."""
+    lines = [f"{outcome.invariant}: {outcome.sentence}", _how_small(case, outcome, within)]
+    if outcome.near_miss is not None:
+        where = "" if near is None else f": {near}"
+        lines.append(f"near miss, with {outcome.near_miss.change}{where}")
+    elif outcome.complete:
+        lines.append("no change of a single rule heals it")
+    if out is None:
+        print(outcome.text, end="")
+        for line in lines:
+            complain(line)
+    else:
+        print(out, *lines, sep="\n")
+
+
+def _how_small(case: Case, outcome: Outcome, within: float) -> str:
+    size = f"{outcome.size} {case.unit} of {case.size}, {outcome.tries:,} tries"
+    if outcome.complete:
+        one = case.unit.removesuffix("s")
+        return f"{size}; no single {one} can be left out (1-minimal)"
+    why = "interrupted" if outcome.interrupted else f"out of time after {within:g} s"
+    return f"{size}; {why}: it may get smaller; with the same --output it goes on from here"
+
+
+def _document(
+    case: Case, outcome: Outcome, out: Path | None, near: Path | None
+) -> dict[str, object]:
+    missed = outcome.near_miss
+    return {
+        "id": outcome.id,
+        "invariant": outcome.invariant,
+        "sentence": outcome.sentence,
+        "unit": case.unit,
+        "size": outcome.size,
+        "size_before": case.size,
+        "tries": outcome.tries,
+        "complete": outcome.complete,
+        "interrupted": outcome.interrupted,
+        "text": outcome.text,
+        "output": None if out is None else str(out),
+        "near_miss": None
+        if missed is None
+        else {
+            "change": missed.change,
+            "text": missed.text,
+            "output": None if near is None else str(near),
+        },
+    }
+
+
+class _Watch:
+    """Shows how far a shrink is, and keeps the best so far in the output file."""
+
+    def __init__(
+        self, case: Case, out: Path | None, show: Callable[[str, int], None], every_s: float
+    ) -> None:
+        self._case = case
+        self._out = out
+        self._show = show
+        self._every_s = every_s
+        self._last = time.monotonic()
+
+    def __call__(self, told: Told) -> None:
+        """Take the news of one run."""
+        if self._out is not None and told.write is not None:
+            _replace(self._out, told.write())
+        now = time.monotonic()
+        if now - self._last >= self._every_s:
+            self._last = now
+            case = self._case
+            line = f"{told.size} {case.unit} of {case.size}, {told.tries:,} tries"
+            self._show(line, case.size - told.size)
+
+
+@contextmanager
+def _progress(case: Case, out: Path | None) -> Iterator[_Watch]:
+    """A bar on a terminal, plain lines elsewhere; both on stderr."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _Watch(case, out, lambda line, _: complain(line), LINE_EVERY_S)
+        return
+    text = TextColumn("{task.description}")
+    with Progress(BarColumn(), text, console=console, transient=True) as bar:
+        task = bar.add_task("", total=case.size)
+        yield _Watch(
+            case, out, lambda line, gone: bar.update(task, description=line, completed=gone), 0.1
+        )
+
+
+COMMANDS = {"shrink": Command(shrink, _takes)}

@@ -1,0 +1,105 @@
+"""Writes a story as a file that a person would have written: only what matters, a step per line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sim.errors import BadInput
+from sim.files.document import Document
+from sim.files.formats import STORY_FORMAT
+from sim.rules.spec import RuleValue, shown
+from sim.story.format import STORY_DEFAULTS, Story
+from sim.story.steps import Step, line_of, step_at
+
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_SWITCHES = ("true", "false", "yes", "no", "on", "off", "null")
+"""Plain words that YAML takes for something else than a text, in any case."""
+
+
+def story_text(
+    story: Story,
+    *,
+    violated: Iterable[str],
+    checked: Iterable[str] | None = None,
+    remark: str = "",
+    head: str = "",
+) -> str:
+    """The file of a story: it loads to the same story and expects what is given here.
+
+    Args:
+        story: The story; what it expects is not looked at.
+        violated: The laws that it breaks.
+        checked: The laws that judge it; None = those of the format.
+        remark: A comment behind the last step.
+        head: A comment in the first line.
+    """
+    lines = [f"# {head}"] if head else []
+    lines += [f"format: {STORY_FORMAT}", f"id: {_text(story.id)}"]
+    lines += [f"title: {json.dumps(story.title, ensure_ascii=False)}"] if story.title else []
+    lines += [f"source: {json.dumps(story.source, ensure_ascii=False)}"] if story.source else []
+    rules = story.rules.differing_from(STORY_DEFAULTS)
+    lines += [f"rules: {_rules(rules)}"] if rules else []
+    lines.append(f"replicas: {_names(story.replicas)}")
+    for part in ("isr", "voters"):
+        names = getattr(story, part)
+        lines += [f"{part}: {_names(names)}"] if names != story.replicas else []
+    lines.append("steps:")
+    known = list(story.replicas)
+    for step in story.steps:
+        last = step is story.steps[-1]
+        behind = f"    # {' '.join(remark.split())}" if remark and last else ""
+        lines.append(f"  - {_step(step, known)}{behind}")
+        if step.op == "add_replica":
+            known.append(step["replica"])
+        elif step.op == "remove_replica":
+            known.remove(step["replica"])
+    lines += ["expect:", f"  violated: {_names(list(violated))}"]
+    if checked is not None:
+        lines.append(f"  checked: {_names(list(checked))}")
+    return "\n".join(lines) + "\n"
+
+
+def rules_text(rules: Mapping[str, RuleValue]) -> str:
+    """Rules in a sentence: `fix: empty_batch, map_range: full`."""
+    return ", ".join(f"{name}: {shown(value)}" for name, value in rules.items())
+
+
+def _rules(rules: Mapping[str, RuleValue]) -> str:
+    given = (
+        f"{name}: {_text(value) if isinstance(value, str) else shown(value)}"
+        for name, value in rules.items()
+    )
+    return f"{{{', '.join(given)}}}"
+
+
+def _names(names: Sequence[str]) -> str:
+    return f"[{', '.join(map(_text, names))}]"
+
+
+def _text(text: str) -> str:
+    plain = _PLAIN.fullmatch(text) and text.lower() not in _SWITCHES
+    return text if plain else json.dumps(text, ensure_ascii=False)
+
+
+def _step(step: Step, known: Sequence[str]) -> str:
+    """The step as a line if that is read as the same step, else as a mapping."""
+    line = line_of(step.op, step.fields)
+    try:
+        read = step_at(line, step.number, known, Document("", None).top)
+    except BadInput:
+        read = None
+    if read is None or read.op != step.op or dict(read.fields) != dict(step.fields):
+        fields = {name: _plain(value) for name, value in step.fields.items()}
+        return json.dumps({"op": step.op, **fields}, ensure_ascii=False)
+    risky = ": " in line or " #" in line or line.endswith(":") or not line.isprintable()
+    return json.dumps(line, ensure_ascii=False) if risky else line
+
+
+def _plain(value: Any) -> Any:
+    """The value of a field as JSON has it."""
+    if isinstance(value, bytes):
+        return value.hex()
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value

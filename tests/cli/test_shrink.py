@@ -1,0 +1,116 @@
+"""`replog shrink`: what it writes, and what it says."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Replog
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+RED = SCENARIOS / "kip280/kip280_07_log_end_from_last_record.yaml"
+GREEN = SCENARIOS / "kip280/kip280_08_log_end_stored.yaml"
+
+
+def test_the_result_is_a_story_that_is_as_expected(replog: Replog, here: Path) -> None:
+    answer = replog("shrink", RED)
+    (here / "out.yaml").write_text(answer.out)
+
+    assert answer.status == 0
+    assert "7 steps of 13" in answer.err
+    assert "no single step can be left out (1-minimal)" in answer.err
+    assert replog("run", "out.yaml").status == 0
+
+
+def test_the_near_miss_is_written_beside_it_and_holds(replog: Replog, here: Path) -> None:
+    answer = replog("shrink", RED, "-o", "out.yaml")
+
+    assert answer.status == 0
+    assert answer.out.splitlines()[0] == "out.yaml"
+    assert "near miss, with fix: leo_retention: out_near_miss.yaml" in answer.out
+    assert replog("run", "out.yaml", "--json").document["verdict"] == "violated"
+    assert replog("run", "out_near_miss.yaml", "--json").document["verdict"] == "holds"
+
+
+def test_a_folder_gets_a_file_named_after_the_case(replog: Replog, here: Path) -> None:
+    (here / "regressions").mkdir()
+
+    assert replog("shrink", RED, "-o", "regressions").status == 0
+
+    name = "kip280_07_log_end_from_last_record_log_matching"
+    found = sorted(path.name for path in (here / "regressions").iterdir())
+    assert found == [f"{name}.yaml", f"{name}_near_miss.yaml"]
+    assert replog("suite", "regressions").status == 0
+
+
+def test_out_of_time_it_says_so_and_goes_on_from_the_file(replog: Replog, here: Path) -> None:
+    cut = replog("shrink", RED, "-o", "out.yaml", "--within", "0.01")
+    assert "out of time after 0.01 s" in cut.out
+    assert (here / "out.yaml").read_text().startswith("# unfinished shrink of ")
+    assert replog("run", "out.yaml").status == 0
+
+    replog("shrink", RED, "-o", "out.yaml")
+    replog("shrink", RED, "-o", "whole.yaml")
+
+    assert (here / "out.yaml").read_text() == (here / "whole.yaml").read_text()
+
+
+def test_an_interrupt_keeps_the_best(
+    replog: Replog, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sim.shrink.story_shows import Sought
+
+    shown_by, calls = Sought.shown_by, iter(range(1000))
+
+    def interrupted(self: Sought, story: object) -> object:
+        if next(calls) == 60:
+            raise KeyboardInterrupt
+        return shown_by(self, story)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Sought, "shown_by", interrupted)
+    answer = replog("shrink", RED, "-o", "out.yaml")
+    monkeypatch.undo()
+
+    assert answer.status == 130
+    assert "interrupted: it may get smaller" in answer.out
+    assert replog("run", here / "out.yaml").status == 0
+
+
+def test_json_has_the_story_and_its_near_miss(replog: Replog) -> None:
+    document = replog("shrink", RED, "--json").document
+
+    assert document["invariant"] == "log-matching"
+    assert (document["size"], document["size_before"]) == (7, 13)
+    assert document["text"].startswith("format: replog-story/1\n")
+    assert document["near_miss"]["change"] == "fix: leo_retention"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([GREEN], ["kip280_08", "breaks no law", "nothing to shrink"]),
+        ([RED, "--invariant", "log-macthing"], ["unknown invariant", "log-matching"]),
+        ([RED, "--invariant", "election-safety"], ["is not broken", "log-matching"]),
+        ([RED, "7"], ["only a run of a sweep has a number"]),
+        ([SCENARIOS], ["is a folder", "DIR RUN_ID"]),
+        ([RED, "-o", "none/out.yaml"], ["--output", "no such folder"]),
+        (["absent.yaml"], ["absent.yaml", "cannot be read"]),
+    ],
+)
+def test_what_cannot_be_shrunk_is_one_line(
+    replog: Replog, here: Path, arguments: list[object], words: list[str]
+) -> None:
+    answer = replog("shrink", *arguments)
+
+    assert answer.status == 2
+    assert [word for word in words if word not in answer.complaint] == []
+
+
+def test_the_file_itself_is_not_written_over(replog: Replog, here: Path) -> None:
+    shutil.copy(RED, here / "red.yaml")
+
+    answer = replog("shrink", "red.yaml", "-o", "red.yaml")
+
+    assert answer.status == 2
+    assert "is the file to shrink" in answer.complaint
+    assert (here / "red.yaml").read_bytes() == RED.read_bytes()
