@@ -27,7 +27,7 @@ GROUPS = {"trace": "Workloads out of real changes."}
 """First words of commands that have two, and what these commands are about."""
 MODULES = {
     "run": "scenarios",
-    "suite": "scenarios",
+    "suite": "suites",
     "draw": "scenarios",
     "shrink": "shrink",
     "matrix": "matrices",

@@ -1,4 +1,4 @@
-"""`replog run`, `replog suite`, `replog draw`: scenario files, one or many."""
+"""`replog run`, `replog draw`: one scenario file."""
 
 from __future__ import annotations
 
@@ -139,51 +139,6 @@ def _replica_line(name: str, view: dict[str, Any]) -> str:
     )
 
 
-def _suite_takes(parser: Parser) -> None:
-    parser.add_argument("folder", type=Path, help="Folder with scenario files.")
-    parser.add_argument(
-        "--junit", type=Path, metavar="FILE", help="Also write JUnit XML to this file."
-    )
-    take_plugins(parser)
-    take_json(parser)
-
-
-def suite(folder: Path, *, junit: Path | None, as_json: bool) -> int:
-    """Run every scenario file below a folder.
-
-    A file that cannot be read, or a run that ends in an exception, is one more failure; the others
-    are run all the same.
-    """
-    from sim.files.atomic import check_writable
-    from sim.suite import exit_code, run_suite
-    from sim.suite.junit import write_junit
-
-    if junit is not None:
-        check_writable(junit, what=f"--junit {junit}")
-    results = []
-    for result in run_suite(folder):
-        results.append(result)
-        if not as_json:
-            _show_row(result)
-    if junit is not None:
-        write_junit(junit, results)
-    failed = [result for result in results if not result.expectation_met]
-    if as_json:
-        print_json([{"path": str(result.path), **result.as_json()} for result in results])
-    else:
-        print(f"{len(results) - len(failed)} as expected, {len(failed)} not")
-    return exit_code(results)
-
-
-def _show_row(result: CaseResult) -> None:
-    mark = "ok  " if result.expectation_met else "FAIL"
-    print(f"{mark} {result.path}  {result.wall_ms} ms", flush=True)
-    for line in result.complaints:
-        print(f"       {line}")
-    if not result.expectation_met:
-        print(f"       reproduce: {result.command}")
-
-
 def _draw_takes(parser: Parser) -> None:
     parser.add_argument("story", type=Path, help="A story file.")
     take_output(parser, "The SVG file to write.", required=True)
@@ -223,6 +178,5 @@ def draw(story: Path, *, output: Path, step: list[str] | None) -> int:
 
 COMMANDS = {
     "run": Command(run, _run_takes),
-    "suite": Command(suite, _suite_takes),
     "draw": Command(draw, _draw_takes),
 }

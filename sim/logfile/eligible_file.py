@@ -10,6 +10,7 @@ from sim.compaction.eligibility import EligibilityConfig
 from sim.files.document import CommandLine, Document
 from sim.files.fields import REQUIRED, Fields, as_object, check_format
 from sim.files.formats import LOG_FORMAT
+from sim.files.tags import tags_at
 from sim.logfile.eligible_settings import (
     broker_settings,
     config_of,
@@ -29,14 +30,14 @@ from sim.rules import Rules
 
 _TOP = (
     "format",
-    *ABOUT[:3],
+    *ABOUT[:4],
     "now_ms",
     "rules",
     "broker",
     "topic",
     "schedule",
     "logs",
-    *ABOUT[3:],
+    *ABOUT[4:],
 )
 _LOG = (
     "segments",
@@ -135,6 +136,7 @@ def eligible_file_in(
         text = "has steps to do, not logs to choose from; ask it with: replog clean"
         document.top.at("steps").fail(text)
     fields = Fields(document.data, document.top, _TOP)
+    tags_at(fields.values.get("tags"), fields.at("tags"))
     fields.require("now_ms", "logs")
     given = fields.values
     broker = broker_settings(given.get("broker"), fields.at("broker"))

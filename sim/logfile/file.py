@@ -12,6 +12,7 @@ from sim.files.document import CommandLine, Document, Location, Place, shown
 from sim.files.fields import Fields, check_format
 from sim.files.formats import LOG_FORMAT
 from sim.files.reading import read_json
+from sim.files.tags import tags_at
 from sim.log import Batch
 from sim.logfile.batches import batch_at
 from sim.logfile.eligible_settings import SEGMENT_MS, config_of, topic_settings
@@ -19,10 +20,10 @@ from sim.logfile.moves import DeleteRecords, HighWatermark, Truncate, TruncateFu
 from sim.logfile.rules import LogRules, rules_at
 from sim.logfile.steps import Append, Step, step_at
 
-ABOUT = ("id", "title", "source", "note", "expect")
+ABOUT = ("id", "title", "source", "tags", "note", "expect")
 """What a file may say about itself; no command depends on it."""
 
-_TOP = ("format", *ABOUT[:3], "rules", "topic", "segments", "steps", *ABOUT[3:])
+_TOP = ("format", *ABOUT[:4], "rules", "topic", "segments", "steps", *ABOUT[4:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,7 @@ def log_file_in(document: Document, *, rules: Mapping[str, object] | None = None
         text = "has logs to choose from, not steps; ask it with: replog eligible"
         document.top.at("logs").fail(text)
     fields = Fields(document.data, document.top, _TOP)
+    tags_at(fields.values.get("tags"), fields.at("tags"))
     fields.require("segments", "steps")
     works_by = rules_at(fields.values.get("rules"), fields.at("rules"))
     if rules:

@@ -10,6 +10,7 @@ from sim.files.fields import Fields, as_list, as_text, check_format
 from sim.files.formats import STORY_FORMAT
 from sim.files.reading import read_document
 from sim.files.rule_values import rules_at
+from sim.files.tags import tags_at
 from sim.rules import Rules
 from sim.story.expect import StoryExpect, expect_at
 from sim.story.ops import REPLICAS, check_names, names_in
@@ -52,6 +53,7 @@ _TOP = [
     "id",
     "title",
     "source",
+    "tags",
     "rules",
     "replicas",
     "isr",
@@ -107,6 +109,7 @@ def story_in(document: Document, *, default_id: str) -> Story:
                     f"{step['name']!r} was noted before"
                 )
             moments[step["name"]] = tuple(known)
+    tags_at(top.values.get("tags"), top.at("tags"))
     rules = top.values.get("rules", {})
     return Story(
         id=_text_or(top, "id", default_id),

@@ -1,13 +1,16 @@
 """Suites: any scenario file, story, timed or log, to a result with what was expected of it."""
 
+from sim.suite.many import run_suite
 from sim.suite.result import BAD_INPUT, ERROR, CaseResult, exit_code
-from sim.suite.running import run_file, run_suite
-from sim.suite.scenario_files import format_of, scenario_files
+from sim.suite.running import run_file
+from sim.suite.scenario_files import Collected, collect, format_of, scenario_files
 
 __all__ = [
     "BAD_INPUT",
     "ERROR",
     "CaseResult",
+    "Collected",
+    "collect",
     "exit_code",
     "format_of",
     "run_file",

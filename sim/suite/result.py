@@ -41,6 +41,7 @@ class CaseResult(NamedTuple):
         settled: That there is no verdict is what the file expects: its run is to leave the
             durability contract.
         idle_steps: The steps of a story that did nothing, as (number, line); only if asked for.
+        expected: The invariants that the file expects to be violated; None = it cannot say.
     """
 
     path: Path
@@ -58,6 +59,7 @@ class CaseResult(NamedTuple):
     trace_header: TraceHeader | None = None
     settled: bool = False
     idle_steps: tuple[tuple[int, str], ...] = ()
+    expected: tuple[str, ...] | None = None
 
     @property
     def expectation_met(self) -> bool:

@@ -1,20 +1,19 @@
-"""Runs scenario files, a story, a timed scenario or a log file: one, or a whole suite."""
+"""Runs one scenario file: a story, a timed scenario or a log file."""
 
 from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.errors import BadInput
-from sim.files.fields import check_format
 from sim.files.formats import LOG_FORMAT, PLAN_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.reading import read_document
 from sim.suite.result import BAD_INPUT, ERROR, CaseResult
-from sim.suite.scenario_files import format_of, scenario_files
+from sim.suite.scenario_files import format_of, refusal
 
 if TYPE_CHECKING:
     from sim.files.trace_file import TraceHeader
@@ -58,7 +57,7 @@ def run_file(
         raise BadInput(_elsewhere(path, found, "a log file", command))
     if found == PLAN_FORMAT:
         raise BadInput(_elsewhere(path, found, "a sweep plan", "sweep"))
-    raise BadInput(_not_a_scenario(path))
+    raise BadInput(refusal(path, (STORY_FORMAT, SCENARIO_FORMAT)))
 
 
 def _elsewhere(path: Path, found: str, what: str, command: str) -> str:
@@ -66,16 +65,6 @@ def _elsewhere(path: Path, found: str, what: str, command: str) -> str:
     return (
         f"{path}: format: {found}: {what}; run it with: replog {command} {shlex.quote(str(path))}"
     )
-
-
-def _not_a_scenario(path: Path) -> str:
-    """What is wrong with a file that does not say one of the formats."""
-    document = read_document(path)
-    try:
-        check_format(document, (STORY_FORMAT, SCENARIO_FORMAT))
-    except BadInput as error:
-        return str(error)
-    return document.problem(["format"], f"write it as plain text: format: {STORY_FORMAT}")
 
 
 def _run_story(path: Path, rules: Mapping[str, str], *, watch: bool, describe: bool) -> CaseResult:
@@ -100,6 +89,7 @@ def _run_story(path: Path, rules: Mapping[str, str], *, watch: bool, describe: b
         differences=tuple(run.differences()),
         detail=_story_detail(run),
         is_story=True,
+        expected=story.expect.violated,
         wall_ms=_since(started),
         events=run.events,
         trace_header=_of_story(story) if describe else None,
@@ -151,6 +141,7 @@ def _run_timed(
         wall_ms=_since(started),
         events=events,
         trace_header=_of_timed(scenario) if describe else None,
+        expected=scenario.expect.violated,
         settled=run.outside is not None and OUTSIDE in scenario.expect.reached,
     )
 
@@ -187,28 +178,29 @@ def _since(started: float) -> int:
     return round((time.perf_counter() - started) * 1000)
 
 
-def run_suite(folder: Path) -> Iterator[CaseResult]:
-    """Run every scenario file below `folder`, one after the other.
+def run_any(path: Path) -> CaseResult:
+    """Run one file of a suite, a log file as well, and whatever happens is a result.
 
-    One that cannot be run, whatever the reason, is a result like any other.
+    The events are left out of it: a suite has too many of them.
     """
-    for path in scenario_files(folder):
-        started = time.perf_counter()
-        command = "replog run"
-        try:
-            if format_of(path) == LOG_FORMAT:
-                command = "replog clean"
-                yield _run_log(path)
-            else:
-                yield run_file(path)
-        except BadInput as error:
-            yield _not_run(path, BAD_INPUT, str(error), command, started)
-        except Exception as error:  # noqa: BLE001 - the others are to be run all the same
-            yield _not_run(path, ERROR, _last_place(error), command, started)
+    started = time.perf_counter()
+    command = "replog run"
+    try:
+        if format_of(path) == LOG_FORMAT:
+            command = "replog clean"
+            return _run_log(path)
+        return run_file(path)._replace(events=())
+    except BadInput as error:
+        return not_run(path, BAD_INPUT, str(error), command, started)
+    except Exception as error:  # noqa: BLE001 - the others are to be run all the same
+        return not_run(path, ERROR, _last_place(error), command, started)
 
 
-def _not_run(path: Path, verdict: str, reason: str, command: str, started: float) -> CaseResult:
-    wall_ms = _since(started)
+def not_run(
+    path: Path, verdict: str, reason: str, command: str = "replog run", started: float | None = None
+) -> CaseResult:
+    """The result of a file that has none of its own; `started`: when it was begun, if it was."""
+    wall_ms = 0 if started is None else _since(started)
     return CaseResult(path, path.stem, "", verdict, reason, run_with=command, wall_ms=wall_ms)
 
 

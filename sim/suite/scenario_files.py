@@ -1,34 +1,148 @@
-"""Which files of a folder are scenarios, by the `format` that each of them says it has."""
+"""Which files of folders are scenarios, by the `format` each says it has, and what the others are.
+
+Nothing is left out in silence: a YAML or JSON file that says no format of Replog's is refused, and
+what a suite does not run is counted with the reason.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from sim.errors import BadInput
-from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
+from sim.files.document import Document
+from sim.files.fields import check_format
+from sim.files.formats import (
+    LOG_FORMAT,
+    PLAN_FORMAT,
+    SCENARIO_FORMAT,
+    STORY_FORMAT,
+    TRACE_FORMAT,
+)
+from sim.files.reading import read_document
 
 SUFFIXES = (".yaml", ".yml", ".json")
 IN_A_SUITE = (STORY_FORMAT, SCENARIO_FORMAT, LOG_FORMAT)
 """What a suite runs."""
-_FORMAT = re.compile(r"""^\s*["']?format["']?\s*:\s*["']?([\w./-]+)""", re.MULTILINE)
-_FORMAT_INLINE = re.compile(r"""["']format["']\s*:\s*["']([\w./-]+)["']""")
+
+
+class Elsewhere(NamedTuple):
+    """A kind of file that may lie beside scenarios.
+
+    Attributes:
+        name: What it is.
+        command: Which command takes it.
+    """
+
+    name: str
+    command: str
+
+
+NOT_RUN = {
+    PLAN_FORMAT: Elsewhere("sweep plan", "sweep"),
+    TRACE_FORMAT: Elsewhere("trace", "certify"),
+}
+SCHEMA, LEFT_OUT = "JSON Schema", "left out by --skip"
+HIDDEN, LINK = "hidden file or folder", "link to a folder"
+_MANY = {
+    LEFT_OUT: LEFT_OUT,
+    HIDDEN: "hidden files and folders",
+    LINK: "links to folders",
+}
+NO_SUFFIX = "."
+_SCHEMA_OF_JSON_SCHEMA = re.compile(r"https?://json-schema\.org/")
+_AT_THE_LEFT = re.compile(r"""^(["']?)format\1[ \t]*:[ \t]+(["']?)([^\s"'#]+)\2""", re.MULTILINE)
+"""The field in a YAML file's own mapping, and not in one further in."""
+
+
+class Collected(NamedTuple):
+    """What was found for a suite.
+
+    Attributes:
+        files: What is to be run, and what is refused, in order of the folders and their paths.
+        refused: What is wrong with each YAML or JSON file of them that says no format of Replog's.
+        others: What else is there, and how often: `sweep plan`, or its suffix, `.md`.
+    """
+
+    files: tuple[Path, ...]
+    refused: Mapping[Path, str]
+    others: Mapping[str, int]
+
+    @property
+    def not_run(self) -> str:
+        """The others as a line: `9 sweep plans, 1 other file (.md)`; empty when there are none."""
+        kinds = {name: count for name, count in self.others.items() if not name.startswith(".")}
+        told = [_counted(kinds[name], name) for name in sorted(kinds)]
+        suffixes = sorted(name for name in self.others if name.startswith("."))
+        if suffixes:
+            count = sum(self.others[name] for name in suffixes)
+            named = ", ".join(name for name in suffixes if name != NO_SUFFIX) or "without a suffix"
+            told.append(f"{_counted(count, 'other file')} ({named})")
+        return ", ".join(told)
+
+
+def _counted(count: int, name: str) -> str:
+    return f"{count} {name if count == 1 else _MANY.get(name, f'{name}s')}"
 
 
 def format_of(path: Path) -> str | None:
-    """The value of the file's `format` field; None when it has none.
+    """The value of the file's `format` field; None when it has none, or no text there.
 
     Raises:
         BadInput: The file cannot be read.
     """
+    text = _text_in(path)
+    if path.suffix != ".json":
+        found = _AT_THE_LEFT.search(text)
+        if found:
+            return found.group(3)
+    elif (first := _first_line(text)) is not None:
+        return str(first.get("format"))
+    top = _top_of(read_document(path))
+    given = top.get("format")
+    return given if isinstance(given, str) else None
+
+
+def _text_in(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise BadInput(f"{path}: cannot be read: not UTF-8 text") from None
-    found = _FORMAT.search(text) or _FORMAT_INLINE.search(text)
-    return found.group(1) if found else None
+
+
+def _first_line(text: str) -> Mapping[str, Any] | None:
+    """The object in the first of several lines, as traces have them; None = it has none."""
+    line, newline, rest = text.partition("\n")
+    if not newline or not rest.strip() or not line.startswith("{"):
+        return None
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) and "format" in value else None
+
+
+def _top_of(document: Document) -> Mapping[str, Any]:
+    return document.data if isinstance(document.data, dict) else {}
+
+
+def refusal(path: Path, formats: Sequence[str]) -> str:
+    """What is wrong with a file that says none of `formats`: file, line and what is allowed."""
+    try:
+        document = read_document(path)
+        check_format(document, formats)
+    except BadInput as error:
+        return str(error)
+    return document.problem(["format"], f"write it as plain text: format: {formats[0]}")
 
 
 def scenario_files(folder: Path) -> list[Path]:
@@ -49,3 +163,94 @@ def scenario_files(folder: Path) -> list[Path]:
     if not found:
         raise BadInput(f"{folder}: no scenario files; they say format: {' or '.join(IN_A_SUITE)}")
     return found
+
+
+def collect(paths: Iterable[Path], *, skip: Sequence[str] = ()) -> Collected:
+    """What a suite runs of these files and folders, and what it does not run.
+
+    Hidden files and folders are not looked into. A file that is reached twice is run once.
+
+    Args:
+        paths: Files and folders.
+        skip: Patterns as in a shell; a file with such a name, or such a path, is left out.
+
+    Raises:
+        BadInput: A path does not exist, or is a folder without any scenario.
+    """
+    files: dict[Path, Path] = {}
+    refused: dict[Path, str] = {}
+    others: Counter[str] = Counter()
+    for start in paths:
+        found = _look_into(start, skip)
+        if not found.files:
+            seen = f"; not run: {found.not_run}" if found.others else ""
+            formats = " or ".join(IN_A_SUITE)
+            raise BadInput(f"{start}: no scenario files{seen}; they say format: {formats}")
+        for path in found.files:
+            if files.setdefault(path.absolute(), path) is path and path in found.refused:
+                refused[path] = found.refused[path]
+        others.update(found.others)
+    return Collected(tuple(files.values()), refused, others)
+
+
+def _look_into(start: Path, skip: Sequence[str]) -> Collected:
+    if not start.exists():
+        raise BadInput(f"{start}: no such file or folder")
+    others: Counter[str] = Counter()
+    files, refused = [], {}
+    for path in sorted(_below(start, others)):
+        if any(fnmatchcase(path.name, one) or fnmatchcase(str(path), one) for one in skip):
+            others[LEFT_OUT] += 1
+            continue
+        try:
+            kind = _not_run(path, named=path == start)
+        except BadInput as error:
+            kind, refused[path] = None, str(error)
+        if kind is None:
+            files.append(path)
+        else:
+            others[kind] += 1
+    return Collected(tuple(files), refused, others)
+
+
+def _below(start: Path, others: Counter[str]) -> Iterator[Path]:
+    """The files below a folder; what is hidden, or a link to a folder, is counted."""
+    if not start.is_dir():
+        yield start
+        return
+    for folder, folders, names in os.walk(start):
+        for name in [*folders, *names]:
+            path = Path(folder, name)
+            if name.startswith("."):
+                others[HIDDEN] += 1
+            elif name in names:
+                yield path
+            elif path.is_symlink():
+                others[LINK] += 1
+        folders[:] = [name for name in folders if not name.startswith(".")]
+
+
+def _not_run(path: Path, *, named: bool) -> str | None:
+    """What a file is that a suite does not run; None = the suite runs it.
+
+    Raises:
+        BadInput: It is to be a scenario, and says no format, or one that there is not.
+    """
+    if path.suffix.lower() not in SUFFIXES and not named:
+        return path.suffix or NO_SUFFIX
+    found = format_of(path)
+    if found in IN_A_SUITE:
+        return None
+    if named and found in NOT_RUN:
+        command = shlex.join(["replog", NOT_RUN[found].command, str(path)])
+        raise BadInput(f"{path}: format: {found}: a {NOT_RUN[found].name}; use it with: {command}")
+    if found in NOT_RUN:
+        return NOT_RUN[found].name
+    if found is None and not named and _is_schema(path):
+        return SCHEMA
+    raise BadInput(refusal(path, (*IN_A_SUITE, *NOT_RUN)))
+
+
+def _is_schema(path: Path) -> bool:
+    named = _top_of(read_document(path)).get("$schema")
+    return isinstance(named, str) and _SCHEMA_OF_JSON_SCHEMA.match(named) is not None

@@ -1,4 +1,4 @@
-"""`replog suite`: every scenario file below a folder, and JUnit for those who show it."""
+"""`replog suite`: what it runs, what it does not, how it ends, and what it hands over."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -33,15 +33,26 @@ def fill(here: Path) -> Fill:
     return make
 
 
+def ending(out: str) -> list[str]:
+    """The lines behind the rows and the failures, without how long it took."""
+    lines = out.rpartition("\n\n")[2].splitlines()
+    lines[-1] = lines[-1].rpartition("; ")[0]
+    return [line for line in lines if line[:4] not in ("ok  ", "FAIL")]
+
+
+def failures(out: str) -> list[str]:
+    """The lines about failures, which are the last ones but for the ending."""
+    return out.partition("\n\n")[2].rpartition("\n\n")[0].splitlines()
+
+
 def statuses(out: str) -> list[str]:
     return [line.rpartition("  ")[0] for line in out.splitlines() if line[:4] in ("ok  ", "FAIL")]
 
 
-def test_files_run_in_order_of_their_paths_and_others_are_left_alone(
+def test_files_run_in_order_of_their_paths_and_others_are_counted(
     replog: Replog, fill: Fill
 ) -> None:
     folder = fill(b=GOOD, a=STORY)
-    (folder / "plan.yaml").write_text("format: replog-sweep/1\n")
     (folder / "notes.md").write_text("format: replog-story/1\n")
     (folder / "deeper").mkdir()
     (folder / "deeper/c.json").write_text('{"format": "replog-scenario/1", "duration_ms": 300}')
@@ -50,7 +61,7 @@ def test_files_run_in_order_of_their_paths_and_others_are_left_alone(
 
     assert (answer.status, answer.err) == (0, "")
     assert statuses(answer.out) == ["ok   s/a.yaml", "ok   s/b.yaml", "ok   s/deeper/c.json"]
-    assert answer.out.splitlines()[-1] == "3 as expected, 0 not"
+    assert ending(answer.out) == ["not run: 1 other file (.md)", "3 as expected, 0 not"]
 
 
 def test_a_single_file_is_a_suite_of_one(replog: Replog, fill: Fill) -> None:
@@ -64,11 +75,14 @@ def test_a_failure_says_what_differs_and_how_to_reproduce_it(replog: Replog, fil
 
     assert answer.status == 1
     assert statuses(answer.out) == ["FAIL s/a.yaml", "ok   s/b.yaml"]
-    assert answer.out.splitlines()[1:3] == [
-        "       marker-removed was not reached",
-        "       reproduce: replog run s/a.yaml",
+    assert failures(answer.out) == [
+        "s/a.yaml",
+        "  expected: holds",
+        "  found: holds",
+        "  marker-removed was not reached",
+        "  reproduce: replog run s/a.yaml",
     ]
-    assert answer.out.splitlines()[-1] == "1 as expected, 1 not"
+    assert ending(answer.out) == ["1 as expected, 1 not"]
 
 
 @pytest.mark.parametrize(
@@ -110,8 +124,8 @@ def test_an_exception_in_one_run_is_a_failure_and_the_others_run(
 
     assert answer.status == 1
     assert statuses(answer.out) == ["FAIL s/a.yaml", "ok   s/b.yaml"]
-    assert "       error: ZeroDivisionError: by zero (test_suite.py, line " in answer.out
-    assert "       reproduce: replog run s/a.yaml" in answer.out
+    assert "  error: ZeroDivisionError: by zero (test_suite.py, line " in answer.out
+    assert "  reproduce: replog run s/a.yaml" in answer.out
     assert [row["verdict"] for row in rows] == ["error", "holds"]
     assert rows[0]["reason"].startswith("ZeroDivisionError: by zero")
 

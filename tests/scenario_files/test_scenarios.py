@@ -10,7 +10,7 @@ import pytest
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT
 from sim.files.reading import read_json
 from sim.scenario.file.load import load_scenario
-from sim.suite import CaseResult, format_of, run_file, run_suite, scenario_files
+from sim.suite import CaseResult, collect, format_of, run_file, run_suite, scenario_files
 from tests.scenario_files.twins import LOG_TWINS, TWINS
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
@@ -48,7 +48,7 @@ def document_of(path: Path) -> dict[str, Any]:
 
 @cache
 def result_of(path: Path) -> CaseResult:
-    [result] = run_suite(path)
+    [result] = run_suite(collect([path]))
     return result
 
 

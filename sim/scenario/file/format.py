@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Lt
 from pydantic import BaseModel, Discriminator, Field, Tag
 
+from sim.files.tags import TAG_PATTERN
 from sim.scenario.file.configs import FILE_CONFIG, BrokerSettings, Release, TopicSettings
 from sim.scenario.generate.workload import WorkloadShape
 from sim.scenario.model import (
@@ -312,6 +313,8 @@ class ScenarioFile(BaseModel):
     title: str = ""
     source: str = ""
     """The document, ticket or discussion it comes from."""
+    tags: tuple[Annotated[str, Field(json_schema_extra={"pattern": TAG_PATTERN})], ...] = ()
+    """Words to select it by, as in `replog suite -k`."""
     seed: Annotated[int, Ge(0), Lt(2**63)] = 0
     """Seed of latencies, losses and timeouts, and of a random workload."""
     duration_ms: Period = 10_000

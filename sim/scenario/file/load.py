@@ -11,6 +11,7 @@ from sim.files.fields import check_format
 from sim.files.formats import SCENARIO_FORMAT
 from sim.files.models import validate
 from sim.files.reading import read_document
+from sim.files.tags import tags_at
 from sim.scenario.file.build import build, check_expectations
 from sim.scenario.file.format import ScenarioFile
 from sim.scenario.model import Scenario
@@ -53,6 +54,7 @@ def scenario_in(
     `path` names the scenario without an `id`, and what it names itself is looked for beside it.
     """
     check_format(document, (SCENARIO_FORMAT,))
+    tags_at(document.data.get("tags"), document.top.at("tags"))
     file = validate(document, ScenarioFile)
     found: list[tuple[int, str]] = []
 

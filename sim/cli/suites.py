@@ -1,0 +1,262 @@
+"""`replog suite`: many scenario files, for people and for continuous integration."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from sim.cli.arguments import Command, Number, Parser, take_json, take_plugins
+from sim.cli.output import EXIT_INTERRUPTED, complain, print_json
+
+if TYPE_CHECKING:
+    from sim.suite import CaseResult, Collected
+
+JOBS_MAX = 1_000
+REDRAWN_EVERY_SECONDS = 0.1
+
+
+def _suite_takes(parser: Parser) -> None:
+    parser.add_argument(
+        "paths", nargs="+", type=Path, metavar="paths...", help="Scenario files, folders of them."
+    )
+    parser.add_argument(
+        "-k",
+        dest="chosen_by",
+        metavar="EXPR",
+        help="Only files whose path, id or tags contain a word, as in 'kip280 and not timed'; each "
+        "has its kind, story, timed or log, and its folder as tags.",
+    )
+    parser.add_argument(
+        "--lf",
+        "--last-failed",
+        dest="last_failed",
+        action="store_true",
+        help="Only what failed when it was last run from this folder; all, if nothing did.",
+    )
+    parser.add_argument(
+        "-x", dest="stop_at_first", action="store_true", help="Stop at the first failure."
+    )
+    parser.add_argument(
+        "-j",
+        "--jobs",
+        type=Number(0, JOBS_MAX),
+        default=1,
+        metavar="N",
+        help="Number of processes; 0 = one for each core.",
+    )
+    parser.add_argument(
+        "--skip",
+        action="append",
+        metavar="PATTERN",
+        help="Leave out files so named, or with such a path; may be given more than once.",
+    )
+    parser.add_argument(
+        "--junit", type=Path, metavar="FILE", help="Also write JUnit XML to this file."
+    )
+    parser.add_argument(
+        "--markdown", type=Path, metavar="FILE", help="Also write a page of Markdown to this file."
+    )
+    parser.add_argument(
+        "--github",
+        action="store_true",
+        help="Print annotations of GitHub Actions; on by itself where GITHUB_ACTIONS is true.",
+    )
+    take_plugins(parser)
+    take_json(parser)
+
+
+def suite(
+    paths: list[Path],
+    *,
+    chosen_by: str | None,
+    last_failed: bool,
+    stop_at_first: bool,
+    jobs: int,
+    skip: list[str] | None,
+    junit: Path | None,
+    markdown: Path | None,
+    github: bool,
+    as_json: bool,
+) -> int:
+    """Run scenario files, and every one below folders.
+
+    A file that cannot be read, a YAML or JSON file of no known format, or a run that ends in an
+    exception is one more failure; the others are run all the same. A suite that has nothing to run
+    is an error. What is not run is counted.
+
+    On GitHub Actions the page of --markdown is also added to the summary of the job.
+    """
+    from sim.files.atomic import check_writable
+    from sim.suite import collect, exit_code
+    from sim.suite.last_failed import remember
+    from sim.suite.selecting import select
+
+    for option, path in (("--junit", junit), ("--markdown", markdown)):
+        if path is not None:
+            check_writable(path, what=f"{option} {path}")
+    found = collect(paths, skip=skip or ())
+    chosen = found if chosen_by is None else select(found, chosen_by)
+    if last_failed:
+        chosen = _last_failed(chosen)
+    started = time.perf_counter()
+    results: list[CaseResult] = []
+    interrupted = False
+    try:
+        with closing(_run(chosen, jobs, show_rows=not as_json)) as running:
+            for result in running:
+                results.append(result)
+                if stop_at_first and not result.expectation_met:
+                    break
+    except KeyboardInterrupt:
+        interrupted = True
+    problem = remember(results)
+    if problem is not None:
+        complain(problem)
+    notes = [*_same_ids(results), *_not_run(found, chosen, len(results))]
+    failures = sum(not result.expectation_met for result in results)
+    seconds = time.perf_counter() - started
+    summary = f"{len(results) - failures} as expected, {failures} not; {seconds:.1f} s"
+    _tell(results, notes, summary, as_json=as_json)
+    _hand_over(results, notes, summary, junit=junit, markdown=markdown)
+    if github or os.environ.get("GITHUB_ACTIONS") == "true":
+        _annotate(results, file=sys.stderr if as_json else sys.stdout)
+    if interrupted:
+        complain("interrupted")
+        return EXIT_INTERRUPTED
+    return exit_code(results)
+
+
+def _last_failed(found: Collected) -> Collected:
+    """Of these files those that failed last, and those that are refused; all, if none did."""
+    from sim.suite.last_failed import last_failed
+
+    failed = last_failed()
+    if not any(path.absolute() in failed for path in found.files):
+        complain("--lf: none of these files failed last time; all are run")
+        return found
+    files = (p for p in found.files if p.absolute() in failed or p in found.refused)
+    return found._replace(files=tuple(files))
+
+
+class _Progress:
+    """How far a suite is: a line on stderr, if that is a terminal, below what is printed."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._shown = sys.stderr.isatty()
+        self._next = 0.0
+
+    def wipe(self) -> None:
+        """Take the line away."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+    def draw(self, done: int, failures: int) -> None:
+        """Draw it anew, some times a second."""
+        if self._shown and time.monotonic() >= self._next:
+            self._next = time.monotonic() + REDRAWN_EVERY_SECONDS
+            sys.stderr.write(f"\r\x1b[K{done} of {self._total}, {failures} not as expected")
+            sys.stderr.flush()
+
+
+def _run(found: Collected, jobs: int, *, show_rows: bool) -> Generator[CaseResult]:
+    """The results, each with its row."""
+    from sim.suite import run_suite
+
+    progress = _Progress(len(found.files))
+    failures = 0
+    with closing(run_suite(found, jobs=jobs)) as results:
+        try:
+            for done, result in enumerate(results, start=1):
+                failures += not result.expectation_met
+                if show_rows:
+                    progress.wipe()
+                    mark = "ok  " if result.expectation_met else "FAIL"
+                    print(f"{mark} {result.path}  {result.wall_ms} ms", flush=True)
+                progress.draw(done, failures)
+                yield result
+        finally:
+            progress.wipe()
+
+
+def _same_ids(results: Iterable[CaseResult]) -> Iterator[str]:
+    """A note for each id that several files have: reports tell them apart by their paths alone."""
+    files: dict[str, list[str]] = {}
+    for result in results:
+        files.setdefault(result.id, []).append(str(result.path))
+    for name, paths in files.items():
+        if len(paths) > 1:
+            yield f"the same id in {len(paths)} files, {name}: {', '.join(paths)}"
+
+
+def _not_run(found: Collected, chosen: Collected, done: int) -> Iterator[str]:
+    """What was not run, in one line; nothing, when all was."""
+    told = [found.not_run] if found.others else []
+    not_chosen = len(found.files) - len(chosen.files)
+    told += [f"{not_chosen} scenario files not selected"] if not_chosen else []
+    left = len(chosen.files) - done
+    told += [f"{left} scenario files not reached"] if left else []
+    if told:
+        yield f"not run: {', '.join(told)}"
+
+
+def _tell(
+    results: Sequence[CaseResult], notes: Sequence[str], summary: str, *, as_json: bool
+) -> None:
+    """Print the failures, at last, where people look; or all results as JSON."""
+    from sim.suite.failure import failure_lines
+
+    if as_json:
+        print_json([{"path": str(result.path), **result.as_json()} for result in results])
+        complain("\n".join(notes))
+        return
+    for result in results:
+        if not result.expectation_met:
+            print(f"\n{result.path}")
+            print(*(f"  {line}" for line in failure_lines(result)), sep="\n")
+    if not all(result.expectation_met for result in results):
+        print()
+    print(*notes, summary, sep="\n")
+
+
+def _hand_over(
+    results: Sequence[CaseResult],
+    notes: Sequence[str],
+    summary: str,
+    *,
+    junit: Path | None,
+    markdown: Path | None,
+) -> None:
+    """Write what others show."""
+    from sim.files.atomic import replacing
+    from sim.suite.junit import write_junit
+    from sim.suite.markdown import page
+
+    if junit is not None:
+        write_junit(junit, results)
+    if markdown is not None:
+        with replacing(markdown) as file:
+            file.write(page(results, notes, summary).encode())
+    of_the_job = os.environ.get("GITHUB_STEP_SUMMARY")
+    if of_the_job:
+        try:
+            with Path(of_the_job).open("a", encoding="utf-8") as added:
+                added.write(page(results, notes, summary))
+        except OSError as error:
+            complain(f"GITHUB_STEP_SUMMARY: {of_the_job}: {error.strerror}")
+
+
+def _annotate(results: Sequence[CaseResult], file: TextIO) -> None:
+    from sim.suite.github import error_commands
+
+    for line in error_commands(results):
+        print(line, file=file)
+
+
+COMMANDS = {"suite": Command(suite, _suite_takes)}

@@ -1,0 +1,44 @@
+"""The `tags` of a story, a timed scenario or a log file: words to select files by."""
+
+from __future__ import annotations
+
+import re
+
+from sim.files.document import Place, shown
+from sim.files.fields import as_list
+
+TAG_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
+_TAG = re.compile(TAG_PATTERN)
+_OPERATORS = ("and", "or", "not")
+
+
+def is_tag(word: str) -> bool:
+    """Whether a word can be a tag: one that an expression such as `slow and not raft` can name."""
+    return _TAG.fullmatch(word) is not None and word.lower() not in _OPERATORS
+
+
+def tags_at(value: object, place: Place) -> tuple[str, ...]:
+    """The tags in a file's `tags` field; null means none.
+
+    Raises:
+        BadInput: It is no list of words, or a word of it cannot be a tag or is given twice.
+    """
+    found: list[str] = []
+    for index, item in enumerate([] if value is None else as_list(value, place)):
+        problem = tag_problem(item)
+        if problem is None and item in found:
+            problem = f"{shown(item)} is given twice"
+        if problem is not None:
+            place.at(index).fail(problem)
+        found.append(item)
+    return tuple(found)
+
+
+def tag_problem(item: object) -> str | None:
+    """What is wrong with a value as a tag; None = nothing."""
+    if isinstance(item, str) and is_tag(item):
+        return None
+    return (
+        f"{shown(item)} is no tag; allowed: letters, digits, and . _ - behind the first, "
+        f"but not {', '.join(_OPERATORS[:-1])} or {_OPERATORS[-1]}"
+    )

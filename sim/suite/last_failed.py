@@ -1,0 +1,59 @@
+"""Remembers which files failed, for `replog suite --lf`: `.replog_cache/last_failed.json`.
+
+A cache that cannot be read is none: it never keeps a file from being run. Nothing is written
+while nothing has failed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from sim.errors import BadInput
+from sim.files.atomic import replacing
+from sim.suite.result import CaseResult
+
+FOLDER = Path(".replog_cache")
+FILE = FOLDER / "last_failed.json"
+FORMAT = "replog-last-failed/1"
+
+
+def last_failed() -> frozenset[Path]:
+    """The files that failed when they were last run from here, absolute."""
+    try:
+        content = json.loads(FILE.read_text(encoding="utf-8"))
+        if content["format"] != FORMAT:
+            return frozenset()
+        return frozenset(Path(name).absolute() for name in content["failed"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return frozenset()
+
+
+def remember(results: Iterable[CaseResult]) -> str | None:
+    """Note which of these failed; what was not run keeps its mark. What went wrong, or None."""
+    known = last_failed()
+    failed = set(known)
+    for result in results:
+        path = result.path.absolute()
+        if result.expectation_met:
+            failed.discard(path)
+        else:
+            failed.add(path)
+    if failed == known:
+        return None
+    here = Path.cwd()
+    names = sorted(
+        str(path.relative_to(here) if path.is_relative_to(here) else path)
+        for path in failed
+        if path.exists()
+    )
+    text = json.dumps({"format": FORMAT, "failed": names}, indent=1, ensure_ascii=False)
+    try:
+        FOLDER.mkdir(exist_ok=True)
+        (FOLDER / ".gitignore").write_text("*\n", encoding="utf-8")
+        with replacing(FILE) as file:
+            file.write(text.encode())
+    except (OSError, BadInput) as error:
+        return f"which files failed is not remembered for --lf: {error}"
+    return None

@@ -1,0 +1,43 @@
+"""Runs the files of a suite, one after the other or on several processes, in the same order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import closing
+from pathlib import Path
+
+from sim.suite.result import BAD_INPUT, CaseResult
+from sim.suite.running import not_run, run_any
+from sim.suite.scenario_files import Collected
+
+
+def run_suite(found: Collected, *, jobs: int = 1) -> Generator[CaseResult]:
+    """The result of each file in order of `found.files`; one that cannot be run has one, too.
+
+    Whoever stops asking for results ends the processes, whatever they are at.
+
+    Args:
+        found: The files.
+        jobs: Number of processes; 1 = this one, 0 = one for each core.
+    """
+    wanted = [path for path in found.files if path not in found.refused]
+    jobs = min(jobs or _usable_cores(), len(wanted))
+    with closing(_here(wanted) if jobs <= 1 else _elsewhere(wanted, jobs)) as results:
+        for path in found.files:
+            refused = found.refused.get(path)
+            yield next(results) if refused is None else not_run(path, BAD_INPUT, refused)
+
+
+def _here(paths: list[Path]) -> Generator[CaseResult]:
+    yield from map(run_any, paths)
+
+
+def _elsewhere(paths: list[Path], jobs: int) -> Generator[CaseResult]:
+    from sim.suite.processes import run_on_processes  # takes longer to import than a story to run
+
+    yield from run_on_processes(paths, jobs)
+
+
+def _usable_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,27 @@
+"""Folders of small scenario files."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+GOOD = "format: replog-story/1\nreplicas: [r1]\nsteps:\n  - elect r1 1\n"
+RED = GOOD + "expect:\n  leader: r1\n  replicas: {r1: {leo: 3}}\n"
+"""A story that is not as it expects."""
+
+Fill = Callable[..., Path]
+
+
+@pytest.fixture
+def fill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fill:
+    """Makes a folder `s` below the current one with these files: path = text."""
+    monkeypatch.chdir(tmp_path)
+
+    def make(files: dict[str, str]) -> Path:
+        for name, text in files.items():
+            path = Path("s", name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return Path("s")
+
+    return make

@@ -1,0 +1,165 @@
+"""A suite takes what says one of its formats, refuses what says none, and counts the rest."""
+
+from pathlib import Path
+
+import pytest
+
+from sim.errors import BadInput
+from sim.suite import collect, format_of
+from sim.suite.scenario_files import Collected
+from tests.suite.conftest import GOOD, Fill
+
+ROOT = Path(__file__).parents[2]
+
+
+def names(found: Collected) -> list[str]:
+    return [str(path) for path in found.files]
+
+
+def test_what_is_no_scenario_is_counted_with_what_it_is(fill: Fill) -> None:
+    schema = '{"$schema": "https://json-schema.org/draft/2020-12/schema"}'
+    trace = '{"format":"replog-trace/1","id":"x"}\n{"at":0}\n'
+    folder = fill(
+        {
+            "a.yaml": GOOD,
+            "plan.yaml": "format: replog-sweep/1\n",
+            "other.yml": "title: x\nformat: 'replog-sweep/1'  # a plan\n",
+            "schema.json": schema,
+            "trace.json": trace,
+            "README.md": GOOD,
+            "table.csv": "",
+            ".git/config.yaml": "a: 1\n",
+            ".hidden.yaml": "a: 1\n",
+        }
+    )
+    (folder / "deeper").mkdir()
+    (folder / "link").symlink_to("deeper", target_is_directory=True)
+
+    found = collect([folder])
+
+    assert names(found) == ["s/a.yaml"]
+    assert found.refused == {}
+    assert found.not_run == (
+        "1 JSON Schema, 2 hidden files and folders, 1 link to a folder, 2 sweep plans, 1 trace, "
+        "2 other files (.csv, .md)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "wrong"),
+    [
+        ("x.yaml", "format: replog-sory/1\n", 'x.yaml:1: format: unknown format "replog-sory/1" ('),
+        ("x.yaml", "title: a\nfrmat: replog-story/1\n", "x.yaml:1: format: missing; allowed: re"),
+        ("x.yaml", "steps:\n  format: replog-story/1\n", "x.yaml:1: format: missing; allowed: re"),
+        ("x.YML", "format: replog-story/2\n", 'x.YML:1: format: unknown format "replog-story/2"'),
+        ("x.yaml", "- 1\n", "x.yaml:1: expected fields, not [1]"),
+        ("x.yaml", "", "x.yaml:1: expected fields, not null"),
+        ("x.yaml", "a: [\n", "x.yaml:2: "),
+        ("x.json", '{"format": 7}', "x.json:1: format: unknown format 7; allowed: replog-story/1"),
+        ("x.json", '{"a": {"format": "replog-log/1"}}', "x.json:1: format: missing; allowed: repl"),
+        ("x.json", "{", "x.json:1: "),
+        ("x.json", '{"$schema": "../story.json"}', "x.json:1: format: missing; allowed: replog-s"),
+        ("x.yaml", "format: &a replog-story/1\n", "x.yaml:1: format: write it as plain text: form"),
+    ],
+)
+def test_yaml_or_json_that_says_no_known_format_is_refused_with_its_line(
+    fill: Fill, name: str, text: str, wrong: str
+) -> None:
+    folder = fill({"a.yaml": GOOD, name: text})
+
+    found = collect([folder])
+
+    assert names(found) == ["s/a.yaml", f"s/{name}"]
+    (message,) = found.refused.values()
+    assert message.startswith(f"s/{wrong}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "format: replog-story/1",
+        "'format': \"replog-story/1\"  # quoted",
+        "# first\n---\ntitle: a\nformat:   replog-story/1\n",
+        "{title: a, format: replog-story/1}",
+        '{"title": "a",\n "format": "replog-story/1"}',
+        "consumers:\n  format: 3\nformat: replog-story/1\n",
+    ],
+)
+def test_the_format_is_the_one_of_the_whole_file_however_it_is_written(
+    fill: Fill, text: str
+) -> None:
+    assert format_of(fill({"x.yaml": text}) / "x.yaml") == "replog-story/1"
+
+
+def test_several_paths_are_one_suite_and_a_file_is_run_once(fill: Fill) -> None:
+    folder = fill({"b/x.yaml": GOOD, "a/y.yaml": GOOD, "b/plan.yaml": "format: replog-sweep/1"})
+
+    found = collect([folder / "b", folder / "a/y.yaml", folder, Path.cwd() / "s/a"])
+
+    assert names(found) == ["s/b/x.yaml", "s/a/y.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "message"),
+    [
+        ({}, "s", "s: no such file or folder"),
+        ({"README.md": ""}, "s", "s: no scenario files; not run: 1 other file (.md); they say "),
+        ({"p.yaml": "format: replog-sweep/1"}, "s", "s: no scenario files; not run: 1 sweep plan;"),
+        ({"a.yaml": GOOD}, "s/b.yaml", "s/b.yaml: no such file or folder"),
+    ],
+)
+def test_nothing_to_run_is_an_error(
+    fill: Fill, files: dict[str, str], path: str, message: str
+) -> None:
+    fill(files)
+
+    with pytest.raises(BadInput) as refused:
+        collect([Path(path)])
+
+    assert str(refused.value).startswith(message)
+    assert "\n" not in str(refused.value)
+
+
+def test_an_empty_folder_beside_a_full_one_is_an_error(fill: Fill) -> None:
+    folder = fill({"a.yaml": GOOD})
+    (folder / "empty").mkdir()
+
+    with pytest.raises(BadInput, match=r"^s/empty: no scenario files; they say format: "):
+        collect([folder, folder / "empty"])
+
+
+def test_a_file_that_is_named_is_never_left_out(fill: Fill) -> None:
+    folder = fill({"plan.yaml": "format: replog-sweep/1\n", "notes.md": "# Notes\n"})
+
+    found = collect([folder / "plan.yaml", folder / "notes.md"])
+
+    assert [message.partition(": ")[2] for message in found.refused.values()] == [
+        "format: replog-sweep/1: a sweep plan; use it with: replog sweep s/plan.yaml",
+        "expected fields, not null",
+    ]
+
+
+def test_skipped_files_are_counted(fill: Fill) -> None:
+    folder = fill({"a.yaml": GOOD, "b/compose.yaml": "services: {}\n", "b/x.yaml": GOOD})
+
+    found = collect([folder], skip=["compose.*", "s/b/x*"])
+
+    assert names(found) == ["s/a.yaml"]
+    assert (dict(found.refused), found.not_run) == ({}, "2 left out by --skip")
+
+
+def test_a_link_that_leads_nowhere_is_refused(fill: Fill) -> None:
+    folder = fill({"a.yaml": GOOD})
+    (folder / "b.yaml").symlink_to("gone.yaml")
+
+    (message,) = collect([folder]).refused.values()
+
+    assert message == "s/b.yaml: cannot be read: No such file or directory"
+
+
+def test_everything_in_the_scenarios_folder_is_run_or_known() -> None:
+    found = collect([ROOT / "scenarios"])
+
+    assert found.refused == {}
+    assert len(found.files) > 600
+    assert set(found.others) == {"sweep plan", "JSON Schema", ".md"}
