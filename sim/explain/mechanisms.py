@@ -1,0 +1,254 @@
+"""The vocabulary of causes: every fact that a signature may name, for people, with its source.
+
+A fact says what decided, never how often or on which replica, so that a large random run and its
+shortest witness name the same ones. `sim.explain.signature` finds them in the events of a run.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Mechanism(NamedTuple):
+    """A fact that decides.
+
+    Attributes:
+        means: A sentence for people.
+        source: A KIP, ticket, paper or story that describes it.
+    """
+
+    means: str
+    source: str
+
+
+# How a log came to lack a record, or to hold another one.
+END_FELL: Final = "log end fell by cleaning"
+END_FELL_CUT: Final = "log end fell by cleaning and a cut"
+END_FELL_CRASH: Final = "log end fell by cleaning and a crash"
+END_FROM_LAST: Final = "log end taken from the last record"
+CUT_TO_HW: Final = "cut to its high watermark"
+CUT_BY_EPOCH: Final = "cut by what its leader knew of epochs"
+CUT_BY_OLD_LEADER: Final = "cut by a leader of an older epoch"
+CUT_AGAIN: Final = "told to cut again and again"
+OFFERED_AGAIN: Final = "offered a snapshot it cannot take"
+SNAPSHOT_LACKS: Final = "snapshot lacks what it stands for"
+INCREMENTS: Final = "increments cleaned by key"
+TAIL_LOST: Final = "crash lost the unflushed tail"
+SWAP_LOST: Final = "crash amid a swap lost segments"
+DISK_LOST: Final = "disk lost"
+NEVER_COPIED: Final = "never copied"
+NUMBERED_ITSELF: Final = "follower numbered its copies itself"
+TAIL_KEPT: Final = "uncommitted tail not cut"
+REPLACED: Final = "log replaced"
+EXPIRED: Final = "old segments deleted"
+TWO_LEADERS: Final = "two leaders in one epoch"
+VOTE_FORGOTTEN: Final = "voter restarted in between"
+SAME_EPOCH: Final = "leader went on in its epoch"
+
+# How a replica that lacks it came to count, or to lead.
+UNCLEAN: Final = "elected uncleanly"
+LET_IN: Final = "let in without it"
+BELIEVED: Final = "believed beyond its log end"
+OLD_EPOCH_COMMITTED: Final = "record of an older epoch committed by counting"
+
+# Why a pass of the cleaner took what was needed.
+BY_UNCOMMITTED: Final = "evicted by an uncommitted record"
+BY_LOWER: Final = "evicted by a lower version"
+BY_TIE: Final = "evicted by an equal version"
+BY_NO_VERSION: Final = "evicted by a record without a version"
+BY_MOVED_TIME: Final = "evicted by a moved timestamp"
+BY_NEGATIVE: Final = "evicted by a negative version"
+BY_OTHER_LENGTH: Final = "evicted by a version of another length"
+BY_OTHER_HEADER: Final = "evicted by another of several versions"
+BY_OTHER_SETTINGS: Final = "cleaned under other settings"
+AS_ABORTED: Final = "cleaned as aborted"
+AS_TOMBSTONE: Final = "cleaned as a tombstone"
+AS_MARKER: Final = "marker cleaned"
+UNMAPPED: Final = "cleaned unmapped"
+BEATEN_LOST: Final = "what evicted it was lost"
+
+# When a tombstone or a marker went.
+HORIZON_PASSED: Final = "horizon passed"
+CLOCK_AHEAD: Final = "clock ahead"
+AT_ONCE: Final = "removed at once"
+BY_SEGMENT_AGE: Final = "removed by its segment's age"
+COORDINATED: Final = "removed below the coordinated bound"
+EVICTED: Final = "evicted by a key"
+SUPERSEDED: Final = "superseded"
+
+# Who needed it.
+HOLDER_DOWN: Final = "holder down"
+HOLDER_NEW: Final = "holder new"
+HOLDER_BEHIND: Final = "holder behind"
+HOLDER_CUT: Final = "holder cut"
+VALUE_LEFT: Final = "value left behind by the pass"
+CRASH_UNDID: Final = "crash undid a pass"
+STOPPED_AT_RECORD: Final = "cleaning stopped at a record"
+NEVER_CLEANED: Final = "no pass came"
+WAITS_FOR_ABSENT: Final = "waits for a replica that is away"
+STAMPED_AGAIN: Final = "horizon set anew"
+HANDED_ON: Final = "value copied from an uncleaned log"
+
+# A late write.
+CAME_LATE: Final = "lower version came after its delete was gone"
+KEPT_AS_END: Final = "lower version kept for the log end"
+NOT_MAPPED: Final = "lower version not looked at"
+COPIED_ELSEWHERE: Final = "lower version copied from a log without its delete"
+
+# Readers.
+READ_WHILE_LOADING: Final = "served while loading"
+READ_BELOW_MARK: Final = "served by a high watermark that lags"
+OTHER_REPLICA: Final = "reader changed replicas"
+NO_RECORD_LEFT: Final = "nothing left before the end"
+KEPT_FROM_READER: Final = "committed record kept from a reader"
+LAST_OFFSET_WINS: Final = "reader keeps the later offset"
+ARRIVED_LAST: Final = "older write arrived last"
+
+MECHANISMS: Final[dict[str, Mechanism]] = {
+    END_FELL: Mechanism(
+        "a pass took the last records of a log, so a copy of it ends below what was committed",
+        "KIP-280; KAFKA-17076; kip280_15",
+    ),
+    END_FELL_CUT: Mechanism(
+        "the record that a pass had kept for the log end was cut; nothing before it was left",
+        "finding_01",
+    ),
+    END_FELL_CRASH: Mechanism(
+        "what a pass had left at the log end was lost in a crash; nothing before it was left",
+        "finding_03",
+    ),
+    END_FROM_LAST: Mechanism(
+        "the log end was worked out from the last record that is left, below where it had been",
+        "kip280_07, kip280_49",
+    ),
+    CUT_TO_HW: Mechanism(
+        "a follower cut its log to its own high watermark, which lags behind what is committed",
+        "KIP-101",
+    ),
+    CUT_BY_EPOCH: Mechanism(
+        "a follower was told to cut what its leader has, by epochs that one of them does not know",
+        "KIP-101; KAFKA-17076; epochcache_01",
+    ),
+    CUT_BY_OLD_LEADER: Mechanism("a replica followed a leader of an older epoch", "raft_09"),
+    CUT_AGAIN: Mechanism(
+        "a follower is told to cut where its log ends, and gets no further", "epochcache_08"
+    ),
+    OFFERED_AGAIN: Mechanism(
+        "a follower is told to fetch a snapshot and comes no further by it", "boot_03; snap_31"
+    ),
+    SNAPSHOT_LACKS: Mechanism(
+        "a snapshot took the place of records that it does not have", "finding_11; snap_08"
+    ),
+    INCREMENTS: Mechanism("records add up, and a cleaner by key keeps one of them", "delta_01"),
+    TAIL_LOST: Mechanism(
+        "a crash took records that were not flushed yet", "KIP-966; durability_01"
+    ),
+    SWAP_LOST: Mechanism(
+        "a crash between deleting old segments and naming the new one left neither", "swap_02"
+    ),
+    DISK_LOST: Mechanism("a replica came back with an empty disk", "KIP-858"),
+    NEVER_COPIED: Mechanism("a replica had not copied it yet", "Raft 5.4.1"),
+    NUMBERED_ITSELF: Mechanism(
+        "a follower gave a copy the next offset of its own log", "KIP-280; kip280_01"
+    ),
+    TAIL_KEPT: Mechanism(
+        "a record that was never committed stayed where the leader has another", "KIP-279"
+    ),
+    REPLACED: Mechanism("a snapshot, or an empty log, took the place of the log", "KIP-630"),
+    EXPIRED: Mechanism("retention or a snapshot moved the log start above it", "KIP-107"),
+    TWO_LEADERS: Mechanism("two replicas led one epoch", "Raft 5.2; raft_07"),
+    VOTE_FORGOTTEN: Mechanism(
+        "a voter was restarted between two elections of one epoch, and had no vote on disk",
+        "Raft, figure 2; raft_07",
+    ),
+    SAME_EPOCH: Mechanism("a leader that had lost its tail wrote on in the same epoch", "raft_04"),
+    UNCLEAN: Mechanism("the leader was elected from outside the in-sync set", "KIP-106; KIP-966"),
+    LET_IN: Mechanism("a replica joined the in-sync set without it", "KIP-279; isr_01"),
+    BELIEVED: Mechanism(
+        "the leader took the offset it had answered up to for the follower's log end",
+        "Partition.updateFollowerFetchState; kip280_15",
+    ),
+    OLD_EPOCH_COMMITTED: Mechanism(
+        "a leader committed a record of an older epoch by counting replicas", "Raft 5.4.2, fig. 8"
+    ),
+    BY_UNCOMMITTED: Mechanism(
+        "a pass went above the high watermark, and an uncommitted record evicted a committed one",
+        "KIP-280; bound_01",
+    ),
+    BY_LOWER: Mechanism(
+        "a pass took the record with the higher version, by the topic's promise", "KIP-280"
+    ),
+    BY_TIE: Mechanism("of two equal versions the first was kept", "KIP-280; kip280_77"),
+    BY_NO_VERSION: Mechanism(
+        "a record without a version, or with one that was not read, evicted one that has a version",
+        "KIP-280; kip280_51, kip280_79",
+    ),
+    BY_MOVED_TIME: Mechanism(
+        "a delete horizon moved the timestamps of its batch", "KIP-534; kip534_22"
+    ),
+    BY_NEGATIVE: Mechanism("a negative version was taken for a large one", "kip280_88"),
+    BY_OTHER_LENGTH: Mechanism(
+        "versions of different lengths were compared byte by byte", "kip280_90"
+    ),
+    BY_OTHER_HEADER: Mechanism("a record has several version headers", "KIP-280"),
+    BY_OTHER_SETTINGS: Mechanism(
+        "the replica cleaned under settings that are not those of the others", "upgrade"
+    ),
+    AS_ABORTED: Mechanism(
+        "a pass took a record of a committed transaction for aborted", "txn_16; txn_22"
+    ),
+    AS_TOMBSTONE: Mechanism("a pass took a value for a tombstone", "KIP-87"),
+    AS_MARKER: Mechanism("a pass took a marker that was still needed", "KIP-534"),
+    UNMAPPED: Mechanism("a pass took a record without looking for its key", "KIP-280"),
+    BEATEN_LOST: Mechanism("the record that evicted it is gone, too", "bound_06"),
+    HORIZON_PASSED: Mechanism("its delete horizon had passed on that replica", "KIP-534"),
+    CLOCK_AHEAD: Mechanism(
+        "its horizon had passed only by a clock that runs ahead of the one that set it", "KIP-534"
+    ),
+    AT_ONCE: Mechanism("the pass that saw it removed it, with no time between", "kip534_02"),
+    BY_SEGMENT_AGE: Mechanism(
+        "it went since the segment it lay in was last modified long ago", "KIP-534, Motivation"
+    ),
+    COORDINATED: Mechanism(
+        "it went since every replica had reported to be beyond it", "KIP-630; kip630_03"
+    ),
+    EVICTED: Mechanism("a user's record with the same key bytes evicted it", "txn_10"),
+    SUPERSEDED: Mechanism("a pass took it as beaten by another record", "KIP-280"),
+    HOLDER_DOWN: Mechanism("a replica that needs it was down", "KIP-630, Motivation; kip630_01"),
+    HOLDER_NEW: Mechanism("a new replica was still being filled", "KIP-630; kip630_09"),
+    HOLDER_BEHIND: Mechanism("a replica that needs it was up, and had not fetched it", "KIP-630"),
+    HOLDER_CUT: Mechanism("a replica that needs it had it, and cut it", "epochcache_01"),
+    VALUE_LEFT: Mechanism("the pass that took it left the value it deletes", "checkpoint_02"),
+    CRASH_UNDID: Mechanism(
+        "a crash undid a pass whose checkpoint was saved already", "checkpoint_02"
+    ),
+    STOPPED_AT_RECORD: Mechanism("a pass cannot go on at a record", "KIP-280; kip280_61"),
+    NEVER_CLEANED: Mechanism("no pass ran once it was due", "KIP-534; kip534_14"),
+    WAITS_FOR_ABSENT: Mechanism("its removal waits for a replica that is away", "kip630_05"),
+    STAMPED_AGAIN: Mechanism("each pass gave it another horizon", "kip534_19"),
+    HANDED_ON: Mechanism(
+        "the value came from a log that was not cleaned, its delete was gone in the other",
+        "kip630_03",
+    ),
+    CAME_LATE: Mechanism(
+        "a value with a lower version arrived when nothing told any more that it loses",
+        "KIP-280 with KIP-534; kip280_23",
+    ),
+    KEPT_AS_END: Mechanism(
+        "the record kept for the log end loses to the tombstone that went", "finding_07"
+    ),
+    NOT_MAPPED: Mechanism(
+        "the pass that took the tombstone never looked at the value", "kip280_41"
+    ),
+    COPIED_ELSEWHERE: Mechanism("the value was copied without its tombstone", "kip280_67"),
+    READ_WHILE_LOADING: Mechanism("a coordinator answered before it had read its log", "coord_02"),
+    READ_BELOW_MARK: Mechanism(
+        "a new leader answered by a high watermark that it had yet to learn", "coord_04"
+    ),
+    OTHER_REPLICA: Mechanism("a reader went on at a replica that had removed it", "kip534_06"),
+    NO_RECORD_LEFT: Mechanism("cleaning took what the reader waits for", "readers_12"),
+    KEPT_FROM_READER: Mechanism("a reader passed a record that the log holds", "readers_08"),
+    ARRIVED_LAST: Mechanism("a producer's older write came behind a newer one", "kip280_84"),
+    LAST_OFFSET_WINS: Mechanism("a reader keeps what comes last, not what wins", "kip280_69"),
+}
+"""Each fact by its name. A name is what a signature says; it never changes its meaning."""
