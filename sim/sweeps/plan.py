@@ -19,13 +19,17 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInf
 from sim.check.checker import known_invariants
 from sim.check.families import FAMILIES
 from sim.errors import BadInput
+from sim.files.document import Document
+from sim.files.fields import check_format
 from sim.files.formats import PLAN_FORMAT
-from sim.files.models import load_model
+from sim.files.models import validate
+from sim.files.reading import read_document
 from sim.plugins import load_plugins
 from sim.rules import settings_from
 from sim.rules.rules import DEFAULTS, Rules, RuleValue, Settings, shown
 from sim.scenario.generate.mix import Mix
 from sim.sweeps.environments import Environment, environments_of
+from sim.sweeps.plan_matrix import expanded
 
 PRESET = "preset"
 SEED_LIMIT = 2**63
@@ -86,7 +90,9 @@ class Plan(BaseModel):
     rules: RuleMap = Field(default_factory=dict)
     """Common to every rule set; may name a `preset`."""
     rule_sets: list[RuleMap] = Field(min_length=1)
-    """What differs: each entry is laid over `rules`. The keys that occur are the swept rules."""
+    """What differs: each entry is laid over `rules`. The keys that occur are the swept rules.
+
+    A plan file may give a `matrix` instead, or beside it (`sim.sweeps.plan_matrix`)."""
     labels: list[Text] = []
     """Short names of the rule sets, in their order; none = their swept values."""
     notes: list[Text] = []
@@ -166,7 +172,16 @@ def load_plan(path: Path) -> Plan:
 
     Raises BadInput, `file:line: field: what is wrong, what is allowed`.
     """
-    return load_model(path, Plan, (PLAN_FORMAT,))
+    return plan_in(read_document(path))
+
+
+def plan_in(document: Document) -> Plan:
+    """The plan that a document holds; a `matrix` in it is written out as `rule_sets`.
+
+    Raises BadInput as `load_plan` does.
+    """
+    check_format(document, (PLAN_FORMAT,))
+    return validate(expanded(document), Plan)
 
 
 @dataclass(frozen=True, slots=True)
