@@ -112,9 +112,7 @@ def _register(
         if not isinstance(text, str) or not text.strip():
             raise BadInput(f"{label}: {field} is {text!r}; allowed: a text that is not empty")
     table = _TABLES[rule]
-    one = Registered(rule, value.name, _module_of(value))
-    again = one.module == "__main__" and one in REGISTERED  # a cell of a notebook, executed again
-    if value.name in table and not again:
+    if value.name in table:
         raise BadInput(f"{label}: the name is taken; taken are {', '.join(table)}")
     try:
         found = problem(value)
@@ -123,8 +121,7 @@ def _register(
     if found is not None:
         raise BadInput(f"{label}: {found}")
     table[value.name] = value
-    if not again:
-        REGISTERED.append(one)
+    REGISTERED.append(Registered(rule, value.name, _module_of(value)))
 
 
 def _module_of(value: Any) -> str:

@@ -179,7 +179,7 @@ def sought_in(
     driver.run()
     violation = _violation(story, driver.checker.violations, sought, where)
     step = violation.at
-    events = [event for at, event in driver.events if at <= step]
+    events = [(at, event) for at, event in driver.events if at <= step]
     broken = {one.invariant for one in driver.checker.violations if one.at <= step}
     cause = cause_of(events, violation, story.rules)
     return Sought(violation.invariant, cause, cause_of, frozenset(broken)), violation

@@ -14,11 +14,13 @@ from sim.story.driver import StoryDriver
 from sim.story.format import Story
 from sim.trace import Appended, Event, Pushed
 
-Cause: TypeAlias = Callable[[Sequence[Event], Violation, Rules], Hashable]
-"""What tells causes of violations apart: the events up to it, the violation, the rules."""
+Cause: TypeAlias = Callable[[Sequence[tuple[int, Event]], Violation, Rules], Hashable]
+"""What tells causes apart: (when, event) up to the violation, the violation, the rules."""
 
 
-def family_and_law(events: Sequence[Event], violation: Violation, rules: Rules) -> Hashable:
+def family_and_law(
+    events: Sequence[tuple[int, Event]], violation: Violation, rules: Rules
+) -> Hashable:
     """The coarsest cause: the law, and what kind of thing goes wrong."""
     del events, rules
     return violation.invariant, violation.family
@@ -63,8 +65,7 @@ class Sought:
         for step in story.steps:
             driver.take(step)
             while seen < len(violations):
-                events = [event for _, event in driver.events]
-                if self.cause_of(events, violations[seen], story.rules) == self.cause:
+                if self.cause_of(driver.events, violations[seen], story.rules) == self.cause:
                     return violations[seen]
                 seen += 1
         return None

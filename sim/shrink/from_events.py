@@ -1,0 +1,175 @@
+"""From the events of a timed run to a story of single steps that breaks the same law.
+
+A random run writes hundreds of records of which a few matter. So several stories are made of it,
+the smallest choice of records first, and each is judged by running it: the first one that breaks
+the law for the same cause is the result. None of them has to be right for that, and when all are
+wrong there is no story: what decides may be something that stories cannot say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from sim.check import Violation
+from sim.explain.causality import causal_cone
+from sim.rules import Rules
+from sim.shrink.from_events_making import Choice
+from sim.shrink.from_events_steps import Translation
+from sim.shrink.story_edit import with_steps
+from sim.shrink.story_shows import Cause, family_and_law
+from sim.story.expect import StoryExpect
+from sim.story.format import Story
+from sim.trace import Appended, Cleaned, Event, LeaderElected, ReplicaAdded
+
+TimedEvents = Sequence[tuple[int, Event]]
+"""(ms, event) in the order in which it happened."""
+
+
+class FoundStory(NamedTuple):
+    """A story that breaks the law of a run.
+
+    Attributes:
+        story: Its last step breaks it.
+        violation: What it breaks; `at` is the number of that step.
+        choice: What of the run it was made of, in words.
+    """
+
+    story: Story
+    violation: Violation
+    choice: str
+
+
+def story_from_events(
+    events: TimedEvents,
+    violation: Violation,
+    rules: Rules,
+    *,
+    cause_of: Cause = family_and_law,
+) -> FoundStory | None:
+    """A story that breaks the same law as a timed run, for the same cause.
+
+    Args:
+        events: Of the run, from its beginning.
+        violation: One that the run found.
+        rules: What the run was judged by.
+        cause_of: What tells causes apart.
+
+    Returns:
+        The first one that does, of some that are tried in turn; None = none does.
+    """
+    past = [(at, event) for at, event in events if at <= violation.at]
+    cause = cause_of(past, violation, rules)
+    for words, choice in _choices(past, violation):
+        found = _try(past, violation, rules, choice, cause_of=cause_of, cause=cause)
+        if found is not None:
+            return FoundStory(found[0], found[1], words)
+    return None
+
+
+def _try(
+    past: TimedEvents,
+    violation: Violation,
+    rules: Rules,
+    choice: Choice,
+    *,
+    cause_of: Cause,
+    cause: object,
+) -> tuple[Story, Violation] | None:
+    """The story of one choice up to where it breaks the law for that cause."""
+    story_rules = rules
+    if rules.cleaner.tombstone_mark == "null_value":
+        story_rules = rules.with_values({"tombstone_mark": "explicit"})
+    story = _beginning(past, story_rules)
+    made = Translation(story, past, rules=rules, choice=choice, invariants=(violation.invariant,))
+    driver, seen = made.driver, 0
+    for _, event in past:
+        made.on(event)
+        violations = driver.checker.violations
+        while seen < len(violations):
+            found = violations[seen]
+            if cause_of(driver.events, found, story_rules) == cause:
+                return with_steps(story, made.steps[: found.at]), found
+            seen += 1
+    return None
+
+
+def _beginning(past: TimedEvents, rules: Rules) -> Story:
+    """The replicas there are before the first leader, and whom it begins with."""
+    replicas: list[str] = []
+    for _, event in past:
+        if isinstance(event, ReplicaAdded):
+            replicas.append(event.replica)
+        elif isinstance(event, LeaderElected):
+            return _empty(rules, tuple(replicas), event.isr, event.voters)
+    return _empty(rules, tuple(replicas), tuple(replicas), tuple(replicas))
+
+
+def _empty(
+    rules: Rules, replicas: tuple[str, ...], isr: tuple[str, ...], voters: tuple[str, ...]
+) -> Story:
+    return Story("story", "", "", rules, replicas, isr, voters, (), StoryExpect())
+
+
+def _choices(past: TimedEvents, violation: Violation) -> Iterator[tuple[str, Choice]]:
+    """What to make stories of, the smallest choice first."""
+    seen: set[Choice] = set()
+    readers = any(word in violation.invariant for word in ("consumer", "reader", "read"))
+    for words, records in _records(past, violation):
+        for exact in (True, False):
+            choice = Choice(records, readers, exact)
+            if choice not in seen:
+                seen.add(choice)
+                yield f"{words}{'' if exact else ', as far as it goes'}", choice
+
+
+def _records(
+    past: TimedEvents, violation: Violation
+) -> Iterator[tuple[str, frozenset[int] | None]]:
+    keys = _keys(past, violation)
+    yield "the records of the key", _of_keys(past, keys)
+    cone = frozenset(causal_cone(past, violation))
+    led = [event for place, (_, event) in enumerate(past) if place in cone]
+    written = frozenset(
+        record.uid for event in led if isinstance(event, Appended) for record in event.batch.records
+    )
+    yield "the records that led to it", written
+    yield "the records of these keys", _of_keys(past, _keys_of(past, written))
+    removed = frozenset(
+        r.uid for event in led if isinstance(event, Cleaned) for r in event.removals
+    )
+    yield "what was removed on the way", written | removed
+    yield "all records", None
+
+
+def _keys(past: TimedEvents, violation: Violation) -> frozenset[str | None]:
+    """The key that the violation names, or those of all records at its offset."""
+    if violation.key is not None:
+        return frozenset((violation.key,))
+    return frozenset(
+        record.key
+        for _, event in past
+        if isinstance(event, Appended)
+        for record in event.batch.records
+        if record.offset == violation.offset
+    )
+
+
+def _keys_of(past: TimedEvents, uids: frozenset[int]) -> frozenset[str | None]:
+    return frozenset(
+        record.key
+        for _, event in past
+        if isinstance(event, Appended)
+        for record in event.batch.records
+        if record.uid in uids
+    )
+
+
+def _of_keys(past: TimedEvents, keys: frozenset[str | None]) -> frozenset[int]:
+    return frozenset(
+        record.uid
+        for _, event in past
+        if isinstance(event, Appended)
+        for record in event.batch.records
+        if record.key in keys
+    )
