@@ -1,4 +1,4 @@
-"""Plugins: modules that register strategies, fixes or tombstone removal rules when imported.
+"""Plugins: modules that register strategies, fixes, tombstone removal rules or invariants.
 
 They are found as entry points of the group `replog.plugins`, or named with `--plugin MODULE`.
 Workers of a sweep are told which, and where they were found.
@@ -23,22 +23,32 @@ from sim.compaction.extending import (
 )
 from sim.compaction.strategies import STRATEGIES, Version
 from sim.errors import BadInput
+from sim.invariant_plugins import (
+    Invariant,
+    forget_invariants,
+    register_invariant,
+    registered_invariants,
+)
 from sim.log import Record
 
 __all__ = [
     "GROUP",
     "NO_PLUGINS",
+    "Invariant",
     "Plugins",
     "as_options",
     "in_use",
+    "invariants_by",
     "load_in_worker",
     "load_installed",
     "load_plugins",
     "named",
     "register_fix",
+    "register_invariant",
     "register_strategy",
     "register_tombstone_removal",
     "registered_by",
+    "registered_invariants",
     "registered_order",
 ]
 
@@ -152,17 +162,26 @@ def registered_order(strategy: str) -> Callable[[Record], Version]:
 def _load(module: str, *, folder: str | None) -> None:
     if folder is not None and folder not in sys.path:
         sys.path.append(folder)
-    before = len(REGISTERED)
+    before, laws = len(REGISTERED), len(registered_invariants())
     try:
         import_module(module)
     except Exception as error:  # noqa: BLE001 - foreign code may raise anything
         forget(before)
+        forget_invariants(laws)
         reason = " ".join(str(error).split())
         if not isinstance(error, BadInput):
             reason = f"cannot be imported: {type(error).__name__}: {reason}"
         raise BadInput(f"plugin {module}: {reason}") from None
-    if len(REGISTERED) == before and not registered_by(module):
+    if (len(REGISTERED), len(registered_invariants())) == (before, laws) and not (
+        registered_by(module) or invariants_by(module)
+    ):
         raise BadInput(
             f"plugin {module}: registers nothing; allowed: register_strategy, register_fix, "
-            "register_tombstone_removal of sim.plugins"
+            "register_tombstone_removal, register_invariant of sim.plugins"
         )
+
+
+def invariants_by(module: str) -> list[str]:
+    """The invariants that a module, or a module below it, registered."""
+    found = registered_invariants().items()
+    return [name for name, cls in found if f"{cls.__module__}.".startswith(f"{module}.")]

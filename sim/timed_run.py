@@ -10,7 +10,6 @@ import gc
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from html import escape
 from typing import Any, Final
 
@@ -117,7 +116,6 @@ class Run:
         return f"<table>{cells}</table>"
 
 
-@lru_cache(maxsize=1)
 def default_invariants() -> tuple[str, ...]:
     """What a scenario that names nothing is checked for: every safety invariant."""
     return tuple(safety_invariants())

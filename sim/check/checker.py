@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from sim.check.durability import DurabilityContract
@@ -10,7 +11,16 @@ from sim.check.families import family_of
 from sim.check.history import ClusterHistory
 from sim.check.history_keeper import HistoryKeeper
 from sim.check.queries import HistoryQueries, unlabelled
-from sim.check.registry import INVARIANTS, LISTENERS, Handler, Kind, Violation, discover
+from sim.check.registry import (
+    INVARIANTS,
+    LISTENERS,
+    PLUGGED,
+    Handler,
+    Kind,
+    Violation,
+    discover,
+)
+from sim.invariant_plugins import handlers_of
 from sim.rules import Rules
 from sim.trace import Event, ReplicaCrashed
 
@@ -54,6 +64,7 @@ class Checker:
         contract.
         """
         discover()
+        asked = list(names)
         self._within_contract = within_contract
         self.violations: list[Violation] = []
         self._seen: set[tuple[str, str | None, int | None, str | None]] = set()
@@ -65,11 +76,14 @@ class Checker:
         self._keeper = HistoryKeeper(self.history)
         self._invariants = {
             name: INVARIANTS[name](self.queries, self._record)
-            for name in names
-            if name in INVARIANTS
+            for name in asked
+            if name in INVARIANTS and name not in PLUGGED
         }
         self._listeners: list[tuple[Mapping[type, Handler], bool]] = []
         self._routes: dict[type, Route] = {}
+        for name, made in PLUGGED.items():
+            if name in asked:
+                self.listen(handlers_of(made(self.queries, partial(self._record, name))))
 
     def listen(self, handlers: Mapping[type, Handler], *, unusual_only: bool = False) -> None:
         """Also hand events to `handlers`, by their class, after the invariants have seen them.

@@ -16,6 +16,8 @@ from typing import Any, ClassVar, NamedTuple, get_args
 
 from sim.check.families import NO_FAMILY
 from sim.check.queries import HistoryQueries
+from sim.errors import BadInput
+from sim.invariant_plugins import registered_invariants
 from sim.trace import Event
 
 
@@ -121,19 +123,41 @@ class Invariant:
 
 
 INVARIANTS: dict[str, type[Invariant]] = {}
-"""Every invariant by name, in alphabetical order, once `discover` was called."""
+"""Every invariant by name, once `discover` was called: ours in alphabetical order, then those of
+plugins, which have the same shape (`sim.invariant_plugins`)."""
+
+PLUGGED: dict[str, Any] = {}
+"""Of those the ones of plugins: name -> class."""
 
 LISTENERS: dict[type, list[tuple[str, str]]] = {}
 """Class of event -> the invariants that listen to it, by name, each with its method."""
 
 
-@cache
 def discover() -> None:
-    """Find every invariant in the modules of `sim.check.invariants`.
+    """Find every invariant: in the modules of `sim.check.invariants`, and what plugins registered.
 
     Raises:
+        BadInput: A plugin's has a name that is taken.
         ValueError: A name is missing or taken, or a method `on_...` is not named after an event.
     """
+    _discover_own()
+    plugged = registered_invariants()
+    if plugged != PLUGGED:
+        for name in PLUGGED:
+            del INVARIANTS[name]
+        PLUGGED.clear()
+        for name, cls in plugged.items():
+            _take_plugged(name, cls)
+
+
+def _take_plugged(name: str, cls: Any) -> None:
+    if name in INVARIANTS:
+        raise BadInput(f"invariant {name!r}: the name is taken by one of Replog's own")
+    INVARIANTS[name] = PLUGGED[name] = cls
+
+
+@cache
+def _discover_own() -> None:
     package = import_module("sim.check.invariants")
     modules = [
         import_module(f"{package.__name__}.{found.name}")

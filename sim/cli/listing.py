@@ -16,7 +16,7 @@ from sim.check.registry import INVARIANTS
 from sim.compaction.extending import REGISTERED
 from sim.errors import BadInput
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
-from sim.plugins import in_use, registered_by
+from sim.plugins import in_use, invariants_by, registered_by
 from sim.rules import DEFAULTS, PRESETS, RULES
 from sim.rules.rules import shown
 from sim.suite import format_of, scenario_files
@@ -74,7 +74,7 @@ def invariants() -> Rows:
     return [
         {
             "invariant": cls.name,
-            "kind": cls.kind.value,
+            "kind": str(cls.kind),
             "family": "by cause"
             if cls.name in BY_CAUSE
             else FAMILY_OF_LAW.get(cls.name, NO_FAMILY),
@@ -179,6 +179,7 @@ def capabilities() -> list[tuple[str, bool, str]]:
         except BadInput as error:
             found.append(("Java", False, str(error)))
     for module in in_use().modules:
-        values = ", ".join(f"{one.rule}={one.name}" for one in registered_by(module))
-        found.append((f"plugin {module}", True, values))
+        values = [f"{one.rule}={one.name}" for one in registered_by(module)]
+        values += [f"invariant {name}" for name in invariants_by(module)]
+        found.append((f"plugin {module}", True, ", ".join(values)))
     return found

@@ -112,7 +112,9 @@ def _register(
         if not isinstance(text, str) or not text.strip():
             raise BadInput(f"{label}: {field} is {text!r}; allowed: a text that is not empty")
     table = _TABLES[rule]
-    if value.name in table:
+    one = Registered(rule, value.name, _module_of(value))
+    again = one.module == "__main__" and one in REGISTERED  # a cell of a notebook, executed again
+    if value.name in table and not again:
         raise BadInput(f"{label}: the name is taken; taken are {', '.join(table)}")
     try:
         found = problem(value)
@@ -121,7 +123,8 @@ def _register(
     if found is not None:
         raise BadInput(f"{label}: {found}")
     table[value.name] = value
-    REGISTERED.append(Registered(rule, value.name, _module_of(value)))
+    if not again:
+        REGISTERED.append(one)
 
 
 def _module_of(value: Any) -> str:

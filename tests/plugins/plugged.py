@@ -14,6 +14,7 @@ import pytest
 from sim import plugins
 from sim.cli import main
 from sim.compaction.extending import REGISTERED, forget
+from sim.invariant_plugins import forget_invariants, registered_invariants
 from tests.test_readme import ROOT, blocks
 
 (EXAMPLE,) = (block for block in blocks("python") if "register_strategy" in block)
@@ -74,6 +75,7 @@ def replog(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]
     argv = ["replog", *map(str, arguments)]
     out, err = io.StringIO(), io.StringIO()
     registered, named = len(REGISTERED), [*plugins._NAMED]
+    laws = len(registered_invariants())
     with (
         chdir(folder),
         patch.object(sys, "argv", argv),
@@ -88,8 +90,9 @@ def replog(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]
             status = ended.code
         finally:
             forget(registered)
+            forget_invariants(laws)
             plugins._NAMED[:] = named
-            for module in ("longest", "others", "mine", "raises"):
+            for module in ("longest", "others", "mine", "raises", "laws"):
                 sys.modules.pop(module, None)
             importlib.invalidate_caches()
     assert isinstance(status, int)
