@@ -8,7 +8,9 @@ knows is named by the event at which it was found.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from sim.check import Violation
@@ -113,7 +115,11 @@ class _Detectors:
             return ()
         family = self.violation.family
         if family in (DELETED_KEY_RETURNS, LATE_WRITE):
-            return self.deletes.why_returned(replica, self.violation.offset, key)
+            # That a replica shows a deleted key for a while is found when it no longer does.
+            transient = self.violation.invariant == "no-transient-resurrection"
+            shown = bisect_left(self.past.events, self.violation.at, key=itemgetter(0))
+            until = shown if transient else self.past.end
+            return self.deletes.why_returned(replica, self.violation.offset, key, until)
         if family == TRANSACTIONS:
             return self.deletes.why_verdict(replica, None, key)
         return self.losses.why_other_state(replica, key)

@@ -45,7 +45,8 @@ class Deletes:
                 is Became.HELD
                 for each in decided
             ):
-                return holder_of(past, holder, offset, uid, removed_at)
+                facts = holder_of(past, holder, offset, uid, removed_at)
+                return (*facts, *self._why_holder_cut(holder, offset, uid, removed_at))
         return ()
 
     def _decided_by(self, deciding: Written | None) -> list[Written]:
@@ -75,39 +76,53 @@ class Deletes:
 
     # A deleted key is back.
 
-    def why_returned(self, replica: str, offset: int | None, key: str) -> Facts:
-        """Why a replica gives a key a value, by default what it holds, that a delete beats."""
+    def why_returned(
+        self, replica: str, offset: int | None, key: str, before: int | None = None
+    ) -> Facts:
+        """Why a replica gave a key a value, by default what it held, that a delete beats.
+
+        `before` is the position when it did; by default the end.
+        """
         past, version = self.past, self.losses.version
+        before = past.end if before is None else before
+        of_key = self._of_key(key)
         held = [
             each
-            for each in self._of_key(key)
-            if (offset is None or each.record.offset == offset)
-            and not self.losses.is_tombstone(each.record)
+            for each in of_key
+            if not self.losses.is_tombstone(each.record)
             and not self.losses.aborted(each)
             and (
-                offset is not None
-                or past.fate(replica, each.record.offset, each.record.uid, past.end).became
-                is Became.HELD
+                each.record.offset == offset
+                if offset is not None
+                else self._holds(replica, each, before)
             )
         ]
-        deletes = [
-            each
-            for each in self._of_key(key)
-            if self.losses.is_tombstone(each.record)
-            and past.committed_from(each.record.offset) is not None
-        ]
-        if not held or not deletes:
+        if not held:
             return ()
         value = max(held, key=lambda each: version(each.record))
+        deletes = [
+            each
+            for each in of_key
+            if self.losses.is_tombstone(each.record)
+            and version(each.record) > version(value.record)
+            and past.committed_from(each.record.offset) is not None
+            and not self._holds(replica, each, before)
+        ]
+        if not deletes:
+            return ()
         delete = max(deletes, key=lambda each: version(each.record))
         if value.record.offset > delete.record.offset:
-            return self._why_late(replica, value, delete)
-        return self._why_undecided(replica, delete, value)
+            return self._why_late(replica, value, delete, before)
+        return self._why_undecided(replica, delete, value, before)
 
-    def _why_undecided(self, replica: str, deciding: Written, value: Written) -> Facts:
+    def _holds(self, replica: str, written: Written, before: int) -> bool:
+        record = written.record
+        return self.past.fate(replica, record.offset, record.uid, before).became is Became.HELD
+
+    def _why_undecided(self, replica: str, deciding: Written, value: Written, before: int) -> Facts:
         """Why a replica has a value, and not what deletes or decides it."""
         past, offset, uid = self.past, deciding.record.offset, deciding.record.uid
-        fate = self._root(past.fate(replica, offset, uid, past.end), offset, uid)
+        fate = self._root(past.fate(replica, offset, uid, before), offset, uid)
         step = fate.step
         if fate.became is Became.CLEANED and step is not None:
             removal = next(r for r in step.event.removals if r.offset == offset)
@@ -117,15 +132,20 @@ class Deletes:
             kept = past.fate(replica, value.record.offset, value.record.uid, step.position)
             if kept.became is not Became.HELD:
                 return (*facts, of.HANDED_ON)
-            had = past.fate(replica, offset, uid, step.position).became is Became.HELD
-            taken = self._taken_after(replica, offset, uid, step.position) if had else ()
-            return (
-                (*taken, *facts)
-                if taken
-                else (*facts, *holder_of(past, replica, offset, uid, step.position))
-            )
-        facts = self.losses.why_lacking(replica, offset, uid, past.end)
-        return (*facts, *self.losses.why_counted(replica, offset, past.end, facts))
+            if past.fate(replica, offset, uid, step.position).became is Became.HELD:
+                taken = self._taken_after(replica, offset, uid, step.position)
+                if taken:
+                    return (*taken, *facts)
+            needed_by = holder_of(past, replica, offset, uid, step.position)
+            return (*facts, *needed_by, *self._why_holder_cut(replica, offset, uid, step.position))
+        facts = self.losses.why_lacking(replica, offset, uid, before)
+        return (*facts, *self.losses.why_counted(replica, offset, before, facts))
+
+    def _why_holder_cut(self, holder: str, offset: int, uid: int, before: int) -> Facts:
+        """Why who needs it had cut it; empty = it had not."""
+        if self.past.fate(holder, offset, uid, before).became is not Became.CUT:
+            return ()
+        return self.losses.why_lacking(holder, offset, uid, before)
 
     def _taken_after(self, replica: str, offset: int, uid: int, after: int) -> Facts:
         """What took from a replica, after a position, what it had at an offset."""
@@ -161,14 +181,14 @@ class Deletes:
 
     # A late write.
 
-    def _why_late(self, replica: str, value: Written, delete: Written) -> Facts:
+    def _why_late(self, replica: str, value: Written, delete: Written, before: int) -> Facts:
         """Why a value that came after a delete, and loses to it, stays."""
         past, offset, uid = self.past, delete.record.offset, delete.record.uid
-        fate = self._root(past.fate(replica, offset, uid, past.end), offset, uid)
+        fate = self._root(past.fate(replica, offset, uid, before), offset, uid)
         if fate.became is not Became.CLEANED or fate.step is None:
-            facts = self.losses.why_lacking(replica, offset, uid, past.end)
-            return facts or (of.CAME_LATE,)
-        if value.position > fate.step.position:
+            return self.losses.why_lacking(replica, offset, uid, before) or (of.CAME_LATE,)
+        event, late = fate.step.event, value.record.offset
+        if value.position > fate.step.position or late >= event.upper_bound:
             wiped = any(
                 isinstance(step.event, ReplicaWiped) for step in past.steps.get(replica, ())
             )
@@ -178,7 +198,7 @@ class Deletes:
                 for step in steps
             )
             return (of.CAME_LATE, of.DISK_LOST) if wiped and remembered else (of.CAME_LATE,)
-        if fate.step.event.protected_offset == value.record.offset:
+        if event.protected_offset == late:
             return (of.KEPT_AS_END,)
         return (of.NOT_MAPPED,)
 
@@ -197,7 +217,7 @@ class Deletes:
             marker = self._marker_of(each)
             if marker is None:
                 continue
-            facts = self._why_undecided(replica, marker, each)
+            facts = self._why_undecided(replica, marker, each, self.past.end)
             if facts:
                 return facts
         return ()
