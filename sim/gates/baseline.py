@@ -18,8 +18,8 @@ from sim.gates.cases import Cases, Tables, tables_of
 from sim.gates.cells import Cell, cells_of
 from sim.gates.finding import Finding, Pairs, Place, Seen
 from sim.report import one_sided
-from sim.report.stats import paired_difference
 from sim.report.sweep_folder import SweepFolder
+from sim.sweeps.stats import paired_difference
 
 PAIRED_FROM = 0.5
 """Sweeps are compared in pairs when this share of the smaller one's cases is in both."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from sim.report import wording
-from sim.report.stats import Interval
+from sim.sweeps import wording
+from sim.sweeps.stats import Interval
 
 Kind = Literal["fail-on", "budget", "baseline"]
 Outcome = Literal["passed", "failed", "undecided"]

@@ -11,8 +11,8 @@ from sim.gates.cells import Cell, cells_of
 from sim.gates.finding import Finding, Outcome
 from sim.gates.wanted import Budget, Gates, check_names, check_places
 from sim.report import one_sided
-from sim.report.stats import Interval, holm
 from sim.report.sweep_folder import SweepFolder, read_folder
+from sim.sweeps.stats import Interval, holm
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from sim.gates.finding import Finding, Outcome
 from sim.gates.judge import Verdict
-from sim.report import wording
+from sim.sweeps import wording
 
 ORDER: tuple[Outcome, ...] = ("passed", "undecided", "failed")
 """What failed comes last, where a reader's eye is."""

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from sim.check.families import FAMILIES
-from sim.report import stats, wording
 from sim.report.costs import costs_of
 from sim.report.families import Share, share_of
 from sim.report.grid import Block, blocks_of
-from sim.report.stats import Interval
 from sim.report.sweep_folder import SweepFolder
+from sim.sweeps import stats, wording
+from sim.sweeps.stats import Interval
 
 ANY = "any"
 """The name in the measure `about` of `tallies.json`: something of it was violated."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sim.report import wording
 from sim.report.about import ANY
 from sim.report.costs import Cost, CostOfRuleSet
 from sim.report.families import Share, share_of
 from sim.report.pairs import Difference, baselines_of, difference_of
 from sim.report.rates import rate_of
 from sim.report.sweep_folder import SweepFolder
+from sim.sweeps import wording
 
 LISTED_MAX = 3
 """Rule sets whose prices are told, where several violate least, and costs of each."""

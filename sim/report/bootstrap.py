@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from sim.report.stats import TAIL, Interval
+from sim.sweeps.stats import TAIL, Interval
 
 RESAMPLES = 2_000
 SEED = 1979

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sim.report import wording
 from sim.report.about import AboutPair, about_pairs, about_sentences
 from sim.report.answer import Answer, answer_of
 from sim.report.conditions import Conditions, conditions_of
@@ -19,6 +18,7 @@ from sim.report.onset import Onset, onsets_of
 from sim.report.pairs import PairComparison, pairs_of
 from sim.report.rates import Rate, rate_of
 from sim.report.sweep_folder import SweepFolder, read_folder
+from sim.sweeps import wording
 from sim.timed_run import LEFT_THE_CONTRACT
 
 LISTED_MAX = 4

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sim.report import wording
 from sim.report.sweep_folder import SweepFolder
+from sim.sweeps import wording
 
 
 @dataclass(frozen=True, slots=True)

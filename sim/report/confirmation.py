@@ -13,10 +13,10 @@ import numpy as np
 from scipy import stats as scipy_stats
 
 from sim.errors import BadInput
-from sim.report import stats, wording
 from sim.report.about import measure_of
 from sim.report.families import Share, share_of
 from sim.report.sweep_folder import SweepFolder
+from sim.sweeps import stats, wording
 
 SURE = 0.05
 """Below this, two rates differ."""

@@ -9,12 +9,12 @@ from types import MappingProxyType
 from typing import Any
 
 from sim.check.coverage import SITUATIONS
-from sim.report import stats, wording
 from sim.report.comparison import Comparison
 from sim.report.confirmation import Confirmation
 from sim.report.families import family_by_law
 from sim.report.rates import Rate
 from sim.report.sweep_folder import SweepFolder
+from sim.sweeps import stats, wording
 
 REPORT_FORMAT = "replog-report/1"
 SIGNIFICANT_DIGITS = 12

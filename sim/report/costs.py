@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from sim.check.counters import COSTS
-from sim.report import bootstrap, case_values, wording
+from sim.report import bootstrap, case_values
 from sim.report.pairs import baselines_of
-from sim.report.stats import Interval
 from sim.report.sweep_folder import SweepFolder
+from sim.sweeps import wording
+from sim.sweeps.stats import Interval
 
 ALWAYS_SHOWN = ("bytes_retained", "bytes_replicated", "empty_batches", "stale_reads_last")
 """The other costs belong to some fixes or cures; they are left out where nobody paid them."""

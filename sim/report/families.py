@@ -16,9 +16,9 @@ from sim.check.families import (
     READERS,
     TRANSACTIONS,
 )
-from sim.report import stats, wording
-from sim.report.stats import Interval
 from sim.report.sweep_folder import SweepFolder
+from sim.sweeps import stats, wording
+from sim.sweeps.stats import Interval
 
 CHANCES: dict[str, tuple[tuple[str, int, str], ...]] = {
     LOG_DIVERGENCE: (

@@ -22,7 +22,7 @@ from sim.report.answer import Standing
 from sim.report.costs import Cost
 from sim.report.onset import Onset
 from sim.report.rates import Rate
-from sim.report.stats import Interval
+from sim.sweeps.stats import Interval
 
 PALETTE = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Okabe and Ito's colours, told apart with every common kind of colour vision."""

@@ -11,12 +11,12 @@ from typing import Any
 
 from sim.check.families import FAMILIES
 from sim.errors import BadInput
-from sim.report import stats, wording
 from sim.report.conditions import conditions_of
 from sim.report.costs import Cost, costs_of
 from sim.report.families import share_of
 from sim.report.rates import rate_of
 from sim.report.sweep_folder import SweepFolder
+from sim.sweeps import stats, wording
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from sim.check.registry import INVARIANTS, Kind, discover
-from sim.report import case_values, stats, wording
-from sim.report.stats import Interval
+from sim.report import case_values
 from sim.report.sweep_folder import SweepFolder
+from sim.sweeps import stats, wording
+from sim.sweeps.stats import Interval
 
 PARTS = 4
 """Of the simulated time with faults, after each of which is counted."""

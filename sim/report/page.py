@@ -12,13 +12,14 @@ import jinja2
 from markupsafe import Markup
 
 from sim.errors import BadInput
-from sim.report import figures, wording
+from sim.report import figures
 from sim.report.bootstrap import RESAMPLES, TELLING_MIN
 from sim.report.comparison import Comparison, compare
 from sim.report.confirmation import confirm
 from sim.report.content import confirmed, report_content, rounded
 from sim.report.short import short_table
 from sim.report.sweep_folder import PLAN_FILE, SweepFolder, read_folder
+from sim.sweeps import wording
 
 BOOTSTRAP_NOTE = (
     "Intervals are two-sided, 95 %, not adjusted for their number, from "

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sim.report import stats, wording
-from sim.report.stats import Interval
 from sim.report.sweep_folder import SweepFolder
+from sim.sweeps import stats, wording
+from sim.sweeps.stats import Interval
 
 HEADLINE = ("leo_retention", "empty_batch")
 """The comparison that is asked for in advance; all other pairs are corrected for being many."""

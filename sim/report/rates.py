@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sim.report import stats, wording
-from sim.report.stats import Interval
+from sim.sweeps import stats, wording
+from sim.sweeps.stats import Interval
 
 VERDICTS = ("holds", "violated", "inconclusive", "error")
 

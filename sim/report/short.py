@@ -12,7 +12,6 @@ from typing import Any
 
 from sim.check.families import FAMILIES
 from sim.errors import BadInput
-from sim.report import wording
 from sim.report.about import (
     LISTED_MAX,
     blocks_by_first_rule,
@@ -24,6 +23,7 @@ from sim.report.conditions import conditions_of
 from sim.report.families import share_of
 from sim.report.grid import Block
 from sim.report.sweep_folder import SweepFolder, read_folder
+from sim.sweeps import wording
 
 
 def short_table(folder: SweepFolder) -> str:

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from sim.report import bootstrap
-from sim.report.stats import Interval, clopper_pearson, paired_difference
+from sim.sweeps.stats import Interval, clopper_pearson, paired_difference
 
 SHARES = (0.0, 0.001, 0.01, 0.05, 0.2, 0.5)
 

@@ -4,7 +4,7 @@ import re
 
 from sim.report.figures import PALETTE, Mark, marks_figure, onset_figure
 from sim.report.onset import Onset, ShareByTime
-from sim.report.stats import Interval
+from sim.sweeps.stats import Interval
 
 TELEPHONE_PIXELS = 390 - 2 * 16
 """What a page of 390 pixels leaves between its margins."""

@@ -7,8 +7,8 @@ import pytest
 
 from sim.report import write_report
 from sim.report.onset import is_judged_at_any_time, onsets_of
-from sim.report.stats import clopper_pearson
 from sim.report.sweep_folder import read_folder
+from sim.sweeps.stats import clopper_pearson
 from tests.report.folders import entry, pair, rule_set, write_folder
 from tests.report.tables import write_tables
 

@@ -14,7 +14,7 @@ import pytest
 from sim.check.coverage import SITUATIONS
 from sim.errors import BadInput
 from sim.report import write_report
-from sim.report.stats import clopper_pearson
+from sim.sweeps.stats import clopper_pearson
 from tests.report.folders import both_fixes, entry, rule_set, write_folder
 
 FILES = ("report.html", "report.md", "report.json")

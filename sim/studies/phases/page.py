@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sim.report.phase_figure import PhasePanel, phase_figure
-from sim.report.stats import clopper_pearson
-from sim.report.wording import count as with_commas
 from sim.studies.phases.question import Axis, Found
+from sim.sweeps.stats import clopper_pearson
+from sim.sweeps.wording import count as with_commas
 from sim.version import __version__
 
 PHASES_FORMAT = "replog-phases/1"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.report.stats import (
+from sim.sweeps.stats import (
     clopper_pearson,
     holm,
     mcnemar_exact,

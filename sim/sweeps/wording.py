@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from sim.report.stats import Interval
+from sim.sweeps.stats import Interval
 
 MINUS = "\u2212"
 

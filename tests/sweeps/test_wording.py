@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.report import wording
-from sim.report.stats import Interval
+from sim.sweeps import wording
+from sim.sweeps.stats import Interval
 
 MINUS = "\u2212"
 
