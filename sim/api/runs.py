@@ -34,7 +34,7 @@ class Row(NamedTuple):
         case_id: Of its random scenario, which every rule set of the plan meets.
         rule_set: The label of its rules.
         digest: Of all events; None = the run did not end, or nobody knows.
-        sentence: Its first violation; empty = there is none.
+        sentence: Its first violation, as far as the table was asked; may be empty.
     """
 
     folder: Path
@@ -154,8 +154,63 @@ class Run:
         """
         from sim.explain import explain
 
-        found = self.violation(invariant)
-        return Explanation(found.invariant, explain(self.recorded.events, found))
+        found, recorded = self.violation(invariant), self.recorded
+        return Explanation(found.invariant, explain(recorded.events, found, rules=recorded.rules))
+
+    @property
+    def cause(self) -> str:
+        """Why it went wrong, in words that are the same for every run of the same bug.
+
+        Of the first violation, or of the invariant that failures were narrowed to.
+
+        Raises:
+            BadInput: Nothing is violated.
+        """
+        from sim.explain.signature import signature_of
+
+        recorded = self.recorded
+        return signature_of(recorded.events, self.violation(), recorded.rules).cause
+
+    def causes(self) -> pd.DataFrame:
+        """The causes of all its violations, a row each: `cause`, `invariants`, `violations`.
+
+        `invariants` are the names of those that it breaks, joined by spaces; `violations` says how
+        many of them there are.
+        """
+        import pandas as pd
+
+        from sim.explain.signature import signature_of
+
+        recorded = self.recorded
+        named: dict[str, list[str]] = {}
+        for found in recorded.violations:
+            cause = signature_of(recorded.events, found, recorded.rules).cause
+            named.setdefault(cause, []).append(found.invariant)
+        rows = [
+            {"cause": cause, "invariants": " ".join(dict.fromkeys(names)), "violations": len(names)}
+            for cause, names in named.items()
+        ]
+        return pd.DataFrame(rows, columns=["cause", "invariants", "violations"]).astype(
+            {"cause": "string", "invariants": "string", "violations": "int64"}
+        )
+
+    def save(self, folder: str | Path, invariant: str | None = None) -> Path:
+        """Write a folder with all there is about this failure below `folder`; its path.
+
+        The scenario, the trace, the sentence, why, a picture, the command (`sim.failures`). What
+        is there is never overwritten.
+
+        Args:
+            folder: Where; it is made if need be.
+            invariant: What it is to be about; None = the first violation.
+
+        Raises:
+            BadInput: Nothing went wrong, or the folder cannot be written.
+        """
+        from sim.api.saving import failure_of
+        from sim.failures import save_failure
+
+        return save_failure(Path(folder), failure_of(self, invariant))
 
     def violation(self, invariant: str | None = None) -> Violation:
         """The first violation, or the first of an invariant, as the checks report it.
@@ -220,7 +275,8 @@ class Run:
         """One line for people."""
         if self.row is not None:
             place = f"{self.id}, {self.row.rule_set}"
-            return f"Run({place}: {shorten(self.row.sentence, 120) or 'no violation'})"
+            said = f": {shorten(self.row.sentence, 120)}" if self.row.sentence else ""
+            return f"Run({place}{said})"
         first = next(iter(self.recorded.violations), None)
         said = "" if first is None else f", first: {shorten(first.sentence, 120)}"
         return f"Run({self.id}: {self.verdict}{said})"

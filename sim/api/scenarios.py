@@ -133,6 +133,44 @@ class Scenario:
             return None
         return f"replog run {shlex.join([str(self.path), *self.changes, *as_options()])}"
 
+    def as_file(self, folder: str | Path = ".") -> str:
+        """The text of a scenario file that loads to this scenario, for a file in `folder`.
+
+        One that was loaded and not changed is given as it stands. Of a changed story the claims in
+        `expect` are left out: they were made about another one.
+
+            >>> import sim
+            >>> sim.run(sim.load(7).as_file()).digest == sim.run(7).digest
+            True
+
+        Raises:
+            BadInput: It has something that no scenario file can say.
+        """
+        content: Any = self.content
+        if self.kind == "story":
+            from sim.shrink.writing import story_text
+
+            return self.text or story_text(content, violated=content.expect.violated)
+        if self.text is not None and content.workload.trace is None:
+            return self.text
+        from sim.scenario.file.write import scenario_text
+
+        return scenario_text(content, folder=Path(folder))
+
+    def save(self, path: str | Path) -> Path:
+        """Write it as a file, such as `my_case.yaml`; its path.
+
+        Raises:
+            BadInput: It cannot be written, or has something that no scenario file can say.
+        """
+        from sim.files.atomic import replacing
+
+        where = Path(path)
+        text = self.as_file(where.parent)
+        with replacing(where) as file:
+            file.write(text.encode())
+        return where
+
     def __repr__(self) -> str:
         """One line for people."""
         seed = "" if self.seed is None else f", seed {self.seed}"

@@ -116,21 +116,22 @@ class Sweep:
         Raises:
             BadInput: There is no such run.
         """
-        return self._run(run_id, "")
+        return self._run(run_id, "", "")
 
-    def _run(self, run_id: int, about: str) -> Run:
-        from sim.sweeps.one_run import scenario_of_run
+    def _failure(self, run_id: int, about: str) -> Run:
+        return self._run(run_id, about, self._sentences(about).get(run_id, ""))
+
+    def _run(self, run_id: int, about: str, sentence: str) -> Run:
+        from sim.sweeps.one_run import digest_of_run, has_runs, scenario_of_run
 
         case_id, rule_set = self._sweep.place_of(run_id)
-        rows = self.runs[self.runs.run_id == run_id]
-        digest = rows.digest.iloc[0] if len(rows) else None
         row = Row(
             folder=self.folder,
             run_id=run_id,
             case_id=case_id,
             rule_set=rule_set.label,
-            digest=digest if isinstance(digest, str) else None,
-            sentence=self._sentences(about).get(run_id, ""),
+            digest=digest_of_run(self.folder, run_id) if has_runs(self.folder) else None,
+            sentence=sentence,
         )
         return Run(drawn_from(scenario_of_run(self.folder, run_id)), row=row, about=about)
 
@@ -148,7 +149,7 @@ class Sweep:
         table = runs[runs.verdict == "violated"].sort_values(["events", "run_id"])
         sentences = self._sentences("")
         table = table.assign(sentence=[sentences.get(one, "") for one in table.run_id])
-        return Failures(table, self.violations, self._run)
+        return Failures(table, self.violations, self._failure)
 
     def report(self) -> Path:
         """Write `report.html`, `report.md` and `report.json` into the folder; the page's path."""
@@ -193,8 +194,8 @@ def sweep(
     """Run a plan's random scenarios under each of its rule sets.
 
         >>> import sim
-        >>> sim.sweep("scenarios/sweeps/demo.yaml", count=4)
-        Sweep(LEO retention against the empty batch, in short runs: 4 cases, 12 runs)
+        >>> sim.sweep("scenarios/sweeps/demo.yaml", count=2)
+        Sweep(LEO retention against the empty batch, in short runs: 2 cases, 6 runs)
 
     Args:
         plan: A plan: the path of a file, or its text, or its data as a mapping.

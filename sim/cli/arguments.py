@@ -200,6 +200,16 @@ def take_explain(parser: Parser) -> None:
     )
 
 
+def take_failures(parser: Parser) -> None:
+    """`--failures`."""
+    parser.add_argument(
+        "--failures",
+        type=Path,
+        metavar="DIR",
+        help="Of a failure, write a folder with all there is about it below this folder.",
+    )
+
+
 def take_trace(parser: Parser) -> None:
     """`--trace`, the path of a file to write."""
     parser.add_argument(

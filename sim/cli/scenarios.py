@@ -14,6 +14,7 @@ from sim.cli.arguments import (
     plugin_arguments,
     rule_values,
     take_explain,
+    take_failures,
     take_json,
     take_output,
     take_plugins,
@@ -43,6 +44,7 @@ def _run_takes(parser: Parser) -> None:
     take_explain(parser)
     take_json(parser)
     take_trace(parser)
+    take_failures(parser)
 
 
 def run(
@@ -53,6 +55,7 @@ def run(
     explain: bool,
     as_json: bool,
     trace: Path | None,
+    failures: Path | None,
 ) -> int:
     """Run one scenario or story and compare it with what it expects."""
     from sim.suite.running import run_file
@@ -72,8 +75,15 @@ def run(
     if trace is not None:
         _write_trace(trace, result)
     explanation = _explanation(result) if explain else None
+    saved = None
+    if failures is not None and not result.expectation_met:
+        from sim.cli.failures import save_file
+
+        saved = save_file(file, failures, seed=seed, rules=rule_values(rule))
     if as_json:
         document = result.as_json()
+        if failures is not None:
+            document["failure"] = None if saved is None else str(saved)
         if explanation is not None:
             document["explanation"] = explanation
             if result.is_story:
@@ -84,6 +94,8 @@ def run(
         arguments += plugin_arguments()
         arguments += [] if seed is None else [f"--seed={seed}"]
         _show(result, explanation, f"replog run {shlex.join(arguments)}")
+        if saved is not None:
+            print(f"failure: {saved}")
     return result.exit_code
 
 

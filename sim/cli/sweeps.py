@@ -13,6 +13,7 @@ from sim.cli.arguments import (
     Parser,
     plugin_arguments,
     take_explain,
+    take_failures,
     take_json,
     take_plugins,
     take_trace,
@@ -186,6 +187,7 @@ def _replay_takes(parser: Parser) -> None:
     )
     take_explain(parser)
     take_trace(parser)
+    take_failures(parser)
     take_plugins(parser)
     take_json(parser)
 
@@ -194,7 +196,15 @@ def _take_folder(parser: Parser) -> None:
     parser.add_argument("folder", type=Path, metavar="DIR", help="A sweep's folder.")
 
 
-def replay(folder: Path, run_id: int, *, explain: bool, trace: Path | None, as_json: bool) -> int:
+def replay(
+    folder: Path,
+    run_id: int,
+    *,
+    explain: bool,
+    trace: Path | None,
+    failures: Path | None,
+    as_json: bool,
+) -> int:
     """Run one row of a sweep again, in full, and compare its digest with the row's.
 
     A folder with `plan.json` alone is enough to run it; then there is nothing to compare with.
@@ -214,11 +224,20 @@ def replay(folder: Path, run_id: int, *, explain: bool, trace: Path | None, as_j
     if trace is not None:
         _write_trace(trace, folder, run_id, made, events)
     reasons = _reasons(made, events) if explain else []
+    saved = None
+    if failures is not None and made.violations and same is not False:
+        from sim.cli.failures import save_row
+
+        saved = save_row(folder, run_id, failures)
     if as_json:
         document = {"run_id": run_id, **as_document(made), "digest_reproduced": same}
+        if failures is not None:
+            document["failure"] = None if saved is None else str(saved)
         print_json({**document, "explanation": reasons} if explain else document)
     else:
         _show_replay(run_id, made, reasons, same=same)
+        if saved is not None:
+            print(f"failure: {saved}")
         if same is False:
             words = [str(folder), str(run_id), *plugin_arguments()]
             print(f"reproduce: replog replay {shlex.join(words)}")

@@ -1,11 +1,13 @@
 """Sweeps for notebooks: typed tables, failures that can be narrowed, and their runs again."""
 
+import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import sim
+from sim.cli import main
 from sim.sweeps.output import read_sweep
 from sim.sweeps.row import VIOLATIONS_SCHEMA, runs_schema
 from tests.api.conftest import PLAN
@@ -142,3 +144,42 @@ def test_what_is_no_plan_or_no_sweep_is_told_in_one_line(tmp_path: Path) -> None
         sim.open_sweep(tmp_path)
     with pytest.raises(sim.BadInput, match="resume: needs the folder"):
         sim.sweep(PLAN, resume=True)
+
+
+def test_a_failure_of_a_sweep_is_saved_and_run_again_without_the_sweep(
+    swept: sim.Sweep, reused: sim.Run, tmp_path: Path
+) -> None:
+    folder = reused.save(tmp_path)
+
+    assert reused.row is not None
+    assert folder.name == f"run-{reused.row.run_id}-no-offset-reuse"
+    assert sim.run(folder / "scenario.yaml").digest == reused.digest
+    assert f"replog replay {swept.folder} {reused.row.run_id}" in (folder / "README.md").read_text()
+
+
+def test_replay_writes_the_folder_of_a_run_that_violates(
+    swept: sim.Sweep,
+    reused: sim.Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert reused.row is not None
+    holding = int(swept.runs[swept.runs.verdict == "holds"].run_id.iloc[0])
+    for run_id, folders in ((holding, 0), (reused.row.run_id, 1)):
+        words = ["replay", str(swept.folder), str(run_id), "--failures", str(tmp_path / "them")]
+        monkeypatch.setattr(sys, "argv", ["replog", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 0
+        said = [line for line in capsys.readouterr().out.splitlines() if "failure: " in line]
+        assert len(said) == folders
+        assert (tmp_path / "them").exists() == bool(folders)
+
+
+def test_why_a_failure_happened_is_the_same_for_all_its_violations(reused: sim.Run) -> None:
+    causes = reused.causes()
+
+    assert reused.cause == "log divergence: log end fell by cleaning"
+    assert reused.cause in causes.cause.tolist()
+    assert causes.violations.sum() == len(reused.violations)

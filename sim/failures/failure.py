@@ -1,0 +1,93 @@
+"""What a failure is made of, and what is said about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from sim.check import Violation
+from sim.explain import explain
+from sim.explain.signature import signature_of
+from sim.files.trace_file import TraceHeader, TraceVerdict
+from sim.rules import Rules
+from sim.rules.spec import RuleValue
+from sim.trace import Event
+
+
+class Failure(NamedTuple):
+    """A run that is not as it should be.
+
+    Attributes:
+        id: What its folder is called after: the scenario's name, or the run's in a sweep.
+        title: The scenario's; may be empty.
+        violation: What the folder is about; None = no law is broken, but something that the
+            scenario expects did not come.
+        violations: All, in order of detection.
+        complaints: Where it is not what the scenario expects, a line each.
+        verdict: `violated`, `holds` or `inconclusive`.
+        reason: Why it is inconclusive, else None.
+        events: (when, event) of everything that happened.
+        header: What its trace says first.
+        rules: What it is judged by.
+        changed_rules: The rules that are not the default, by name.
+        labels: Of a story: uid -> label of the record.
+        digest: Of all events.
+        scenario: The scenario file for a folder: a file of changes is named relative to it.
+        made_by: The command that found it; None = there is none.
+    """
+
+    id: str
+    title: str
+    violation: Violation | None
+    violations: tuple[Violation, ...]
+    complaints: tuple[str, ...]
+    verdict: str
+    reason: str | None
+    events: Sequence[tuple[int, Event]]
+    header: TraceHeader
+    rules: Rules
+    changed_rules: Mapping[str, RuleValue]
+    labels: Mapping[int, str]
+    digest: str
+    scenario: Callable[[Path], str]
+    made_by: str | None
+
+    @property
+    def name(self) -> str:
+        """The name of its folder: what failed, and how."""
+        about = self.verdict if self.violation is None else self.violation.invariant
+        if self.violation is None and self.complaints:
+            about = "not-as-expected"
+        plain = (c if c.isalnum() or c in "._-" else "-" for c in f"{self.id}-{about}")
+        return "".join(plain).strip(".-")[:150] or "failure"
+
+    @property
+    def sentence(self) -> str:
+        """What went wrong, in one line."""
+        if self.violation is None:
+            return self.complaints[0] if self.complaints else f"{self.verdict}: {self.reason}"
+        when = f"{self.violation.at} ms"
+        if self.header.kind == "story":
+            when = f"step {self.violation.at}"
+        return f"{self.violation.invariant} at {when}: {self.violation.sentence}"
+
+    @property
+    def cause(self) -> str:
+        """The signature of the violation; empty without one."""
+        if self.violation is None:
+            return ""
+        return str(signature_of(self.events, self.violation, self.rules))
+
+    def explanation(self) -> list[str]:
+        """Why, a line each."""
+        broken = {found.invariant for found in self.violations}
+        lines = [line for line in self.complaints if line.split()[0] not in broken]
+        if self.violation is not None:
+            lines += explain(self.events, self.violation, rules=self.rules)
+        return lines
+
+    def trace_verdict(self) -> TraceVerdict:
+        """What its trace says last."""
+        rows = tuple(violation.as_row(when="at") for violation in self.violations)
+        return TraceVerdict(self.verdict, self.reason, rows, self.digest)

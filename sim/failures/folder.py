@@ -1,0 +1,141 @@
+"""Writes the folder of a failure, whole or not at all, and never over one that is there."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from sim.draw import strip
+from sim.errors import BadInput
+from sim.failures.failure import Failure
+from sim.failures.pages import FILES, index_page, readme
+from sim.files.trace_file import write_trace
+from sim.plugins import as_options
+
+FAILURE_FORMAT = "replog-failure/1"
+DOCUMENT = "failure.json"
+INDEX = "index.html"
+SCENARIO = "scenario.yaml"
+STRIP_WIDTH = 120
+
+
+def save_failure(folder: Path, failure: Failure) -> Path:
+    """Write a failure into a folder of its own below `folder`, which is made; that folder's path.
+
+    The very same failure is not written a second time: its folder is left as it is. Another one of
+    the same name gets a number behind it.
+
+    Raises:
+        BadInput: It cannot be written; nothing is left half-written.
+    """
+    with _clear_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        place = _place(folder, failure)
+        if not place.exists():
+            draft = folder / f".{place.name}.{os.getpid()}.part"
+            shutil.rmtree(draft, ignore_errors=True)
+            try:
+                draft.mkdir()
+                _write(draft, failure)
+                draft.rename(place)
+            finally:
+                shutil.rmtree(draft, ignore_errors=True)
+        _write_index(folder)
+    return place
+
+
+def _place(folder: Path, failure: Failure) -> Path:
+    """The folder that has this failure, or the next free name for it."""
+    for number in count(1):
+        place = folder / (failure.name if number == 1 else f"{failure.name}-{number}")
+        if not place.exists() or _identity(_read(place)) == _identity(_document(failure)):
+            return place
+    raise AssertionError("the numbers have no end")
+
+
+def _write(folder: Path, failure: Failure) -> None:
+    command = f"replog run {' '.join([SCENARIO, *as_options()])}"
+    explanation = failure.explanation()
+    drawn = strip(
+        failure.events,
+        failure.violation,
+        STRIP_WIDTH,
+        rules=failure.rules,
+        labels=failure.labels,
+    )
+    texts = {
+        SCENARIO: failure.scenario(folder),
+        "sentence.txt": f"{failure.sentence}\n",
+        "explanation.txt": "\n".join(explanation) + "\n",
+        "strip.txt": f"{drawn}\n",
+        "command.txt": f"{command}\n",
+        "README.md": readme(failure, command=command, explanation=explanation, strip=drawn),
+        DOCUMENT: json.dumps(_document(failure), indent=2, ensure_ascii=False) + "\n",
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    write_trace(folder / "trace.ndjson", failure.header, failure.events, failure.trace_verdict())
+    assert {path.name for path in folder.iterdir()} == {*FILES, "README.md"}
+
+
+def _document(failure: Failure) -> dict[str, Any]:
+    """What a machine needs to know of a folder."""
+    return {
+        "format": FAILURE_FORMAT,
+        "id": failure.id,
+        "title": failure.title,
+        "invariant": None if failure.violation is None else failure.violation.invariant,
+        "sentence": failure.sentence,
+        "cause": failure.cause,
+        "seed": failure.header.seed,
+        "rules": dict(failure.changed_rules),
+        "events": len(failure.events),
+        "digest": failure.digest,
+        "plugins": as_options(),
+        "made_by": failure.made_by,
+    }
+
+
+def _identity(document: dict[str, Any]) -> tuple[object, ...]:
+    """Failures with the same are the same one, whoever found them."""
+    return tuple(document.get(name) for name in ("id", "sentence", "rules", "digest"))
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    """The document of a folder; empty for one that is not ours."""
+    try:
+        document = json.loads((folder / DOCUMENT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    ours = isinstance(document, dict) and document.get("format") == FAILURE_FORMAT
+    return document if ours else {}
+
+
+def _write_index(folder: Path) -> None:
+    found = {
+        path.name: document
+        for path in sorted(folder.iterdir())
+        if path.is_dir() and not path.name.startswith(".") and (document := _read(path))
+    }
+    draft = folder / f".{INDEX}.{os.getpid()}.part"
+    draft.write_text(index_page(found), encoding="utf-8")
+    draft.replace(folder / INDEX)
+
+
+@contextmanager
+def _clear_errors(folder: Path) -> Iterator[None]:
+    """Turns a folder that cannot be written into one line of BadInput."""
+    try:
+        yield
+    except OSError as error:
+        what = error.strerror or str(error)
+        if error.errno in (errno.EEXIST, errno.ENOTDIR):
+            what = "is a file; failures are written into folders below a folder"
+        raise BadInput(f"{error.filename or folder}: {what}") from None

@@ -1,0 +1,169 @@
+"""The folder of a failure: all there is about it, whole or not there, never overwritten."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+import sim
+from sim.cli import main
+from sim.failures.pages import FILES
+from sim.timed_run import run_scenario
+
+ROOT = Path(__file__).resolve().parents[2]
+STORY = ROOT / "scenarios/kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml"
+TIMED = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
+
+
+def replog(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: object
+) -> tuple[int, str, str]:
+    """Status, output and complaints of a command in this process."""
+    monkeypatch.setattr(sys, "argv", ["replog", *map(str, words)])
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main()
+    printed = capsys.readouterr()
+    assert isinstance(ended.value.code, int)
+    return ended.value.code, printed.out, printed.err
+
+
+@pytest.mark.parametrize("file", [STORY, TIMED], ids=["story", "timed"])
+def test_its_command_runs_in_it_as_it_stands_and_fails_in_the_same_way(
+    file: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = sim.run(file)
+    folder = run.save(tmp_path / "failures")
+
+    assert {path.name for path in folder.iterdir()} == {*FILES, "README.md"}
+    monkeypatch.chdir(folder)
+    program, *words = shlex.split((folder / "command.txt").read_text())
+    assert program == "replog"
+    _, out, _ = replog(capsys, monkeypatch, *words, "--json")
+    assert json.loads(out)["violations"][0]["sentence"] in (folder / "sentence.txt").read_text()
+    assert sim.run(folder / "scenario.yaml").digest == run.digest
+
+
+def test_a_random_run_under_other_rules_is_the_same_run_in_its_folder(tmp_path: Path) -> None:
+    run = sim.run(TIMED, strategy="header", seed=11)
+    changed = sim.run(run.scenario, fix="leo_retention")
+    for number, one in enumerate((run, changed)):
+        text = one.scenario.as_file(tmp_path)
+        (tmp_path / f"{number}.yaml").write_text(text)
+        assert sim.run(tmp_path / f"{number}.yaml").digest == one.digest
+    assert run_scenario(run.scenario.content).digest == run.digest  # type: ignore[arg-type]
+
+
+def test_it_is_about_the_invariant_that_was_asked_for(tmp_path: Path) -> None:
+    folder = sim.run(STORY).save(tmp_path, "no-offset-reuse")
+
+    document = json.loads((folder / "failure.json").read_text())
+    assert folder.name.endswith("-no-offset-reuse")
+    assert document["invariant"] == "no-offset-reuse"
+    assert "log end fell by cleaning" in document["cause"]
+    assert (folder / "sentence.txt").read_text().startswith("no-offset-reuse at step 16: ")
+    assert "no-offset-reuse" in (folder / "strip.txt").read_text()
+    readme = (folder / "README.md").read_text()
+    for name in FILES:
+        assert f"]({name})" in readme
+    assert "no-offset-reuse at step 16: " in readme
+    assert document["digest"] in readme
+
+
+def test_its_trace_is_that_of_the_run(tmp_path: Path) -> None:
+    run = sim.run(TIMED)
+    lines = (run.save(tmp_path) / "trace.ndjson").read_text().splitlines()
+
+    assert json.loads(lines[0])["format"] == "replog-trace/1"
+    assert json.loads(lines[-1])["digest"] == run.digest
+    assert len(lines) == len(run.events) + 2
+
+
+def test_the_same_failure_is_there_once_and_another_of_its_name_beside_it(tmp_path: Path) -> None:
+    folder = sim.run(STORY).save(tmp_path)
+    (folder / "notes.txt").write_text("mine")
+    again = sim.run(STORY).save(tmp_path)
+    other = sim.run(STORY, delete_retention_ms=1000).save(tmp_path)
+
+    assert again == folder
+    assert (folder / "notes.txt").read_text() == "mine"
+    assert other == folder.with_name(f"{folder.name}-2")
+    page = (tmp_path / "index.html").read_text()
+    assert "<h1>2 failures</h1>" in page
+    assert f'href="{other.name}/"' in page
+
+
+def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    taken = tmp_path / f"{STORY.stem}-follower-position-sound"
+    taken.mkdir()
+    (taken / "thesis.txt").write_text("mine")
+    folder = sim.run(STORY).save(tmp_path)
+
+    assert folder != taken
+    assert [path.name for path in taken.iterdir()] == ["thesis.txt"]
+
+
+def test_what_cannot_be_written_whole_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_space(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("sim.failures.folder.write_trace", no_space)
+    with pytest.raises(sim.BadInput, match="No space left on device"):
+        sim.run(STORY).save(tmp_path / "failures")
+    assert list((tmp_path / "failures").iterdir()) == []
+
+
+def test_a_file_in_the_place_of_the_folder_is_bad_input(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(sim.BadInput, match=r"file: is a file; failures are written into folders"):
+        sim.run(STORY).save(tmp_path / "file")
+
+
+def test_a_run_that_is_as_it_should_be_has_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(sim.BadInput, match="all is as expected; only a failure gets a folder"):
+        sim.run(7).save(tmp_path)
+
+
+def test_what_was_expected_and_did_not_come_has_a_folder_too(tmp_path: Path) -> None:
+    text = STORY.read_text().replace("fix: none", "fix: empty_batch")
+    folder = sim.run(text).save(tmp_path)
+
+    assert folder.name.endswith("-not-as-expected")
+    assert "was not violated, but expected" in (folder / "sentence.txt").read_text()
+
+
+def test_markup_is_text_on_the_page_that_lists_failures(tmp_path: Path) -> None:
+    text = STORY.read_text().replace("append r1 d A", "append r1 <b>d</b> A")
+    sim.run(text).save(tmp_path, "no-offset-reuse")
+
+    page = (tmp_path / "index.html").read_text()
+    assert "&lt;b&gt;d&lt;/b&gt;" in page
+    assert "<b>" not in page
+
+
+def test_run_writes_a_folder_on_failure_only(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures = tmp_path / "failures"
+    asked = ("--failures", failures)
+    status, out, _ = replog(capsys, monkeypatch, "run", STORY, *asked)
+    assert (status, failures.exists()) == (0, False)
+    assert "failure:" not in out
+
+    changed = ("--rule", "fix=leo_retention", *asked)
+    status, out, _ = replog(capsys, monkeypatch, "run", STORY, *changed)
+    (folder,) = (path for path in failures.iterdir() if path.is_dir())
+    assert status == 1
+    assert out.splitlines()[-1] == f"failure: {folder}"
+    document = json.loads((folder / "failure.json").read_text())
+    assert document["made_by"] == f"replog run {STORY} --rule=fix=leo_retention"
+
+    _, out, _ = replog(capsys, monkeypatch, "run", STORY, *changed, "--json")
+    assert json.loads(out)["failure"] == str(folder)
