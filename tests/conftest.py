@@ -9,6 +9,8 @@ import os
 import pytest
 from hypothesis import settings
 
+pytest_plugins = ["pytester"]  # runs pytest on small folders, to test what we add to it
+
 settings.register_profile("dev", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
@@ -21,5 +23,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     everybody waits for; `--dist worksteal` gives the rest to whoever is free.
     """
     items.sort(
-        key=lambda item: "spark" not in item.fixturenames and item.path.stem != "test_engines"
+        key=lambda item: (
+            "spark" not in getattr(item, "fixturenames", ()) and item.path.stem != "test_engines"
+        )
     )

@@ -218,7 +218,7 @@ def _tell(
         return
     for result in results:
         if not result.expectation_met:
-            print(f"\n{result.path}")
+            print(f"\n{result.path}{f': {result.title}' if result.title else ''}")
             print(*(f"  {line}" for line in failure_lines(result)), sep="\n")
     if not all(result.expectation_met for result in results):
         print()

@@ -47,11 +47,29 @@ def checked(path: Path, *, rules: Mapping[str, object] | None = None) -> Checked
     document = read_log_document(path)
     found = differences(document, rules=rules)
     return Checked(
-        str(document.data.get("id") or path.stem),
+        _id_of(document, path),
         str(document.data.get("title") or ""),
         "replog eligible" if is_eligible_document(document) else "replog clean",
         tuple(found),
     )
+
+
+def read_and_check(path: Path) -> str:
+    """Read a log file of either kind without answering it; its id.
+
+    Raises:
+        BadInput: `file: path: what is wrong (line 7)`.
+    """
+    document = read_log_document(path)
+    if is_eligible_document(document):
+        eligible_file_in(document)
+    else:
+        log_file_in(document)
+    return _id_of(document, path)
+
+
+def _id_of(document: Document, path: Path) -> str:
+    return str(document.data.get("id") or path.stem)
 
 
 def differences(document: Document, *, rules: Mapping[str, object] | None = None) -> list[str]:

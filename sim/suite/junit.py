@@ -42,7 +42,8 @@ def write_junit(path: Path, results: Sequence[CaseResult]) -> None:
         )
         if kind is not None:
             problem = ET.SubElement(case, kind, message=_text(result.complaints[0]))
-            problem.text = _text("\n".join(failure_lines(result, whole=True)))
+            lines = [*filter(None, [result.title]), *failure_lines(result, whole=True)]
+            problem.text = _text("\n".join(lines))
     with replacing(path) as file:
         ET.ElementTree(suite).write(file, encoding="utf-8", xml_declaration=True)
 

@@ -7,8 +7,8 @@ from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
 
+from sim.suite.cases import run_any, without_result
 from sim.suite.result import BAD_INPUT, CaseResult
-from sim.suite.running import not_run, run_any
 from sim.suite.scenario_files import Collected
 
 
@@ -26,7 +26,7 @@ def run_suite(found: Collected, *, jobs: int = 1) -> Generator[CaseResult]:
     with closing(_here(wanted) if jobs <= 1 else _elsewhere(wanted, jobs)) as results:
         for path in found.files:
             refused = found.refused.get(path)
-            yield next(results) if refused is None else not_run(path, BAD_INPUT, refused)
+            yield next(results) if refused is None else without_result(path, BAD_INPUT, refused)
 
 
 def _here(paths: list[Path]) -> Generator[CaseResult]:

@@ -28,12 +28,16 @@ def page(results: Sequence[CaseResult], notes: Sequence[str], summary: str) -> s
     for one in failed:
         shown = failure_lines(one)
         fence = _fence(shown)
-        lines += [f"<details><summary>{_html(one.id)}</summary>", "", fence, *shown, fence, ""]
+        lines += [f"<details><summary>{_html(_named(one))}</summary>", "", fence, *shown, fence, ""]
         lines += ["</details>", ""]
     slowest = sorted(results, key=lambda one: one.wall_ms, reverse=True)[:SLOWEST]
     told = ", ".join(f"{_cell(one.id)} {one.wall_ms:,} ms" for one in slowest)
     lines += [*(f"{note}  " for note in notes), f"slowest: {told}"]
     return "\n".join(lines) + "\n"
+
+
+def _named(result: CaseResult) -> str:
+    return f"{result.id}: {result.title}" if result.title else result.id
 
 
 def _fence(lines: Sequence[str]) -> str:

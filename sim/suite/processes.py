@@ -12,8 +12,8 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 from sim.plugins import Plugins, in_use, load_in_worker
+from sim.suite.cases import run_any, without_result
 from sim.suite.result import ERROR, CaseResult
-from sim.suite.running import not_run, run_any
 
 DIED = "the process that was to run it ended, perhaps for want of memory; try -j 1"
 
@@ -36,7 +36,7 @@ def run_on_processes(paths: list[Path], jobs: int) -> Generator[CaseResult]:
             yield result
             done += 1
     except BrokenProcessPool:
-        yield from (not_run(path, ERROR, DIED) for path in paths[done:])
+        yield from (without_result(path, ERROR, DIED) for path in paths[done:])
     finally:
         if done < len(paths):
             # What is under way nobody waits for, and it may take as long as it likes.

@@ -42,6 +42,8 @@ class CaseResult(NamedTuple):
             durability contract.
         idle_steps: The steps of a story that did nothing, as (number, line); only if asked for.
         expected: The invariants that the file expects to be violated; None = it cannot say.
+        strip: What each replica held at the first violation that was not expected, or at the end
+            of a story that has none; only of what is not as expected, in a suite.
     """
 
     path: Path
@@ -60,6 +62,7 @@ class CaseResult(NamedTuple):
     settled: bool = False
     idle_steps: tuple[tuple[int, str], ...] = ()
     expected: tuple[str, ...] | None = None
+    strip: str = ""
 
     @property
     def expectation_met(self) -> bool:
@@ -80,6 +83,16 @@ class CaseResult(NamedTuple):
         """Why the expectation is not met, a line each; empty when it is."""
         reason = () if self.reason is None else (f"{self.verdict}: {self.reason}",)
         return () if self.expectation_met else (*reason, *self.differences)
+
+    @property
+    def unexpected(self) -> tuple[Violation, ...]:
+        """The first violation of each invariant that is checked and not expected."""
+        blamed = {line.split()[0] for line in self.differences} - set(self.expected or ())
+        first: dict[str, Violation] = {}
+        for violation in self.violations:
+            if violation.invariant in blamed:
+                first.setdefault(violation.invariant, violation)
+        return tuple(first.values())
 
     @property
     def is_log(self) -> bool:

@@ -1,4 +1,4 @@
-"""Runs one scenario file: a story, a timed scenario or a log file."""
+"""Reads and runs one scenario file: a story, a timed scenario or a log file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sim.errors import BadInput
 from sim.files.formats import LOG_FORMAT, PLAN_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.reading import read_document
-from sim.suite.result import BAD_INPUT, ERROR, CaseResult
+from sim.suite.result import CaseResult
 from sim.suite.scenario_files import format_of, refusal
 
 if TYPE_CHECKING:
@@ -48,9 +48,11 @@ def run_file(
     if found == STORY_FORMAT:
         if seed is not None:
             raise BadInput(f"{path}: --seed: a story has no randomness to seed")
-        return _run_story(path, rules or {}, watch=keep_events, describe=describe)
+        story = story_at(path, rules or {})
+        return story_result(path, story, watch=keep_events, describe=describe)
     if found == SCENARIO_FORMAT:
-        return _run_timed(path, seed, rules or {}, keep_events=keep_events, describe=describe)
+        scenario = scenario_at(path, seed, rules or {})
+        return timed_result(path, scenario, keep_events=keep_events, describe=describe)
     if found == LOG_FORMAT:
         data = read_document(path).data
         command = "eligible" if isinstance(data, dict) and "logs" in data else "clean"
@@ -67,18 +69,27 @@ def _elsewhere(path: Path, found: str, what: str, command: str) -> str:
     )
 
 
-def _run_story(path: Path, rules: Mapping[str, str], *, watch: bool, describe: bool) -> CaseResult:
+def story_at(path: Path, rules: Mapping[str, str]) -> Story:
+    """The story in a file, under other rules where some are given. Raises BadInput."""
     # What the other kinds of files need is most of what would have to be imported for a story.
     from sim.rules import rules_from
-    from sim.story.driver import run_story
     from sim.story.format import load_story
-    from sim.story.idle import idle_steps
 
-    started = time.perf_counter()
     story = load_story(path)
     if rules:
         changed = rules_from(rules, base=story.rules, where="--rule")
         story = replace(story, rules=changed, preset=rules.get("preset", story.preset))
+    return story
+
+
+def story_result(
+    path: Path, story: Story, *, watch: bool = False, describe: bool = False
+) -> CaseResult:
+    """What comes of a story, compared with what it expects; the arguments are `run_file`'s."""
+    from sim.story.driver import run_story
+    from sim.story.idle import idle_steps
+
+    started = time.perf_counter()
     run = run_story(story)
     return CaseResult(
         path=path,
@@ -104,22 +115,13 @@ def _story_detail(run: StoryRun) -> dict[str, Any]:
     }
 
 
-def _run_timed(
-    path: Path,
-    seed: int | None,
-    rules: Mapping[str, str],
-    *,
-    keep_events: bool,
-    describe: bool,
-) -> CaseResult:
+def scenario_at(path: Path, seed: int | None, rules: Mapping[str, str]) -> Scenario:
+    """The scenario in a file, with another seed and rules where they are given. Raises BadInput."""
     from sim.check.checker import known_invariants
     from sim.check.coverage import SITUATIONS
-    from sim.check.durability import OUTSIDE
     from sim.rules import settings_from
     from sim.scenario.file.load import load_scenario
-    from sim.timed_run import as_document, differences, run_scenario
 
-    started = time.perf_counter()
     scenario = load_scenario(
         path, seed=seed, known_invariants=known_invariants(), known_reached=SITUATIONS
     )
@@ -127,6 +129,17 @@ def _run_timed(
         settings = settings_from(rules, base=scenario.settings, where="--rule")
         preset = rules.get("preset", scenario.preset)
         scenario = replace(scenario.with_rules(settings), preset=preset)
+    return scenario
+
+
+def timed_result(
+    path: Path, scenario: Scenario, *, keep_events: bool = False, describe: bool = False
+) -> CaseResult:
+    """What comes of a timed scenario, compared with what it expects; arguments as `run_file`."""
+    from sim.check.durability import OUTSIDE
+    from sim.timed_run import as_document, differences, run_scenario
+
+    started = time.perf_counter()
     events: list[tuple[int, Event]] = []
     run = run_scenario(scenario, trace=events if keep_events else None)
     return CaseResult(
@@ -158,7 +171,8 @@ def _of_timed(scenario: Scenario) -> TraceHeader:
     return header_of(scenario)
 
 
-def _run_log(path: Path) -> CaseResult:
+def log_result(path: Path) -> CaseResult:
+    """The answer about a log file, compared with what it expects. Raises BadInput."""
     from sim.logfile.expect import checked
 
     started = time.perf_counter()
@@ -176,40 +190,3 @@ def _run_log(path: Path) -> CaseResult:
 
 def _since(started: float) -> int:
     return round((time.perf_counter() - started) * 1000)
-
-
-def run_any(path: Path) -> CaseResult:
-    """Run one file of a suite, a log file as well, and whatever happens is a result.
-
-    The events are left out of it: a suite has too many of them.
-    """
-    started = time.perf_counter()
-    command = "replog run"
-    try:
-        if format_of(path) == LOG_FORMAT:
-            command = "replog clean"
-            return _run_log(path)
-        return run_file(path)._replace(events=())
-    except BadInput as error:
-        return not_run(path, BAD_INPUT, str(error), command, started)
-    except Exception as error:  # noqa: BLE001 - the others are to be run all the same
-        return not_run(path, ERROR, _last_place(error), command, started)
-
-
-def not_run(
-    path: Path, verdict: str, reason: str, command: str = "replog run", started: float | None = None
-) -> CaseResult:
-    """The result of a file that has none of its own; `started`: when it was begun, if it was."""
-    wall_ms = 0 if started is None else _since(started)
-    return CaseResult(path, path.stem, "", verdict, reason, run_with=command, wall_ms=wall_ms)
-
-
-def _last_place(error: Exception) -> str:
-    """The exception and where it was raised, in one line."""
-    import traceback
-
-    text = traceback.format_exception_only(error)[-1].strip()
-    frames = traceback.extract_tb(error.__traceback__)
-    if not frames:
-        return text
-    return f"{text} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"

@@ -203,7 +203,7 @@ def _look_into(start: Path, skip: Sequence[str]) -> Collected:
             others[LEFT_OUT] += 1
             continue
         try:
-            kind = _not_run(path, named=path == start)
+            kind = set_aside(path, named=path == start)
         except BadInput as error:
             kind, refused[path] = None, str(error)
         if kind is None:
@@ -230,8 +230,12 @@ def _below(start: Path, others: Counter[str]) -> Iterator[Path]:
         folders[:] = [name for name in folders if not name.startswith(".")]
 
 
-def _not_run(path: Path, *, named: bool) -> str | None:
+def set_aside(path: Path, *, named: bool = False) -> str | None:
     """What a file is that a suite does not run; None = the suite runs it.
+
+    Args:
+        path: The file.
+        named: Whether somebody asked for this very file, so that it cannot be left out.
 
     Raises:
         BadInput: It is to be a scenario, and says no format, or one that there is not.

@@ -1,0 +1,228 @@
+"""Pytest collects stories, timed scenarios and log files, one item each, and says why one is red.
+
+Of YAML and JSON files only those are taken whose `format` is Replog's; other people's files are
+left alone. Where the ini option `replog_paths` names folders, only files below these are taken, and
+there every YAML or JSON file has to say a known format, as in `replog suite`. What is misspelt, or
+says something wrong, is an error of collection, in one line.
+
+The kind of a file (`story`, `timed`, `log`), its folder and its `tags` are its markers, so that
+`-m "kip280 and not timed"` chooses; `-k` knows its id and these as well. With
+`-o junit_family=xunit1` the JUnit report has each test's `file`.
+
+Nothing else of Replog is imported before a file is taken, so that this costs others nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from sim.suite.cases import Case
+    from sim.suite.result import CaseResult
+
+PATHS, PLUGINS = "replog_paths", "replog_plugins"
+_SUFFIXES = (".yaml", ".yml", ".json")
+_LOOKED_AT = 65_536
+"""Bytes at the beginning of a file in which it has to say its format, or nobody reads it on."""
+_SAYS = re.compile(rb"""format["']?\s*:\s*["']?replog-""")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the ini options."""
+    parser.addini(
+        PATHS,
+        "Folders whose YAML and JSON files are scenarios of Replog, every one; without it, "
+        "any file that says format: replog-… is one.",
+        type="paths",
+        default=[],
+    )
+    parser.addini(
+        PLUGINS,
+        "Modules that register strategies, fixes or tombstone removal rules of Replog.",
+        type="linelist",
+        default=[],
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Imports the plugins that are named, and looks whether the folders are there.
+
+    Raises:
+        UsageError: A folder is not: its scenarios would never be missed. A plugin cannot be used.
+    """
+    for folder in config.getini(PATHS):
+        if not folder.exists():
+            raise pytest.UsageError(f"{PATHS}: {folder}: no such file or folder")
+    if config.getini(PLUGINS):
+        from sim.errors import BadInput
+        from sim.plugins import load_plugins
+
+        try:
+            load_plugins(config.getini(PLUGINS))
+        except BadInput as error:
+            raise pytest.UsageError(str(error)) from None
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
+    """A collector for a scenario file; None for anything else."""
+    if file_path.suffix.lower() not in _SUFFIXES:
+        return None
+    folders = parent.config.getini(PATHS)
+    strict = any(file_path.is_relative_to(folder) for folder in folders)
+    if not strict and (folders or not _says_a_format(file_path)):
+        return None
+    return ScenarioFile.taken(parent, file_path, strict=strict)
+
+
+def _says_a_format(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return _SAYS.search(file.read(_LOOKED_AT)) is not None
+    except OSError:
+        return False
+
+
+@cache
+def _load_installed_plugins() -> None:
+    """Once. Raises BadInput when one cannot be used, for every file anew."""
+    from sim.plugins import load_installed
+
+    load_installed()
+
+
+class ScenarioFile(pytest.File):
+    """A file with one scenario."""
+
+    problem: str | None = None
+    """What is wrong with the file, if that is known already."""
+
+    @classmethod
+    def taken(cls, parent: pytest.Collector, path: Path, *, strict: bool) -> ScenarioFile | None:
+        """The collector of a file; None when it is none of ours, or something that is not run.
+
+        Args:
+            parent: What it is found in.
+            path: The file.
+            strict: Whether it has to say one of our formats.
+        """
+        from sim.errors import BadInput
+        from sim.suite.scenario_files import format_of, set_aside
+
+        problem = None
+        try:
+            _load_installed_plugins()
+            if not strict and not str(format_of(path)).startswith("replog-"):
+                return None  # the words stand somewhere in a file that is something else
+            if set_aside(path) is not None:
+                return None
+        except BadInput as error:
+            problem = str(error)
+        file = cls.from_parent(parent, path=path)
+        file.problem = problem
+        return file
+
+    def collect(self) -> Iterable[pytest.Item]:
+        """The one item of the file.
+
+        Raises:
+            CollectError: It says something wrong; one line.
+        """
+        from sim.errors import BadInput
+        from sim.suite.cases import load_case
+        from sim.suite.selecting import tags_of
+
+        if self.problem is not None:
+            raise self.CollectError(_as_named(self, self.problem))
+        try:
+            case, tags = load_case(self.path), tags_of(self.path)
+        except BadInput as error:
+            raise self.CollectError(_as_named(self, str(error))) from None
+        yield ScenarioItem.from_parent(self, name=case.id, case=case, tags=tags)
+
+
+class ScenarioItem(pytest.Item):
+    """One scenario: passes when it ends as it says it does."""
+
+    def __init__(self, *, case: Case, tags: tuple[str, ...], **given: Any) -> None:
+        super().__init__(**given)
+        self.case = case
+        self.extra_keyword_matches.update(tags)
+        for tag in tags:
+            if _may_be_a_marker(self.config, tag):
+                self.add_marker(tag)
+
+    def runtest(self) -> None:
+        """Runs it.
+
+        Raises:
+            NotAsExpected: It did not end as it says.
+        """
+        result = self.case.run()
+        if not result.expectation_met:
+            raise NotAsExpected(result)
+
+    def repr_failure(
+        self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
+    ) -> Any:  # what pytest's own method returns has a private type
+        """Expected and found in about ten lines; a traceback only of what is a bug."""
+        from sim.errors import BadInput
+        from sim.suite.failure import failure_lines
+
+        if isinstance(excinfo.value, NotAsExpected):
+            result = excinfo.value.result
+            lines = [*result.complaints[:1], *filter(None, [result.title]), *failure_lines(result)]
+            return _as_named(self, "\n".join(lines))
+        if isinstance(excinfo.value, BadInput):
+            return _as_named(self, str(excinfo.value))
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Where it is, and its name."""
+        return self.path, None, self.name
+
+
+def _as_named(node: pytest.Item | pytest.File, text: str) -> str:
+    """A text with the path of a node's file as people name it where pytest was started."""
+    started_in = node.config.invocation_params.dir
+    if not node.path.is_relative_to(started_in):
+        return text
+    return text.replace(str(node.path), str(node.path.relative_to(started_in)))
+
+
+class NotAsExpected(Exception):
+    """A scenario did not end as it says it does.
+
+    Attributes:
+        result: What came of it.
+    """
+
+    def __init__(self, result: CaseResult) -> None:
+        super().__init__("; ".join(result.complaints))
+        self.result = result
+
+
+_OURS = pytest.StashKey[set[str]]()
+
+
+def _may_be_a_marker(config: pytest.Config, tag: str) -> bool:
+    """Registers a tag as a marker; false for one that would do something, such as `skip`.
+
+    A marker that takes arguments has an effect, and a scenario that its own tag skips or excuses
+    would look like one that passed.
+    """
+    ours = config.stash.setdefault(_OURS, set())
+    if tag in ours:
+        return True
+    for line in config.getini("markers"):
+        name, arguments, _ = re.split(r"([(:]|$)", line, maxsplit=1)
+        if name.strip() == tag:
+            return arguments != "("
+    config.addinivalue_line("markers", f"{tag}: scenarios of Replog so tagged")
+    ours.add(tag)
+    return True

@@ -1,0 +1,203 @@
+"""Which files pytest takes for scenarios, by what it selects them, and what it says of bad ones."""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.pytest_plugin.conftest import GREEN, Replies
+from tests.suite.red import LOG, RED, STORY
+
+ROOT = Path(__file__).parents[2]
+STRANGERS = {
+    "compose.yaml": "services: {web: {image: x}}\n",
+    "broken.json": "{",
+    "ci.yml": "run: |\n  echo 'format: replog-story/1'\n",
+    "list.json": '["format: replog-story/1"]',
+    "plan.yaml": "format: replog-sweep/1\n",
+    "README.md": STORY,
+    "latin.yaml": "caf\udce9: 1\n",
+}
+"""Files of other people, and of ours what is not run."""
+
+
+def pytest_process(*folders: Path) -> subprocess.CompletedProcess[str]:
+    """Pytest as a process of its own that finds modules in these folders, too."""
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "sim.pytest_plugin", "-q"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def strangers(folder: Path) -> None:
+    for name, text in STRANGERS.items():
+        (folder / name).write_bytes(text.encode("utf-8", "surrogateescape"))
+
+
+def test_only_files_that_say_one_of_the_formats_are_items(
+    pytester: pytest.Pytester, says: Replies
+) -> None:
+    strangers(pytester.path)
+
+    said = says({"a/x.yaml": GREEN, **RED}, "--collect-only", "-q")
+
+    assert said.ret == 0
+    assert said.outlines[:4] == [
+        "a/x.yaml::x",
+        "log.json::log",
+        "story.yaml::shorter",
+        "timed.yaml::timed",
+    ]
+    assert "4 tests collected" in said.outlines[5]
+
+
+def test_nobody_who_has_no_scenarios_imports_the_simulator(pytester: pytest.Pytester) -> None:
+    """The plugin comes with the package, and so into every run of pytest beside it."""
+    strangers(pytester.path)
+    pytester.makepyfile(
+        """
+        import sys
+
+        def test_what_is_loaded():
+            ours = {name for name in sys.modules if name.partition(".")[0] == "sim"}
+            assert ours == {"sim", "sim.version", "sim.pytest_plugin"}
+        """
+    )
+    (pytester.path / "ci.yml").unlink()  # it has the words, so it is looked at more closely
+    for name in ("list.json", "plan.yaml"):
+        (pytester.path / name).unlink()
+
+    said = pytest_process(ROOT)
+
+    assert said.returncode == 0, said.stdout + said.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "taken"),
+    [
+        (["-m", "timed"], ["x"]),
+        (["-m", "kip280 and not timed"], ["y"]),
+        (["-m", "kip-534 or log"], ["y", "log"]),
+        (["-k", "first_one"], ["y"]),
+        (["-k", "kip-534"], ["y"]),
+        (["-k", "story and not kip280"], []),
+    ],
+)
+def test_kind_folder_and_tags_are_markers_and_the_id_is_a_name(
+    says: Replies, arguments: list[str], taken: list[str]
+) -> None:
+    green = STORY.partition("  - elect r2")[0].replace("id: shorter", "id: first_one")
+    files = {
+        "kip280/x.yaml": GREEN,
+        "kip280/y.yaml": green + "tags: [kip-534, slow]\n",
+        "other/log.json": LOG.replace("7", "0"),
+    }
+
+    said = says(files, "--strict-markers", "-q", "--collect-only", *arguments)
+
+    names = {"x": "kip280/x.yaml::x", "y": "kip280/y.yaml::first_one", "log": "other/log.json::log"}
+    assert [line for line in said.outlines if "::" in line] == [names[one] for one in taken]
+
+
+@pytest.mark.parametrize("tag", ["skip", "xfail", "skipif", "timeout"])
+def test_no_tag_makes_a_red_scenario_pass(says: Replies, tag: str) -> None:
+    """A marker that has an effect in pytest would: a tag of its name is a word for -k alone."""
+    said = says({"x.yaml": f"{STORY}tags: [{tag}]\n"}, "-k", tag)
+
+    said.assert_outcomes(failed=1)
+
+
+BAD = {
+    "format: replog-sory/1\n": 'x.yaml:1: format: unknown format "replog-sory/1" (did ',
+    STORY + "tags: [a b]\n": 'x.yaml:10: tags[0]: "a b" is no tag; allowed: ',
+    STORY.replace("elect r2 2", "elct r2 2"): "x.yaml:9: step 4: op: unknown op 'elct' (did you ",
+    GREEN + "colour: red\n": "x.yaml:3: colour: unknown field",
+    "format: replog-story/1\na: [\n": "x.yaml:3: ",
+}
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_a_bad_file_is_an_error_of_collection_in_one_line(says: Replies, text: str) -> None:
+    said = says({"x.yaml": text})
+
+    assert said.ret == pytest.ExitCode.INTERRUPTED
+    said.assert_outcomes(errors=1)
+    start = next(n for n, line in enumerate(said.outlines) if "ERROR collecting x.yaml" in line)
+    assert said.outlines[start + 1].startswith(BAD[text])
+    assert said.outlines[start + 2].startswith("====")
+
+
+def test_in_a_folder_of_replog_every_file_has_to_say_a_format(
+    pytester: pytest.Pytester, says: Replies
+) -> None:
+    pytester.makeini("[pytest]\nreplog_paths = ours\n")
+    files = {
+        "ours/x.yaml": GREEN,
+        "ours/y.yaml": "frmat: replog-story/1\n",
+        "ours/plan.yaml": "format: replog-sweep/1\n",
+        "theirs/z.yaml": STORY,
+    }
+
+    said = says(files)
+
+    assert "collected 1 item / 1 error" in said.outlines
+    assert any(
+        line.startswith("ours/y.yaml:1: format: missing; allowed: replog-story/1")
+        for line in said.outlines
+    )
+
+
+def test_a_folder_of_replog_that_is_not_there_is_an_error(
+    pytester: pytest.Pytester, says: Replies
+) -> None:
+    pytester.makeini("[pytest]\nreplog_paths = scenaros\n")
+
+    said = says({"x.yaml": GREEN})
+
+    assert said.ret == pytest.ExitCode.USAGE_ERROR
+    assert said.errlines[0].startswith("ERROR: replog_paths: ")
+    assert said.errlines[0].endswith("scenaros: no such file or folder")
+
+
+@pytest.mark.parametrize(
+    ("module", "wrong"),
+    [
+        ("no_such", "plugin no_such: cannot be imported: ModuleNotFoundError: No module named"),
+        ("json", "plugin json: registers nothing; allowed: register_strategy"),
+    ],
+)
+def test_a_plugin_of_replog_that_cannot_be_used_stops_pytest_in_one_line(
+    pytester: pytest.Pytester, says: Replies, module: str, wrong: str
+) -> None:
+    pytester.makeini(f"[pytest]\nreplog_plugins = {module}\n")
+
+    said = says({"x.yaml": GREEN})
+
+    assert said.ret == pytest.ExitCode.USAGE_ERROR
+    assert said.errlines[0].startswith(f"ERROR: {wrong}")
+
+
+def test_the_plugin_may_be_named_beside_its_entry_point(pytester: pytest.Pytester) -> None:
+    """An installed package brings it; a `-p` or a conftest that names it as well does no harm."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    points = project["entry-points"]["pytest11"]
+    installed = pytester.mkdir("installed")
+    info = installed / "beside-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: beside\nVersion: 1.0\n")
+    named = "".join(f"{name} = {module}\n" for name, module in points.items())
+    (info / "entry_points.txt").write_text(f"[pytest11]\n{named}")
+    pytester.makeconftest("pytest_plugins = ['sim.pytest_plugin']")
+    pytester.path.joinpath("x.yaml").write_text(GREEN)
+
+    said = pytest_process(installed, ROOT)
+
+    assert (said.returncode, "1 passed" in said.stdout) == (0, True), said.stdout + said.stderr
+    assert json.dumps(points) == '{"sim.pytest_plugin": "sim.pytest_plugin"}'

@@ -1,0 +1,86 @@
+"""What pytest says of scenarios that ran, and that a red one is red in every way."""
+
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.pytest_plugin.conftest import GREEN, Replies
+from tests.suite.red import LOG, RED, STORY
+
+SENTENCE = (
+    "r2 was elected in epoch 2 with log end offset 0 but lacks committed offset 0 (a@0); "
+    "1 offsets are committed."
+)
+
+
+def test_a_failure_is_ten_lines_without_a_traceback(says: Replies) -> None:
+    said = says({"x.yaml": STORY, "y.yaml": GREEN})
+
+    said.assert_outcomes(failed=1, passed=1)
+    start = next(n for n, line in enumerate(said.outlines) if "_ shorter _" in line)
+    end = next(n for n, line in enumerate(said.outlines) if "short test summary" in line)
+    assert said.outlines[start + 1 : end] == [
+        "leader-completeness was violated, not expected",
+        "A leader with a shorter log",
+        "expected: holds",
+        "found: violated: leader-completeness",
+        f"leader-completeness (step 4): {SENTENCE}",
+        "  offset      0",
+        "  committed   A=a",
+        "  r1 led 1?   A=a ▕  hw 1 end 1",
+        "» r2 leads 2 ▕       hw 0 end 0",
+        "              ▲ leader-completeness",
+        "offset 0: committed is A=a; r1 has A=a; r2: beyond the log end",
+        "▕ high watermark · led 1? does not know of the newer epoch",
+        "reproduce: replog run x.yaml",
+    ]
+
+
+def test_what_no_answer_has_is_one_line(says: Replies) -> None:
+    said = says({"x.json": LOG.replace("log_end_offset", "log_end")})
+
+    said.assert_outcomes(failed=1)
+    assert any(line.startswith("x.json: expect[0].log_end: no answer") for line in said.outlines)
+    assert "Traceback" not in str(said.outlines)
+
+
+def test_an_exception_keeps_its_traceback(says: Replies, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sim.story.driver.run_story", lambda _story: 1 // 0)
+
+    said = says({"x.yaml": STORY})
+
+    said.assert_outcomes(failed=1)
+    assert "E   ZeroDivisionError: integer division or modulo by zero" in said.outlines
+
+
+def test_x_stops_at_the_first_and_lf_runs_what_failed(says: Replies) -> None:
+    first = says({"a.yaml": GREEN, "b.yaml": STORY, "c.yaml": STORY}, "-x")
+    again = says({"b.yaml": STORY.replace("elect r2 2", "elect r1 2")}, "--lf")
+    rest = says({}, "--lf")
+
+    first.assert_outcomes(passed=1, failed=1)
+    again.assert_outcomes(passed=1)
+    assert rest.ret == 1, "nothing failed last time, so that all are run"
+    rest.assert_outcomes(passed=2, failed=1)
+
+
+def test_workers_of_xdist_tell_the_same(says: Replies) -> None:
+    said = says({"x.yaml": STORY, "y.yaml": GREEN}, "-n", "1")
+
+    said.assert_outcomes(failed=1, passed=1)
+    assert "» r2 leads 2 ▕       hw 0 end 0" in said.outlines
+
+
+@pytest.mark.parametrize("name", RED)
+def test_a_red_scenario_is_red_to_pytest_and_in_junit_with_its_file(
+    pytester: pytest.Pytester, says: Replies, name: str
+) -> None:
+    said = says({name: RED[name]}, "--junit-xml=out.xml", "-o", "junit_family=xunit1")
+
+    assert said.ret == pytest.ExitCode.TESTS_FAILED
+    (suite,) = ET.parse(pytester.path / "out.xml").getroot()  # noqa: S314 - pytest wrote it
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("1", "1", "0")
+    (case,) = suite
+    assert case.get("file") == name
+    assert [child.tag for child in case] == ["failure"]
+    assert "reproduce: replog " in (case[0].text or "")
