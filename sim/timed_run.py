@@ -60,6 +60,8 @@ class Run:
         violations: In order of detection; `at` is in ms. A run that left the durability contract
             has those from before.
         outside: How it left the durability contract, as a sentence; None = it did not.
+        causes: Why: place among the violations -> cause (`sim.explain.signature`), of the first of
+            each invariant and family. Empty where nobody worked it out, as here.
         counters: See `sim.check.counters.COUNTERS`.
         reached: Situations that occurred.
         digest: Of every event with its time; 32 hex digits.
@@ -79,6 +81,7 @@ class Run:
     environment: str
     outside: str | None = None
     upgrade: UpgradeOrders = field(default_factory=UpgradeOrders)
+    causes: dict[int, str] = field(default_factory=dict)
 
     @property
     def settings(self) -> Settings:

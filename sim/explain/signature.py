@@ -68,6 +68,27 @@ def signature_of(
     return Signature(violation.invariant, violation.family, mechanism)
 
 
+def first_causes(
+    events: Sequence[tuple[int, Event]], violations: Sequence[Violation], rules: Rules
+) -> dict[int, str]:
+    """Why a run broke each law: for the first violation of each invariant and family its cause.
+
+    Args:
+        events: (when, event) of the run, in order.
+        violations: In order of detection.
+        rules: What the run is judged by.
+
+    Returns:
+        Place among the violations -> `Signature.cause`.
+    """
+    firsts: dict[tuple[str, str], int] = {}
+    for place, found in enumerate(violations):
+        firsts.setdefault((found.invariant, found.family), place)
+    return {
+        place: signature_of(events, violations[place], rules).cause for place in firsts.values()
+    }
+
+
 class _Detectors:
     """Chooses whom to ask by the law that broke."""
 

@@ -22,8 +22,10 @@ from sim.sweeps.plan import Plan, Sweep, number_runs
 from sim.sweeps.revision import revision
 
 FOLDER_FORMAT = "replog-sweep-output/1"
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Of the columns of the tables (see `sim.sweeps.row`)."""
+SCHEMA_VERSIONS_READ = (2, SCHEMA_VERSION)
+"""2 has no column `cause`; all else is the same."""
 PLAN_FILE = "plan.json"
 RUNS = "runs"
 VIOLATIONS = "violations"
@@ -233,10 +235,10 @@ def read_sweep(out: Path) -> Sweep:
     if not (out / PLAN_FILE).is_file():
         raise BadInput(f"{out}: no {PLAN_FILE} there; give the folder of a sweep (--out)")
     content = _read_plan_file(out)
-    if content.get("schema_version") != SCHEMA_VERSION:
+    if content.get("schema_version") not in SCHEMA_VERSIONS_READ:
         raise BadInput(
             f"{out}: written with schema version {content.get('schema_version')}; "
-            f"this version of Replog reads {SCHEMA_VERSION}"
+            f"this version of Replog reads {' and '.join(map(str, SCHEMA_VERSIONS_READ))}"
         )
     known = (*in_use().modules, *_named_in(content.get("plan")))
     missing = [name for name in content.get("plugins", ()) if name not in known]

@@ -35,11 +35,13 @@ _VIOLATION_FIELDS = [
     pa.field("key", pa.string()),
     pa.field("sentence", pa.string()),
     pa.field("family", pa.string()),
+    pa.field("cause", pa.string()),
 ]
 
 VIOLATIONS_SCHEMA = pa.schema([pa.field("run_id", pa.int64()), *_VIOLATION_FIELDS])
 """One row per violation. `position` counts a run's violations in order of detection, from 0;
-`family` is one of `sim.check.families`."""
+`family` is one of `sim.check.families`; `cause` says why (`sim.explain.signature`), of the first
+violation of each invariant and family, and is null for the others."""
 
 
 def runs_schema(sweep: Sweep) -> pa.Schema:
@@ -52,8 +54,8 @@ def runs_schema(sweep: Sweep) -> pa.Schema:
     happened, sorted, joined by spaces), `digest` of every event,
     `weather` (digest of workload and faults: equal across the rule sets of a case), `wall_ms`
     (real time), `error` (the traceback), `environment` (the plan's name for what the case is drawn
-    from), `hunted` (whether it has a scripted hunt). A run that did not end has null for all it did
-    not get to.
+    from), `hunted` (whether it has a scripted hunt), `cause` (why its first violation happened,
+    null without one). A run that did not end has null for all it did not get to.
     """
     swept = [pa.field(name, _ARROW_TYPES[swept_type(name)]) for name in sweep.swept]
     fields = [
@@ -67,6 +69,7 @@ def runs_schema(sweep: Sweep) -> pa.Schema:
         pa.field("error", pa.string()),
         pa.field("environment", pa.string()),
         pa.field("hunted", pa.bool_()),
+        pa.field("cause", pa.string()),
     ]
     schema = pa.schema(fields)
     assert len(set(schema.names)) == len(fields), f"a column twice: {schema.names}"
@@ -91,6 +94,7 @@ def run_row(
         "first_invariant": first.invariant if first else None,
         "first_violation_ms": first.at if first else None,
         "violation_count": len(run.violations),
+        "cause": run.causes.get(0),
         **run.counters,
         "reached": " ".join(sorted(run.reached)),
         "digest": run.digest,
@@ -105,6 +109,7 @@ def run_row(
                 "key": found.key,
                 "sentence": found.sentence,
                 "family": found.family,
+                "cause": run.causes.get(position),
             }
             for position, found in reported(run.violations)
         ],

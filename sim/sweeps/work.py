@@ -21,9 +21,10 @@ import pyarrow as pa
 
 from sim.rules.rules import Settings
 from sim.scenario.generate import generate
+from sim.sweeps.caused import run_with_causes
 from sim.sweeps.plan import Sweep
 from sim.sweeps.row import batch_of, run_row, unfinished_row, worker_schema
-from sim.timed_run import Run, run_scenario
+from sim.timed_run import Run
 
 WALL_BOUND_SECONDS = 60.0
 """Real time one run may take. Runs end at their own bounds (simulated time, events) long before;
@@ -43,7 +44,7 @@ OpenCase = Callable[[Sweep, int], RunCase]
 def open_case(sweep: Sweep, case_id: int) -> RunCase:
     """The random scenario of a case, drawn once and run under each rule set."""
     scenario = generate(sweep.case_seed(case_id), sweep.environment_of(case_id).mix)
-    return lambda settings: run_scenario(scenario.with_rules(settings))
+    return lambda settings: run_with_causes(scenario.with_rules(settings))
 
 
 class WallClockBound(BaseException):

@@ -74,6 +74,7 @@ def quick(sweep: Sweep, case_id: int) -> RunCase:
             reached=tuple(name for name in ("b-claim", "a-claim") if rng.random() < 0.5),
             digest=digest(seed, rules),
             environment=digest(seed),
+            causes={0: f"in no family: cause {rng.randrange(3)}"} if found else {},
         )
 
     return run

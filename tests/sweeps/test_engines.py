@@ -92,6 +92,9 @@ def test_any_engine_with_any_blocks_makes_the_same_tables(
     ended = runs[runs.verdict != "error"]
     assert set(ended.events - ended.case_id) == {FAR}  # which no double can hold
     assert set(violations.offset - violations.position) == {FAR}
+    first = violations[violations.position == 0].set_index("run_id").cause
+    assert first.equals(runs.set_index("run_id").cause.dropna())
+    assert first.nunique() == 3
     if session is not None:  # a session that was there is used, and left running
         assert session.range(3).count() == 3
 

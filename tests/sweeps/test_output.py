@@ -148,3 +148,22 @@ def test_a_digest_is_read_from_the_row_where_the_line_of_its_own_is_missing(tmp_
     assert digest_of_run(tmp_path, SWEEP.runs - 1) == last
     lines.unlink()
     assert digest_of_run(tmp_path, 0) == first
+
+
+def test_a_folder_of_the_version_before_is_read_and_not_continued(tmp_path: Path) -> None:
+    prepare_folder(tmp_path, SWEEP)
+    content = json.loads((tmp_path / "plan.json").read_text())
+    write_json(tmp_path / "plan.json", content | {"schema_version": 2})
+
+    assert read_sweep(tmp_path).count == SWEEP.count
+    with pytest.raises(BadInput, match="schema_version 2 there, 3 here"):
+        check_folder(tmp_path, SWEEP, resume=True)
+
+
+def test_a_folder_of_no_known_version_is_one_line(tmp_path: Path) -> None:
+    prepare_folder(tmp_path, SWEEP)
+    content = json.loads((tmp_path / "plan.json").read_text())
+    write_json(tmp_path / "plan.json", content | {"schema_version": 1})
+
+    with pytest.raises(BadInput, match="this version of Replog reads 2 and 3"):
+        read_sweep(tmp_path)
