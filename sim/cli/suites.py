@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -92,7 +92,7 @@ def suite(
     On GitHub Actions the page of --markdown is also added to the summary of the job.
     """
     from sim.files.atomic import check_writable
-    from sim.suite import collect, exit_code
+    from sim.suite import collect, exit_code, run_suite
     from sim.suite.last_failed import remember
     from sim.suite.selecting import select
 
@@ -106,14 +106,17 @@ def suite(
     started = time.perf_counter()
     results: list[CaseResult] = []
     interrupted = False
+    progress = _Progress(len(chosen.files), show_rows=not as_json)
     try:
-        with closing(_run(chosen, jobs, show_rows=not as_json)) as running:
+        with closing(run_suite(chosen, jobs=jobs)) as running:
             for result in running:
                 results.append(result)
+                progress.show(result)
                 if stop_at_first and not result.expectation_met:
                     break
     except KeyboardInterrupt:
         interrupted = True
+    progress.wipe()
     problem = remember(results)
     if problem is not None:
         complain(problem)
@@ -144,45 +147,35 @@ def _last_failed(found: Collected) -> Collected:
 
 
 class _Progress:
-    """How far a suite is: a line on stderr, if that is a terminal, below what is printed."""
+    """A row for each result, and below, if stderr is a terminal, how far the suite is."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, *, show_rows: bool) -> None:
         self._total = total
-        self._shown = sys.stderr.isatty()
+        self._show_rows = show_rows
+        self._on_terminal = sys.stderr.isatty()
         self._next = 0.0
+        self._done = self._failures = 0
+
+    def show(self, result: CaseResult) -> None:
+        """Print its row, and draw the line below anew."""
+        self._done += 1
+        self._failures += not result.expectation_met
+        if self._show_rows:
+            self.wipe()
+            mark = "ok  " if result.expectation_met else "FAIL"
+            print(f"{mark} {result.path}  {result.wall_ms} ms", flush=True)
+        now = time.monotonic()
+        if self._on_terminal and (self._show_rows or now >= self._next):
+            self._next = now + REDRAWN_EVERY_SECONDS
+            told = f"{self._done} of {self._total}, {self._failures} not as expected"
+            sys.stderr.write(f"\r\x1b[K{told}")
+            sys.stderr.flush()
 
     def wipe(self) -> None:
         """Take the line away."""
-        if self._shown:
+        if self._on_terminal:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
-
-    def draw(self, done: int, failures: int) -> None:
-        """Draw it anew, some times a second."""
-        if self._shown and time.monotonic() >= self._next:
-            self._next = time.monotonic() + REDRAWN_EVERY_SECONDS
-            sys.stderr.write(f"\r\x1b[K{done} of {self._total}, {failures} not as expected")
-            sys.stderr.flush()
-
-
-def _run(found: Collected, jobs: int, *, show_rows: bool) -> Generator[CaseResult]:
-    """The results, each with its row."""
-    from sim.suite import run_suite
-
-    progress = _Progress(len(found.files))
-    failures = 0
-    with closing(run_suite(found, jobs=jobs)) as results:
-        try:
-            for done, result in enumerate(results, start=1):
-                failures += not result.expectation_met
-                if show_rows:
-                    progress.wipe()
-                    mark = "ok  " if result.expectation_met else "FAIL"
-                    print(f"{mark} {result.path}  {result.wall_ms} ms", flush=True)
-                progress.draw(done, failures)
-                yield result
-        finally:
-            progress.wipe()
 
 
 def _same_ids(results: Iterable[CaseResult]) -> Iterator[str]:
@@ -198,10 +191,11 @@ def _same_ids(results: Iterable[CaseResult]) -> Iterator[str]:
 def _not_run(found: Collected, chosen: Collected, done: int) -> Iterator[str]:
     """What was not run, in one line; nothing, when all was."""
     told = [found.not_run] if found.others else []
-    not_chosen = len(found.files) - len(chosen.files)
-    told += [f"{not_chosen} scenario files not selected"] if not_chosen else []
-    left = len(chosen.files) - done
-    told += [f"{left} scenario files not reached"] if left else []
+    for count, why in (
+        (len(found.files) - len(chosen.files), "not selected"),
+        (len(chosen.files) - done, "not reached"),
+    ):
+        told += [f"{count} scenario file{'s' if count > 1 else ''} {why}"] if count else []
     if told:
         yield f"not run: {', '.join(told)}"
 
@@ -242,11 +236,11 @@ def _hand_over(
         write_junit(junit, results)
     if markdown is not None:
         with replacing(markdown) as file:
-            file.write(page(results, notes, summary).encode())
+            file.write(page(results, notes, summary).encode(errors="backslashreplace"))
     of_the_job = os.environ.get("GITHUB_STEP_SUMMARY")
     if of_the_job:
         try:
-            with Path(of_the_job).open("a", encoding="utf-8") as added:
+            with Path(of_the_job).open("a", encoding="utf-8", errors="backslashreplace") as added:
                 added.write(page(results, notes, summary))
         except OSError as error:
             complain(f"GITHUB_STEP_SUMMARY: {of_the_job}: {error.strerror}")

@@ -30,9 +30,11 @@ def _what(result: CaseResult, *, whole: bool) -> Iterator[str]:
     if result.expected is not None:
         violated = {violation.invariant for violation in result.violations}
         names = [name for name in result.expected if name in violated]
-        found = _verdict([*names, *(violation.invariant for violation in unexpected)])
+        names += [violation.invariant for violation in unexpected]
+        found = [] if result.reason is None else [f"{result.verdict}: {result.reason}"]
+        found += [_verdict(names)] if names or not found else []
         yield f"expected: {_verdict(result.expected)}"
-        yield f"found: {found if result.reason is None else f'{found}; {result.complaints[0]}'}"
+        yield f"found: {'; '.join(found)}"
         told = {*result.expected, *(violation.invariant for violation in unexpected)}
     elif result.reason is not None:
         yield result.complaints[0]

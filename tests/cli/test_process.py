@@ -87,12 +87,15 @@ def _heed_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def test_an_interrupt_is_one_line_and_exit_status_130(tmp_path: Path) -> None:
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_an_interrupt_keeps_what_is_finished_and_is_exit_status_130(
+    tmp_path: Path, jobs: str
+) -> None:
     endless = "format: replog-scenario/1\nduration_ms: 2000000000\nlimits: {max_events: 2000000000}"
     (tmp_path / "x.yaml").write_text("format: replog-scenario/1\nduration_ms: 300\n")
     (tmp_path / "y.yaml").write_text(endless)
     process = subprocess.Popen(
-        [sys.executable, "-m", "sim", "suite", "."],
+        [sys.executable, "-m", "sim", "suite", ".", "--junit", "junit.xml", "-j", jobs],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -106,10 +109,13 @@ def test_an_interrupt_is_one_line_and_exit_status_130(tmp_path: Path) -> None:
         assert process.stderr is not None
         assert process.stdout.readline().startswith("ok   x.yaml")
         process.send_signal(signal.SIGINT)
+        told = process.stdout.read()
         rest = process.stderr.read()
 
     assert rest == "replog: interrupted\n"
+    assert told.startswith("not run: 1 scenario file not reached\n1 as expected, 0 not; ")
     assert process.returncode == 130
+    assert 'tests="1" failures="0"' in (tmp_path / "junit.xml").read_text()
 
 
 def test_a_reader_that_has_seen_enough_is_no_reason_for_a_traceback() -> None:

@@ -10,6 +10,8 @@ import pytest
 from sim.scenario.model import Scenario
 from sim.timed_run import run_scenario
 from tests.cli.conftest import Replog
+from tests.cli.test_process import python
+from tests.suite.red import RED
 
 GOOD = "format: replog-scenario/1\nduration_ms: 300\n"
 FAILING = GOOD + "expect: {reached: [marker-removed]}\n"
@@ -17,6 +19,12 @@ INCONCLUSIVE = GOOD + "limits: {max_events: 5}\n"
 STORY = "format: replog-story/1\nreplicas: [r1]\nsteps:\n  - elect r1 1\n"
 
 Fill = Callable[..., Path]
+
+
+@pytest.fixture(autouse=True)
+def _not_on_github(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
@@ -180,3 +188,192 @@ def test_junit_holds_the_sentences_of_the_violations(replog: Replog, here: Path)
     (failure,) = case
     assert failure.text is not None
     assert "r3 gave offset 3 to E=e" in failure.text
+
+
+def test_a_misspelt_format_is_an_error_and_the_others_are_run(replog: Replog, fill: Fill) -> None:
+    answer = replog("suite", fill(a="format: replog-sory/1\n", b=GOOD, c=FAILING))
+
+    assert answer.status == 2
+    assert statuses(answer.out) == ["FAIL s/a.yaml", "ok   s/b.yaml", "FAIL s/c.yaml"]
+    assert failures(answer.out)[1].startswith(
+        '  bad input: s/a.yaml:1: format: unknown format "replog-sory/1" (did you mean '
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["empty"], "empty: no scenario files; they say format: replog-story/1 or replog-scenario"),
+        (["s", "empty"], "empty: no scenario files; they say format: "),
+        (["nowhere"], "nowhere: no such file or folder"),
+        (["s", "-k", "raft"], "-k raft: means none of 1 scenario files"),
+        (["s", "-k", "raft or"], "-k raft or: cannot be read; allowed: words, and, or, not, "),
+        (["s", "-k", ""], "-k : cannot be read; allowed: words, and, or, not, parentheses"),
+        (["s", "--skip", "*"], "s: no scenario files; not run: 1 left out by --skip; they say "),
+        (["s", "-j", "-1"], "-j/--jobs: -1: expected a number greater than or equal to 0; see "),
+        (["s", "--markdown", "no/x.md"], "--markdown no/x.md: no such folder: no"),
+        ([], "missing argument paths...; see replog suite --help"),
+    ],
+)
+def test_a_suite_of_nothing_and_bad_arguments_are_one_line(
+    replog: Replog, fill: Fill, arguments: list[str], complaint: str
+) -> None:
+    fill(a=GOOD)
+    Path("empty").mkdir()
+
+    answer = replog("suite", *arguments)
+
+    assert answer.status == 2
+    assert answer.complaint.startswith(complaint)
+
+
+def test_what_is_not_selected_is_counted(replog: Replog, fill: Fill) -> None:
+    answer = replog("suite", fill(a=GOOD, b=STORY + "tags: [slow]\n", c=STORY), "-k", "slow or c")
+
+    assert answer.status == 0
+    assert statuses(answer.out) == ["ok   s/b.yaml", "ok   s/c.yaml"]
+    assert ending(answer.out) == ["not run: 1 scenario file not selected", "2 as expected, 0 not"]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_x_stops_at_the_first_failure_in_order(replog: Replog, fill: Fill, jobs: int) -> None:
+    files = {"a": STORY, "b": FAILING, "c": FAILING, "d": STORY, "e": STORY}
+
+    answer = replog("suite", fill(**files), "-x", "-j", jobs)
+
+    assert answer.status == 1
+    assert statuses(answer.out) == ["ok   s/a.yaml", "FAIL s/b.yaml"]
+    assert ending(answer.out) == ["not run: 3 scenario files not reached", "1 as expected, 1 not"]
+
+
+def test_lf_runs_what_failed_until_it_passes_and_then_all(replog: Replog, fill: Fill) -> None:
+    folder = fill(a=GOOD, b=FAILING, c=FAILING)
+
+    def run_last_failed(*arguments: str) -> tuple[list[str], str]:
+        answer = replog("suite", folder, "--lf", *arguments)
+        return statuses(answer.out), answer.err
+
+    none_known = "replog: --lf: none of these files failed last time; all are run\n"
+    assert run_last_failed() == (["ok   s/a.yaml", "FAIL s/b.yaml", "FAIL s/c.yaml"], none_known)
+    assert run_last_failed("-x") == (["FAIL s/b.yaml"], "")
+    fill(b=GOOD)
+    assert run_last_failed() == (["ok   s/b.yaml", "FAIL s/c.yaml"], "")
+    assert run_last_failed("-k", "s/a") == (["ok   s/a.yaml"], none_known)
+    fill(c=GOOD)
+    assert run_last_failed() == (["ok   s/c.yaml"], "")
+    assert len(run_last_failed()[0]) == 3
+    assert Path(".replog_cache/.gitignore").read_text() == "*\n"
+
+
+@pytest.mark.parametrize("cache", ["", "{", "[]", '{"format": "other/1", "failed": ["s/b.yaml"]}'])
+def test_a_bad_cache_means_all(replog: Replog, fill: Fill, cache: str) -> None:
+    folder = fill(a=GOOD, b=GOOD)
+    Path(".replog_cache").mkdir()
+    Path(".replog_cache/last_failed.json").write_text(cache)
+
+    assert len(statuses(replog("suite", folder, "--lf").out)) == 2
+
+
+def test_a_green_suite_leaves_nothing_behind(replog: Replog, fill: Fill) -> None:
+    replog("suite", fill(a=GOOD))
+
+    assert [path.name for path in Path.cwd().iterdir()] == ["s"]
+
+
+def test_processes_say_the_same_in_the_same_order(replog: Replog, fill: Fill) -> None:
+    files = {f"a{n}": STORY for n in range(6)} | {"b": FAILING, "c": "a: 1\n", "d": STORY}
+    folder = fill(**files)
+
+    def told(*arguments: object) -> tuple[int, list[str], list[str], list[str]]:
+        answer = replog("suite", folder, *arguments)
+        return answer.status, statuses(answer.out), failures(answer.out), ending(answer.out)
+
+    assert told("-j", 2) == told()
+
+
+def test_two_files_with_one_id_are_told(replog: Replog, fill: Fill) -> None:
+    folder = fill(a=STORY + "id: same\n", b=STORY + "id: same\n", c=STORY)
+
+    answer = replog("suite", folder)
+
+    assert answer.status == 0
+    assert ending(answer.out)[0] == "the same id in 2 files, same: s/a.yaml, s/b.yaml"
+
+
+def test_json_leaves_what_was_not_run_to_stderr(replog: Replog, fill: Fill) -> None:
+    folder = fill(a=STORY, plan="format: replog-sweep/1\n")
+
+    answer = replog("suite", folder, "--json")
+
+    assert len(answer.document) == 1
+    assert answer.err == "replog: not run: 1 sweep plan\n"
+
+
+def test_annotations_come_when_asked_for_and_on_github(
+    replog: Replog, fill: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = fill(a=FAILING)
+
+    def annotated(text: str) -> list[str]:
+        return [line for line in text.splitlines() if line.startswith("::error ")]
+
+    assert annotated(replog("suite", folder).out) == []
+    (line,) = annotated(replog("suite", folder, "--github").out)
+    assert line.startswith("::error file=s/a.yaml,line=3,title=a%3A not as expected::expected: ")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    assert annotated(replog("suite", folder).out) == [line]
+    with_json = replog("suite", folder, "--json")
+    assert (len(with_json.document), annotated(with_json.err)) == (1, [line])
+
+
+def test_markdown_goes_to_a_file_and_to_the_summary_of_a_job(
+    replog: Replog, fill: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("summary.md").write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+
+    replog("suite", fill(a=FAILING), "--markdown", "page.md")
+
+    page = Path("page.md").read_text()
+    assert page.startswith("### Replog: 0 as expected, 1 not; ")
+    assert Path("summary.md").read_text() == f"before\n{page}"
+
+
+def test_a_summary_that_cannot_be_written_is_a_complaint_and_no_failure(
+    replog: Replog, fill: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "no/summary.md")
+
+    answer = replog("suite", fill(a=GOOD))
+
+    complaint = "replog: GITHUB_STEP_SUMMARY: no/summary.md: No such file or directory\n"
+    assert (answer.status, answer.err) == (0, complaint)
+
+
+def test_a_red_suite_is_red_to_the_shell_and_in_junit(here: Path) -> None:
+    for name, text in RED.items():
+        (here / name).write_text(text)
+
+    ended = python("-m", "sim", "suite", ".", "--junit", "junit.xml")
+
+    assert ended.returncode == 1
+    assert [line[:4] for line in ended.stdout.splitlines()[:3]] == ["FAIL"] * 3
+    assert "0 as expected, 3 not" in ended.stdout
+    root = ET.parse("junit.xml").getroot()  # noqa: S314 - written by this very test
+    assert (root.get("tests"), root.get("failures")) == ("3", "3")
+
+
+def test_on_a_terminal_the_last_line_says_how_far_it_is(
+    replog: Replog, fill: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = fill(a=STORY, b=FAILING)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+
+    rows = replog("suite", folder)
+    as_json = replog("suite", folder, "--json")
+
+    assert "\r\x1b[K1 of 2, 0 not as expected\r\x1b[K\r\x1b[K2 of 2, 1 not as expected" in rows.err
+    assert rows.err.endswith("\r\x1b[K")
+    assert "\x1b" not in rows.out
+    assert "\r\x1b[K1 of 2, 0 not as expected" in as_json.err
+    assert len(as_json.document) == 2

@@ -16,6 +16,8 @@ Fill = Callable[..., Path]
 def fill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fill:
     """Makes a folder `s` below the current one with these files: path = text."""
     monkeypatch.chdir(tmp_path)
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(name, raising=False)
 
     def make(files: dict[str, str]) -> Path:
         for name, text in files.items():

@@ -1,0 +1,199 @@
+"""What a suite hands over: JUnit, annotations, Markdown; each says what is red, and how."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from sim.check import Violation
+from sim.suite import CaseResult, collect, run_suite
+from sim.suite.failure import failure_lines
+from sim.suite.github import error_commands, line_of
+from sim.suite.junit import write_junit
+from sim.suite.markdown import page
+from tests.suite.conftest import GOOD, Fill
+from tests.suite.junit_schema import problems
+from tests.suite.red import LOG, RED, STORY, TIMED
+
+
+@pytest.fixture
+def results(fill: Fill) -> list[CaseResult]:
+    """A green file, a red one of each kind, and one that is misspelt."""
+    files = {"a.yaml": GOOD, **RED, "z.yaml": "title: x\nformat: replog-sory/1\n"}
+    return list(run_suite(collect([fill(files)])))
+
+
+def violated(invariant: str, sentence: str) -> Violation:
+    return Violation(invariant, at=3, replica=None, offset=None, key=None, sentence=sentence)
+
+
+def junit(results: Sequence[CaseResult]) -> ET.Element:
+    write_junit(Path("out.xml"), results)
+    return ET.parse("out.xml").getroot()  # noqa: S314 - written by this very test
+
+
+def test_junit_is_as_its_schema_says_and_names_each_file(results: list[CaseResult]) -> None:
+    root = junit(results)
+
+    assert problems(root) == []
+    counted = {name: root.get(name) for name in ("tests", "failures", "errors", "skipped")}
+    assert counted == {"tests": "5", "failures": "3", "errors": "1", "skipped": "0"}
+    assert {case.get("file"): [child.tag for child in case] for case in root} == {
+        "s/a.yaml": [],
+        "s/log.json": ["failure"],
+        "s/story.yaml": ["failure"],
+        "s/timed.yaml": ["failure"],
+        "s/z.yaml": ["error"],
+    }
+    text = root[2][0].text or ""
+    assert text.splitlines()[0] == "A leader with a shorter log"
+    assert "» r2 leads 2 ▕       hw 0 end 0" in text
+    assert text.splitlines()[-1] == "reproduce: replog run s/story.yaml"
+
+
+def test_junit_survives_what_no_xml_may_hold(results: list[CaseResult]) -> None:
+    """Keys and values may be any text, and come up in titles, ids and sentences."""
+    nasty = "a\x00b\x1b[31m\ud800\uffff<&>]]>"
+    violation = violated("log-matching", nasty)
+    broken = results[0]._replace(
+        id=nasty, title=nasty, differences=(nasty,), violations=(violation,), path=Path(nasty)
+    )
+
+    (case,) = junit([broken])
+
+    shown = r"a\u0000b\u001b[31m\ud800\uffff<&>]]>"
+    assert (case.get("name"), case.get("file")) == (shown, shown)
+    assert shown in (case[0].text or "")
+
+
+def test_junit_of_no_result_is_valid(fill: Fill) -> None:
+    fill({})
+
+    assert problems(junit([])) == []
+
+
+def test_an_annotation_is_one_line_at_the_place_of_what_is_wrong(
+    results: list[CaseResult],
+) -> None:
+    lines = list(error_commands(results))
+
+    assert [line.partition("::error ")[2].partition("::")[0] for line in lines] == [
+        "file=s/log.json,line=2,title=log%3A not as expected",
+        "file=s/story.yaml,line=1,title=shorter%3A not as expected",
+        "file=s/timed.yaml,line=3,title=timed%3A not as expected",
+        "file=s/z.yaml,line=2,title=z%3A bad input",
+    ]
+    assert not any("\n" in line for line in lines)
+    assert lines[0].endswith(
+        "::steps[0].log_end_offset is 0, expected 7%0Areproduce: replog clean s/log.json --check"
+    )
+
+
+def test_an_annotation_escapes_what_would_end_it(results: list[CaseResult]) -> None:
+    strange = results[1]._replace(
+        id="50%, a: b", differences=("100% of a\r\nb::c",), path=Path("a")
+    )
+
+    (line,) = error_commands([strange])
+
+    assert line.startswith("::error file=a,line=1,title=50%25%2C a%3A b%3A not as expected::")
+    assert "100%25 of a%0D%0Ab::c%0A" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("x.yaml", STORY.replace("elect r2 2", "elct r2 2"), 9),
+        ("x.yaml", STORY + "expect:\n  leader: r1\n", 10),
+        ("x.json", LOG.replace("log_end_offset", "log_end"), 2),
+        ("x.yaml", TIMED, 3),
+        ("x.yaml", "format: replog-story/1\na: [\n", 3),
+    ],
+)
+def test_a_result_points_at_a_line_of_its_file(fill: Fill, name: str, text: str, line: int) -> None:
+    (result,) = run_suite(collect([fill({name: text})]))
+
+    assert not result.expectation_met
+    assert line_of(result) == line
+
+
+def test_a_page_has_a_row_and_a_block_for_each_red_file(results: list[CaseResult]) -> None:
+    lines = page(results, ["not run: 1 sweep plan"], "1 as expected, 4 not; 0.1 s").splitlines()
+
+    assert lines[0] == "### Replog: 1 as expected, 4 not; 0.1 s"
+    assert "| s/story.yaml | leader-completeness was violated, not expected |" in lines
+    assert sum(line.startswith("| s/") for line in lines) == 4
+    assert sum(line.startswith("reproduce: replog ") for line in lines) == 4
+    assert lines.count("```") == 8
+    assert "<details><summary>shorter: A leader with a shorter log</summary>" in lines
+    assert lines[-2] == "not run: 1 sweep plan  "
+    assert lines[-1].startswith("slowest: ")
+
+
+def test_a_page_of_a_green_suite_is_short(results: list[CaseResult]) -> None:
+    lines = page(results[:1], [], "1 as expected, 0 not; 0.0 s").splitlines()
+
+    assert len(lines) == 3
+    assert lines[2].startswith("slowest: a ")
+
+
+def test_nothing_in_a_result_breaks_out_of_the_page(results: list[CaseResult]) -> None:
+    nasty = "a|b`c` <script> *x*"
+    strange = results[1]._replace(
+        id=nasty, title=nasty, differences=(nasty, "````"), path=Path("a|b.yaml")
+    )
+
+    text = page([strange], [], "x")
+
+    cell = r"a\|b\`c\` &lt;script&gt; \*x\*"
+    assert rf"| a\|b.yaml | {cell} |" in text
+    assert "<summary>a|b`c` &lt;script&gt; *x*: a|b" in text
+    assert text.count("`````\n") == 2
+
+
+def test_of_many_differences_and_violations_a_few_are_shown(results: list[CaseResult]) -> None:
+    red = results[2]
+    names = ["log-matching", "no-offset-reuse", "winner-retained"]
+    many = red._replace(
+        differences=(
+            *(f"{name} was violated, not expected" for name in names),
+            *(f"replica r{n}: leo is {n}, expected 9" for n in range(6)),
+        ),
+        violations=tuple(violated(name, f"{name} is broken.") for name in names for _ in "ab"),
+        strip="",
+    )
+
+    assert failure_lines(many) == [
+        "expected: holds",
+        "found: violated: log-matching, no-offset-reuse, winner-retained",
+        "replica r0: leo is 0, expected 9",
+        "replica r1: leo is 1, expected 9",
+        "replica r2: leo is 2, expected 9",
+        "... and 3 more differences",
+        "log-matching (step 3): log-matching is broken.",
+        "... and 2 more violations",
+        "reproduce: replog run s/story.yaml",
+    ]
+    assert len(failure_lines(many, whole=True)) == 2 + 6 + 3 + 1
+
+
+def test_what_was_expected_and_did_not_happen_is_told(fill: Fill) -> None:
+    expecting = STORY + "expect:\n  violated: [log-matching, leader-completeness]\n"
+    (result,) = run_suite(collect([fill({"x.yaml": expecting})]))
+
+    assert failure_lines(result)[:2] == [
+        "expected: violated: log-matching, leader-completeness",
+        "found: violated: leader-completeness",
+    ]
+
+
+def test_an_inconclusive_run_says_why(fill: Fill) -> None:
+    text = "format: replog-scenario/1\nduration_ms: 300\nlimits: {max_events: 5}\n"
+    (result,) = run_suite(collect([fill({"x.yaml": text})]))
+
+    assert failure_lines(result) == [
+        "expected: holds",
+        "found: inconclusive: limits.max_events: 5 simulator events were used",
+        "reproduce: replog run s/x.yaml",
+    ]
