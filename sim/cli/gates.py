@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from sim.cli.arguments import Command, Number, Parser, plugin_arguments, take_json, take_plugins
+from sim.cli.github import add_to_job_summary, on_github
 from sim.cli.output import EXIT_FAILED, EXIT_INCONCLUSIVE, complain, print_json
 from sim.errors import BadInput
 
@@ -71,7 +73,12 @@ def take_gates(parser: Parser) -> None:
         "--markdown",
         type=Path,
         metavar="FILE",
-        help="Also add a table of the gates to this file, such as $GITHUB_STEP_SUMMARY.",
+        help="Also write a table of the gates to this file.",
+    )
+    parser.add_argument(
+        "--github",
+        action="store_true",
+        help="Print annotations of GitHub Actions; on by itself where GITHUB_ACTIONS is true.",
     )
 
 
@@ -85,6 +92,7 @@ def gates_from(
     environment: list[str] | None,
     level: float,
     markdown: Path | None,
+    github: bool,
 ) -> Gates | None:
     """The gates that the options ask for; None without any.
 
@@ -96,6 +104,7 @@ def gates_from(
         "--environment": environment,
         "--compare": compare,
         "--markdown": markdown,
+        "--github": github,
     }
     if not (fail_on or budget or baseline):
         for option, value in narrowing.items():
@@ -152,22 +161,39 @@ def check_other(baseline: Path, folder: Path) -> None:
         raise BadInput(f"--baseline {baseline}: the folder that is judged; give an earlier sweep's")
 
 
-def verdict_of(folder: Path, gates: Gates, *, markdown: Path | None) -> Verdict:
-    """Judges a finished sweep, and adds the table to `markdown`.
+def verdict_of(folder: Path, gates: Gates) -> Verdict:
+    """Judges a finished sweep.
 
     Raises:
-        BadInput: The folder is no finished sweep, gates name what there is not, or the file cannot
-            be written.
+        BadInput: The folder is no finished sweep, or gates name what there is not.
     """
     from sim.gates import judge
-    from sim.gates.page import as_markdown
     from sim.report import read_folder
 
-    verdict = judge(read_folder(folder), gates)
+    return judge(read_folder(folder), gates)
+
+
+def hand_over(verdict: Verdict, *, markdown: Path | None, github: bool, file: TextIO) -> None:
+    """Writes what others show; on GitHub Actions its annotations go to `file`."""
+    from sim.files.atomic import replacing
+    from sim.gates.page import as_markdown, error_commands
+
+    page = as_markdown(verdict)
     if markdown is not None:
-        with markdown.open("a", encoding="utf-8") as file:
-            file.write(as_markdown(verdict))
-    return verdict
+        with replacing(markdown) as written:
+            written.write(page.encode())
+    add_to_job_summary(page)
+    if github or on_github():
+        for line in error_commands(verdict):
+            print(line, file=file)
+
+
+def check_markdown(path: Path | None) -> None:
+    """Refuse a file that cannot be written, before anything is judged."""
+    if path is not None:
+        from sim.files.atomic import check_writable
+
+        check_writable(path, what=f"--markdown {path}")
 
 
 def show_verdict(verdict: Verdict) -> None:
@@ -202,13 +228,16 @@ def gate(folder: Path, *, as_json: bool, **options: Any) -> int:
         raise BadInput(f"{folder}: no gate; give --fail-on, --budget or --baseline")
     if gates.baseline is not None:
         check_other(gates.baseline, folder)
-    verdict = verdict_of(folder, gates, markdown=options["markdown"])
+    check_markdown(options["markdown"])
+    verdict = verdict_of(folder, gates)
     missing = unjudged(verdict.folder.tallies)
     if as_json:
         unfinished = {"errors": missing.errors, "unfinished": missing.unfinished}
         print_json({"out": str(folder), **as_document(verdict), **unfinished})
     else:
         show_verdict(verdict)
+    file = sys.stderr if as_json else sys.stdout
+    hand_over(verdict, markdown=options["markdown"], github=options["github"], file=file)
     if missing.first_run is not None:
         words = " ".join([str(folder), str(missing.first_run), *plugin_arguments()])
         complain(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from sim.cli.arguments import Command, Number, Parser, take_json, take_plugins
+from sim.cli.github import add_to_job_summary, on_github
 from sim.cli.output import EXIT_INTERRUPTED, complain, print_json
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def suite(
     summary = f"{len(results) - failures} as expected, {failures} not; {seconds:.1f} s"
     _tell(results, notes, summary, as_json=as_json)
     _hand_over(results, notes, summary, junit=junit, markdown=markdown)
-    if github or os.environ.get("GITHUB_ACTIONS") == "true":
+    if github or on_github():
         _annotate(results, file=sys.stderr if as_json else sys.stdout)
     if interrupted:
         complain("interrupted")
@@ -237,13 +237,7 @@ def _hand_over(
     if markdown is not None:
         with replacing(markdown) as file:
             file.write(page(results, notes, summary).encode(errors="backslashreplace"))
-    of_the_job = os.environ.get("GITHUB_STEP_SUMMARY")
-    if of_the_job:
-        try:
-            with Path(of_the_job).open("a", encoding="utf-8", errors="backslashreplace") as added:
-                added.write(page(results, notes, summary))
-        except OSError as error:
-            complain(f"GITHUB_STEP_SUMMARY: {of_the_job}: {error.strerror}")
+    add_to_job_summary(page(results, notes, summary))
 
 
 def _annotate(results: Sequence[CaseResult], file: TextIO) -> None:

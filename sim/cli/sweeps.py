@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,9 @@ from sim.cli.arguments import (
 from sim.cli.gates import (
     STATUS,
     check_gates,
+    check_markdown,
     gates_from,
+    hand_over,
     show_verdict,
     take_gates,
     verdict_of,
@@ -40,7 +43,7 @@ from sim.errors import BadInput
 
 if TYPE_CHECKING:
     from sim.gates import Verdict
-    from sim.sweeps import SweepResult
+    from sim.sweeps import Plan, SweepResult
     from sim.timed_run import Run
     from sim.trace import Event
 
@@ -104,17 +107,12 @@ def sweep(
     gates = gates_from(**options)
     if gates is not None:
         check_gates(gates, loaded, out=out)
-    if confirm:
-        if seed is not None:
-            raise BadInput("--seed and --confirm: give one of them")
-        if loaded.confirmation_seed is None:
-            raise BadInput(f"{plan}: confirmation_seed: --confirm needs one")
-        seed = loaded.confirmation_seed
+        check_markdown(options["markdown"])
     result = run_sweep(
         loaded,
         out=out,
         count=count,
-        seed=seed,
+        seed=_confirmation_seed(plan, loaded, seed) if confirm else seed,
         engine=engine,  # type: ignore[arg-type]
         master=master,
         partitions=partitions,
@@ -124,13 +122,24 @@ def sweep(
     )
     verdict = None
     if gates is not None:
-        verdict = verdict_of(result.out, gates, markdown=options["markdown"])
+        verdict = verdict_of(result.out, gates)
     _show_sweep(result, verdict, as_json=as_json)
+    if verdict is not None:
+        file = sys.stderr if as_json else sys.stdout
+        hand_over(verdict, markdown=options["markdown"], github=options["github"], file=file)
     if result.reproduce is not None:
         words = [str(result.out), str(result.reproduce), *plugin_arguments()]
         tell = complain if as_json else print
         tell(f"{_not_green(result)}\nreproduce: replog replay {shlex.join(words)}")
     return worst(STATUS[verdict.outcome] if verdict else 0, result.errors, result.unfinished)
+
+
+def _confirmation_seed(path: Path, plan: Plan, seed: int | None) -> int:
+    if seed is not None:
+        raise BadInput("--seed and --confirm: give one of them")
+    if plan.confirmation_seed is None:
+        raise BadInput(f"{path}: confirmation_seed: --confirm needs one")
+    return plan.confirmation_seed
 
 
 def _show_sweep(result: SweepResult, verdict: Verdict | None, *, as_json: bool) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from sim.gates.finding import Finding, Outcome
 from sim.gates.judge import Verdict
+from sim.suite.github import error_command
 from sim.sweeps import wording
 
 ORDER: tuple[Outcome, ...] = ("passed", "undecided", "failed")
@@ -82,6 +83,14 @@ def as_markdown(verdict: Verdict) -> str:
             *reproduce,
         ]
     )
+
+
+def error_commands(verdict: Verdict) -> Iterator[str]:
+    """Annotations of GitHub Actions, one for each comparison that failed."""
+    for one in verdict.findings:
+        if one.outcome == "failed":
+            told = [one.text] if verdict.reproduce is None else [one.text, verdict.reproduce]
+            yield error_command("\n".join(told), title=f"replog gate: {one.asked}")
 
 
 def _cell(text: str) -> str:

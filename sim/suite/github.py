@@ -28,9 +28,13 @@ def error_commands(results: Sequence[CaseResult]) -> Iterator[str]:
                 "line": str(line_of(result)),
                 "title": f"{result.id}: {_what(result)}",
             }
-            given = ",".join(f"{name}={_property(value)}" for name, value in place.items())
-            told = _data("\n".join(failure_lines(result)))
-            yield f"::error {given}::{told}"
+            yield error_command("\n".join(failure_lines(result)), **place)
+
+
+def error_command(text: str, **place: str) -> str:
+    """The line that makes GitHub show an error; `place` says where, by `file`, `line`, `title`."""
+    given = ",".join(f"{name}={_property(value)}" for name, value in place.items())
+    return f"::error {given}::{_data(text)}"
 
 
 def line_of(result: CaseResult) -> int:

@@ -28,12 +28,13 @@ def test_a_sweep_ends_with_1_when_a_run_violates_what_it_must_not(
     sweep = ("sweep", "plan.yaml", "--engine", "process", "--out", "o", "--json")
 
     swept = replog(*sweep, "--fail-on", "any")
-    again = replog("gate", "o", "--fail-on", "any", "--markdown", "page.md")
+    again = replog("gate", "o", "--fail-on", "any", "--markdown", "page.md", "--github")
     narrowed = replog("gate", "o", "--fail-on", "any", "--rule-set", "as Kafka")
 
     assert (swept.status, swept.document["gates"], swept.document["errors"]) == (1, "failed", 0)
     assert (again.status, narrowed.status) == (1, 0)
-    *_, failed, summary, reproduce = again.out.splitlines()
+    *_, failed, summary, reproduce, annotation = again.out.splitlines()
+    assert annotation.startswith("::error title=replog gate%3A fail-on any::fail-on any [broken]: ")
     assert failed.startswith("FAILED    fail-on any [broken]: ")
     assert summary == "gates failed: 2 comparisons, 1 passed, 1 failed (level 5.00 %)"
     assert (here / "page.md").read_text().startswith(f"### {summary}\n")
