@@ -28,7 +28,7 @@ from sim.logfile.schedule_file import (
 )
 from sim.rules import Rules
 
-_TOP = (
+TOP = (
     "format",
     *ABOUT[:4],
     "now_ms",
@@ -39,7 +39,7 @@ _TOP = (
     "logs",
     *ABOUT[4:],
 )
-_LOG = (
+LOG = (
     "segments",
     "log_start_offset",
     "log_end_offset",
@@ -51,7 +51,7 @@ _LOG = (
     "topic",
     *GROWTH_FIELDS,
 )
-_SEGMENT = (
+SEGMENT = (
     "base_offset",
     "size_bytes",
     "first_batch_timestamp_ms",
@@ -135,7 +135,7 @@ def eligible_file_in(
     if "steps" in document.data:
         text = "has steps to do, not logs to choose from; ask it with: replog clean"
         document.top.at("steps").fail(text)
-    fields = Fields(document.data, document.top, _TOP)
+    fields = Fields(document.data, document.top, TOP)
     tags_at(fields.values.get("tags"), fields.at("tags"))
     fields.require("now_ms", "logs")
     given = fields.values
@@ -151,7 +151,7 @@ def eligible_file_in(
     place = fields.at("logs")
     found: dict[str, DescribedLog] = {}
     for name, value in as_object(given["logs"], place).items():
-        log = Fields(value, place.at(name), _LOG)
+        log = Fields(value, place.at(name), LOG)
         own = topic_settings(log.values.get("topic"), log.at("topic"))
         found[name] = _log(log, config_of((own, shared, broker), estimate), schedule)
     return EligibleFile(now_ms, found, goes_by, schedule)
@@ -195,7 +195,7 @@ def _segments(fields: Fields, config: EligibilityConfig) -> tuple[DescribedSegme
     found: list[DescribedSegment] = []
     given = list(fields.items("segments"))
     for index, (place, value) in enumerate(given):
-        one = Fields(value, place, _SEGMENT)
+        one = Fields(value, place, SEGMENT)
         one.require("base_offset", "size_bytes")
         base = one.integer("base_offset")
         if found and base <= found[-1].base_offset:

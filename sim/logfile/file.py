@@ -23,7 +23,8 @@ from sim.logfile.steps import Append, Step, step_at
 ABOUT = ("id", "title", "source", "tags", "note", "expect")
 """What a file may say about itself; no command depends on it."""
 
-_TOP = ("format", *ABOUT[:4], "rules", "topic", "segments", "steps", *ABOUT[4:])
+TOP = ("format", *ABOUT[:4], "rules", "topic", "segments", "steps", *ABOUT[4:])
+SEGMENT_FIELDS = ("base_offset", "batches", "last_modified_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ def log_file_in(document: Document, *, rules: Mapping[str, object] | None = None
     if "logs" in document.data:
         text = "has logs to choose from, not steps; ask it with: replog eligible"
         document.top.at("logs").fail(text)
-    fields = Fields(document.data, document.top, _TOP)
+    fields = Fields(document.data, document.top, TOP)
     tags_at(fields.values.get("tags"), fields.at("tags"))
     fields.require("segments", "steps")
     works_by = rules_at(fields.values.get("rules"), fields.at("rules"))
@@ -233,7 +234,7 @@ def _segment(value: Any, place: Place, rules: LogRules, history: _History) -> Wr
     if isinstance(value, list):
         items = [(place.at(index), item) for index, item in enumerate(value)]
     elif isinstance(value, dict):
-        fields = Fields(value, place, ("base_offset", "batches", "last_modified_ms"))
+        fields = Fields(value, place, SEGMENT_FIELDS)
         items = list(fields.items("batches"))
         modified = fields.maybe_integer("last_modified_ms")
         base = fields.maybe_integer("base_offset")

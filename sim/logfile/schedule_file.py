@@ -11,6 +11,7 @@ from sim.logfile.eligible_settings import BACKOFF, IO_RATE, THREADS, Settings
 Order = Literal["highest_ratio", "most_overdue"]
 """Which of the eligible logs a thread takes: Kafka's, or the one whose deadline passed first."""
 
+ORDERS: tuple[str, ...] = get_args(Order)
 MOST_LOOKS = 1_000_000
 TOO_LONG = f"{MOST_LOOKS:,} looks, {BACKOFF} apart"
 
@@ -76,7 +77,7 @@ def schedule_at(fields: Fields, broker: Settings, *, now_ms: int) -> ScheduleSet
     if until_ms - now_ms > MOST_LOOKS * backoff_ms:
         most = now_ms + MOST_LOOKS * backoff_ms
         given.fail("until_ms", f"{until_ms} is above the largest allowed, {most}: {TOO_LONG}")
-    order = given.choice("order", get_args(Order))
+    order = given.choice("order", ORDERS)
     return ScheduleSettings(
         until_ms,
         "most_overdue" if order == "most_overdue" else "highest_ratio",

@@ -116,10 +116,10 @@ def step_at(value: object, place: Place, rules: LogRules) -> Step:
     """
     op = as_object(value, place).get("op")
     if op is None:
-        place.at("op").fail(f"missing; allowed: {listed(_OPS)}")
-    if not isinstance(op, str) or op not in _OPS:
-        place.at("op").fail(unknown_value(op, _OPS, what="op"))
-    names, read = _OPS[op]
+        place.at("op").fail(f"missing; allowed: {listed(OPS)}")
+    if not isinstance(op, str) or op not in OPS:
+        place.at("op").fail(unknown_value(op, OPS, what="op"))
+    names, read = OPS[op]
     return read(Fields(value, place, ("op", *names, "note")), rules)
 
 
@@ -192,7 +192,7 @@ def _produce_duplicate(fields: Fields, rules: LogRules) -> ProduceDuplicate:
     )
 
 
-_OPS: dict[str, tuple[tuple[str, ...], Callable[[Fields, LogRules], Step]]] = {
+OPS: dict[str, tuple[tuple[str, ...], Callable[[Fields, LogRules], Step]]] = {
     "clean": (_CLEAN_FIELDS, _clean),
     "append": (("batches", "roll_after"), _append),
     "roll": ((), lambda fields, rules: Roll()),

@@ -48,7 +48,7 @@ class Story:
     preset: str | None = None
 
 
-_TOP = [
+TOP = [
     "format",
     "id",
     "title",
@@ -90,7 +90,7 @@ def story_in(document: Document, *, default_id: str) -> Story:
         BadInput: As `load_story`.
     """
     check_format(document, (STORY_FORMAT,))
-    top = Fields(document.data, document.top, _TOP)
+    top = Fields(document.data, document.top, TOP)
     replicas = _replicas(top)
     known = list(replicas)
     moments: dict[str, tuple[str, ...]] = {}

@@ -1,19 +1,12 @@
-"""JSON Schema of scenario files, for editors; `python -m sim.scenario.file.schema` writes it.
-
-A scenario file names it in its first line: `# yaml-language-server: $schema=../schema.json`.
-"""
+"""JSON Schema of scenario files, and of rules in any file; `sim.schemas` writes it."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 from sim.rules import DEFAULTS, PRESETS, RULES
 from sim.scenario.file.format import ScenarioFile
-
-SCHEMA_FILE = Path("scenarios/schema.json")
-"""Relative to the root of the repository."""
 
 _TYPES = {str: "string", int: "integer", bool: "boolean"}
 
@@ -23,14 +16,9 @@ def scenario_schema() -> dict[str, Any]:
 
     `enumDescriptions` belongs to no draft of JSON Schema; editors show it beside the values.
     """
-    schema = _without_titles(ScenarioFile.model_json_schema(by_alias=True))
+    schema = without_titles(ScenarioFile.model_json_schema(by_alias=True))
     fields = schema["properties"]
-    fields["rules"] = {
-        "type": "object",
-        "description": fields["rules"]["description"],
-        "properties": {"preset": _preset(), **{name: _rule(name) for name in RULES}},
-        "additionalProperties": False,
-    }
+    fields["rules"] = rules_schema(RULES, fields["rules"]["description"])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Replog scenario",
@@ -38,12 +26,24 @@ def scenario_schema() -> dict[str, Any]:
     }
 
 
-def _preset() -> dict[str, Any]:
+def rules_schema(names: Iterable[str], description: str) -> dict[str, Any]:
+    """An object of these rules, each with what its values mean, and of a preset."""
+    return {
+        "type": "object",
+        "description": description,
+        "properties": {"preset": preset_schema(), **{name: rule_schema(name) for name in names}},
+        "additionalProperties": False,
+    }
+
+
+def preset_schema() -> dict[str, Any]:
+    """The name of a preset."""
     models = "; ".join(f"{preset.name}: {preset.models}" for preset in PRESETS.values())
     return {"enum": list(PRESETS), "description": models}
 
 
-def _rule(name: str) -> dict[str, Any]:
+def rule_schema(name: str) -> dict[str, Any]:
+    """The value of a rule."""
     spec, default = RULES[name], DEFAULTS[name]
     found: dict[str, Any] = {
         "description": f"{spec.decides} ({spec.source})" if spec.source else spec.decides,
@@ -59,23 +59,14 @@ def _rule(name: str) -> dict[str, Any]:
     return found
 
 
-def _without_titles(part: Any) -> Any:
+def without_titles(part: Any) -> Any:
     """Pydantic's titles repeat the names of the fields; editors show them as noise."""
     if isinstance(part, dict):
         return {
-            name: _without_titles(value)
+            name: without_titles(value)
             for name, value in part.items()
             if not (name == "title" and isinstance(value, str))
         }
     if isinstance(part, list):
-        return [_without_titles(item) for item in part]
+        return [without_titles(item) for item in part]
     return part
-
-
-def schema_text() -> str:
-    """The schema as it stands in the file."""
-    return json.dumps(scenario_schema(), indent=2, ensure_ascii=False) + "\n"
-
-
-if __name__ == "__main__":
-    SCHEMA_FILE.write_text(schema_text(), encoding="utf-8")

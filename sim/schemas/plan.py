@@ -1,0 +1,97 @@
+"""The schema of sweep plans, `replog-sweep/1`: made of the model of a plan and that of a mix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sim.check.families import FAMILIES
+from sim.check.registry import INVARIANTS, discover
+from sim.rules import RULES
+from sim.scenario.file.schema import rules_schema, without_titles
+from sim.scenario.generate.mix import BUILT_IN_MIXES, Mix, Weights
+from sim.schemas.parts import DRAFT, Schema, attribute_docs, described, strict
+from sim.sweeps.plan import Plan
+from sim.sweeps.plan_matrix import EXCLUDE, LABEL, MATRIX
+
+_RULES: Schema = {"$ref": "#/$defs/rules"}
+
+
+def plan_schema() -> Schema:
+    """The schema of a plan, its matrix included."""
+    schema = without_titles(Plan.model_json_schema())
+    schema.pop("description", None)
+    schema["$defs"] = {"Mix": _mix(), "Weights": _weights()}
+    fields = schema["properties"]
+    for name, text in attribute_docs(Plan).items():
+        fields[name]["description"] = text
+    discover()
+    known = {"anyOf": [{"enum": [*FAMILIES, *sorted(INVARIANTS)]}, {"type": "string"}]}
+    fields["about"]["items"] = known
+    fields["generate"] = {"anyOf": [{"enum": list(BUILT_IN_MIXES)}, {"$ref": "#/$defs/Mix"}]}
+    rules = rules_schema(RULES, "Rules by name; may name a preset.")
+    schema["$defs"]["rules"] = rules
+    fields["rules"] = _RULES
+    fields["rule_sets"] |= {"items": _RULES}
+    fields["environments"]["additionalProperties"] = _environment()
+    fields |= _matrix(rules)
+    required = [name for name in schema["required"] if name != "rule_sets"]
+    return {
+        "$schema": DRAFT,
+        "title": "Replog sweep plan",
+        **schema,
+        "required": required,
+        "if": {"required": [MATRIX]},
+        "else": {"required": ["rule_sets"]},
+        "dependentRequired": {EXCLUDE: [MATRIX], LABEL: [MATRIX]},
+    }
+
+
+def _matrix(rules: Schema) -> dict[str, Schema]:
+    factors: dict[str, Schema] = {
+        name: {
+            "type": "array",
+            "description": one.get("description", ""),
+            "items": {"$ref": f"#/$defs/rules/properties/{name}"},
+            "minItems": 1,
+            "uniqueItems": True,
+        }
+        for name, one in rules["properties"].items()
+    }
+    return {
+        MATRIX: described(
+            strict(factors) | {"minProperties": 1},
+            "Rules with their values: every combination, the first rule changing fastest.",
+        ),
+        EXCLUDE: {
+            "type": "array",
+            "description": "Combinations that are left out: those that have all these values.",
+            "items": {"allOf": [_RULES, {"minProperties": 1}]},
+        },
+        LABEL: {
+            "type": "string",
+            "description": "The label of each combination: `{strategy}: {fix}`.",
+        },
+    }
+
+
+def _mix() -> Schema:
+    schema = without_titles(Mix.model_json_schema())
+    fields: dict[str, Any] = schema["properties"]
+    for name, text in attribute_docs(Mix).items():
+        fields[name]["description"] = text
+    fields["mix"] = described({"enum": list(BUILT_IN_MIXES)}, fields["mix"]["description"])
+    fields["weights"] = {"$ref": "#/$defs/Weights"}
+    return described(strict(fields), "Ranges and chances from which scenarios are drawn.")
+
+
+def _weights() -> Schema:
+    fields: dict[str, Any] = without_titles(Weights.model_json_schema())["properties"]
+    for name, text in attribute_docs(Weights).items():
+        fields[name]["description"] = text
+    return described(strict(fields), " ".join((Weights.__doc__ or "").split()))
+
+
+def _environment() -> Schema:
+    """What differs from `generate`: any field of a mix but its name."""
+    names = (name for name in Mix.model_fields if name != "mix")
+    return strict({name: {"$ref": f"#/$defs/Mix/properties/{name}"} for name in names})

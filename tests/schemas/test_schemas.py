@@ -1,0 +1,211 @@
+"""Schemas for editors: each shipped file meets its own, wrong files meet none, all are current."""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from sim.errors import BadInput
+from sim.files.document import Document
+from sim.files.reading import read_document
+from sim.files.yaml_text import parse_yaml
+from sim.logfile.eligible_file import eligible_file_in, is_eligible_document
+from sim.logfile.file import log_file_in
+from sim.schemas import BY_FORMAT, schema_texts
+from sim.story.format import story_from
+from sim.story.ops import OPS
+from sim.story.told import untold
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXTS = schema_texts()
+CHOOSING = Draft202012Validator(json.loads(TEXTS[Path("scenarios/schema.json")]))
+OWN = {
+    name: Draft202012Validator(json.loads(TEXTS[Path(f"scenarios/schemas/{name}.json")]))
+    for name in BY_FORMAT.values()
+}
+STORY = {"format": "replog-story/1", "replicas": ["r1"], "steps": []}
+PLAN = {
+    "format": "replog-sweep/1",
+    "title": "a",
+    "source": "b",
+    "count": 1,
+    "seed": 1,
+    "generate": {"mix": "reference"},
+    "rule_sets": [{"fix": "none"}],
+}
+LOG = {"format": "replog-log/1", "segments": [[]], "steps": []}
+SCENARIO = {"format": "replog-scenario/1", "seed": 1, "title": "a"}
+
+
+@cache
+def shipped() -> list[tuple[Path, dict[str, Any]]]:
+    """Every file of the repository that has a schema."""
+    found = []
+    for path in sorted((ROOT / "scenarios").rglob("*")):
+        if path.suffix in (".yaml", ".json"):
+            data = read_document(path).data
+            if data.get("format") in BY_FORMAT:
+                found.append((path, data))
+    return found
+
+
+def wrong(validator: Draft202012Validator, data: object) -> list[str]:
+    return [f"{one.json_path}: {one.message}" for one in validator.iter_errors(data)]
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=str)
+def test_the_committed_schemas_are_current(path: Path) -> None:
+    """When one is not: `python -m sim.schemas`."""
+    assert (ROOT / path).read_text(encoding="utf-8") == TEXTS[path]
+
+
+def test_the_schema_that_chooses_is_one() -> None:
+    """It has the others in it."""
+    Draft202012Validator.check_schema(CHOOSING.schema)
+
+
+def test_every_shipped_file_is_chosen_and_accepted_by_its_format() -> None:
+    seen: dict[str, int] = {}
+    refused = {}
+    for number, (path, data) in enumerate(shipped()):
+        seen[data["format"]] = seen.get(data["format"], 0) + 1
+        own = OWN[BY_FORMAT[data["format"]]]
+        # Both say the same by construction; every tenth file shows it.
+        for validator in (CHOOSING, own) if number % 10 == 0 else (CHOOSING,):
+            if not validator.is_valid(data):
+                refused[str(path)] = wrong(validator, data)[:1]
+
+    assert refused == {}
+    assert set(seen) == set(BY_FORMAT)
+    assert min(seen.values()) >= 10
+
+
+def test_what_the_readme_publishes_is_accepted() -> None:
+    blocks = re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    files = [block for block in blocks if block.startswith("format: replog-")]
+
+    assert files
+    for block in files:
+        assert wrong(CHOOSING, parse_yaml(block, "README.md").data) == []
+
+
+def test_a_trace_meets_the_schema_of_its_lines() -> None:
+    from sim.files.trace_schema import trace_schema
+
+    assert json.loads(TEXTS[Path("scenarios/schemas/trace.json")]) == trace_schema()
+
+
+@pytest.mark.parametrize(
+    ("data", "place"),
+    [
+        ({}, "format"),
+        ({"format": "replog-stories/1"}, "format"),
+        (STORY | {"replicas": []}, "replicas"),
+        (STORY | {"rules": {"fix": "empty_batches"}}, "rules.fix"),
+        (STORY | {"rules": {"fixes": "none"}}, "fixes"),
+        (STORY | {"rule": {}}, "rule"),
+        (STORY | {"steps": ["elekt r1 1"]}, "steps[0]"),
+        (STORY | {"steps": ["elect r1"]}, "steps[0]"),
+        (STORY | {"steps": ["check now"]}, "steps[0]"),
+        (STORY | {"steps": [{"op": "elekt"}]}, "steps[0].op"),
+        (STORY | {"steps": [{"op": "elect", "leader": "r1"}]}, "epoch"),
+        (STORY | {"steps": [{"op": "elect", "leader": "r1", "epoch": -1}]}, "epoch"),
+        (STORY | {"steps": [{"op": "check", "replica": "r1"}]}, "replica"),
+        (STORY | {"expect": {"violated": ["no-offset-reuses"]}}, "violated[0]"),
+        (STORY | {"expect": {"replicas": {"r1": {"leo": "4"}}}}, "leo"),
+        (STORY | {"tags": ["not a tag"]}, "tags[0]"),
+        (PLAN | {"count": 0}, "count"),
+        (PLAN | {"generate": "refrence"}, "generate"),
+        (PLAN | {"generate": {"fault": [1, 2]}}, "generate"),
+        (PLAN | {"rule_sets": [{"fix": "non"}]}, "rule_sets[0].fix"),
+        (PLAN | {"matrix": {"fix": []}}, "matrix.fix"),
+        (PLAN | {"matrix": {"fixes": ["none"]}}, "fixes"),
+        (PLAN | {"matrix": {}}, "matrix"),
+        (PLAN | {"exclude": [{"fix": "none"}]}, "matrix"),
+        (PLAN | {"environments": {"plain": {"mix": "storm"}}}, "mix"),
+        ({name: value for name, value in PLAN.items() if name != "rule_sets"}, "rule_sets"),
+        (LOG | {"segments": []}, "segments"),
+        (LOG | {"segments": [[{"base_offset": 1, "last_offset": 2}]]}, "segments[0]"),
+        (LOG | {"rules": {"strategy": "ofset"}}, "rules.strategy"),
+        (LOG | {"steps": [{"op": "cleans"}]}, "steps[0].op"),
+        (LOG | {"steps": [{"op": "clean"}]}, "now_ms"),
+        (LOG | {"steps": [{"op": "truncate", "offset": -1}]}, "offset"),
+        (LOG | {"topic": {"segment.mss": 1}}, "segment.mss"),
+        ({"format": "replog-log/1", "now_ms": 1, "logs": {"a": {}}}, "logs.a"),
+        (SCENARIO | {"rules": {"commit": "all"}}, "rules.commit"),
+        (SCENARIO | {"faults": [{"crush": "r1"}]}, "faults[0]"),
+    ],
+)
+def test_wrong_files_are_refused_and_the_place_is_named(data: dict[str, Any], place: str) -> None:
+    found = wrong(CHOOSING, data)
+
+    assert found
+    assert any(place in one for one in found), found
+    if data.get("format") in BY_FORMAT:
+        assert not OWN[BY_FORMAT[data["format"]]].is_valid(data)
+
+
+def mutated(data: Any) -> Iterator[Any]:
+    """The same with one field renamed, at every place."""
+    if isinstance(data, dict):
+        for name, value in data.items():
+            rest = {one: other for one, other in data.items() if one != name}
+            yield {**rest, f"{name}_x": value}
+            yield from ({**data, name: one} for one in mutated(value))
+    elif isinstance(data, list):
+        for index, value in enumerate(data):
+            for one in mutated(value):
+                yield [*data[:index], one, *data[index + 1 :]]
+
+
+def loads(data: dict[str, Any]) -> bool:
+    try:
+        if data.get("format") == "replog-story/1":
+            story_from(data, where="a story")
+        else:
+            document = Document("a log", data)
+            (eligible_file_in if is_eligible_document(document) else log_file_in)(document)
+    except BadInput:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kip280/kip280_01_followers_assign_offsets.yaml",
+        "kip534/log_horizon_deltas_kept.json",
+        "kip354/eligible_deadline_missed.json",
+    ],
+)
+def test_a_field_that_a_loader_does_not_know_is_unknown_to_the_schema_and_no_other(
+    name: str,
+) -> None:
+    data = read_document(ROOT / "scenarios" / name).data
+    assert loads(data)
+
+    changed = list(mutated({field: one for field, one in data.items() if field != "expect"}))
+
+    assert len(changed) >= 10
+    assert [one for one in changed if loads(one) != CHOOSING.is_valid(one)] == []
+
+
+def test_every_step_of_a_story_and_every_field_of_it_is_told() -> None:
+    assert untold() == []
+    assert len(OPS) >= 30
+
+
+def test_the_modelines_of_shipped_files_lead_to_the_schema_that_chooses() -> None:
+    named = set()
+    for path, _data in shipped():
+        first = path.read_text(encoding="utf-8").split("\n", 1)[0]
+        line = re.match(r"# yaml-language-server: \$schema=(\S+)$", first)
+        if line:
+            named.add((path.parent / line[1]).resolve())
+
+    assert named == {ROOT / "scenarios/schema.json"}
