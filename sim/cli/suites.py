@@ -59,7 +59,7 @@ def _suite_takes(parser: Parser) -> None:
         "--junit", type=Path, metavar="FILE", help="Also write JUnit XML to this file."
     )
     parser.add_argument(
-        "--markdown", type=Path, metavar="FILE", help="Also write a page of Markdown to this file."
+        "--markdown", type=Path, metavar="FILE", help="Also add a page of Markdown to this file."
     )
     parser.add_argument(
         "--github",
@@ -228,15 +228,14 @@ def _hand_over(
     markdown: Path | None,
 ) -> None:
     """Write what others show."""
-    from sim.files.atomic import replacing
     from sim.suite.junit import write_junit
     from sim.suite.markdown import page
 
     if junit is not None:
         write_junit(junit, results)
     if markdown is not None:
-        with replacing(markdown) as file:
-            file.write(page(results, notes, summary).encode(errors="backslashreplace"))
+        with markdown.open("a", encoding="utf-8", errors="backslashreplace") as added:
+            added.write(page(results, notes, summary))
     add_to_job_summary(page(results, notes, summary))
 
 
