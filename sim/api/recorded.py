@@ -25,6 +25,7 @@ class Recorded(NamedTuple):
         rules: What it is judged by: where rules change on the way, the newest.
         digest: Of all events, 32 hex digits.
         labels: The name of each record by its uid; empty for a timed scenario.
+        skews: How far each replica's clock is ahead of simulated time in ms; None = in steps.
         counters: What happened how often, by name (`sim.check.counters`); empty for a story.
     """
 
@@ -36,6 +37,7 @@ class Recorded(NamedTuple):
     rules: Rules
     digest: str
     labels: Mapping[int, str]
+    skews: Mapping[str, int] | None
     counters: Mapping[str, int]
 
 
@@ -59,6 +61,7 @@ def _story(story: Any) -> Recorded:
         rules=story.rules,
         digest=digest_of(run.events),
         labels=run.labels,
+        skews=None,
         counters={},
     )
 
@@ -78,5 +81,6 @@ def _timed(scenario: Any) -> Recorded:
         rules=promise_of(scenario).rules,
         digest=run.digest,
         labels={},
+        skews=scenario.clock_skews,
         counters=run.counters,
     )

@@ -155,7 +155,8 @@ class Run:
         from sim.explain import explain
 
         found, recorded = self.violation(invariant), self.recorded
-        return Explanation(found.invariant, explain(recorded.events, found, rules=recorded.rules))
+        lines = explain(recorded.events, found, rules=recorded.rules, skews=recorded.skews)
+        return Explanation(found.invariant, lines)
 
     @property
     def cause(self) -> str:

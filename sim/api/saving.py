@@ -59,6 +59,7 @@ def failure_of(run: Failed, invariant: str | None = None) -> Failure:
         header=_header(scenario),
         rules=recorded.rules,
         changed_rules=scenario.changed_rules,
+        skews=recorded.skews,
         labels=recorded.labels,
         digest=recorded.digest,
         scenario=scenario.as_file,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from sim.cli.explaining import EXPLAIN, with_explain_apart
 from sim.cli.output import terminal_width
 from sim.errors import BadInput, did_you_mean
 
@@ -69,6 +70,8 @@ class Parser(argparse.ArgumentParser):
             BadInput: An argument is missing, unknown or wrong.
         """
         self.add_argument("--help", action="help", help="Show this message and exit.")
+        if EXPLAIN in words:
+            words = with_explain_apart(words)
         given, unknown = self.parse_known_intermixed_args(words)
         for word in unknown:
             if word.startswith("-"):
@@ -187,16 +190,6 @@ def take_rules(parser: Parser) -> None:
         action="append",
         metavar="NAME=VALUE",
         help="Replace a rule, or preset=NAME; may be given more than once.",
-    )
-
-
-def take_explain(parser: Parser) -> None:
-    """`--explain`, a flag."""
-    parser.add_argument(
-        "--explain",
-        action="store_true",
-        help="Tell what led to the first violation, event by event; of a story also which steps "
-        "did nothing.",
     )
 
 

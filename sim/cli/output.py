@@ -113,10 +113,3 @@ def print_violations(violations: Iterable[Any], *, unit: str) -> None:
     for violation in violations:
         when = f"step {violation.at}" if unit == "step" else f"{violation.at} ms"
         print(f"  {violation.invariant} ({when}): {violation.sentence}")
-
-
-def print_explanation(lines: Iterable[str], *, unit: str) -> None:
-    """What led to the first violation, as `sim.explain.explain` says."""
-    print(f"  what led to the first violation ({unit}, what happened):")
-    for line in lines:
-        print(f"  {line}")

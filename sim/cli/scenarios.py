@@ -13,7 +13,6 @@ from sim.cli.arguments import (
     Parser,
     plugin_arguments,
     rule_values,
-    take_explain,
     take_failures,
     take_json,
     take_output,
@@ -21,9 +20,9 @@ from sim.cli.arguments import (
     take_rules,
     take_trace,
 )
+from sim.cli.explaining import explained, in_json, print_explanation, take_explain
 from sim.cli.output import (
     print_counters,
-    print_explanation,
     print_json,
     print_violations,
 )
@@ -31,6 +30,7 @@ from sim.errors import BadInput
 from sim.files.formats import STORY_FORMAT
 
 if TYPE_CHECKING:
+    from sim.explain import Explanation
     from sim.suite.result import CaseResult
 
 
@@ -52,7 +52,7 @@ def run(
     *,
     seed: int | None,
     rule: list[str] | None,
-    explain: bool,
+    explain: str | None,
     as_json: bool,
     trace: Path | None,
     failures: Path | None,
@@ -69,12 +69,12 @@ def run(
         file,
         seed=seed,
         rules=rule_values(rule),
-        keep_events=explain or traced,
+        keep_events=explain is not None or traced,
         describe=traced,
     )
     if trace is not None:
         _write_trace(trace, result)
-    explanation = _explanation(result) if explain else None
+    explanation = None if explain is None else _explanation(result, explain)
     saved = None
     if failures is not None and not result.expectation_met:
         from sim.cli.failures import save_file
@@ -84,8 +84,8 @@ def run(
         document = result.as_json()
         if failures is not None:
             document["failure"] = None if saved is None else str(saved)
-        if explanation is not None:
-            document["explanation"] = explanation
+        if explain is not None:
+            document |= in_json(explanation)
             if result.is_story:
                 document["idle_steps"] = [number for number, _ in result.idle_steps]
         print_json(document)
@@ -93,7 +93,7 @@ def run(
         arguments = [str(file), *(f"--rule={text}" for text in rule or [])]
         arguments += plugin_arguments()
         arguments += [] if seed is None else [f"--seed={seed}"]
-        _show(result, explanation, f"replog run {shlex.join(arguments)}")
+        _show(result, explanation, explain is not None, f"replog run {shlex.join(arguments)}")
         if saved is not None:
             print(f"failure: {saved}")
     return result.exit_code
@@ -110,13 +110,13 @@ def _write_trace(path: Path, result: CaseResult) -> None:
     write_trace(path, result.trace_header, result.events, verdict)
 
 
-def _explanation(result: CaseResult) -> list[str]:
-    from sim.explain import explain
+def _explanation(result: CaseResult, wanted: str) -> Explanation | None:
+    return explained(
+        result.events, result.violations, wanted, rules=result.judged_by, skews=result.skews
+    )
 
-    return explain(result.events, result.violations[0]) if result.violations else []
 
-
-def _show(result: CaseResult, explanation: list[str] | None, command: str) -> None:
+def _show(result: CaseResult, explanation: Explanation | None, told: bool, command: str) -> None:
     print(f"{result.id}: {result.title}" if result.title else result.id)
     unit = "step" if result.is_story else "ms"
     print_violations(result.violations, unit=unit)
@@ -130,8 +130,8 @@ def _show(result: CaseResult, explanation: list[str] | None, command: str) -> No
             print(f"  outside the durability contract: {result.detail['outside']}")
         print(f"  seed {result.detail['seed']}, digest {result.detail['digest']}")
     if explanation:
-        print_explanation(explanation, unit=unit)
-    if explanation is not None:
+        print_explanation(explanation, result.violations, unit=unit)
+    if told:
         for number, line in result.idle_steps:
             print(f"  step {number} ({line}) did nothing")
     for line in result.differences:

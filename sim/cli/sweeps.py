@@ -13,12 +13,12 @@ from sim.cli.arguments import (
     Number,
     Parser,
     plugin_arguments,
-    take_explain,
     take_failures,
     take_json,
     take_plugins,
     take_trace,
 )
+from sim.cli.explaining import explained, in_json, print_explanation, take_explain
 from sim.cli.gates import (
     STATUS,
     check_gates,
@@ -34,7 +34,6 @@ from sim.cli.output import (
     EXIT_FAILED,
     complain,
     print_counters,
-    print_explanation,
     print_json,
     print_table,
     print_violations,
@@ -42,6 +41,7 @@ from sim.cli.output import (
 from sim.errors import BadInput
 
 if TYPE_CHECKING:
+    from sim.explain import Explanation
     from sim.gates import Verdict
     from sim.sweeps import Plan, SweepResult
     from sim.timed_run import Run
@@ -209,7 +209,7 @@ def replay(
     folder: Path,
     run_id: int,
     *,
-    explain: bool,
+    explain: str | None,
     trace: Path | None,
     failures: Path | None,
     as_json: bool,
@@ -232,7 +232,7 @@ def replay(
     same = digest == made.digest if there else None
     if trace is not None:
         _write_trace(trace, folder, run_id, made, events)
-    reasons = _reasons(made, events) if explain else []
+    reasons = None if explain is None else _reasons(folder, run_id, made, events, explain)
     saved = None
     if failures is not None and made.violations and same is not False:
         from sim.cli.failures import save_row
@@ -242,7 +242,7 @@ def replay(
         document = {"run_id": run_id, **as_document(made), "digest_reproduced": same}
         if failures is not None:
             document["failure"] = None if saved is None else str(saved)
-        print_json({**document, "explanation": reasons} if explain else document)
+        print_json(document if explain is None else document | in_json(reasons))
     else:
         _show_replay(run_id, made, reasons, same=same)
         if saved is not None:
@@ -264,13 +264,23 @@ def _write_trace(
     write_trace(path, trace_header_of_run(folder, run_id), events, verdict)
 
 
-def _reasons(made: Run, events: list[tuple[int, Event]]) -> list[str]:
-    from sim.explain import explain
+def _reasons(
+    folder: Path, run_id: int, made: Run, events: list[tuple[int, Event]], wanted: str
+) -> Explanation | None:
+    from sim.scenario.model.promises import promise_of
+    from sim.sweeps.one_run import scenario_of_run
 
-    return explain(events, made.violations[0]) if made.violations else []
+    scenario = scenario_of_run(folder, run_id)
+    return explained(
+        events,
+        made.violations,
+        wanted,
+        rules=promise_of(scenario).rules,
+        skews=scenario.clock_skews,
+    )
 
 
-def _show_replay(run_id: int, made: Run, reasons: list[str], *, same: bool | None) -> None:
+def _show_replay(run_id: int, made: Run, reasons: Explanation | None, *, same: bool | None) -> None:
     from sim.rules import Settings
 
     print(f"run {run_id}: {made.id}")
@@ -283,8 +293,8 @@ def _show_replay(run_id: int, made: Run, reasons: list[str], *, same: bool | Non
     if made.outside:
         print(f"  outside the durability contract: {made.outside}")
     print(f"  seed {made.seed}, digest {made.digest}")
-    if reasons:
-        print_explanation(reasons, unit="ms")
+    if reasons is not None:
+        print_explanation(reasons, made.violations, unit="ms")
     verdict = made.verdict + (f" ({made.reason})" if made.reason else "")
     compared = {
         True: "reproduced",

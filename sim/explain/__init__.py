@@ -1,5 +1,6 @@
 """Why a law was broken: what led to it, what decided, and how little of it was needed."""
 
-from sim.explain.telling import explain
+from sim.explain.case import Fact
+from sim.explain.telling import Explanation, explain, explanation
 
-__all__ = ["explain"]
+__all__ = ["Explanation", "Fact", "explain", "explanation"]

@@ -194,6 +194,9 @@ class Cone:
             horizon = known.last("horizon", name, str(batch.base_offset), before=position + 1)
             self._visit(horizon)
             self._visit(known.last("bound", name, before=position))
+            for other in known.replicas:
+                if known.slot(other, removal.offset, before=position) is None:
+                    self._look(self._fault_at(other, position))
         if removal.reason == "aborted":
             for marker in known.all("marker", str(batch.producer_id), before=position):
                 written = known.events[marker][1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from sim.check import Checker, Violation
+from sim.check.history import ClusterHistory
 from sim.check.registry import LISTENERS, discover
 from sim.explain.provenance import Recorded
 from sim.rules import Rules
@@ -13,18 +14,23 @@ from sim.trace import Appended, Event, HighWatermarkMoved
 _WORD = re.compile(r"[A-Za-z0-9_.-]*[A-Za-z0-9]")
 
 
-def judged_at(events: Recorded, violation: Violation, rules: Rules | None = None) -> int:
-    """Position of the event that showed a violation.
+def judged_at(events: Recorded, violation: Violation) -> int:
+    """Position of the event that showed a violation, by what it says.
 
-    With the rules that the run is judged by, by judging it again; where that finds it at no other
-    time, and without rules, the last event of its time that its law listens to and that its
-    sentence speaks of most.
+    Of the events of its time that its law listens to: the last one that its sentence speaks of
+    most.
     """
-    found = None if rules is None else _judged_again(events, violation, rules)
-    return _spoken_of(events, violation) if found is None else found
+    return _spoken_of(events, violation)
 
 
-def _judged_again(events: Recorded, violation: Violation, rules: Rules) -> int | None:
+def judged_again(
+    events: Recorded, violation: Violation, rules: Rules
+) -> tuple[int, ClusterHistory] | None:
+    """Position of the event that showed a violation, and all that was known then, by judging again.
+
+    None = judged by these rules alone it is found at no such time, as where the settings of
+    replicas change, or by a law of a plugin that is not loaded.
+    """
     checker = Checker(rules, [violation.invariant])
     wanted = (violation.at, violation.replica, violation.offset, violation.key)
     for position, (at, event) in enumerate(events):
@@ -34,7 +40,7 @@ def _judged_again(events: Recorded, violation: Violation, rules: Rules) -> int |
         checker.on(at, event)
         for each in checker.violations[before:]:
             if (each.at, each.replica, each.offset, each.key) == wanted:
-                return position
+                return position, checker.history
     return None
 
 

@@ -89,6 +89,7 @@ class Provenance:
         self._cuts: dict[str, list[Cut]] = {}
         self._facts: dict[Fact, list[int]] = {}
         self._ends: dict[str, int] = {}
+        self._starts: dict[str, int] = {}
         for position, (_, event) in enumerate(events):
             self._take(position, event)
 
@@ -154,12 +155,13 @@ class Provenance:
                     self._ends[name] = end
             case ReplicaWiped(name, _) | LogEmptied(name, _, _, _, _):
                 self._cut(position, name, 0, END)
-                self._ends[name] = 0
+                self._ends[name] = self._starts[name] = 0
             case LogStartedAfresh(name, start, _, _) | SnapshotInstalled(name, start):
                 self._cut(position, name, 0, END)
-                self._ends[name] = start
+                self._ends[name] = self._starts[name] = start
             case PrefixDeleted(name, start, _) | LogStartMoved(name, start, _, _):
-                self._cut(position, name, 0, start)
+                self._cut(position, name, self._starts.get(name, 0), start)
+                self._starts[name] = start
             case ReplicaAdded(name):
                 self._ends[name] = 0
             case _:

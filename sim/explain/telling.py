@@ -1,168 +1,183 @@
-"""Explains a violation: the events that led to it, one line each, in the order they happened."""
+"""Explains a violation: what decided, what is committed beside what is there, what led to it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from sim.check import Violation
-from sim.explain.judged import judged_at
+from sim.check.replica_view import EMPTY
+from sim.explain.case import Case, Fact, listed
+from sim.explain.chain import chain
+from sim.explain.laws import deciding
 from sim.explain.provenance import Recorded
-from sim.log.record import Batch
 from sim.rules import Rules
-from sim.trace import (
-    Appended,
-    Cleaned,
-    CleaningFailed,
-    ConfigChanged,
-    Consumed,
-    CoordinatorAnswered,
-    CoordinatorLoaded,
-    Copied,
-    EpochCacheChanged,
-    Event,
-    FaultInjected,
-    HighWatermarkMoved,
-    IsrChanged,
-    LeaderElected,
-    LeaderResigned,
-    LogStartedAfresh,
-    LogStartMoved,
-    PositionRecorded,
-    PrefixDeleted,
-    Pushed,
-    Quiesced,
-    ReplicaCrashed,
-    ReplicaRestarted,
-    ReplicaWiped,
-    SnapshotInstalled,
-    Truncated,
-    UncleanElection,
-)
-from sim.trace.sentences import describe
-
-BEATEN = 2
-"""So many of the records that the one in question beat belong to its story: the last ones."""
-
-_TURNING_POINTS = (
-    CleaningFailed,
-    UncleanElection,
-    LeaderElected,
-    LeaderResigned,
-    EpochCacheChanged,
-    Truncated,
-    IsrChanged,
-    ReplicaCrashed,
-    ReplicaRestarted,
-    ReplicaWiped,
-    SnapshotInstalled,
-    LogStartedAfresh,
-    LogStartMoved,
-    PrefixDeleted,
-    CoordinatorLoaded,
-    FaultInjected,
-    ConfigChanged,
-    Quiesced,
-)
-"""Events that matter to any violation."""
 
 
-def explain(
-    events: Recorded, violation: Violation, *, rules: Rules | None = None, limit: int = 40
-) -> list[str]:
-    """What happened to the offset and the key of `violation` up to its detection.
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a law was broken.
+
+    Attributes:
+        violation: What is explained.
+        facts: What decided, the first of all first; the others followed from it.
+        truth: What was committed at the offset, or for the key; empty where it is about neither.
+        now: What the replicas had instead when the violation was found, a line each.
+        rules: Those by which the run was judged that are not the default; empty = none.
+        chain: What led to it, newest first, each line with its time before it.
+        cone: Positions of the events behind `chain`, ascending.
+        judged: Position of the event that showed the violation.
+    """
+
+    violation: Violation
+    facts: tuple[Fact, ...]
+    truth: tuple[str, ...]
+    now: tuple[str, ...]
+    rules: str
+    chain: tuple[str, ...]
+    cone: tuple[int, ...]
+    judged: int
+
+    @property
+    def decided_by(self) -> str:
+        """The deciding fact in one sentence."""
+        return self.facts[0].text
+
+    @property
+    def lines(self) -> list[str]:
+        """All of it as text: the law, what decided, the truth, what there is, what led to it."""
+        violation = self.violation
+        followed = [f"so: {fact.text}" for fact in self.facts[1:]]
+        return [
+            f"{violation.at:>6}  {violation.invariant}: {violation.sentence}",
+            f"decided by: {self.decided_by}",
+            *followed,
+            *(f"committed: {line}" for line in self.truth),
+            *(f"now: {line}" for line in self.now),
+            *([f"rules: {self.rules}"] if self.rules else []),
+            *self.chain,
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as data."""
+        violation = self.violation
+        return {
+            "invariant": violation.invariant,
+            "at": violation.at,
+            "sentence": violation.sentence,
+            "decided_by": self.decided_by,
+            "facts": [fact._asdict() for fact in self.facts],
+            "committed": list(self.truth),
+            "now": list(self.now),
+            "rules": self.rules,
+            "chain": list(self.chain),
+            "cone": list(self.cone),
+        }
+
+
+def explanation(
+    events: Recorded,
+    violation: Violation,
+    *,
+    rules: Rules | None = None,
+    skews: Mapping[str, int] | None = None,
+) -> Explanation:
+    """Why a law was broken.
 
     Args:
         events: (when, event) as a run or a story recorded them.
         violation: What to explain.
-        rules: By which the run was judged: they tell the very event that showed the violation.
-        limit: Most lines; the oldest are left out first.
+        rules: By which the run was judged; None = the defaults.
+        skews: How far each replica's clock is ahead of simulated time in ms; of a run in simulated
+            time. None = the times of events are steps of a story.
     """
-    before = events[: judged_at(events, violation, rules) + 1] if events else []
-    subject = _Subject([event for _, event in before], violation)
-    lines = [
-        f"{at:>6}  {describe(event, about=subject.names)}"
-        for at, event in before
-        if subject.concerns(event)
-    ]
-    left_out = len(lines) - limit
-    shown = lines[-limit:] if left_out > 0 else lines
-    if left_out > 0:
-        shown = [f"        ({left_out} earlier events left out)", *shown]
-    return [*shown, f"{violation.at:>6}  {violation.invariant}: {violation.sentence}"]
+    case = Case(events, violation, rules, skews)
+    return Explanation(
+        violation,
+        tuple(deciding(case)),
+        tuple(_truth(case)),
+        tuple(_now(case)),
+        ", ".join(f"{k}={v}" for k, v in case.rules.differing_from(Rules()).items()),
+        tuple(chain(case)),
+        tuple(case.cone.positions),
+        case.cone.judged,
+    )
 
 
-class _Subject:
-    """What a violation is about: offsets and keys, and so which events belong to its story.
+def explain(
+    events: Recorded,
+    violation: Violation,
+    *,
+    rules: Rules | None = None,
+    skews: Mapping[str, int] | None = None,
+) -> list[str]:
+    """`explanation` as lines of text."""
+    return explanation(events, violation, rules=rules, skews=skews).lines
 
-    An offset stands for what beat the record there, and for the last ones that it beat; that of a
-    transaction's marker for all its producer wrote in transactions. A key alone stands for all of
-    its records.
-    """
 
-    def __init__(self, events: Sequence[Event], violation: Violation) -> None:
-        self._replica = violation.replica
-        self._key = violation.key
-        self._offset = violation.offset
-        keyed = violation.offset is None and violation.key is not None
-        self._keys = {violation.key} if keyed else set()
-        self._offsets = set() if violation.offset is None else {violation.offset}
-        batches = [event.batch for event in events if isinstance(event, Appended | Pushed)]
-        markers = [b for b in batches if b.control is not None and b.last_offset == self._offset]
-        producers = {marker.producer_id for marker in markers} - {-1}
-        for batch in batches:
-            if batch.transactional and batch.producer_id in producers:
-                self._offsets |= set(range(batch.base_offset, batch.last_offset + 1))
-        beaten: set[int] = set()
-        for event in events:
-            for removal in event.removals if isinstance(event, Cleaned) else ():
-                winner = removal.winner_offset
-                if winner is not None and removal.offset == self._offset:
-                    self._offsets.add(winner)
-                elif winner is not None and winner == self._offset:
-                    beaten.add(removal.offset)
-        self._offsets |= set(sorted(beaten)[-BEATEN:])
-        self._positions: dict[str, int] = {}
-        self._committed = False
+def _truth(case: Case) -> list[str]:
+    """What was committed at the offset and for the key."""
+    violation, found = case.violation, []
+    if violation.offset is not None:
+        uid = case.committed_at(violation.offset)
+        commit = case.known.first_commit(violation.offset)
+        if uid in case.known.records and commit is not None:
+            epoch = case.known.batches[uid].epoch
+            found.append(
+                f"{case.name(uid)} of epoch {epoch} at offset {violation.offset}, by "
+                f"{case.event(commit).replica} {case.when(commit)}"
+            )
+        else:
+            found.append(f"nothing at offset {violation.offset}")
+    if violation.key is not None:
+        winner = case.history.winners.get(violation.key)
+        what = "nothing" if winner is None else case.name(winner)
+        deleted = ", a tombstone: the key is deleted" if winner and case.tombstone(winner) else ""
+        found.append(f"{violation.key} ends on {what}{deleted}")
+    return found
 
-    def concerns(self, event: Event) -> bool:
-        """Whether this event, the next one in order, is part of the story."""
-        if isinstance(event, _TURNING_POINTS):
-            return True
-        match event:
-            case Appended(_, batch) | Pushed(_, _, batch):
-                return self._touches([batch])
-            case Copied(_, _, _, batches, _):
-                return self._touches(batches)
-            case Cleaned():
-                return any(self.names(r.offset, r.key) for r in event.removals)
-            case Consumed():
-                return any(self.names(r.offset, r.key) for r in event.records)
-            case CoordinatorAnswered():
-                return event.key == self._key
-            case HighWatermarkMoved():
-                return self._commits(event)
-            case PositionRecorded(_, follower, position):
-                if self._offset is None or follower != self._replica or position <= self._offset:
-                    return False
-                known, self._positions[follower] = self._positions.get(follower), position
-                return position != known
-            case _:
-                return False
 
-    def _commits(self, event: HighWatermarkMoved) -> bool:
-        """The first time that a leader commits the offset."""
-        if self._committed or self._offset is None or not event.leading:
-            return False
-        self._committed = event.high_watermark > self._offset
-        return self._committed
+def _now(case: Case) -> list[str]:
+    """What every replica has at the offset or of the key, and where its log begins and ends."""
+    violation = case.violation
+    names = list(case.history.replicas)
+    if violation.replica in names:
+        names.remove(violation.replica)
+        names.insert(0, violation.replica)
+    return [f"{name} has {_held(case, name)}{_bounds(case, name)}" for name in names]
 
-    def names(self, offset: int, key: str | None) -> bool:
-        """Whether the record of that key at that offset is part of the story."""
-        return offset in self._offsets or (key is not None and key in self._keys)
 
-    def _touches(self, batches: Sequence[Batch]) -> bool:
-        return any(
-            any(batch.base_offset <= offset <= batch.last_offset for offset in self._offsets)
-            or any(record.key in self._keys for record in batch.records if record.key is not None)
-            for batch in batches
-        )
+def _held(case: Case, name: str) -> str:
+    violation, view = case.violation, case.history.replicas[name]
+    found = []
+    if violation.key is not None:
+        held = [
+            uid
+            for uid in case.uids_of(violation.key)
+            if view.uid_at(case.known.records[uid].offset) == uid
+            and case.known.records[uid].offset != violation.offset
+        ]
+        found.append(case.names(held[-4:]) or f"no other record of {violation.key}")
+        if violation.offset is None:
+            found[-1] = found[-1].replace("no other", "no")
+    if violation.offset is not None:
+        slot = view.uid_at(violation.offset)
+        at = violation.offset
+        if slot > 0:
+            found.insert(0, f"{case.name(slot)} of epoch {case.known.batches[slot].epoch}")
+        elif at >= view.log_end_offset:
+            found.insert(0, f"no offset {at} yet")
+        else:
+            found.insert(0, f"an empty batch at {at}" if slot == EMPTY else f"nothing at {at}")
+    return listed(found) + "; " if found else ""
+
+
+def _bounds(case: Case, name: str) -> str:
+    view = case.history.replicas[name]
+    down = "" if view.up else ", down"
+    snapshots = f", newest snapshot {max(view.snapshots)}" if view.snapshots else ""
+    return (
+        f"log start {view.log_start_offset}, high watermark {view.high_watermark}, log end "
+        f"{view.log_end_offset}, clean below {view.first_dirty_offset}{snapshots}{down}"
+    )

@@ -31,6 +31,7 @@ class Failure(NamedTuple):
         header: What its trace says first.
         rules: What it is judged by.
         changed_rules: The rules that are not the default, by name.
+        skews: How far each replica's clock is ahead of simulated time in ms; None = in steps.
         labels: Of a story: uid -> label of the record.
         digest: Of all events.
         scenario: The scenario file for a folder: a file of changes is named relative to it.
@@ -48,6 +49,7 @@ class Failure(NamedTuple):
     header: TraceHeader
     rules: Rules
     changed_rules: Mapping[str, RuleValue]
+    skews: Mapping[str, int] | None
     labels: Mapping[int, str]
     digest: str
     scenario: Callable[[Path], str]
@@ -84,7 +86,7 @@ class Failure(NamedTuple):
         broken = {found.invariant for found in self.violations}
         lines = [line for line in self.complaints if line.split()[0] not in broken]
         if self.violation is not None:
-            lines += explain(self.events, self.violation, rules=self.rules)
+            lines += explain(self.events, self.violation, rules=self.rules, skews=self.skews)
         return lines
 
     def trace_verdict(self) -> TraceVerdict:

@@ -14,6 +14,7 @@ from sim.trace import Event
 
 if TYPE_CHECKING:
     from sim.files.trace_file import TraceHeader
+    from sim.rules import Rules
 
 BAD_INPUT = "bad input"
 ERROR = "error"
@@ -41,6 +42,8 @@ class CaseResult(NamedTuple):
         settled: That there is no verdict is what the file expects: its run is to leave the
             durability contract.
         idle_steps: The steps of a story that did nothing, as (number, line); only if asked for.
+        judged_by: The rules that a story or a timed scenario was judged by.
+        skews: How far each replica's clock is ahead of simulated time in ms; None = in steps.
         expected: The invariants that the file expects to be violated; None = it cannot say.
         strip: What each replica held at the first violation that was not expected, or at the end
             of a story that has none; only of what is not as expected, in a suite.
@@ -62,6 +65,8 @@ class CaseResult(NamedTuple):
     settled: bool = False
     idle_steps: tuple[tuple[int, str], ...] = ()
     expected: tuple[str, ...] | None = None
+    judged_by: Rules | None = None
+    skews: Mapping[str, int] | None = None
     strip: str = ""
 
     @property

@@ -101,6 +101,7 @@ def story_result(
         detail=_story_detail(run),
         is_story=True,
         expected=story.expect.violated,
+        judged_by=story.rules,
         wall_ms=_since(started),
         events=run.events,
         trace_header=_of_story(story) if describe else None,
@@ -137,6 +138,7 @@ def timed_result(
 ) -> CaseResult:
     """What comes of a timed scenario, compared with what it expects; arguments as `run_file`."""
     from sim.check.durability import OUTSIDE
+    from sim.scenario.model.promises import promise_of
     from sim.timed_run import as_document, differences, run_scenario
 
     started = time.perf_counter()
@@ -155,6 +157,8 @@ def timed_result(
         events=events,
         trace_header=_of_timed(scenario) if describe else None,
         expected=scenario.expect.violated,
+        judged_by=promise_of(scenario).rules,
+        skews=scenario.clock_skews,
         settled=run.outside is not None and OUTSIDE in scenario.expect.reached,
     )
 

@@ -132,7 +132,7 @@ def test_an_explanation_is_about_the_invariant_that_was_asked_for() -> None:
     assert run.explain().about == "follower-position-sound"
     about = run.explain("no-offset-reuse")
     assert about.about == "no-offset-reuse"
-    assert "gave offset 3 to e@3" in about[-1]
+    assert "gave offset 3 to e@3" in about[0]
     assert str(about).count("\n") == len(about) - 1
     assert "\n" not in repr(about)
 

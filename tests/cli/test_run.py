@@ -264,13 +264,46 @@ def test_a_trace_may_go_to_standard_output(timed: Path) -> None:
     assert '"event":"Verdict"' in printed
 
 
-def test_an_explanation_tells_the_first_violation_event_by_event(replog: Replog) -> None:
+def test_an_explanation_begins_with_what_decided_and_goes_back_from_the_violation(
+    replog: Replog,
+) -> None:
     answer = replog("run", LOST_TAIL, "--explain")
 
-    story = answer.out.partition("what led to the first violation (ms, what happened):\n")[2]
-    order = ["partition at r3", "r1 appends A=d@3", "removes 3", "r3 is at 4", "position-sound:"]
+    story = answer.out.partition("why follower-position-sound was violated (times in ms")[2]
+    order = [
+        "no-offset-reuse",  # what else there is to tell
+        "decided by: r1 removed A=d@3 (version 1) at 2,466 ms, beaten by A=a@0 (version 9)",
+        "so: r1 recorded position 4 for r3 at 3,858 ms, whose log end offset was 3",
+        "committed: A=d@3 (version 1) of epoch 1 at offset 3",
+        "2466  r1 cleaned [",
+        "r1 appended A=d@3",
+    ]
     places = [story.index(words) for words in order]
     assert places == sorted(places)
+
+
+def test_any_violated_invariant_is_explained_by_its_name(replog: Replog) -> None:
+    named = replog("run", LOST_TAIL, "--explain", "no-offset-reuse", "--json").document
+    assert named["explained"]["invariant"] == "no-offset-reuse"
+    assert named["explained"]["facts"][0]["kind"] == "version"
+    assert named["explanation"][0].split()[1] == "no-offset-reuse:"
+    before = replog("run", "--explain", LOST_TAIL, "--json").document
+    assert before["explained"]["invariant"] == "follower-position-sound"
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("election-safety", "--explain election-safety: was not violated; violated: "),
+        ("no-offset-reus", "there is no such invariant (did you mean 'no-offset-reuse'?)"),
+    ],
+)
+def test_what_was_not_violated_is_not_explained(replog: Replog, name: str, what: str) -> None:
+    answer = replog("run", LOST_TAIL, "--explain", name)
+
+    assert answer.status == 2
+    assert what in answer.err
+    assert "no-offset-reuse" in answer.err
 
 
 def test_an_explanation_is_in_the_json_only_when_asked_for(replog: Replog, story: Path) -> None:

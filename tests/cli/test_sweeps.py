@@ -135,7 +135,7 @@ def test_a_replay_can_explain_the_first_violation(
 
     answer = replog("replay", swept, 0, "--explain")
 
-    assert "what led to the first violation (ms, what happened):" in answer.out
+    assert "why no-offset-reuse was violated (times in ms, newest first):" in answer.out
     assert "leads epoch 1 from 0" in answer.out
 
 

@@ -1,23 +1,30 @@
-"""Explanations: the events that led to a violation, one sentence each."""
+"""Explanations: what decided a violation, the truth beside what there is, what led to it."""
 
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from sim import trace
 from sim.check import Violation
-from sim.explain import explain
-from sim.log import Control, Record, control_batch, data_batch
+from sim.check.checker import known_invariants
+from sim.explain import Explanation, explanation
+from sim.explain.laws import FINDERS
+from sim.log import Record, data_batch
 from sim.log.epochs import EpochEntry
 from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
+from sim.scenario.model import Fault, FaultKind, Scenario
 from sim.story import load_story, run_story
+from sim.story.result import StoryRun
 from sim.timed_run import run_scenario
 from sim.trace import Event
 from sim.trace.sentences import describe
 
 ROOT = Path(__file__).resolve().parents[2]
+REUSE = "no-offset-reuse"
 EMPTY = data_batch((Record(3, "k", "v", 0, (), uid=1),), epoch=1)._replace(records=())
 
 
@@ -27,150 +34,7 @@ def data(offset: int, key: str = "k", value: str | None = "v", *, producer_id: i
     return trace.Appended("r1", batch)
 
 
-def marker(offset: int, producer_id: int) -> Event:
-    batch = control_batch(
-        offset, epoch=1, control=Control.ABORT, timestamp_ms=0, producer_id=producer_id, uid=99
-    )
-    return trace.Appended("r1", batch)
-
-
 LOADED = "4 records of a snapshot, 2 of its log, 6 ms"
-
-
-def violation(
-    *, at: int = 100, offset: int | None = None, key: str | None = None, replica: str = "r2"
-) -> Violation:
-    return Violation("no-offset-reuse", at, replica, offset, key, "It happened.")
-
-
-def told(events: list[Event], about: Violation, *, limit: int = 40) -> list[str]:
-    """The explanation of `about`, with event n at time n, without the times."""
-    lines = explain(list(enumerate(events, start=1)), about, limit=limit)
-    return [line[8:] for line in lines]
-
-
-def test_it_ends_with_the_violation_itself() -> None:
-    assert told([], violation()) == ["no-offset-reuse: It happened."]
-
-
-def test_what_happened_later_is_no_reason() -> None:
-    lines = told([data(1), data(1), data(1)], violation(at=2, offset=1))
-
-    assert len(lines) == 3
-
-
-def test_other_offsets_and_keys_are_left_out() -> None:
-    events = [data(1, "a"), data(2, "b"), data(3, "a"), data(4, "c")]
-
-    lines = told(events, violation(key="a"))
-    assert lines[:-1] == ["r1 appends a=v@1 in epoch 1", "r1 appends a=v@3 in epoch 1"]
-
-
-def removing(*pairs: tuple[int, int]) -> Event:
-    """A pass that removes records: (offset, offset of the winner)."""
-    removals = tuple(
-        trace.Removal(offset, offset + 1, "a", "superseded", winner) for offset, winner in pairs
-    )
-    return trace.Cleaned("r1", 0, 9, removals, (), (), (), None, 9, 9, (0, 0))
-
-
-def test_an_offset_stands_for_what_beat_the_record_there() -> None:
-    events = [data(1, "a"), data(2, "a"), data(3, "a"), removing((2, 1), (3, 1))]
-
-    assert told(events, violation(offset=3))[:-1] == [
-        "r1 appends a=v@1 in epoch 1",
-        "r1 appends a=v@3 in epoch 1",
-        "r1 cleans [0, 9): removes 3 (superseded by 1) and 1 more; log end 9",
-    ]
-
-
-def test_an_offset_stands_for_the_last_records_it_beat() -> None:
-    events = [data(n, "a") for n in range(5)]
-
-    lines = told([*events, removing((0, 4), (1, 4), (2, 4), (3, 4))], violation(offset=4, key="a"))
-    assert lines[:-1] == [
-        "r1 appends a=v@2 in epoch 1",
-        "r1 appends a=v@3 in epoch 1",
-        "r1 appends a=v@4 in epoch 1",
-        "r1 cleans [0, 9): removes 2 (superseded by 4), 3 (superseded by 4) and 2 more; log end 9",
-    ]
-
-
-def test_records_beside_the_point_are_counted() -> None:
-    records = tuple(Record(n, f"k{n}", "v", 0, (), uid=n + 1) for n in range(9))
-    appended = trace.Appended("r1", data_batch(records, epoch=1))
-    read = trace.Consumed("r1", "c1", 0, 9, records, 5)
-
-    assert told([appended, read], violation(offset=3))[:-1] == [
-        "r1 appends k3=v@3 and 8 more in epoch 1",
-        "c1 reads r1 from 0 to 9: k3=v@3 and 8 more",
-    ]
-
-
-def test_a_marker_stands_for_the_transactions_of_its_producer() -> None:
-    events = [data(1, "a", producer_id=7), data(2, "b", producer_id=8), marker(3, 7)]
-
-    lines = told(events, violation(offset=3))
-    assert lines[:-1] == [
-        "r1 appends a=v@1 in epoch 1",
-        "r1 appends ABORT of producer 7@3 in epoch 1",
-    ]
-
-
-def test_what_a_coordinator_says_of_the_key_belongs_to_the_story() -> None:
-    record = Record(3, "k", "v", 0, uid=4)
-    load = trace.CoordinatorLoaded("r2", 2, 4, 0, 4, 0, (record,))
-    told_k = trace.CoordinatorAnswered("r2", 2, "client 1", "k", (record,), 4)
-    told_j = told_k._replace(key="j", records=())
-    loaded = "has loaded below 4 (0 records of a snapshot, 4 of its log, 0 ms)"
-
-    assert told([load, told_k, told_j], violation(offset=3, key="k"))[:-1] == [
-        f"r2, coordinator of epoch 2, {loaded}, and completes k=v@3",
-        "r2, coordinator of epoch 2, tells client 1 k=v@3, by its log below 4",
-    ]
-
-
-def test_leaders_faults_and_losses_always_belong_to_the_story() -> None:
-    events: list[Event] = [
-        trace.LeaderElected("r1", 1, 0, ("r1", "r2"), ("r1", "r2")),
-        trace.FaultInjected("r2", "crash", "down for 5 ms"),
-        trace.ConfigChanged("r2", (("strategy", "header"),)),
-        trace.ReplicaCrashed("r2", 4, 3),
-        trace.Truncated("r2", 2, 4, 2, 0, False),
-        trace.RemovalBoundMoved("r2", 4, 4),
-    ]
-
-    assert told(events, violation(offset=9))[:-1] == [
-        "r1 leads epoch 1 from 0, in sync: r1, r2",
-        "fault crash at r2: down for 5 ms",
-        "r2 has new settings: strategy header",
-        "r2 crashes, log end 4",
-        "r2 truncates from 4 to 2",
-    ]
-
-
-def test_an_offset_is_committed_once_and_a_position_told_when_it_changes() -> None:
-    events: list[Event] = [
-        trace.HighWatermarkMoved("r1", 3, True),
-        trace.HighWatermarkMoved("r1", 4, True),
-        trace.HighWatermarkMoved("r1", 5, True),
-        trace.PositionRecorded("r1", "r2", 3),
-        trace.PositionRecorded("r1", "r2", 4),
-        trace.PositionRecorded("r1", "r2", 4),
-        trace.PositionRecorded("r1", "r3", 4),
-    ]
-
-    assert told(events, violation(offset=3))[:-1] == [
-        "r1 commits below 4",
-        "r1 believes r2 is at 4",
-    ]
-
-
-def test_of_a_long_story_the_beginning_is_left_out() -> None:
-    lines = told([data(1) for _ in range(50)], violation(offset=1), limit=10)
-
-    assert lines[0] == "(40 earlier events left out)"
-    assert len(lines) == 12
 
 
 @pytest.mark.parametrize(
@@ -326,34 +190,232 @@ def test_every_event_of_random_runs_has_a_sentence_of_its_own() -> None:
     assert len(kinds) > 20
 
 
-def test_the_lost_tail_is_told_from_the_write_to_the_believed_position() -> None:
+@cache
+def red_stories() -> tuple[StoryRun, ...]:
+    paths = sorted((ROOT / "scenarios").rglob("*.yaml"))
+    stories = [path for path in paths if "replog-story/1" in path.read_text(encoding="utf-8")]
+    runs = [run_story(load_story(path)) for path in stories]
+    return tuple(run for run in runs if run.violations)
+
+
+def told(path: str, invariant: str) -> Explanation:
+    """The explanation of a violated invariant of a story."""
+    story = load_story(ROOT / "scenarios" / path)
+    run = run_story(story)
+    (found,) = [each for each in run.violations if each.invariant == invariant][:1]
+    return explanation(run.events, found, rules=story.rules)
+
+
+def timed(scenario: Scenario, invariant: str) -> Explanation:
+    """The explanation of a violated invariant of a run in simulated time."""
     events: list[tuple[int, Event]] = []
-    scenario = load_scenario(ROOT / "scenarios/kip280/timed_lost_tail.yaml")
     run = run_scenario(scenario, trace=events)
-    (reuse,) = [found for found in run.violations if found.invariant == "no-offset-reuse"]
+    (found,) = [each for each in run.violations if each.invariant == invariant][:1]
+    return explanation(events, found, rules=scenario.rules, skews=scenario.clock_skews)
 
-    lines = explain(events, reuse)
 
-    order = [
-        "r1 appends A=a@0",
-        "fault partition at r3",
-        "r1 appends A=d@3",
-        "r1 commits below 4",
-        "r1 cleans [3, 4): removes 3 (superseded by 0)",
-        "in sync: r1, r2, r3 (r3 joined)",
-        "r3 leads epoch 2 from 3",
-        "r3 appends E=e@3 in epoch 2",
-        "no-offset-reuse: r3 gave offset 3 to E=e",
+@pytest.mark.parametrize(
+    ("path", "invariant", "kind", "decided"),
+    [
+        (
+            "kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml",
+            "no-offset-reuse",
+            "version",
+            "r1 removed A=d@3 (version 1) at step 11, beaten by A=a@0 (version 9)",
+        ),
+        (
+            "kip280/kip280_38_believed_position_timestamp.yaml",
+            "leader-completeness",
+            "timestamp",
+            "beaten by A=a@0 (timestamp 1,000 ms)",
+        ),
+        (
+            "kip280/kip280_84_late_write_wins_by_offset.yaml",
+            "key-ends-as-meant",
+            "order",
+            "r1 removed K=k2@0 at step 5, beaten by K=k1@1",
+        ),
+        (
+            "kip280/kip280_77_ties_go_to_the_first_record.yaml",
+            "winner-retained",
+            "version",
+            "K=k2@1 (version 5) at step 5, beaten by K=k1@0 (version 5), which does not beat it",
+        ),
+        (
+            "kip630/kip630_01_tombstone_removed_too_early.yaml",
+            "no-resurrection",
+            "horizon",
+            "since its clock at 150 ms had passed its delete horizon 100 ms (given at step 10 by",
+        ),
+        (
+            "raft/raft_21_epoch_kept_in_memory.yaml",
+            "epoch-monotonic",
+            "epoch",
+            "b came back at step 9 in epoch 4 where it had been in 5",
+        ),
+        (
+            "truncation/kip279_04_no_cut_while_fetching.yaml",
+            "slot-agreement",
+            "epoch",
+            "a (epochs 1 from 0) kept what it has at 1 and copied from 2 on from b",
+        ),
+        (
+            "truncation/kip101_01_hw_truncation_loses_a_committed_record.yaml",
+            "no-offset-reuse",
+            "position",
+            "a came back at step 8 with high watermark 1 and log end offset 2",
+        ),
+        (
+            "isr/isr_03_leader_alone_in_sync.yaml",
+            "leader-completeness",
+            "position",
+            "its log end offset was 1, while r1 committed it at step 6, counting r1 at 2",
+        ),
+        (
+            "durability/durability_01_power_failure_nothing_flushed.yaml",
+            "leader-completeness",
+            "loss",
+            "b crashed at step 6 and kept what is below 0, high watermark 0",
+        ),
+        (
+            "transactions/txn_22_evicted_abort_marker_takes_committed_data.yaml",
+            "hole-justified",
+            "marker",
+            "(producer 7) for aborted; its markers: ABORT at 1, which r1 does not hold any more",
+        ),
+        (
+            "snapshots/snap_20_deleted_faster_than_read.yaml",
+            "snapshot-fetch-progress",
+            "snapshot",
+            "r3 gave up snapshot (7, 1) at step 33: SNAPSHOT_NOT_FOUND, which r1 had deleted",
+        ),
+    ],
+)
+def test_it_begins_with_what_decided_and_its_values(
+    path: str, invariant: str, kind: str, decided: str
+) -> None:
+    found = told(path, invariant)
+
+    assert found.facts[0].kind == kind
+    assert decided in found.decided_by
+
+
+def test_a_clock_that_is_ahead_is_what_decided() -> None:
+    """A new disk copies a tombstone with its horizon; a replica without r3's value must wait."""
+    away = load_scenario(ROOT / "scenarios/kip630/timed_isolated_replica_horizon.yaml")
+    wiped = Fault(1_800, FaultKind.WIPE, "r2", 300)
+    first, second, third = away.replicas
+    waiting = replace(
+        away,
+        rules=away.rules.with_values({"delete_retention_ms": 5_000}),
+        faults=(*away.faults, wiped),
+    )
+    early = replace(waiting, replicas=(first, replace(second, clock_skew_ms=5_000), third))
+
+    found = timed(early, "tombstone-safety")
+
+    assert run_scenario(waiting).violated == []
+    assert found.facts[0].kind == "clock"
+    assert found.decided_by.startswith(
+        "r2 removed the tombstone K=null@2 at 2,766 ms since its clock (5,000 ms ahead) at 7,766 "
+        "ms had passed its delete horizon 6,733 ms (given at 1,733 ms by r1, its clock at 1,733 "
+        "ms), 3,967 ms before the retention was over, while r3, log end offset 2, still held K=v@1"
+    )
+    assert "2766  r2 cleaned [0, 5), its clock (5,000 ms ahead) at 7,766 ms" in found.chain[0]
+
+
+def test_a_sequence_number_that_came_again_is_what_decided() -> None:
+    record = Record(0, "k", "v", 0, (), uid=1)
+    batch = data_batch((record,), epoch=1, producer_id=7, producer_epoch=0, base_sequence=4)
+    again = batch._replace(
+        base_offset=1, last_offset=1, records=(record._replace(offset=1, uid=2),), epoch=2
+    )
+    events: list[Event] = [
+        trace.ReplicaAdded("r1"),
+        trace.LeaderElected("r1", 1, 0, ("r1",), ("r1",)),
+        trace.Appended("r1", batch),
+        trace.HighWatermarkMoved("r1", 1, True),
+        trace.ProducersForgotten("r1", (7,)),
+        trace.Appended("r1", again),
+        trace.HighWatermarkMoved("r1", 2, True),
     ]
-    places = [next(n for n, line in enumerate(lines) if words in line) for words in order]
-    assert places == sorted(places)
-    assert len(lines) <= 30
+    broken = Violation("producer-sequences", 6, None, 1, "k", "Sequence number 4 again.")
+
+    found = explanation(list(enumerate(events)), broken)
+
+    assert [fact.kind for fact in found.facts] == ["sequence"] * 3
+    assert found.decided_by == (
+        "r1 appended sequence numbers 4 to 4 of producer 7 (its epoch 0) at 0 to 0 at step 2"
+    )
+    assert found.facts[1].text == "r1 forgets the producers 7 at step 4"
 
 
-def test_a_story_is_told_in_steps() -> None:
-    run = run_story(load_story(ROOT / "scenarios/transactions/txn_01_abort_marker_lost.yaml"))
+def test_the_committed_truth_stands_beside_what_there_is() -> None:
+    found = told("kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml", REUSE)
 
-    lines = explain(run.events, run.violations[0])
+    assert found.truth[0] == "A=d@3 (version 1) of epoch 1 at offset 3, by r1 at step 9"
+    assert found.now[0] == (
+        "r3 has E=e@3 (version 1) of epoch 2 and no other record of E; log start 0, high watermark "
+        "3, log end 4, clean below 0"
+    )
+    assert found.now[1].startswith("r1 has nothing at 3 and no other record of E; ")
 
-    assert lines[1].split() == ["2", "r1", "appends", "K=d1@0", "in", "epoch", "1"]
-    assert lines[-1].split()[:2] == ["15", "txn-marker-safety:"]
+
+def test_copies_and_positions_of_one_stretch_are_one_line() -> None:
+    found = told("kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml", REUSE)
+
+    assert [line.split(maxsplit=1)[1] for line in found.chain[-7:]] == [
+        "r1 appended A=d@3 (version 1) in epoch 1",
+        "r3 learned high watermark 3",
+        "r1 committed what is below 3",
+        "r1 recorded r2 at 3 and r3 at 3",
+        "r2 and r3 copied 0..2 from r1",
+        "r1 appended A=a@0 (version 9) in epoch 1",
+        "r1 leads epoch 1 from 0, in sync: r1, r2, r3",
+    ]
+    times = [int(line.split()[0]) for line in found.chain]
+    assert times == sorted(times, reverse=True)
+
+
+def test_lines_begin_with_the_law_and_what_decided() -> None:
+    found = told("kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml", REUSE)
+
+    assert found.lines[0].split()[:2] == ["16", "no-offset-reuse:"]
+    assert found.lines[1] == f"decided by: {found.decided_by}"
+    assert [line for line in found.lines if line.startswith("so: ")] == [
+        f"so: {fact.text}" for fact in found.facts[1:]
+    ]
+    assert found.as_json()["chain"] == list(found.chain)
+
+
+GENERAL = ("write", "read")
+"""Kinds that decide nothing by themselves: a finder found no more than what happened."""
+
+
+def test_every_violation_of_every_red_story_has_a_deciding_fact() -> None:
+    laws = set()
+    for run in red_stories():
+        for found in {each.invariant: each for each in reversed(run.violations)}.values():
+            told_of = explanation(run.events, found, rules=run.story.rules)
+            assert told_of.facts[0].kind not in GENERAL, (run.story.id, found.invariant)
+            decided = [fact.position for fact in told_of.facts if fact.position is not None]
+            assert all(position <= told_of.judged for position in decided)
+            assert told_of.cone[-1] <= told_of.judged
+            laws.add(found.invariant)
+    assert len(laws) > 50
+
+
+def test_every_invariant_has_a_finder_of_its_own() -> None:
+    assert set(FINDERS) == set(known_invariants())
+
+
+def test_a_law_of_a_plugin_is_explained_by_what_took_the_record() -> None:
+    story = load_story(ROOT / "scenarios/kip630/kip630_01_tombstone_removed_too_early.yaml")
+    run = run_story(story)
+    at, judged = run.events[-1]
+    foreign = Violation("no-such-law", at, "r1", 1, "K", "The tombstone is gone.")
+
+    found = explanation(run.events, foreign, rules=story.rules)
+
+    assert judged.replica is not None
+    assert found.decided_by.startswith("r1 removed the tombstone K=null@1 at step 13")

@@ -64,6 +64,11 @@ class Scenario:
         """The rules and the order of its upgrade: what a sweep varies."""
         return Settings(self.rules, self.upgrade)
 
+    @property
+    def clock_skews(self) -> dict[str, int]:
+        """How far the clock of each replica is ahead of simulated time in ms, by its name."""
+        return {replica.name: replica.clock_skew_ms for replica in self.replicas}
+
     def with_rules(self, rules: Rules | Settings) -> Scenario:
         """The same environment under other rules; `Settings` give the order of its upgrade, too."""
         if isinstance(rules, Settings):
