@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sim.check import Violation
 from sim.check.checker import known_invariants, story_invariants
 from sim.errors import BadInput
+from sim.explain.signature import signature_of
 from sim.files.document import listed, unknown_value
 from sim.shrink.ddmin import BEGINNING, Budget, Pass, Place, Reducer
 from sim.shrink.story_edit import with_steps
@@ -18,8 +19,9 @@ from sim.shrink.story_removals import (
     drop_groups,
     drop_pairs,
     drop_silent,
+    drop_stretches,
 )
-from sim.shrink.story_shows import Cause, Sought, family_and_law
+from sim.shrink.story_shows import OWN_STEPS_BREAK, Cause, Sought, broken_in
 from sim.shrink.story_size import is_smaller, key_of
 from sim.shrink.story_values import (
     fewer_names,
@@ -38,6 +40,7 @@ PASSES: Sequence[Pass[Story]] = (
     plain_rules,
     plain_start,
     drop_groups,
+    drop_stretches,
     drop_pairs,
     begin_with,
     merge,
@@ -95,7 +98,7 @@ def shrink_story(
     within_s: float | None = None,
     tries: int | None = None,
     progress: Callable[[Progress], None] | None = None,
-    cause_of: Cause = family_and_law,
+    cause_of: Cause = signature_of,
     start: tuple[Story, Place] | None = None,
 ) -> ShrunkStory:
     """Make a story as small as it can be while it breaks the same law for the same cause.
@@ -137,11 +140,11 @@ def shrink_story(
             progress(Progress(reducer.best, reducer.place, count, improved=False))
 
     reduced = reducer.run(Budget(within_s, tries), improved=improved, tried=tried)
-    found = target.found_in(reduced.value)
-    assert found is not None
+    last = target.found_in(reduced.value)
+    assert last is not None
     return ShrunkStory(
         reduced.value,
-        found,
+        last,
         len(reduced.value.steps),
         len(story.steps),
         reduced.tries,
@@ -154,7 +157,7 @@ def sought_in(
     story: Story,
     sought: Violation | str | None,
     *,
-    cause_of: Cause = family_and_law,
+    cause_of: Cause = signature_of,
     where: str | None = None,
 ) -> tuple[Sought, Violation]:
     """What a shrink of the story has to keep, and the violation that it is in the story.
@@ -180,9 +183,9 @@ def sought_in(
     violation = _violation(story, driver.checker.violations, sought, where)
     step = violation.at
     events = [(at, event) for at, event in driver.events if at <= step]
-    broken = {one.invariant for one in driver.checker.violations if one.at <= step}
     cause = cause_of(events, violation, story.rules)
-    return Sought(violation.invariant, cause, cause_of, frozenset(broken)), violation
+    kept = OWN_STEPS_BREAK - broken_in(with_steps(story, story.steps[:step]), OWN_STEPS_BREAK)
+    return Sought(violation.invariant, cause, cause_of, kept), violation
 
 
 def _violation(

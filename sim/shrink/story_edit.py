@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -102,12 +102,19 @@ def speaks_of_offsets(step: Step) -> bool:
 
 def _moved_down(step: Step, gone: Sequence[int]) -> Step:
     """The step with its offsets lower by as many as are gone below them."""
+    return _with_offsets(step, lambda offset: offset - sum(one < offset for one in gone))
+
+
+def moved_up(step: Step, came: Sequence[int]) -> Step:
+    """The step with its offsets higher by as many as came, if the first of those is below them."""
+    return _with_offsets(
+        step, lambda offset: offset + len(came) if came and came[0] < offset else offset
+    )
+
+
+def _with_offsets(step: Step, moved: Callable[[int], int]) -> Step:
     if not speaks_of_offsets(step):
         return step
-
-    def moved(offset: int) -> int:
-        return offset - sum(one < offset for one in gone)
-
     fields = dict(step.fields)
     for field, value in step.fields.items():
         if field == "segments":

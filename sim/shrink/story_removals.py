@@ -15,6 +15,7 @@ from sim.story.format import Story
 PAIRS_UP_TO = 60
 """Steps; in longer stories pairs are looked for among neighbours only."""
 NEIGHBOURS = 8
+STRETCH = 12
 
 UNTOLD = ("advance", "isr", "flush", "add_replica")
 """Ops that matter without an event."""
@@ -94,6 +95,21 @@ def drop_chunks(story: Story, start: Position) -> Iterator[Proposal[Story]]:
     for position, part in chunks(len(story.steps), start):
         for smaller in without_steps(story, part, written):
             yield Proposal(position, smaller)
+
+
+def drop_stretches(story: Story, start: Position) -> Iterator[Proposal[Story]]:
+    """Steps in a row, wherever they begin: chunks have fixed places, and may cut through them."""
+    written, count = _written(story), len(story.steps)
+    stretches = [
+        range(end - size, end)
+        for size in range(min(STRETCH, count), 2, -1)
+        for end in range(count, size - 1, -1)
+    ]
+    since = start[0] if start else 0
+    for number, stretch in enumerate(stretches):
+        if number >= since:
+            for smaller in without_steps(story, stretch, written):
+                yield Proposal((number,), smaller)
 
 
 def drop_pairs(story: Story, start: Position) -> Iterator[Proposal[Story]]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from sim.check import Violation
-from sim.check.checker import story_invariants
 from sim.rules import Rules
 from sim.shrink.story_edit import with_steps
 from sim.story.driver import StoryDriver
@@ -15,7 +14,10 @@ from sim.story.format import Story
 from sim.trace import Appended, Event, Pushed
 
 Cause: TypeAlias = Callable[[Sequence[tuple[int, Event]], Violation, Rules], Hashable]
-"""What tells causes apart: (when, event) up to the violation, the violation, the rules."""
+"""What tells causes of violations apart, such as `sim.explain.signature.signature_of`.
+
+It is given (when, event) of what happened up to the violation, the violation, and the rules.
+"""
 
 
 def family_and_law(
@@ -26,6 +28,11 @@ def family_and_law(
     return violation.invariant, violation.family
 
 
+OWN_STEPS_BREAK = frozenset(("election-safety", "epoch-monotonic"))
+"""Laws that are broken by elections which no cluster would hold. A story that breaks one of them,
+and did not before it was made shorter, is another story."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sought:
     """The violation that a story has to show to count as the same.
@@ -34,14 +41,13 @@ class Sought:
         invariant: The law that it breaks.
         cause: Its cause, as `cause_of` has it.
         cause_of: What tells causes apart.
-        broken: The laws that may be broken by then. A shorter story that breaks another one, such
-            as two leaders in one epoch, is another story.
+        kept: Those of `OWN_STEPS_BREAK` that it keeps to.
     """
 
     invariant: str
     cause: Hashable
     cause_of: Cause
-    broken: frozenset[str]
+    kept: frozenset[str]
 
     def shown_by(self, story: Story) -> Story | None:
         """The story up to the step that breaks the law for this cause; None = it does not."""
@@ -50,15 +56,10 @@ class Sought:
             return None
         if found.at < len(story.steps):
             story = with_steps(story, story.steps[: found.at])
-        return story if self._breaks_nothing_else(story) else None
+        return None if self.kept & broken_in(story, self.kept) else story
 
-    def _breaks_nothing_else(self, story: Story) -> bool:
-        driver = StoryDriver(story, invariants=story_invariants(liveness=False))
-        driver.run()
-        return all(violation.invariant in self.broken for violation in driver.checker.violations)
-
-    def found_in(self, story: Story) -> Violation | None:
-        """The first violation of the law for this cause."""
+    def found_in(self, story: Story, *, first_only: bool = False) -> Violation | None:
+        """The first violation of the law for this cause; `first_only`: if the law's first is it."""
         driver = StoryDriver(story, invariants=(self.invariant,))
         violations = driver.checker.violations
         seen = 0
@@ -68,7 +69,16 @@ class Sought:
                 if self.cause_of(driver.events, violations[seen], story.rules) == self.cause:
                     return violations[seen]
                 seen += 1
+            if seen and first_only:
+                return None
         return None
+
+
+def broken_in(story: Story, laws: Collection[str]) -> frozenset[str]:
+    """Those of some laws that a story breaks."""
+    driver = StoryDriver(story, invariants=sorted(laws))
+    driver.run()
+    return frozenset(violation.invariant for violation in driver.checker.violations)
 
 
 def offsets_written(story: Story) -> list[list[int]]:

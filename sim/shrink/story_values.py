@@ -18,6 +18,9 @@ from sim.story.steps import Step
 ROUND = (0, 1, 2, 5, 10, 100, 101, 1000)
 """Numbers that are plainer than what lies between them."""
 
+_NAMES = ("epoch", "epochs", "pid")
+"""Numbers that are names: they change everywhere at once, and epochs keep their order."""
+
 
 def plain_rules(story: Story, start: Position) -> Iterator[Proposal[Story]]:
     """Rules back to their defaults: all at once, then one by one."""
@@ -59,7 +62,7 @@ def _plain_fields(story: Story) -> Iterator[Story]:
                 for name in value[::-1] if len(value) > 1 else ():
                     fewer = tuple(other for other in value if other != name)
                     yield with_field(story, index, field, fewer)
-            elif isinstance(value, int) and not isinstance(value, bool):
+            elif isinstance(value, int) and not isinstance(value, bool) and field not in _NAMES:
                 for lower in _lower(value):
                     yield with_field(story, index, field, lower)
 
@@ -83,13 +86,13 @@ def _lower(value: int) -> Iterator[int]:
 
 
 def fewer_names(story: Story, start: Position) -> Iterator[Proposal[Story]]:
-    """Two keys become one; so do two labels, consumers, producers and epochs."""
+    """Two keys become one; so do two consumers and two producers."""
     return numbered(_fewer_names(story), start)
 
 
 def _fewer_names(story: Story) -> Iterator[Story]:
     for kind, names in names_of(story).items():
-        if kind not in ("replica", "label"):
+        if kind in ("key", "consumer", "pid"):
             for one, other in combinations(names, 2):
                 yield renamed(story, kind, {other: one})
 

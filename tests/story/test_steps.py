@@ -359,3 +359,9 @@ def test_a_removed_replica_takes_its_disk_along_and_leaves_the_in_sync_set() -> 
 
 def test_a_leader_is_not_removed() -> None:
     assert log(run_steps(AB + "remove_replica 1")) == ["a@0", "b@1"]
+
+
+def test_a_snapshot_is_not_judged_any_more_when_its_replica_has_left() -> None:
+    steps = "elect 1 1\nappend 1 a A\nfetch 2 1\nsnapshot 2 1\nremove_replica 2\nappend 1 b B"
+
+    assert run_steps(steps).violated == ["snapshot-bound"]

@@ -63,7 +63,8 @@ class SnapshotConsistency(Invariant):
         known = len(history.committed)
         for event in [event for event in self._waiting if event.end_offset <= known]:
             self._waiting.remove(event)
-            kept = history.replicas[event.replica].snapshots.get((event.end_offset, event.epoch))
+            view = history.replicas.get(event.replica)  # it may have left since
+            kept = None if view is None else view.snapshots.get((event.end_offset, event.epoch))
             if history.committed_twice or kept is None:
                 continue
             if history.rules.snapshots.state_machine == "deltas":
