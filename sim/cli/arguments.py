@@ -70,7 +70,7 @@ class Parser(argparse.ArgumentParser):
             BadInput: An argument is missing, unknown or wrong.
         """
         self.add_argument("--help", action="help", help="Show this message and exit.")
-        if EXPLAIN in words:
+        if any(EXPLAIN in one.option_strings and one.nargs == "?" for one in self._actions):
             words = with_explain_apart(words)
         given, unknown = self.parse_known_intermixed_args(words)
         for word in unknown:
