@@ -13,11 +13,13 @@ from typing import NamedTuple
 
 from sim.check import Violation
 from sim.explain.causality import causal_cone
+from sim.explain.signature import signature_of
 from sim.rules import Rules
 from sim.shrink.from_events_making import Choice
 from sim.shrink.from_events_steps import Translation
+from sim.shrink.liberties import lawful, liberties
 from sim.shrink.story_edit import with_steps
-from sim.shrink.story_shows import Cause, family_and_law
+from sim.shrink.story_shows import Cause
 from sim.story.expect import StoryExpect
 from sim.story.format import Story
 from sim.trace import Appended, Cleaned, Event, LeaderElected, ReplicaAdded
@@ -33,11 +35,14 @@ class FoundStory(NamedTuple):
         story: Its last step breaks it.
         violation: What it breaks; `at` is the number of that step.
         choice: What of the run it was made of, in words.
+        cause_of: What told its cause: shrink it by this one, and it takes no liberty that the run
+            did not take (`sim.shrink.liberties`).
     """
 
     story: Story
     violation: Violation
     choice: str
+    cause_of: Cause
 
 
 def story_from_events(
@@ -45,7 +50,7 @@ def story_from_events(
     violation: Violation,
     rules: Rules,
     *,
-    cause_of: Cause = family_and_law,
+    cause_of: Cause = signature_of,
 ) -> FoundStory | None:
     """A story that breaks the same law as a timed run, for the same cause.
 
@@ -59,11 +64,12 @@ def story_from_events(
         The first one that does, of some that are tried in turn; None = none does.
     """
     past = [(at, event) for at, event in events if at <= violation.at]
+    cause_of = lawful(cause_of, liberties(past, rules))
     cause = cause_of(past, violation, rules)
     for words, choice in _choices(past, violation):
         found = _try(past, violation, rules, choice, cause_of=cause_of, cause=cause)
         if found is not None:
-            return FoundStory(found[0], found[1], words)
+            return FoundStory(found[0], found[1], words, cause_of)
     return None
 
 
@@ -127,7 +133,10 @@ def _records(
     past: TimedEvents, violation: Violation
 ) -> Iterator[tuple[str, frozenset[int] | None]]:
     keys = _keys(past, violation)
-    yield "the records of the key", _of_keys(past, keys)
+    marked = _transaction_of(past, violation)
+    if marked:
+        yield "the records of the producer", marked
+    yield "the records of the key", _of_keys(past, keys) | marked
     cone = frozenset(causal_cone(past, violation))
     led = [event for place, (_, event) in enumerate(past) if place in cone]
     written = frozenset(
@@ -140,6 +149,22 @@ def _records(
     )
     yield "what was removed on the way", written | removed
     yield "all records", None
+
+
+def _transaction_of(past: TimedEvents, violation: Violation) -> frozenset[int]:
+    """If the violation is about a marker: what its producer wrote in transactions."""
+    written = [event.batch for _, event in past if isinstance(event, Appended)]
+    producers = {
+        batch.producer_id
+        for batch in written
+        if batch.control is not None and batch.base_offset == violation.offset
+    }
+    return frozenset(
+        record.uid
+        for batch in written
+        if batch.transactional and batch.producer_id in producers and batch.control is None
+        for record in batch.records
+    )
 
 
 def _keys(past: TimedEvents, violation: Violation) -> frozenset[str | None]:
