@@ -133,7 +133,9 @@ class _Watch:
             case SnapshotTaken() | SnapshotInstalled() | PrefixDeleted() | LogStartedAfresh():
                 self._snapshot(event)
             case EpochCacheChanged():
-                self._log(event.replica).epochs = [tuple(entry) for entry in event.epochs]  # type: ignore[misc]
+                self._log(event.replica).epochs = [
+                    (entry.epoch, entry.start_offset) for entry in event.epochs
+                ]
             case _:
                 pass
 
