@@ -70,14 +70,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
-    """A collector for a scenario file; None for anything else."""
+    """A collector for what may be a scenario file; None for anything else."""
     if file_path.suffix.lower() not in _SUFFIXES:
         return None
     folders = parent.config.getini(PATHS)
-    strict = any(file_path.is_relative_to(folder) for folder in folders)
-    if not strict and (folders or not _says_a_format(file_path)):
-        return None
-    return ScenarioFile.taken(parent, file_path, strict=strict)
+    if folders:
+        taken = any(file_path.is_relative_to(folder) for folder in folders)
+    else:
+        taken = _says_a_format(file_path)
+    return ScenarioFile.from_parent(parent, path=file_path) if taken else None
 
 
 def _says_a_format(path: Path) -> bool:
@@ -97,35 +98,7 @@ def _load_installed_plugins() -> None:
 
 
 class ScenarioFile(pytest.File):
-    """A file with one scenario."""
-
-    problem: str | None = None
-    """What is wrong with the file, if that is known already."""
-
-    @classmethod
-    def taken(cls, parent: pytest.Collector, path: Path, *, strict: bool) -> ScenarioFile | None:
-        """The collector of a file; None when it is none of ours, or something that is not run.
-
-        Args:
-            parent: What it is found in.
-            path: The file.
-            strict: Whether it has to say one of our formats.
-        """
-        from sim.errors import BadInput
-        from sim.suite.scenario_files import format_of, set_aside
-
-        problem = None
-        try:
-            _load_installed_plugins()
-            if not strict and not str(format_of(path)).startswith("replog-"):
-                return None  # the words stand somewhere in a file that is something else
-            if set_aside(path) is not None:
-                return None
-        except BadInput as error:
-            problem = str(error)
-        file = cls.from_parent(parent, path=path)
-        file.problem = problem
-        return file
+    """A file with one scenario, or none if it is something else that names a format."""
 
     def collect(self) -> Iterable[pytest.Item]:
         """The one item of the file.
@@ -133,13 +106,20 @@ class ScenarioFile(pytest.File):
         Raises:
             CollectError: It says something wrong; one line.
         """
+        # Pytest makes collectors of the files beside what it was given, too: what has to be
+        # imported for a scenario is imported here, and not for those.
         from sim.errors import BadInput
         from sim.suite.cases import load_case
+        from sim.suite.scenario_files import format_of, set_aside
         from sim.suite.selecting import tags_of
 
-        if self.problem is not None:
-            raise self.CollectError(_as_named(self, self.problem))
+        has_to_be = bool(self.config.getini(PATHS))
         try:
+            _load_installed_plugins()
+            if not has_to_be and not str(format_of(self.path)).startswith("replog-"):
+                return  # it has the words somewhere, but not as its own format
+            if set_aside(self.path) is not None:
+                return
             case, tags = load_case(self.path), tags_of(self.path)
         except BadInput as error:
             raise self.CollectError(_as_named(self, str(error))) from None
