@@ -40,6 +40,7 @@ MODULES = {
     "sweep": "sweeps",
     "replay": "sweeps",
     "report": "sweeps",
+    "causes": "causes",
     "gate": "gates",
     "list": "about",
     "capacity": "about",

@@ -28,7 +28,6 @@ END_FELL_CRASH: Final = "log end fell by cleaning and a crash"
 END_FROM_LAST: Final = "log end taken from the last record"
 CUT_TO_HW: Final = "cut to its high watermark"
 CUT_BY_EPOCH: Final = "cut by what its leader knew of epochs"
-CUT_BY_OLD_LEADER: Final = "cut by a leader of an older epoch"
 CUT_AGAIN: Final = "told to cut again and again"
 OFFERED_AGAIN: Final = "offered a snapshot it cannot take"
 SNAPSHOT_LACKS: Final = "snapshot lacks what it stands for"
@@ -93,7 +92,8 @@ HANDED_ON: Final = "value copied from an uncleaned log"
 CAME_LATE: Final = "lower version came after its delete was gone"
 KEPT_AS_END: Final = "lower version kept for the log end"
 NOT_MAPPED: Final = "lower version not looked at"
-COPIED_ELSEWHERE: Final = "lower version copied from a log without its delete"
+LATE: Final = (CAME_LATE, KEPT_AS_END, NOT_MAPPED)
+"""Of what a late write is made, whichever delete came last."""
 
 # Readers.
 READ_WHILE_LOADING: Final = "served while loading"
@@ -129,7 +129,6 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
         "a follower was told to cut what its leader has, by epochs that one of them does not know",
         "KIP-101; KAFKA-17076; epochcache_01",
     ),
-    CUT_BY_OLD_LEADER: Mechanism("a replica followed a leader of an older epoch", "raft_09"),
     CUT_AGAIN: Mechanism(
         "a follower is told to cut where its log ends, and gets no further", "epochcache_08"
     ),
@@ -240,7 +239,6 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
     NOT_MAPPED: Mechanism(
         "the pass that took the tombstone never looked at the value", "kip280_41"
     ),
-    COPIED_ELSEWHERE: Mechanism("the value was copied without its tombstone", "kip280_67"),
     READ_WHILE_LOADING: Mechanism("a coordinator answered before it had read its log", "coord_02"),
     READ_BELOW_MARK: Mechanism(
         "a new leader answered by a high watermark that it had yet to learn", "coord_04"

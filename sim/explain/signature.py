@@ -33,7 +33,8 @@ class Signature(NamedTuple):
 
     Attributes:
         invariant: Which law broke.
-        family: What kind of thing went wrong (`sim.check.families`).
+        family: What kind of thing went wrong (`sim.check.families`): that of the violation, but
+            where a value came after the delete that it outlives, a late write.
         mechanism: The facts that decided, most telling first; never empty.
     """
 
@@ -65,7 +66,8 @@ def signature_of(
     led_there = events[: judged_at(events, violation) + 1]
     facts = _Detectors(Past(led_there), violation, rules).facts()
     mechanism = tuple(dict.fromkeys(facts)) or found_at(led_there, violation)
-    return Signature(violation.invariant, violation.family, mechanism)
+    late = violation.family == DELETED_KEY_RETURNS and mechanism[0] in of.LATE
+    return Signature(violation.invariant, LATE_WRITE if late else violation.family, mechanism)
 
 
 def first_causes(

@@ -1,0 +1,11 @@
+"""Why the runs of a sweep fail: the failing ones grouped by cause, each with its smallest witness.
+
+`causes_of` reads a folder; `add_witnesses` shrinks one run per cause; `Cause.story` is the story of
+the track record that shows the same.
+"""
+
+from sim.causes.grouping import Cause, Causes, Example, Share, causes_of
+from sim.causes.witness import Witness
+from sim.causes.witnesses import add_witnesses
+
+__all__ = ["Cause", "Causes", "Example", "Share", "Witness", "add_witnesses", "causes_of"]

@@ -1,0 +1,135 @@
+"""The witnesses of a sweep's causes, one each, made in several processes and kept in its folder."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import fields, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final
+
+from sim.causes.grouping import Cause, Causes
+from sim.causes.witness import SCENARIO_TRIES, STORY_TRIES, Witness, witness_of
+from sim.errors import BadInput
+from sim.plugins import Plugins, in_use, load_in_worker
+from sim.sweeps.engines.process import follow_the_parent
+from sim.sweeps.output import clear_errors, write_json, write_text
+from sim.version import __version__
+
+WITNESSES: Final = "witnesses"
+"""The folder of witnesses in that of a sweep."""
+PROCESSES: Final = 2
+NAME_LENGTH_MAX: Final = 60
+
+ToldWitness = Callable[[int, int, Cause], None]
+"""Told how many of how many witnesses are there, and of which cause the last one is."""
+
+
+def add_witnesses(
+    causes: Causes, *, told: ToldWitness | None = None, kept_only: bool = False
+) -> Causes:
+    """The same causes, each with its witness where one was found.
+
+    A witness is kept in the folder of the sweep and made again only if the run, the cause, what it
+    is allowed to cost or the version of Replog is another one. It costs a number of tries, not of
+    seconds: the same sweep has the same witnesses.
+
+    Args:
+        causes: Of a sweep.
+        told: Told of every witness as it is made.
+        kept_only: Make none; only those that are there already are added.
+
+    Raises:
+        BadInput: The folder cannot be written.
+    """
+    found = {cause.text: _kept(causes.folder, cause) for cause in causes.causes}
+    missing = [cause for cause in causes.causes if found[cause.text] is None]
+    if missing and not kept_only:
+        with clear_errors(causes.folder):
+            (causes.folder / WITNESSES).mkdir(exist_ok=True)
+        found |= _made(causes.folder, missing, told)
+    return replace(
+        causes, causes=tuple(replace(each, witness=found[each.text]) for each in causes.causes)
+    )
+
+
+def _made(out: Path, causes: list[Cause], told: ToldWitness | None) -> dict[str, Witness | None]:
+    made: dict[str, Witness | None] = {}
+    for cause, witness in _witnesses(out, causes):
+        made[cause.text] = witness
+        if witness is not None:
+            _keep(out, cause, witness)
+        if told is not None:
+            told(len(made), len(causes), cause)
+    return made
+
+
+def _witnesses(out: Path, causes: list[Cause]) -> Iterator[tuple[Cause, Witness | None]]:
+    """Each cause with its witness, as they are found; a single one is made in this process."""
+    if len(causes) == 1:
+        yield causes[0], _witness(out, causes[0])
+        return
+    with ProcessPoolExecutor(
+        max_workers=PROCESSES,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_start_worker,
+        initargs=(in_use(),),
+    ) as pool:
+        futures = {pool.submit(_witness, out, cause): cause for cause in causes}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+
+
+def _witness(out: Path, cause: Cause) -> Witness | None:
+    """The witness of a cause; None = its run does not fail for it here."""
+    try:
+        return witness_of(out, cause.example.run_id, cause.text, _file(out, cause))
+    except BadInput:
+        return None
+
+
+def _start_worker(plugins: Plugins) -> None:
+    follow_the_parent()
+    load_in_worker(plugins)
+
+
+def _file(out: Path, cause: Cause) -> Path:
+    """A name that says the cause, and is another one for another cause."""
+    words = re.sub(r"[^a-z0-9]+", "_", cause.text.lower()).strip("_")[:NAME_LENGTH_MAX]
+    mark = blake2b(cause.text.encode(), digest_size=3).hexdigest()
+    return out / WITNESSES / f"{words}_{mark}.yaml"
+
+
+def _about(cause: Cause) -> dict[str, Any]:
+    """What a kept witness has to be of."""
+    return {
+        "cause": cause.text,
+        "run_id": cause.example.run_id,
+        "story_tries": STORY_TRIES,
+        "scenario_tries": SCENARIO_TRIES,
+        "package_version": __version__,
+    }
+
+
+def _keep(out: Path, cause: Cause, witness: Witness) -> None:
+    with clear_errors(out):
+        write_text(witness.file, witness.text)
+        content = {"about": _about(cause), "witness": witness.as_json()}
+        write_json(witness.file.with_suffix(".json"), content)
+
+
+def _kept(out: Path, cause: Cause) -> Witness | None:
+    file = _file(out, cause)
+    try:
+        content = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        if content["about"] != _about(cause):
+            return None
+        known = content["witness"] | {"file": file, "text": text}
+        return Witness(**{each.name: known[each.name] for each in fields(Witness)})
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,125 @@
+"""`replog causes`: why the runs of a sweep fail, grouped."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sim.cli.arguments import Command, Parser, plugin_arguments, take_json, take_plugins
+from sim.cli.output import print_json, print_table, width
+
+if TYPE_CHECKING:
+    from sim.causes import Cause, Causes
+
+WIDTH_MAX = 100
+"""Columns that sentences fill at most."""
+LISTED_MAX = 6
+"""Most rule sets that are listed for each cause; with more, those with the most runs."""
+
+
+def _takes(parser: Parser) -> None:
+    parser.add_argument("folder", type=Path, metavar="DIR", help="A sweep's folder.")
+    parser.add_argument(
+        "--shrink",
+        action="store_true",
+        help="Also shrink one run of each cause; the witnesses are kept in DIR/witnesses.",
+    )
+    parser.add_argument(
+        "--stories",
+        type=Path,
+        metavar="DIR",
+        help="The track record: stories with known causes (default: scenarios).",
+    )
+    take_plugins(parser)
+    take_json(parser)
+
+
+def causes(folder: Path, *, shrink: bool, stories: Path | None, as_json: bool) -> int:
+    """Why the runs of a sweep fail: grouped by cause, each with an example and a known story.
+
+    A cause is a family of invariants and the mechanism that broke one, read from the events of each
+    run. A folder that is older than this column is run again, its failing runs alone. Exit status
+    0: told, whatever there is to tell; 2: no such sweep.
+    """
+    from sim.causes import add_witnesses, causes_of
+
+    found = causes_of(folder, stories=stories, told=_tell_runs)
+    found = add_witnesses(found, told=_tell_witness, kept_only=not shrink)
+    if as_json:
+        print_json(found.as_json())
+    else:
+        _show(found)
+    return 0
+
+
+def _tell_runs(done: int, runs: int) -> None:
+    if sys.stderr.isatty():
+        print(f"\rcauses of failing runs: {done} of {runs}", end="", file=sys.stderr)
+
+
+def _tell_witness(done: int, causes: int, cause: Cause) -> None:
+    print(f"witness {done} of {causes}: {cause.text}", file=sys.stderr)
+
+
+def _show(found: Causes) -> None:
+    print(found.text)
+    for number, cause in enumerate(found.causes, 1):
+        print(f"\n{number}. {cause.text}")
+        first = ", ".join(f"{name} {runs:,}" for name, runs in cause.invariants.items())
+        print(*_wrapped(f"first violated: {first}"), sep="\n")
+        print_table(list(_shares(cause)))
+        print(*_facts(found, cause), sep="\n")
+
+
+def _shares(cause: Cause) -> Iterator[dict[str, str]]:
+    """Where it was met, most runs first."""
+    from sim.sweeps.wording import shares
+
+    met = sorted((share for share in cause.shares if share.runs), key=lambda one: -one.runs)
+    for share in met[:LISTED_MAX]:
+        interval = "-" if share.interval is None else shares(share.interval)
+        yield {
+            "   rule set": f"   {share.label}",
+            "environment": share.environment,
+            "runs": f"{share.runs:,} of {share.judged:,}",
+            "95 %": interval,
+        }
+    if met[LISTED_MAX:]:
+        runs = sum(share.runs for share in met[LISTED_MAX:])
+        others = f"   and {len(met) - LISTED_MAX} more"
+        yield {"   rule set": others, "environment": "", "runs": f"{runs:,}", "95 %": ""}
+
+
+def _facts(found: Causes, cause: Cause) -> Iterator[str]:
+    example, story, witness = cause.example, cause.story, cause.witness
+    words = shlex.join([str(found.folder), str(example.run_id), *plugin_arguments()])
+    yield from _wrapped(f"earliest: after {example.at_ms:,} ms: {example.sentence}")
+    yield f"     replog replay {words}"
+    if story is None:
+        yield "   new: no story of the track record has this cause"
+    else:
+        yield f"   known: {story.path} ({story.steps} steps)"
+    if witness is not None:
+        cut = "" if witness.complete else "; the tries ran out"
+        yield f"   witness: {witness.size} (the run had {witness.run_events:,}){cut}"
+        yield f"     replog run {shlex.join([str(witness.file), *plugin_arguments()])}"
+
+
+def _wrapped(text: str) -> list[str]:
+    """A sentence in lines of a screen."""
+    from textwrap import wrap
+
+    return wrap(
+        text,
+        min(width(), WIDTH_MAX),
+        initial_indent="   ",
+        subsequent_indent="     ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+COMMANDS = {"causes": Command(causes, _takes)}

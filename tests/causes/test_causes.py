@@ -1,0 +1,182 @@
+"""The causes of a sweep: its failing runs add up, each cause has an example, a story, a witness."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sim.causes import Causes, add_witnesses, causes_of, witnesses
+from sim.cli.causes import COMMANDS
+from sim.errors import BadInput
+from sim.explain.signature import first_causes
+from sim.story import load_story, run_story
+from sim.sweeps import load_sweep, load_violations
+from sim.sweeps.blocks import StagedWaves, Work, simulate_block
+from sim.sweeps.layout import waves_of
+from sim.sweeps.output import close_folder, prepare_folder, write_json
+from sim.sweeps.plan import Plan, number_runs
+from sim.sweeps.stats import clopper_pearson
+from sim.sweeps.work import open_case
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+LATE = "a late write outlives its delete: lower version came after its delete was gone"
+PLAN = {
+    "format": "replog-sweep/1",
+    "title": "tombstones go at once",
+    "source": "none",
+    "count": 3,
+    "seed": 2,
+    "generate": {"mix": "reference"},
+    "rules": {"tombstone_removal": "immediate"},
+    "rule_sets": [{"strategy": "offset"}, {"strategy": "header"}],
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sweep of six runs, made in this process."""
+    out = tmp_path_factory.mktemp("causes") / "out"
+    sweep = number_runs(Plan.model_validate(PLAN))
+    prepare_folder(out, sweep)
+    work = Work(sweep, out, open_case, 100.0, 1)
+    blocks = work.blocks(waves_of(sweep), cores=1)
+    for block in blocks:
+        simulate_block(work, block)
+    StagedWaves(work, blocks).commit()
+    close_folder(out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def stories(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A track record of two stories."""
+    record = tmp_path_factory.mktemp("record")
+    for name in ("23_late_write_after_an_expired", "81_late_version_shown_until_the_next"):
+        found = next((SCENARIOS / "kip280").glob(f"kip280_{name}*"))
+        shutil.copy(found, record)
+    return record
+
+
+@pytest.fixture(scope="module")
+def causes(folder: Path, stories: Path) -> Causes:
+    return causes_of(folder, stories=stories)
+
+
+def test_the_failing_runs_of_all_causes_add_up(folder: Path, causes: Causes) -> None:
+    runs = load_sweep(folder)
+    failing = runs[runs.verdict == "violated"]
+
+    assert causes.text == "4 failing runs, 2 causes"
+    assert causes.failing == len(failing) == 4
+    assert {each.text: each.runs for each in causes.causes} == dict(failing.cause.value_counts())
+    for cause in causes.causes:
+        assert sum(cause.invariants.values()) == sum(s.runs for s in cause.shares) == cause.runs
+
+
+def test_each_share_has_its_exact_interval(causes: Causes) -> None:
+    offset, header = causes.causes[0].shares
+
+    assert (offset.label, offset.runs, offset.judged) == ("offset", 0, 3)
+    assert (header.label, header.runs, header.judged) == ("header", 3, 3)
+    assert header.interval == clopper_pearson(3, 3)
+
+
+def test_the_example_is_the_run_that_fails_earliest(folder: Path, causes: Causes) -> None:
+    example = causes.causes[0].example
+    runs, found = load_sweep(folder), load_violations(folder)
+
+    assert example.at_ms == min(runs[runs.cause == LATE].first_violation_ms)
+    row = found[(found.run_id == example.run_id) & (found.position == 0)]
+    assert row.sentence.item() == example.sentence
+
+
+def test_a_cause_that_a_story_shows_is_known_and_another_one_new(causes: Causes) -> None:
+    late, other = causes.causes
+
+    assert late.text == LATE
+    assert late.story is not None
+    assert late.story.path.name == "kip280_81_late_version_shown_until_the_next_write.yaml"
+    assert other.story is None
+    with pytest.raises(BadInput, match="no such folder of stories"):
+        causes_of(causes.folder, stories="nowhere")
+
+
+def test_in_tables_without_causes_they_are_worked_out_again(
+    folder: Path, stories: Path, causes: Causes, tmp_path: Path
+) -> None:
+    old = _older(folder, tmp_path / "old")
+    told: list[tuple[int, int]] = []
+
+    found = causes_of(old, stories=stories, told=lambda *far: told.append(far))
+
+    assert found.causes == causes.causes
+    assert told == [(done, 4) for done in range(4)]
+
+
+def test_runs_that_come_out_otherwise_now_have_no_causes(folder: Path, tmp_path: Path) -> None:
+    old = _older(folder, tmp_path / "old", digest="0" * 32)
+
+    with pytest.raises(BadInput, match="another version of Replog; sweep again to have causes"):
+        causes_of(old)
+
+
+def _older(folder: Path, old: Path, *, digest: str | None = None) -> Path:
+    """A copy of a sweep as it was before its tables had causes."""
+    shutil.copytree(folder, old)
+    content = json.loads((old / "plan.json").read_text())
+    write_json(old / "plan.json", content | {"schema_version": 2})
+    for path in old.glob("*/*/*.parquet"):
+        table = pq.read_table(path, partitioning=None).drop_columns(["cause"])
+        if digest is not None and "digest" in table.column_names:
+            place = table.column_names.index("digest")
+            table = table.set_column(place, "digest", pa.array([digest] * len(table)))
+        pq.write_table(table, path)
+    return old
+
+
+def test_a_witness_fails_for_the_cause_of_its_run_and_is_kept(
+    causes: Causes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = replace(causes, causes=causes.causes[:1])
+
+    (cause,) = add_witnesses(late).causes
+
+    assert cause.witness is not None
+    assert cause.witness.kind == "story"
+    assert cause.witness.complete
+    assert cause.witness.events <= 40 < cause.witness.run_events
+    run = run_story(load_story(cause.witness.file))
+    assert run.differences() == []
+    assert LATE in first_causes(run.events, run.violations, run.story.rules).values()
+    monkeypatch.setattr(witnesses, "witness_of", None)  # nobody shrinks again
+    assert add_witnesses(late).causes == (cause,)
+    assert add_witnesses(causes, kept_only=True).causes[1].witness is None
+
+
+def test_the_command_fits_a_narrow_terminal(
+    folder: Path, stories: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = COMMANDS["causes"].run(folder, shrink=False, stories=stories, as_json=False)
+
+    lines = capsys.readouterr().out.splitlines()
+    assert status == 0
+    assert lines[0] == "4 failing runs, 2 causes"
+    assert f"1. {LATE}" in lines
+    commands = ("     replog", "   known")
+    assert all(len(line) <= 100 for line in lines if not line.startswith(commands))
+    assert any("new: no story" in line for line in lines)
+
+
+def test_the_document_has_the_same(
+    folder: Path, stories: Path, causes: Causes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    COMMANDS["causes"].run(folder, shrink=False, stories=stories, as_json=True)
+
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["failing"] == 4
+    assert [one["cause"] for one in shown["causes"]] == [each.text for each in causes.causes]
+    assert shown["causes"][1]["story"] is None
