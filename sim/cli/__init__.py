@@ -28,7 +28,7 @@ GROUPS = {"trace": "Workloads out of real changes."}
 MODULES = {
     "run": "scenarios",
     "suite": "suites",
-    "draw": "scenarios",
+    "draw": "drawing",
     "shrink": "shrink",
     "matrix": "matrices",
     "phases": "phases",

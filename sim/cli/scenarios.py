@@ -15,7 +15,6 @@ from sim.cli.arguments import (
     rule_values,
     take_failures,
     take_json,
-    take_output,
     take_plugins,
     take_rules,
     take_trace,
@@ -26,8 +25,6 @@ from sim.cli.output import (
     print_json,
     print_violations,
 )
-from sim.errors import BadInput
-from sim.files.formats import STORY_FORMAT
 
 if TYPE_CHECKING:
     from sim.explain import Explanation
@@ -151,44 +148,6 @@ def _replica_line(name: str, view: dict[str, Any]) -> str:
     )
 
 
-def _draw_takes(parser: Parser) -> None:
-    parser.add_argument("story", type=Path, help="A story file.")
-    take_output(parser, "The SVG file to write.", required=True)
-    parser.add_argument(
-        "--step",
-        action="append",
-        metavar="NUMBER=CAPTION",
-        help="A moment to show; more than once. Default: the end.",
-    )
-    take_plugins(parser)
-
-
-def draw(story: Path, *, output: Path, step: list[str] | None) -> int:
-    """Draw what the replicas' logs look like at chosen steps of a story."""
-    from sim.files.atomic import check_writable, replacing
-    from sim.report.picture import draw_story
-    from sim.story import load_story, run_story
-    from sim.suite import format_of
-
-    check_writable(output, what=f"--output {output}")
-    captions = {}
-    for text in step or []:
-        number, equals, caption = text.partition("=")
-        if not equals or not number.isdecimal():
-            raise BadInput(f"--step {text}: expected NUMBER=caption")
-        captions[int(number)] = caption
-    found = format_of(story)
-    if found != STORY_FORMAT:
-        raise BadInput(f"{story}: format: {found or 'missing'}; only a {STORY_FORMAT} is drawn")
-    run = run_story(load_story(story))
-    picture = draw_story(run, captions or {len(run.story.steps): "at the end"})
-    with replacing(output) as file:
-        file.write(picture.encode())
-    print(output)
-    return 0
-
-
 COMMANDS = {
     "run": Command(run, _run_takes),
-    "draw": Command(draw, _draw_takes),
 }

@@ -1,9 +1,12 @@
 """Pictures of any run: of a story, a timed run, a row of a sweep, a shrunk witness.
 
-They are made of events and rules alone, never of replicas. `strip` and `svg` need nothing but the
-base install.
+They are made of events and rules alone, never of replicas. `strip`, `svg` and `figure_html` need
+nothing but the base install.
 """
 
+from sim.draw.case import Case
+from sim.draw.figure import figure_html, png, svg
+from sim.draw.page import html
 from sim.draw.strip import strip
 
-__all__ = ["strip"]
+__all__ = ["Case", "figure_html", "html", "png", "strip", "svg"]

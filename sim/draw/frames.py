@@ -7,26 +7,32 @@ committed data ends.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from operator import itemgetter
 from typing import NamedTuple
 
-from sim.check import Checker, Violation
+from sim.check import Violation
 from sim.check.history import ClusterHistory, Written
 from sim.check.history_keeper import HistoryKeeper
 from sim.check.replica_view import EMPTY, HOLE, ReplicaView
 from sim.draw.reasons import Reasons
+from sim.explain.judged import judged_at
 from sim.log.record import Control
 from sim.rules import Rules
 from sim.trace import (
+    Acknowledged,
+    Appended,
+    Consumed,
     Copied,
     Event,
     GapLearned,
+    HighWatermarkMoved,
+    IsrChanged,
     LeaderElected,
     LeaderResigned,
+    PositionRecorded,
+    Pushed,
     ReplicaCrashed,
     ReplicaRemoved,
     ReplicaWiped,
@@ -102,10 +108,10 @@ class Lane(NamedTuple):
 
     def at(self, offset: int) -> Spot:
         """What is at an offset."""
-        return self.spots[offset] if offset < len(self.spots) else _NEVER_HAD
+        return self.spots[offset] if offset < len(self.spots) else NOT_THERE
 
 
-_NEVER_HAD = Spot(Kind.BEYOND)
+NOT_THERE = Spot(Kind.BEYOND)
 
 
 class Frame(NamedTuple):
@@ -138,6 +144,8 @@ class Replay:
         self._keeper = HistoryKeeper(self.history)
         self._reasons = Reasons(self.history.replicas)
         self._leads: dict[str, int] = {}
+        self._spots: dict[str, tuple[Spot, ...]] = {}
+        self._stale: dict[str, int] = {}
         self._transactions = False
 
     def take(self, at: int, event: Event) -> None:
@@ -145,7 +153,12 @@ class Replay:
         self.history.at = at
         log_end_before = self._reasons.log_end(event)
         self._keeper.apply(event)
+        if isinstance(event, Appended) and event.batch.transactional:
+            self._transactions = True
         self._reasons.note(event, log_end_before)
+        if not isinstance(event, _LEAVES_LOGS_ALONE):
+            name, start = event.replica or "", _first_changed(event, log_end_before)
+            self._stale[name] = min(start, self._stale.get(name, start))
         self._follow(event)
 
     def _follow(self, event: Event) -> None:
@@ -185,13 +198,24 @@ class Replay:
             last_stable_offset=self._last_stable(view),
             clean_point=view.first_dirty_offset,
             snapshots=tuple(sorted(view.snapshots)),
-            spots=self._spots(view),
+            spots=self._spots_of(view),
         )
 
-    def _spots(self, view: ReplicaView) -> tuple[Spot, ...]:
+    def _spots_of(self, view: ReplicaView) -> tuple[Spot, ...]:
+        """Its offsets; those that nothing has happened to are the very ones of last time."""
+        start = self._stale.pop(view.name, None)
+        known = self._spots.get(view.name, ())
+        if start is None and view.name in self._spots:
+            return known
+        start = min(start or 0, len(known), view.log_end_offset)
+        spots = [*known[:start], *self._spots_from(view, start)]
+        self._spots[view.name] = tuple(spots)
+        return self._spots[view.name]
+
+    def _spots_from(self, view: ReplicaView, start: int) -> list[Spot]:
         reasons = self._reasons.of(view.name)
         spots = []
-        for offset, slot in enumerate(view.slots):
+        for offset, slot in enumerate(view.slots[start:], start):
             if slot > 0:
                 spots.append(self._held(view, slot))
             elif offset < view.log_start_offset:
@@ -201,9 +225,8 @@ class Replay:
             else:
                 assert slot == HOLE
                 spots.append(Spot(Kind.HOLE, 0, reasons.get(offset, "never had a record here")))
-        beyond = range(len(spots), max(reasons, default=-1) + 1)
-        spots += [Spot(Kind.BEYOND, 0, reasons.get(offset, "")) for offset in beyond]
-        return tuple(spots)
+        beyond = range(view.log_end_offset, max(reasons, default=-1) + 1)
+        return [*spots, *[Spot(Kind.BEYOND, 0, reasons.get(offset, "")) for offset in beyond]]
 
     def _held(self, view: ReplicaView, uid: int) -> Spot:
         known = self.history.written.get(uid)
@@ -217,6 +240,8 @@ class Replay:
     def _last_stable(self, view: ReplicaView) -> int:
         """Where reading committed ends: no transaction that began below is without its marker."""
         mark, written = view.high_watermark, self.history.written
+        if not self._transactions:
+            return mark
         opened: dict[int, int] = {}
         for offset in range(view.log_start_offset, min(mark, len(view.slots))):
             known: Written | None = written.get(view.slots[offset])
@@ -229,6 +254,29 @@ class Replay:
         return min([mark, *opened.values()])
 
 
+def _first_changed(event: Event, log_end_before: int) -> int:
+    """The first offset of its replica's log that an event can have changed."""
+    match event:
+        case Appended(_, batch) | Pushed(_, _, batch):
+            return min(log_end_before, batch.base_offset)
+        case Copied() | GapLearned():
+            return min(log_end_before, event.fetch_offset)
+        case _:
+            return 0
+
+
+_LEAVES_LOGS_ALONE = (
+    HighWatermarkMoved,
+    PositionRecorded,
+    Consumed,
+    Acknowledged,
+    IsrChanged,
+    LeaderElected,
+    LeaderResigned,
+)
+"""The most frequent events that change no offset of a log."""
+
+
 def replayed(events: Events, *, until: int | None = None, rules: Rules | None = None) -> Replay:
     """The replicas after the events up to position `until` (inclusive; None = all)."""
     replay = Replay(rules or Rules())
@@ -238,29 +286,8 @@ def replayed(events: Events, *, until: int | None = None, rules: Rules | None = 
 
 
 def position_of(events: Events, violation: Violation | None, rules: Rules | None) -> int:
-    """The position of the event that a violation was found at; without one, of the last event.
-
-    The event is found by judging once more, which takes the rules. Without them, and for what does
-    not show again, such as an invariant of a settings change, it is the last event of that time.
-    """
-    if violation is None:
-        return len(events) - 1
-    if rules is not None:
-        wanted = violation[:5]
-        for zombies_count in (True, False):
-            checker = Checker(rules, [violation.invariant], zombies_count=zombies_count)
-            for position, (at, event) in enumerate(events):
-                if at > violation.at:
-                    break
-                checker.on(at, event)
-                if at == violation.at and any(v[:5] == wanted for v in checker.violations):
-                    return position
-    return position_at(events, violation.at)
-
-
-def position_at(events: Events, at: int) -> int:
-    """The position of the last event that happened at `at` or before; -1 = there is none."""
-    return bisect_right(events, at, key=itemgetter(0)) - 1
+    """The position of the event that showed a violation; without one, of the last event."""
+    return len(events) - 1 if violation is None else judged_at(events, violation, rules)
 
 
 Labels = Mapping[int, str]

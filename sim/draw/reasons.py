@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sim.check.replica_view import ReplicaView
+from sim.check.replica_view import EMPTY, ReplicaView
 from sim.trace import (
     Appended,
     Cleaned,
@@ -95,6 +95,8 @@ class Reasons:
         for offset in span:
             if slots[offset] > 0:
                 why.pop(offset, None)
+            elif slots[offset] == EMPTY:
+                why[offset] = known.get(offset, "")
             elif leader is None:
                 why[offset] = NEVER_GIVEN
             else:

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from sim.check import Violation
+from sim.draw.columns import subject_of, weighted
 from sim.draw.frames import Events, Frame, Kind, Lane, Spot, position_of, replayed
 from sim.draw.words import (
     Words,
@@ -20,16 +21,12 @@ from sim.draw.words import (
     marks,
     printable,
     short_reason,
-    subject_offset,
 )
 from sim.rules import Rules
 
 NARROWEST = 40
 _COLUMN_MAX = 14
 _NAME_MAX = 16
-_NEIGHBOURS = 40
-"""How far to the left and right of the subject columns are looked for, at most."""
-
 _ASCII = str.maketrans({"…": "~", "╌": "-", "▲": "^", "·": ".", "▕": "|", "⎡": "[", "»": ">"})
 _LEGEND = {
     "⎡": "⎡ log start",
@@ -74,14 +71,7 @@ def strip(
     position = position_of(events, violation, rules)
     replay = replayed(events, until=position, rules=rules)
     frame, words = replay.frame(), Words(replay, labels, versions=rules is not None)
-    key = None if violation is None else violation.key
-    subject = subject_offset(
-        frame,
-        words,
-        offset=None if violation is None else violation.offset,
-        key=key,
-        replica=None if violation is None else violation.replica,
-    )
+    subject = subject_of(frame, words, violation)
     about = _About(frame, words, violation, subject)
     text = "\n".join(line.rstrip() for line in about.lines(width))
     if ascii_only:
@@ -99,9 +89,6 @@ class _About:
         self.words = words
         self.violation = violation
         self.subject = subject
-        self.end = max([len(lane.spots) for lane in frame.lanes] + [len(frame.committed)])
-        if subject is not None:
-            self.end = max(self.end, subject + 1)
 
     def lines(self, width: int) -> Iterable[str]:
         """From the head to the words about the subject."""
@@ -169,7 +156,7 @@ class _About:
     def _chosen(self, room: int) -> list[_Column]:
         """As many columns as there is room for, those that matter most first."""
         chosen: dict[int, int] = {}
-        for offset in self._in_order_of_weight():
+        for offset in weighted(self.frame, self.words, self.violation, self.subject):
             if offset in chosen:
                 continue
             width = self._width(offset)
@@ -179,38 +166,6 @@ class _About:
                 break
             chosen[offset] = width
         return [_Column(offset, chosen[offset]) for offset in sorted(chosen)]
-
-    def _in_order_of_weight(self) -> list[int]:
-        """The subject, what beat it or has its key, its neighbours, then everything."""
-        if self.subject is None:
-            return list(range(self.end - 1, max(self.end - _NEIGHBOURS, 0) - 1, -1))
-        rivals = [
-            int(spot.reason.rpartition("superseded by ")[2])
-            for spot in (lane.at(self.subject) for lane in self.frame.lanes)
-            if "superseded by " in spot.reason
-        ]
-        near = sorted(
-            range(max(0, self.subject - _NEIGHBOURS), min(self.end, self.subject + _NEIGHBOURS)),
-            key=lambda offset: (abs(offset - self.subject), offset),  # type: ignore[operator]
-        )
-        next_to_it = [offset for offset in near if abs(offset - self.subject) <= 1]
-        return [self.subject, *rivals[:2], *next_to_it, *self._of_its_key()[-2:], *near]
-
-    def _of_its_key(self) -> list[int]:
-        keys = {self.violation.key} if self.violation is not None else set()
-        uids = [lane.at(self.subject).uid for lane in self.frame.lanes if self.subject is not None]
-        if self.subject is not None and self.subject < len(self.frame.committed):
-            uids.append(self.frame.committed[self.subject])
-        keys |= {self.words.key(uid) for uid in uids}
-        keys -= {None}
-        return sorted(
-            {
-                offset
-                for lane in self.frame.lanes
-                for offset, spot in enumerate(lane.spots)
-                if spot.uid and self.words.key(spot.uid) in keys
-            }
-        )
 
     def _width(self, offset: int) -> int:
         texts = [self._cell(lane.at(offset), offset) for lane in self.frame.lanes]

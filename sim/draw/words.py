@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Mapping
 
 from sim.check.history import Written
-from sim.draw.frames import Frame, Kind, Lane, Replay, Spot
+from sim.draw.frames import Kind, Lane, Replay, Spot
 from sim.log.record import Control
 
 LONGEST = 200
@@ -15,9 +15,9 @@ LONGEST = 200
 _CONTROL = {Control.LEADER_CHANGE: "LEADER", Control.SNAPSHOT: "SNAPSHOT"}
 
 
-def printable(text: str) -> str:
+def printable(text: str, *, longest: int = LONGEST) -> str:
     """A text of anybody's as one line that moves no cursor and reverses no direction."""
-    shown = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    shown = text if len(text) <= longest else text[: longest - 1] + "…"
     if shown.isascii() and shown.isprintable():
         return shown
     return "".join([_character(one) for one in shown])
@@ -173,24 +173,3 @@ def marks(lane: Lane) -> str:
     if lane.last_stable_offset != lane.high_watermark:
         parts.append(f"stable {lane.last_stable_offset}")
     return " ".join(parts)
-
-
-def subject_offset(
-    frame: Frame, words: Words, *, offset: int | None, key: str | None, replica: str | None
-) -> int | None:
-    """The offset that a picture is about: that of the violation, else where its key was last.
-
-    Else the last one of its replica, or of any log; None = there is none.
-    """
-    if offset is not None:
-        return offset
-    lanes = [lane for lane in frame.lanes if replica in (None, lane.name)] or list(frame.lanes)
-    if key is not None:
-        for lane in (*lanes, *frame.lanes):
-            held = [
-                at for at, one in enumerate(lane.spots) if one.uid and words.key(one.uid) == key
-            ]
-            if held:
-                return held[-1]
-    last = max([lane.log_end_offset for lane in lanes], default=0)
-    return last - 1 if last else None

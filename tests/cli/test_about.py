@@ -1,10 +1,9 @@
-"""`replog list`, `replog doctor`, `replog draw`, --help and --version."""
+"""`replog list`, `replog doctor`, --help and --version."""
 
 import json
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -221,20 +220,6 @@ def test_the_doctor_needs_none_of_the_extras_itself(
     assert rows["reports"]["detail"] == "pip install 'replog[report]'"
     assert rows["sweeps on processes"]["ready"]
     assert "Java" not in rows
-
-
-def test_a_story_is_drawn_as_svg(replog: Replog, here: Path) -> None:
-    (here / "s.yaml").write_text(
-        "format: replog-story/1\nreplicas: [r1]\nsteps:\n  - elect r1 1\n  - append r1 a A\n"
-    )
-
-    answer = replog("draw", "s.yaml", "-o", "s.svg", "--step", "2=a is written")
-
-    assert (answer.status, answer.out) == (0, "s.svg\n")
-    root = ET.parse("s.svg").getroot()  # noqa: S314 - written by this very test
-    assert root.tag.endswith("svg")
-    assert "a is written" in Path("s.svg").read_text()
-    assert sorted(path.name for path in here.iterdir()) == ["s.svg", "s.yaml"]
 
 
 def test_a_version_beside_each_offset_costs_keys_and_so_rounds(replog: Replog) -> None:

@@ -37,6 +37,7 @@ def test_the_last_frame_is_what_the_replicas_of_a_story_hold() -> None:
 
 EXPIRED = "kip280/kip280_18_expired_last_tombstone.yaml"
 EXPIRED_EMPTY_BATCH = "kip280/kip280_19_expired_last_tombstone_empty_batch.yaml"
+SNAPSHOT = "snapshots/snap_01_chunks_then_the_tail.yaml"
 LOST_MARKER = "transactions/txn_02_commit_marker_lost.yaml"
 
 
@@ -113,12 +114,22 @@ def test_who_leads_and_who_has_not_heard_of_a_newer_epoch() -> None:
 def test_the_event_of_a_violation_is_found_within_its_step() -> None:
     run = story("durability/checkpoint_03_finish_mark_missing.yaml")
     violation = violation_of(run, "no-truncation-below-hw")
-    exact = position_of(run.events, violation, run.story.rules)
-    latest = position_of(run.events, violation, None)
+    for rules in (run.story.rules, None):
+        position = position_of(run.events, violation, rules)
+        assert isinstance(run.events[position][1], Truncated)
+        assert run.events[position + 1][0] == violation.at  # the step went on after that
 
-    assert type(run.events[exact][1]).__name__ == "Truncated"
-    assert run.events[latest][0] == violation.at
-    assert latest > exact
+
+def test_what_is_kept_from_frame_to_frame_is_what_a_fresh_look_finds() -> None:
+    for path in (LOST_TAIL, EXPIRED_EMPTY_BATCH, LOST_MARKER, SNAPSHOT):
+        run = story(path)
+        replay = replayed([])
+        for position, (at, event) in enumerate(run.events):
+            replay.take(at, event)
+            replay.frame()
+            if position % 5 == 0:
+                assert replay.frame() == replayed(run.events, until=position).frame(), (path, at)
+        assert replay.frame() == replayed(run.events).frame()
 
 
 def test_reasons_are_none_where_nothing_is_missing() -> None:

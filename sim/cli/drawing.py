@@ -1,0 +1,342 @@
+"""`replog draw`: a picture of a story, a timed scenario or a row of a sweep."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from sim.cli.arguments import (
+    Command,
+    Number,
+    Parser,
+    plugin_arguments,
+    rule_values,
+    take_output,
+    take_plugins,
+    take_rules,
+)
+from sim.cli.output import width
+from sim.errors import BadInput, did_you_mean
+from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
+
+if TYPE_CHECKING:
+    from sim.check import Violation
+    from sim.draw import Case
+    from sim.rules import Rules
+    from sim.scenario.model import Scenario
+    from sim.trace import Event
+
+_NAMED = 3
+"""So many violated invariants are named in a verdict."""
+_KINDS = (".html", ".svg", ".png", ".txt")
+
+
+def _draw_takes(parser: Parser) -> None:
+    parser.add_argument(
+        "source",
+        type=Path,
+        metavar="FILE|DIR",
+        help="A story or a timed scenario, or the folder of a sweep.",
+    )
+    parser.add_argument(
+        "run_id", type=Number(), nargs="?", metavar="RUN_ID", help="Of a sweep: the run's number."
+    )
+    take_output(
+        parser,
+        "The file to write: .html steps through the run in a browser, .svg and .png are for "
+        "documents, .txt is what is printed without -o.",
+    )
+    parser.add_argument(
+        "--invariant",
+        metavar="NAME",
+        help="Draw the first violation of this one. Default: the first violation, or the end.",
+    )
+    parser.add_argument(
+        "--against",
+        action="append",
+        metavar="NAME=VALUE",
+        help="Of an HTML page: the same case under another rule, or preset=NAME, beside it; may be "
+        "given more than once.",
+    )
+    parser.add_argument(
+        "--all",
+        dest="everything",
+        action="store_true",
+        help="All events, not only those that led to the violation.",
+    )
+    parser.add_argument(
+        "--step",
+        action="append",
+        metavar="NUMBER=CAPTION",
+        help="Of an SVG or PNG: the logs after this step, or ms, with a caption; more than once.",
+    )
+    take_rules(parser)
+    take_plugins(parser)
+
+
+def draw(
+    source: Path,
+    run_id: int | None,
+    *,
+    output: Path | None,
+    invariant: str | None,
+    against: list[str] | None,
+    everything: bool,
+    step: list[str] | None,
+    rule: list[str] | None,
+) -> int:
+    """Draw what every replica holds, at the violation or at chosen steps, and what led to it.
+
+    Without -o a text of a dozen lines is printed.
+    """
+    from sim.files.atomic import check_writable, replacing
+
+    kind = _kind(output, against=against, step=step)
+    if output is not None:
+        check_writable(output, what=f"--output {output}")
+    subject = _Subject(source, run_id, rule_values(rule))
+    values = rule_values(against)
+    drawn = subject.drawn(invariant=invariant, named=values)
+    if kind == ".html":
+        other = subject.against(values, drawn.case.violation) if values else None
+        content = _page(drawn, other, everything=everything)
+    elif kind == ".txt":
+        text = _strip(drawn.case, columns=width() if output is None else 100)
+        if output is None:
+            print(text)
+            return 0
+        content = f"{text}\n".encode()
+    else:
+        content = _picture(drawn, kind, _captions(step), everything=everything)
+    assert output is not None
+    with replacing(output) as file:
+        file.write(content)
+    print(output)
+    return 0
+
+
+def _kind(output: Path | None, *, against: object, step: object) -> str:
+    """What to make, by the name of the file."""
+    kind = ".txt" if output is None else output.suffix.lower()
+    if kind not in _KINDS:
+        raise BadInput(f"--output {output}: expected a name that ends in {', '.join(_KINDS)}")
+    if against and kind != ".html":
+        raise BadInput("--against: only an HTML page shows two cases; give -o NAME.html")
+    if step and kind not in (".svg", ".png"):
+        raise BadInput("--step: only pictures show chosen steps; give -o NAME.svg or NAME.png")
+    return kind
+
+
+def _captions(step: list[str] | None) -> dict[int, str]:
+    captions = {}
+    for text in step or []:
+        number, equals, caption = text.partition("=")
+        if not equals or not number.isdecimal():
+            raise BadInput(f"--step {text}: expected NUMBER=caption")
+        captions[int(number)] = caption
+    return captions
+
+
+class _Drawn(NamedTuple):
+    """A run, and how the picture of it is headed."""
+
+    case: Case
+    title: str
+    unit: str
+    command: str
+
+
+class _Subject:
+    """What the command line names: a file, or a row of a sweep."""
+
+    def __init__(self, source: Path, run_id: int | None, rules: Mapping[str, str]) -> None:
+        from sim.suite import format_of
+
+        self._source = source
+        self._run_id = run_id
+        self._rules = dict(rules)
+        self._is_folder = source.is_dir()
+        if self._is_folder and run_id is None:
+            raise BadInput(f"{source}: a folder: give RUN_ID, the number of a run, too")
+        if not self._is_folder and run_id is not None:
+            raise BadInput(f"{source}: not a folder: a RUN_ID goes with the folder of a sweep")
+        found = SCENARIO_FORMAT if self._is_folder else format_of(source)
+        if found == LOG_FORMAT:
+            raise BadInput(f"{source}: format: {found}: one log without a cluster is not drawn")
+        if found not in (STORY_FORMAT, SCENARIO_FORMAT):
+            allowed = f"{STORY_FORMAT} or {SCENARIO_FORMAT}"
+            raise BadInput(f"{source}: format: {found or 'missing'}; expected {allowed}")
+        self._is_story = found == STORY_FORMAT
+
+    def drawn(self, *, invariant: str | None, named: Mapping[str, str]) -> _Drawn:
+        """The run itself; `named` are rules to be told from those of a case beside it."""
+        case, title, violations = self._run({})
+        violation = _chosen(violations, invariant)
+        assert case.rules is not None
+        case = replace(
+            case,
+            violation=violation,
+            name=_name(case.rules, self._compared(named)),
+            verdict=_verdict(violations),
+        )
+        words = [str(self._source)]
+        words += [] if self._run_id is None else [str(self._run_id)]
+        words += [f"--rule={name}={value}" for name, value in self._rules.items()]
+        words += [f"--invariant={invariant}"] if invariant else []
+        words += [f"--against={name}={value}" for name, value in named.items()]
+        command = f"replog draw {shlex.join([*words, *plugin_arguments()])}"
+        return _Drawn(case, title, "step" if self._is_story else "ms", command)
+
+    def against(self, rules: Mapping[str, str], wanted: Violation | None) -> Case:
+        """The same case under other rules, at the same kind of violation if it has one."""
+        case, _, violations = self._run(rules)
+        same = [each for each in violations if wanted and each.invariant == wanted.invariant]
+        assert case.rules is not None
+        return replace(
+            case,
+            violation=same[0] if same else None,
+            name=_name(case.rules, self._compared(rules)),
+            verdict=_verdict(violations),
+        )
+
+    def _compared(self, rules: Mapping[str, str]) -> Sequence[str]:
+        """The names of the rules that tell two cases apart; of a preset those it changes."""
+        if "preset" not in rules:
+            return list(rules)
+        one, other = self._run({})[0].rules, self._run(rules)[0].rules
+        assert one is not None
+        assert other is not None
+        mine, theirs = one.as_dict(), other.as_dict()
+        return [name for name, value in mine.items() if theirs[name] != value]
+
+    def _run(self, changed: Mapping[str, str]) -> tuple[Case, str, tuple[Violation, ...]]:
+        """Run it with some rules replaced: the case, its title, all that was violated."""
+        rules = {**self._rules, **changed}
+        return self._run_story(rules) if self._is_story else self._run_timed(rules)
+
+    def _run_story(self, rules: Mapping[str, str]) -> tuple[Case, str, tuple[Violation, ...]]:
+        from sim.draw import Case
+        from sim.rules import rules_from
+        from sim.story import load_story, run_story
+
+        story = load_story(self._source)
+        if rules:
+            story = replace(story, rules=rules_from(rules, base=story.rules, where="--rule"))
+        run = run_story(story)
+        case = Case(run.events, rules=story.rules, labels=run.labels)
+        return case, story.title or story.id, run.violations
+
+    def _run_timed(self, rules: Mapping[str, str]) -> tuple[Case, str, tuple[Violation, ...]]:
+        from sim.draw import Case
+        from sim.rules import settings_from
+        from sim.scenario.model.promises import promise_of
+        from sim.timed_run import run_scenario
+
+        scenario, title = self._scenario()
+        if rules:
+            settings = settings_from(rules, base=scenario.settings, where="--rule")
+            scenario = scenario.with_rules(settings)
+        events: list[tuple[int, Event]] = []
+        run = run_scenario(scenario, trace=events)
+        return Case(events, rules=promise_of(scenario)[0]), title, run.violations
+
+    def _scenario(self) -> tuple[Scenario, str]:
+        if self._run_id is not None:
+            from sim.sweeps.one_run import scenario_of_run
+
+            scenario = scenario_of_run(self._source, self._run_id)
+            return scenario, f"run {self._run_id} of {self._source}: {scenario.id}"
+        from sim.check.checker import known_invariants
+        from sim.check.coverage import SITUATIONS
+        from sim.scenario.file.load import load_scenario
+
+        scenario = load_scenario(
+            self._source, known_invariants=known_invariants(), known_reached=SITUATIONS
+        )
+        return scenario, scenario.title or scenario.id
+
+
+def _chosen(violations: Sequence[Violation], invariant: str | None) -> Violation | None:
+    """The violation to draw."""
+    if invariant is None:
+        return violations[0] if violations else None
+    found = list(dict.fromkeys(each.invariant for each in violations))
+    if invariant not in found:
+        violated = f"violated are {', '.join(found)}" if found else "nothing is violated"
+        hint = did_you_mean(invariant, found)
+        raise BadInput(f"--invariant {invariant}: not violated here{hint}; {violated}")
+    return next(each for each in violations if each.invariant == invariant)
+
+
+def _name(rules: Rules, names: Sequence[str]) -> str:
+    values = rules.as_dict()
+    return ", ".join(f"{name}={values[name]}" for name in names if name in values)
+
+
+def _verdict(violations: Sequence[Violation]) -> str:
+    names = list(dict.fromkeys(each.invariant for each in violations))
+    if not names:
+        return "Nothing is violated."
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"Violated: {', '.join(names[:_NAMED])}{more}."
+
+
+def _strip(case: Case, *, columns: int) -> str:
+    from sim.draw import strip
+
+    encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
+    violation = case.violation
+    drawn = strip(
+        case.events,
+        violation,
+        columns,
+        rules=case.rules,
+        labels=case.labels,
+        ascii_only=not encoding.startswith("utf"),
+    )
+    return drawn if violation is None else f"{violation.invariant}: {violation.sentence}\n{drawn}"
+
+
+def _picture(drawn: _Drawn, kind: str, captions: Mapping[int, str], *, everything: bool) -> bytes:
+    from sim.draw import png, svg
+
+    case = drawn.case
+    make: Callable[..., str | bytes] = svg if kind == ".svg" else png
+    content = make(
+        case.events,
+        case.violation,
+        rules=case.rules,
+        labels=case.labels,
+        title="" if captions else drawn.title,
+        unit=drawn.unit,
+        captions=captions,
+        everything=everything,
+    )
+    return content if isinstance(content, bytes) else content.encode()
+
+
+def _page(drawn: _Drawn, other: Case | None, *, everything: bool) -> bytes:
+    from sim.draw import html
+
+    case = drawn.case
+    page = html(
+        case.events,
+        case.violation,
+        rules=case.rules,
+        labels=case.labels,
+        title=drawn.title,
+        unit=drawn.unit,
+        name=case.name,
+        verdict=case.verdict,
+        against=other,
+        everything=everything,
+        command=drawn.command,
+    )
+    return page.encode()
+
+
+COMMANDS = {"draw": Command(draw, _draw_takes)}

@@ -1,0 +1,264 @@
+"use strict";
+// Steps through the frames: each says what changes from the one before.
+(function () {
+  const cases = JSON.parse(document.getElementById("data").textContent);
+  const sections = [...document.querySelectorAll("section.case")];
+  const byId = (id) => document.getElementById(id);
+  const slider = byId("slider");
+  const SVG = "http://www.w3.org/2000/svg";
+
+  function element(name, text, className) {
+    const made = document.createElement(name);
+    if (text) made.textContent = text;
+    if (className) made.className = className;
+    return made;
+  }
+
+  class View {
+    constructor(data, section) {
+      this.data = data;
+      this.section = section;
+      this.index = -1;
+      this.build();
+      this.addSentences();
+    }
+
+    build() {
+      const { rows, columns, subject, violated } = this.data;
+      const table = element("table");
+      const head = table.createTHead().insertRow();
+      const corner = element("th", "offset");
+      corner.scope = "col";
+      head.append(corner);
+      this.heads = [];
+      for (let offset = 0; offset <= columns; offset += 1) {
+        const th = element("th", offset < columns ? String(offset) : "");
+        th.scope = "col";
+        if (violated && offset === subject) th.className = "violated";
+        head.append(th);
+        this.heads.push(th);
+      }
+      const body = table.createTBody();
+      this.rows = rows.map((name, row) => {
+        const line = body.insertRow();
+        const th = element("th");
+        th.scope = "row";
+        const shown = { line, name: element("b", name), role: element("em"), marks: element("small"), cells: [], painted: [] };
+        th.append(shown.name, shown.role, shown.marks);
+        line.append(th);
+        if (row === 0) line.classList.add("committed");
+        if (violated && row === this.data.row) line.classList.add("concerned");
+        for (let offset = 0; offset <= columns; offset += 1) {
+          const td = line.insertCell();
+          if (offset < columns) td.append(element("div", "", "cell beyond"));
+          shown.cells.push(td);
+          shown.painted.push(0);
+        }
+        return shown;
+      });
+      const box = this.section.querySelector(".grid");
+      box.append(table);
+      this.grid = box;
+    }
+
+    addSentences() {
+      const svg = this.section.querySelector(".spacetime svg");
+      this.svg = svg;
+      const { head, step, frames } = this.data;
+      const left = svg.viewBox.baseVal.width + 6;
+      let widest = 0;
+      frames.forEach((frame, row) => {
+        const text = document.createElementNS(SVG, "text");
+        text.setAttribute("class", "t");
+        text.setAttribute("x", left);
+        text.setAttribute("y", head + row * step + step / 2 + 4);
+        text.textContent = frame.s;
+        svg.append(text);
+        widest = Math.max(widest, frame.s.length * 6.4);
+      });
+      const height = svg.viewBox.baseVal.height;
+      const width = left + widest + 8;
+      svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+      svg.setAttribute("width", width);
+      this.here = document.createElementNS(SVG, "rect");
+      this.here.setAttribute("class", "here");
+      this.here.setAttribute("x", 1);
+      this.here.setAttribute("width", width - 2);
+      this.here.setAttribute("height", step - 1);
+      this.here.setAttribute("rx", 4);
+      svg.append(this.here);
+    }
+
+    // What is where after frame `index`: numbers of cells, and the marks of each row.
+    stateAt(index) {
+      const cells = this.rows.map((row) => new Array(row.cells.length).fill(0));
+      const marks = this.rows.map(() => null);
+      for (let at = 0; at <= index; at += 1) {
+        const { c, m } = this.data.frames[at];
+        for (let place = 0; c && place < c.length; place += 3) cells[c[place]][c[place + 1]] = c[place + 2];
+        for (const row in m || {}) marks[row] = m[row];
+      }
+      return { cells, marks };
+    }
+
+    show(index, scroll) {
+      const frames = this.data.frames;
+      if (!frames.length) return;
+      const first = this.index < 0;
+      this.index = Math.max(0, Math.min(index, frames.length - 1));
+      const { cells, marks } = this.stateAt(this.index);
+      this.rows.forEach((row, number) => {
+        this.paintMarks(row, number, marks[number]);
+        for (let offset = 0; offset < this.data.columns; offset += 1) {
+          const td = row.cells[offset];
+          const changed = row.painted[offset] !== cells[number][offset];
+          td.classList.toggle("fresh", changed && !first);
+          if (changed || first) this.paint(td, row, offset, cells[number][offset]);
+        }
+      });
+      this.tell(cells);
+      const { head, step } = this.data;
+      this.here.setAttribute("y", head + this.index * step + 0.5);
+      const box = this.section.querySelector(".spacetime");
+      const middle = head + this.index * step - box.clientHeight / 2;
+      if (scroll) box.scrollTop = Math.max(0, middle);
+      if (first) this.centre();
+    }
+
+    paint(td, row, offset, number) {
+      row.painted[offset] = number;
+      const [look, text, small, title] = this.data.cells[number];
+      const box = element("div", "", `cell ${look}`);
+      if (text) box.append(element("b", (look[0] === "d" ? "✕ " : "") + text));
+      if (small) box.append(element("small", small));
+      box.title = `${row.name.textContent} at ${offset}: ${title}`;
+      td.replaceChildren(box);
+      const { violated, subject } = this.data;
+      const concerned = this.data.row < 0 || this.rows[this.data.row] === row;
+      td.classList.toggle("violated", violated && offset === subject && concerned && row !== this.rows[0]);
+    }
+
+    paintMarks(row, number, mark) {
+      for (const td of row.cells) {
+        td.classList.remove("start", "end", "hw", "stable");
+        td.querySelector("i.clean")?.remove();
+      }
+      if (number === 0) return;
+      row.line.classList.toggle("absent", !mark);
+      if (!mark) {
+        row.role.textContent = "not there";
+        row.marks.textContent = "";
+        return;
+      }
+      const [start, end, high, stable, clean, role, snapshots, up] = mark;
+      row.role.textContent = role;
+      const from = start ? `start ${start} ` : "";
+      const below = stable === high ? "" : ` stable ${stable}`;
+      row.marks.textContent = `${from}hw ${high} end ${end}${below}${snapshots}`;
+      row.line.classList.toggle("down", !up);
+      if (start) row.cells[start]?.classList.add("start");
+      row.cells[end]?.classList.add("end");
+      row.cells[high]?.classList.add("hw");
+      if (stable !== high) row.cells[stable]?.classList.add("stable");
+      if (clean) row.cells[clean]?.append(element("i", "▴", "clean"));
+    }
+
+    // Who has what at the offset in question, in words.
+    tell(cells) {
+      const { subject, rows } = this.data;
+      const line = this.section.querySelector(".subject");
+      if (subject === null || subject === undefined) return;
+      const parts = rows.map((name, row) => {
+        const cell = this.data.cells[cells[row][subject] || 0];
+        return row === 0 ? `committed is ${cell[1] ? cell[3] : "nothing"}` : `${name}: ${cell[3]}`;
+      });
+      line.textContent = `Offset ${subject}: ${parts.join("; ")}.`;
+    }
+
+    centre() {
+      const { subject } = this.data;
+      const th = this.heads[subject];
+      if (!th) return;
+      const left = this.heads[0].offsetLeft;
+      this.grid.scrollLeft = th.offsetLeft - left - (this.grid.clientWidth - left) / 2 + th.offsetWidth / 2;
+    }
+
+    indexAt(at) {
+      let found = 0;
+      this.data.frames.forEach((frame, index) => {
+        if (frame.a <= at) found = index;
+      });
+      return found;
+    }
+  }
+
+  const views = cases.map((data, number) => new View(data, sections[number]));
+  const main = views[0];
+  const last = main.data.frames.length - 1;
+
+  function go(index) {
+    const target = Math.max(0, Math.min(index, last));
+    main.show(target, true);
+    const frame = main.data.frames[target];
+    if (!frame) return;
+    for (const other of views.slice(1)) {
+      other.show(target === last ? other.data.frames.length - 1 : other.indexAt(frame.a), true);
+    }
+    slider.value = String(target);
+    slider.setAttribute("aria-valuetext", `${frame.a}: ${frame.s}`);
+    const now = byId("now");
+    now.replaceChildren(element("b", `${target + 1}/${last + 1}`), ` at ${frame.a}: ${frame.s}`);
+    if (main.data.violated && target === main.data.focus) now.append(element("strong", "  ◄ the violation"));
+  }
+
+  function place(event) {
+    const box = event.currentTarget.querySelector("svg").getBoundingClientRect();
+    return event.clientY - box.top;
+  }
+
+  views.forEach((view, number) => {
+    view.section.querySelector(".spacetime").addEventListener("click", (event) => {
+      const row = Math.floor((place(event) - view.data.head) / view.data.step);
+      if (row < 0 || row >= view.data.frames.length) return;
+      go(number === 0 ? row : main.indexAt(view.data.frames[row].a));
+    });
+  });
+
+  slider.max = String(Math.max(last, 0));
+  slider.addEventListener("input", () => go(Number(slider.value)));
+  byId("first").addEventListener("click", () => go(0));
+  byId("back").addEventListener("click", () => go(main.index - 1));
+  byId("next").addEventListener("click", () => go(main.index + 1));
+  byId("last").addEventListener("click", () => go(last));
+  byId("there").addEventListener("click", () => go(main.data.focus));
+
+  const moves = {
+    ArrowRight: () => go(main.index + 1),
+    ArrowLeft: () => go(main.index - 1),
+    j: () => go(main.index + 1),
+    k: () => go(main.index - 1),
+    Home: () => go(0),
+    End: () => go(last),
+    v: () => go(main.data.focus),
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || !moves[event.key]) return;
+    const target = event.target;
+    const scrolls = target.classList && target.classList.contains("scroll") && event.key.length > 1;
+    if (target === slider && event.key.length > 1) return; // it moves by itself
+    if (scrolls) return; // so does a box
+    event.preventDefault();
+    moves[event.key]();
+  });
+
+  const themes = ["system", "light", "dark"];
+  byId("theme").addEventListener("click", () => {
+    const root = document.documentElement;
+    const next = themes[(themes.indexOf(root.dataset.theme || "system") + 1) % themes.length];
+    if (next === "system") delete root.dataset.theme;
+    else root.dataset.theme = next;
+    byId("theme").textContent = `Colours: ${next}`;
+  });
+
+  go(main.data.focus);
+})();

@@ -1,0 +1,198 @@
+"""The HTML page in a browser: the system's Chromium, one for all of these tests."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sim.draw import Case, html
+from sim.draw.page import PAGE_BYTES_MAX
+from tests.draw.stories import LOST_TAIL, big_run, story, violation_of
+
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine to drive")
+
+SIZES = {"narrow": {"width": 390, "height": 844}, "wide": {"width": 1280, "height": 900}}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield made
+        made.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Two cases side by side, and a long run with all of its events."""
+    folder = tmp_path_factory.mktemp("pages")
+    run = story(LOST_TAIL)
+    fixed = story("kip280/kip280_26_believed_position_hw_truncation_empty_batch.yaml")
+    events, violation, rules = big_run()
+    contents = {
+        "two": html(
+            run.events,
+            violation_of(run, "no-offset-reuse"),
+            rules=run.story.rules,
+            title=run.story.title,
+            unit="step",
+            name="fix=none",
+            against=Case(fixed.events, rules=fixed.story.rules, name="fix=empty_batch"),
+        ),
+        "big": html(events, violation, rules=rules, title="big", unit="ms", everything=True),
+    }
+    paths = {}
+    for name, content in contents.items():
+        paths[name] = folder / f"{name}.html"
+        paths[name].write_text(content, encoding="utf-8")
+    return paths
+
+
+class Opened:
+    """A page in the browser, and what it complained about."""
+
+    def __init__(self, browser: Any, path: Path, size: str, scheme: str = "light") -> None:
+        self.context = browser.new_context(viewport=SIZES[size], color_scheme=scheme, offline=True)
+        self.page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", self._requested)
+        self.page.goto(path.as_uri())
+
+    def _requested(self, request: Any) -> None:
+        if not request.url.startswith("file:"):
+            self.complaints.append(request.url)
+
+    def __enter__(self) -> "Opened":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.context.close()
+
+    @property
+    def now(self) -> str:
+        return str(self.page.inner_text("#now"))
+
+    def place(self) -> int:
+        """The number of the event that is shown."""
+        return int(self.now.split("/")[0])
+
+    def cell(self, case: int, row: int, offset: int) -> Any:
+        """What is in a grid; row 0 is what was committed."""
+        cells = self.page.locator("section.case").nth(case).locator("tbody tr").nth(row)
+        return cells.locator("td").nth(offset)
+
+    def rgb(self, selector: str, what: str) -> str:
+        script = f"e => getComputedStyle(e).{what}"
+        return str(self.page.locator(selector).first.evaluate(script))
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", ["two", "big"])
+def test_the_violation_is_in_view_and_nothing_sticks_out(
+    browser: Any, pages: dict[str, Path], name: str, size: str
+) -> None:
+    assert pages[name].stat().st_size <= PAGE_BYTES_MAX
+    with Opened(browser, pages[name], size) as opened:
+        assert opened.now.endswith("the violation")
+        assert opened.page.evaluate("document.documentElement.scrollWidth") == SIZES[size]["width"]
+        violated = opened.page.locator("td.violated .cell").first.bounding_box()
+        grid = opened.page.locator(".grid").first.bounding_box()
+        assert violated is not None
+        assert grid is not None
+        assert violated["y"] >= 0
+        assert violated["y"] + violated["height"] <= SIZES[size]["height"]
+        assert violated["x"] >= grid["x"]
+        assert violated["x"] + violated["width"] <= grid["x"] + grid["width"]
+        row = opened.page.locator(".spacetime svg .here").first.bounding_box()
+        box = opened.page.locator(".spacetime").first.bounding_box()
+        assert row is not None
+        assert box is not None
+        assert box["y"] <= row["y"] + row["height"] / 2 <= box["y"] + box["height"]
+        assert opened.complaints == []
+
+
+def test_keys_and_the_slider_step_through_the_run(browser: Any, pages: dict[str, Path]) -> None:
+    with Opened(browser, pages["two"], "wide") as opened:
+        keyboard, last = opened.page.keyboard, opened.place()
+        assert "E=e" in opened.cell(0, 3, 3).inner_text()
+        for key, place in (
+            ("ArrowLeft", last - 1),
+            ("k", last - 2),
+            ("j", last - 1),
+            ("Home", 1),
+            ("ArrowRight", 2),
+            ("End", last),
+            ("Home", 1),
+            ("v", last),
+        ):
+            keyboard.press(key)
+            assert opened.place() == place, key
+        keyboard.press("k")
+        assert opened.cell(0, 3, 3).inner_text() == ""
+        opened.page.locator("#slider").focus()
+        keyboard.press("Home")
+        assert opened.place() == 1
+        assert opened.cell(0, 1, 0).inner_text() == ""
+        keyboard.press("ArrowRight")
+        assert opened.place() == 2
+        assert opened.cell(0, 1, 0).inner_text().split() == ["A=a", "v9"]
+        opened.page.locator("#there").click()
+        assert opened.now.endswith("the violation")
+        assert opened.complaints == []
+
+
+def test_the_other_fix_is_beside_it_or_below_and_goes_along(
+    browser: Any, pages: dict[str, Path]
+) -> None:
+    for size in SIZES:
+        with Opened(browser, pages["two"], size) as opened:
+            first, second = (
+                opened.page.locator("section.case").nth(number).bounding_box() for number in (0, 1)
+            )
+            assert (second["y"] == first["y"]) == (size == "wide")
+            assert opened.cell(0, 1, 3).inner_text().split() == ["superseded", "by", "0"]
+            assert opened.cell(1, 1, 3).inner_text().split() == ["empty", "by", "0"]
+            opened.page.keyboard.press("Home")
+            assert opened.cell(1, 1, 3).inner_text() == ""
+
+
+def test_light_and_dark_by_the_system_and_by_the_button(
+    browser: Any, pages: dict[str, Path]
+) -> None:
+    white, black = "rgb(255, 255, 255)", "rgb(21, 24, 28)"
+    for scheme, colour, toggled in (
+        ("light", white, [white, black]),
+        ("dark", black, [white, black]),
+    ):
+        with Opened(browser, pages["two"], "wide", scheme) as opened:
+            assert opened.rgb("body", "backgroundColor") == colour
+            ink = opened.rgb(".spacetime svg text.t", "fill")
+            assert (ink == "rgb(27, 31, 36)") == (scheme == "light")
+            for expected in toggled:
+                opened.page.click("#theme")
+                assert opened.rgb("body", "backgroundColor") == expected
+            opened.page.click("#theme")
+            assert opened.rgb("body", "backgroundColor") == colour
+
+
+def test_every_control_has_a_name_and_shows_its_focus(browser: Any, pages: dict[str, Path]) -> None:
+    with Opened(browser, pages["two"], "wide") as opened:
+        named = opened.page.evaluate(
+            "[...document.querySelectorAll('button, input, [tabindex]')]"
+            ".map(e => e.getAttribute('aria-label') || e.textContent.trim())"
+        )
+        assert len(named) >= 11
+        assert all(named)
+        opened.page.keyboard.press("Tab")
+        assert opened.rgb(":focus", "outlineStyle") == "solid"
+        assert opened.page.locator("#now").get_attribute("aria-live") == "polite"
+        scopes = opened.page.evaluate("[...document.querySelectorAll('th')].every(e => e.scope)")
+        assert scopes
