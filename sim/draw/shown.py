@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sim.check import Violation
 from sim.draw.frames import Events, position_of
-from sim.explain.causality import causal_cone
+from sim.explain.causality import Cone
+from sim.explain.provenance import Provenance
 from sim.rules import Rules
 
 
@@ -14,4 +15,5 @@ def positions_shown(
     """Positions in order: of the causal cone, or all; the event that showed the violation, too."""
     if violation is None or everything:
         return list(range(len(events)))
-    return sorted({*causal_cone(events, violation), position_of(events, violation, rules)})
+    judged = position_of(events, violation, rules)
+    return Cone(Provenance(events), violation, judged=judged).positions
