@@ -84,7 +84,8 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFi
 def _says_a_format(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            return _SAYS.search(file.read(_LOOKED_AT)) is not None
+            start = file.read(_LOOKED_AT)
+        return b"replog-" in start and _SAYS.search(start) is not None
     except OSError:
         return False
 

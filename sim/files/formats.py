@@ -7,3 +7,14 @@ SCENARIO_FORMAT = "replog-scenario/1"
 LOG_FORMAT = "replog-log/1"
 PLAN_FORMAT = "replog-sweep/1"
 TRACE_FORMAT = "replog-trace/1"
+
+WRITTEN = (
+    "replog-failure/1",
+    "replog-last-failed/1",
+    "replog-matrix/1",
+    "replog-phases/1",
+    "replog-report/1",
+    "replog-sweep-output/1",
+    "replog-tallies/2",
+)
+"""Of files that commands write for other commands and programs; nobody runs these."""

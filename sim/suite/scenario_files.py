@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from sim.errors import BadInput
 from sim.files.document import Document
@@ -25,6 +25,7 @@ from sim.files.formats import (
     SCENARIO_FORMAT,
     STORY_FORMAT,
     TRACE_FORMAT,
+    WRITTEN,
 )
 from sim.files.reading import read_document
 
@@ -50,9 +51,11 @@ NOT_RUN = {
     TRACE_FORMAT: Elsewhere("trace", "certify"),
 }
 SCHEMA, LEFT_OUT = "JSON Schema", "left out by --skip"
+OUTPUT = "file that a command wrote"
 HIDDEN, LINK = "hidden file or folder", "link to a folder"
 _MANY = {
     LEFT_OUT: LEFT_OUT,
+    OUTPUT: "files that commands wrote",
     HIDDEN: "hidden files and folders",
     LINK: "links to folders",
 }
@@ -218,7 +221,7 @@ def _below(start: Path, others: Counter[str]) -> Iterator[Path]:
     if not start.is_dir():
         yield start
         return
-    for folder, folders, names in os.walk(start):
+    for folder, folders, names in os.walk(start, onerror=_unreadable):
         for name in [*folders, *names]:
             path = Path(folder, name)
             if name.startswith("."):
@@ -228,6 +231,10 @@ def _below(start: Path, others: Counter[str]) -> Iterator[Path]:
             elif path.is_symlink():
                 others[LINK] += 1
         folders[:] = [name for name in folders if not name.startswith(".")]
+
+
+def _unreadable(error: OSError) -> NoReturn:
+    raise BadInput(f"{error.filename}: cannot be read: {error.strerror}") from None
 
 
 def set_aside(path: Path, *, named: bool = False) -> str | None:
@@ -250,6 +257,8 @@ def set_aside(path: Path, *, named: bool = False) -> str | None:
         raise BadInput(f"{path}: format: {found}: a {NOT_RUN[found].name}; use it with: {command}")
     if found in NOT_RUN:
         return NOT_RUN[found].name
+    if found in WRITTEN and not named:
+        return OUTPUT
     if found is None and not named and _is_schema(path):
         return SCHEMA
     raise BadInput(refusal(path, (*IN_A_SUITE, *NOT_RUN)))

@@ -1,12 +1,15 @@
 """A suite takes what says one of its formats, refuses what says none, and counts the rest."""
 
+import os
+import re
 from pathlib import Path
 
 import pytest
 
 from sim.errors import BadInput
+from sim.files.formats import WRITTEN
 from sim.suite import collect, format_of
-from sim.suite.scenario_files import Collected
+from sim.suite.scenario_files import IN_A_SUITE, NOT_RUN, Collected
 from tests.suite.conftest import GOOD, Fill
 
 ROOT = Path(__file__).parents[2]
@@ -26,6 +29,7 @@ def test_what_is_no_scenario_is_counted_with_what_it_is(fill: Fill) -> None:
             "other.yml": "title: x\nformat: 'replog-sweep/1'  # a plan\n",
             "schema.json": schema,
             "trace.json": trace,
+            "tallies.json": '{"format": "replog-tallies/2"}',
             "README.md": GOOD,
             "table.csv": "",
             ".git/config.yaml": "a: 1\n",
@@ -40,8 +44,8 @@ def test_what_is_no_scenario_is_counted_with_what_it_is(fill: Fill) -> None:
     assert names(found) == ["s/a.yaml"]
     assert found.refused == {}
     assert found.not_run == (
-        "1 JSON Schema, 2 hidden files and folders, 1 link to a folder, 2 sweep plans, 1 trace, "
-        "2 other files (.csv, .md)"
+        "1 JSON Schema, 1 file that a command wrote, 2 hidden files and folders, 1 link to a "
+        "folder, 2 sweep plans, 1 trace, 2 other files (.csv, .md)"
     )
 
 
@@ -89,6 +93,34 @@ def test_the_format_is_the_one_of_the_whole_file_however_it_is_written(
     fill: Fill, text: str
 ) -> None:
     assert format_of(fill({"x.yaml": text}) / "x.yaml") == "replog-story/1"
+
+
+def test_a_suite_knows_every_format_that_replog_writes() -> None:
+    """One that it does not know it refuses: results of a sweep may lie beside scenarios."""
+    found = {
+        match
+        for path in (ROOT / "sim").rglob("*.py")
+        for match in re.findall(r'"(replog-[a-z-]+/\d+)"', path.read_text(encoding="utf-8"))
+    }
+
+    assert found == {*IN_A_SUITE, *NOT_RUN, *WRITTEN}
+
+
+def test_a_folder_that_cannot_be_looked_into_is_an_error(
+    fill: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = fill({"a.yaml": GOOD, "b/c.yaml": GOOD})
+    scandir = os.scandir
+
+    def refuses(path: str) -> object:
+        if Path(path).name == "b":
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuses)
+
+    with pytest.raises(BadInput, match=r"^s/b: cannot be read: Permission denied$"):
+        collect([folder])
 
 
 def test_several_paths_are_one_suite_and_a_file_is_run_once(fill: Fill) -> None:
