@@ -13,7 +13,10 @@ from sim.errors import BadInput
 
 def _list_takes(parser: Parser) -> None:
     parser.add_argument(
-        "what", metavar="TABLE", help="rules, presets, invariants, reached, scenarios or topics."
+        "what",
+        metavar="TABLE",
+        help="rules, presets, invariants, reached, mixes, ops (steps of stories), faults, columns "
+        "(of a sweep's tables), scenarios or topics.",
     )
     parser.add_argument(
         "--in",
@@ -44,7 +47,10 @@ def list_(what: str, *, folder: Path, as_json: bool) -> int:
     if as_json:
         print_json(rows)
     else:
-        print_table(rows, texts=True)
+        plain = [
+            {name: cell for name, cell in row.items() if not isinstance(cell, dict)} for row in rows
+        ]
+        print_table(plain, texts=True)
     return 0
 
 

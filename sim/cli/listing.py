@@ -13,6 +13,7 @@ from sim.check.checker import known_invariants
 from sim.check.coverage import SITUATIONS
 from sim.check.families import BY_CAUSE, FAMILY_OF_LAW, NO_FAMILY
 from sim.check.registry import INVARIANTS
+from sim.cli import references
 from sim.compaction.extending import REGISTERED
 from sim.errors import BadInput
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
@@ -21,7 +22,7 @@ from sim.rules import DEFAULTS, PRESETS, RULES
 from sim.rules.rules import shown
 from sim.suite import format_of, scenario_files
 
-Rows = list[dict[str, str]]
+Rows = list[dict[str, Any]]
 
 _KINDS_OF_VALUES = {str: "text", int: "number", bool: "yes or no"}
 _KINDS = {STORY_FORMAT: "story", LOG_FORMAT: "log"}
@@ -95,6 +96,10 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "presets": presets,
     "invariants": invariants,
     "reached": reached,
+    "mixes": references.mixes,
+    "ops": references.ops,
+    "faults": references.faults,
+    "columns": references.columns,
 }
 """What `replog list` can show without looking at any file, beside the rules."""
 

@@ -102,7 +102,7 @@ OPS_TOLD: Mapping[str, Told] = {
     ),
     "read_to_end": Told(
         "The consumer asks for the end offset, and reads until it has reached it.",
-        "KafkaBasedLog.readToLogEnd; KAFKA-10134",
+        "KafkaBasedLog.readToLogEnd",
     ),
     "load": Told(
         "A new coordinator reads its log into memory, before it answers as the rule says.",

@@ -56,16 +56,23 @@ class Mix(BaseModel):
     mix: str = "reference"
     """The built-in mix that the other fields start from."""
     duration_ms: Period = 10_000
+    """When faults end; then the cluster heals and comes to rest."""
     replicas: tuple[Annotated[int, Ge(1)], Annotated[int, Ge(1)]] = (3, 3)
+    """How many replicas there are at the start."""
     sends: Counts = (80, 260)
+    """How many records producers send."""
     keys: tuple[Annotated[int, Ge(1)], Annotated[int, Ge(1)]] = (2, 12)
+    """How many keys they have."""
     producers: tuple[Annotated[int, Ge(1)], Annotated[int, Ge(1)]] = (1, 3)
+    """How many producers there are."""
     consumers: Counts = (1, 2)
+    """How many consumers there are."""
     faults: Counts = (0, 8)
     """About how many faults a run has: a number of this range is drawn for each run, and a kind of
     fault with weight w occurs on average w / 16 times that often. Hunts and migrations back to who
     was away come on top."""
     weights: Weights = Weights()
+    """How often each kind of fault occurs; `replog list faults` has them."""
     kind_off: Share = 0.5
     """Chance that a scenario does without a kind of fault altogether; the others then have so many
     more of it that the mean stays. 1 = no fault of any kind."""
@@ -76,15 +83,18 @@ class Mix(BaseModel):
     outage_ms: Times = (100, 6_000)
     """How long crashes, partitions and slowness last; short ones are as likely as long ones."""
     delete_share: Shares = (0.0, 0.4)
+    """Share of sends that delete their key."""
     late_share: Shares = (0.0, 0.5)
     """Share of sends whose version and timestamp are not the newest of their key."""
     lateness_ms: Times = (1, 4_000)
+    """How much older the timestamps of such sends are."""
     header_mistakes: Share = 0.0
     """Chance that producers make mistakes with version headers: not above 0, twice, in capitals, no
     number. (KIP-280; whatever the strategy is, the headers are there.)"""
     idle_phases: Counts = (0, 3)
     """Phases in which nobody writes, so that the tail of the log can be cleaned."""
     idle_ms: Times = (800, 5_000)
+    """How long such a phase lasts."""
     transactional: Share = 0.25
     """Chance that a scenario has transactional producers."""
     not_idempotent: Share = 0.3
@@ -92,8 +102,11 @@ class Mix(BaseModel):
     skewed_clocks: Share = 0.5
     """Chance that the replicas' clocks differ, by up to `clock_skew_ms`."""
     clock_skew_ms: Milliseconds = 2_000
+    """By how much clocks differ at most."""
     lossy_network: Share = 0.3
+    """Chance that the network loses messages."""
     loss: Shares = (0.001, 0.05)
+    """Share of messages that such a network loses."""
     slow_link: Share = 0.2
     """Chance that one link is far slower than the others."""
     cleaners: Share = 0.95
@@ -174,6 +187,14 @@ def _built_in(name: Any) -> Mix:
 
 BUILT_IN_MIXES: dict[str, Mix] = {}
 """Every built-in mix by name."""
+
+MIXES_TOLD = {
+    "reference": "some of everything, ten seconds of three replicas: what reports are made of",
+    "quiet": "few faults, a network that loses nothing: runs are short to read",
+    "storm": "many faults of most kinds at once, unclean elections, heavy loss",
+    "kraft": "snapshots in the place of the cleaner, as for a metadata log (KIP-630)",
+}
+"""What each is for."""
 
 BUILT_IN_MIXES.update(
     {

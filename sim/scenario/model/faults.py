@@ -37,6 +37,21 @@ class FaultKind(StrEnum):
     REMOVE_REPLICA = "remove_replica"
 
 
+SOURCES: dict[FaultKind, str] = {
+    FaultKind.CRASH: "LogLoader after an unclean shutdown; KIP-101",
+    FaultKind.WIPE: "KIP-858; KIP-966",
+    FaultKind.PARTITION: "Jepsen: Kafka; KIP-595",
+    FaultKind.ONE_WAY_PARTITION: "KIP-595, KIP-996",
+    FaultKind.SLOW_FETCHER: "replica.lag.time.max.ms",
+    FaultKind.SLOW_CLEANER: "log.cleaner.io.max.bytes.per.second; KIP-354",
+    FaultKind.MIGRATE: "KIP-460, preferred leader election",
+    FaultKind.UNCLEAN_MIGRATE: "unclean.leader.election.enable",
+    FaultKind.ADD_REPLICA: "KIP-455; KIP-853",
+    FaultKind.REMOVE_REPLICA: "KIP-455; KIP-853",
+    FaultKind.ROLL: "segment.ms; UnifiedLog.roll",
+}
+"""What each kind is in a real cluster: a KIP, a setting, a class."""
+
 KEEPS_POSITION = frozenset(
     {FaultKind.MIGRATE, FaultKind.UNCLEAN_MIGRATE, FaultKind.ROLL, FaultKind.SLOW_CLEANER}
 )

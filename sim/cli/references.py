@@ -1,0 +1,108 @@
+"""`replog list mixes`, `ops`, `faults` and `columns`: tables of what files and data frames name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Rows = list[dict[str, Any]]
+
+
+def mixes() -> Rows:
+    """Every field of a mix, with its unit, what it means, and its value in each built-in mix."""
+    from sim.scenario.generate.mix import BUILT_IN_MIXES, MIXES_TOLD, Mix
+    from sim.schemas.parts import attribute_docs
+
+    told = attribute_docs(Mix)
+    rows: Rows = [
+        {
+            "field": "mix",
+            "unit": "name",
+            "means": told["mix"]
+            + " "
+            + "; ".join(f"{k}: {v}" for k, v in MIXES_TOLD.items())
+            + ".",
+            **{name: name for name in BUILT_IN_MIXES},
+        }
+    ]
+    for field in Mix.model_fields:
+        if field in ("mix", "weights"):
+            continue
+        values = {name: getattr(mix, field) for name, mix in BUILT_IN_MIXES.items()}
+        rows.append(
+            {
+                "field": field,
+                "unit": _unit(field, values["reference"]),
+                "means": told[field],
+                **{name: _shown(value) for name, value in values.items()},
+            }
+        )
+    return rows
+
+
+def _unit(field: str, value: object) -> str:
+    first = value[0] if isinstance(value, tuple) else value
+    kind = "ms" if field.endswith("_ms") else "chance" if isinstance(first, float) else "number"
+    if kind == "chance" and isinstance(value, tuple):
+        kind = "share"
+    return f"{kind}, range" if isinstance(value, tuple) else kind
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, tuple):
+        return " to ".join(f"{one:,}" for one in value)
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def ops() -> Rows:
+    """Every step of a story, with its fields; those in brackets need not be given."""
+    from sim.story.ops import OPS
+    from sim.story.told import OPS_TOLD, field_told
+
+    return [
+        {
+            "op": op,
+            "fields": " ".join([*spec.required, *(f"[{name}]" for name in spec.optional)]),
+            "means": OPS_TOLD[op].means,
+            "source": OPS_TOLD[op].source,
+            "field_meanings": {
+                name: f"{field_told(op, name)} ({kind.expected})"
+                for name, kind in spec.fields().items()
+            },
+        }
+        for op, spec in OPS.items()
+    ]
+
+
+def faults() -> Rows:
+    """Every kind of fault that a timed scenario may have, with how often random ones have it."""
+    from sim.scenario.file.format import FaultLine
+    from sim.scenario.generate.mix import Weights
+    from sim.scenario.model.faults import SOURCES, FaultKind
+
+    weights = Weights().model_dump()
+    return [
+        {
+            "fault": kind.value,
+            "means": FaultLine.model_fields[kind.value].description or "",
+            "weight": weights.get(kind.value, 0.0),
+            "source": SOURCES[kind],
+        }
+        for kind in FaultKind
+    ]
+
+
+def columns() -> Rows:
+    """Every column of the tables of a sweep."""
+    from sim.sweeps.columns import columns as told
+
+    return [
+        {
+            "column": column.name,
+            "table": column.table,
+            "type": column.kind,
+            "unit": column.unit,
+            "means": column.means,
+            "source": column.source,
+        }
+        for column in told()
+    ]

@@ -1,0 +1,81 @@
+"""`replog list mixes`, `ops`, `faults` and `columns`: they tell everything there is, as it is."""
+
+from pathlib import Path
+
+import pytest
+
+from sim.check.counters import COUNTERS
+from sim.scenario.generate.mix import BUILT_IN_MIXES, MIXES_TOLD, Mix, Weights
+from sim.scenario.model import FaultKind
+from sim.story.ops import OPS
+from sim.sweeps.columns import COUNTERS_TOLD, SWEPT, columns
+from sim.sweeps.counting import count_files
+from sim.sweeps.output import read_sweep
+from sim.sweeps.plan import number_runs
+from sim.sweeps.row import VIOLATIONS_SCHEMA, runs_schema
+from sim.sweeps.tally import summary_csv, tallies
+from tests.cli.conftest import Replog
+from tests.sweeps.fakes import plan
+
+
+@pytest.mark.parametrize("table", ["mixes", "ops", "faults", "columns"])
+def test_every_row_says_what_it_means(replog: Replog, table: str) -> None:
+    printed, rows = replog("list", table), replog("list", table, "--json").document
+
+    assert printed.status == 0
+    assert rows
+    assert all(row["means"] for row in rows)
+    assert str(next(iter(rows[-1].values()))) in printed.out
+
+
+def test_mixes_are_told_with_every_field_and_their_own_values(replog: Replog) -> None:
+    rows = {row["field"]: row for row in replog("list", "mixes", "--json").document}
+
+    assert list(rows) == [name for name in Mix.model_fields if name != "weights"]
+    assert set(MIXES_TOLD) == set(BUILT_IN_MIXES)
+    assert (rows["replicas"]["storm"], rows["replicas"]["unit"]) == ("3 to 5", "number, range")
+    assert (rows["outage_ms"]["quiet"], rows["outage_ms"]["unit"]) == ("100 to 6,000", "ms, range")
+    assert (rows["snapshots"]["kraft"], rows["snapshots"]["unit"]) == ("1.0", "chance")
+
+
+def test_steps_are_told_with_every_field(replog: Replog) -> None:
+    rows = {row["op"]: row for row in replog("list", "ops", "--json").document}
+
+    assert list(rows) == list(OPS)
+    assert rows["elect"]["fields"] == "leader epoch [votes]"
+    assert all(list(rows[op]["field_meanings"]) == list(OPS[op].fields()) for op in OPS)
+    assert all(row["source"] for row in rows.values())
+
+
+def test_faults_are_told_with_their_weights(replog: Replog) -> None:
+    rows = {row["fault"]: row for row in replog("list", "faults", "--json").document}
+
+    assert list(rows) == [kind.value for kind in FaultKind]
+    weights = {name: row["weight"] for name, row in rows.items() if name != "remove_replica"}
+    assert weights == Weights().model_dump()
+
+
+def test_columns_are_those_of_the_tables() -> None:
+    told = {
+        table: [one for one in columns() if one.table == table]
+        for table in ("runs", "violations", "summary.csv")
+    }
+    schema = runs_schema(number_runs(plan()))
+
+    named = ["fix" if one.name == SWEPT else one.name for one in told["runs"]]
+    assert named == schema.names
+    kinds = {one.name: one.kind for one in told["runs"] if one.name != SWEPT}
+    assert kinds == {name: str(schema.field(name).type) for name in schema.names if name != "fix"}
+    assert [one.name for one in told["violations"]] == VIOLATIONS_SCHEMA.names
+    assert {one.name: one.kind for one in told["violations"]} == {
+        field.name: str(field.type) for field in VIOLATIONS_SCHEMA
+    }
+    assert list(COUNTERS_TOLD) == list(COUNTERS)
+
+
+def test_the_columns_of_the_summary_are_told(swept: Path) -> None:
+    sweep = read_sweep(swept)
+    head = summary_csv(sweep, tallies(sweep, count_files(swept, sweep))).split("\n", 1)[0]
+
+    told = ["fix" if one.name == SWEPT else one.name for one in columns()]
+    assert told[-len(head.split(",")) :] == head.split(",")
