@@ -22,15 +22,14 @@ def _list_takes(parser: Parser) -> None:
         "--in",
         dest="folder",
         type=Path,
-        default=Path("scenarios"),
         metavar="DIR",
-        help="Where to look for scenarios.",
+        help="Where to look for scenarios (default: ./scenarios, else the shipped ones).",
     )
     take_plugins(parser)
     take_json(parser)
 
 
-def list_(what: str, *, folder: Path, as_json: bool) -> int:
+def list_(what: str, *, folder: Path | None, as_json: bool) -> int:
     """List what there is, from the code, each with its source."""
     from sim.cli import listing
 
@@ -38,7 +37,7 @@ def list_(what: str, *, folder: Path, as_json: bool) -> int:
         _list_rules(listing.rules(), as_json)
         return 0
     if what in listing.FILE_TABLES:
-        rows = listing.FILE_TABLES[what](folder)
+        rows = listing.FILE_TABLES[what](_folder(folder))
     elif what in listing.TABLES:
         rows = listing.TABLES[what]()
     else:
@@ -52,6 +51,14 @@ def list_(what: str, *, folder: Path, as_json: bool) -> int:
         ]
         print_table(plain, texts=True)
     return 0
+
+
+def _folder(given: Path | None) -> Path:
+    """Where scenarios are: as given, here, or where Replog has its own."""
+    from sim.files.shipped import PREFIX, shipped_folder
+
+    here = Path(PREFIX)
+    return given or (here if here.is_dir() else shipped_folder())
 
 
 def _list_rules(rows: list[dict[str, Any]], as_json: bool) -> None:

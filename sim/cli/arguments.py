@@ -155,6 +155,16 @@ class Number:
         return number
 
 
+def shipped(text: str) -> Path:
+    """A file or a folder, or what Replog ships under that name. Raises BadInput as that does."""
+    path = Path(text)
+    if path.exists():
+        return path  # the usual case, and at no cost
+    from sim.files.shipped import shipped_path
+
+    return shipped_path(text)
+
+
 def take_json(parser: Parser) -> None:
     """`--json`, as `as_json`."""
     parser.add_argument(

@@ -11,6 +11,7 @@ from sim.cli.arguments import (
     Parser,
     plugin_arguments,
     rule_values,
+    shipped,
     take_json,
     take_plugins,
     take_rules,
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
 
 def _take_file_and_check(parser: Parser) -> None:
-    parser.add_argument("logfile", type=Path, help="A log file, replog-log/1, JSON.")
+    parser.add_argument(
+        "logfile", type=shipped, help="A log file, replog-log/1, JSON; or a shipped one's id."
+    )
     parser.add_argument(
         "--check",
         action="store_true",

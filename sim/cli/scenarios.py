@@ -13,6 +13,7 @@ from sim.cli.arguments import (
     Parser,
     plugin_arguments,
     rule_values,
+    shipped,
     take_failures,
     take_json,
     take_plugins,
@@ -32,7 +33,11 @@ if TYPE_CHECKING:
 
 
 def _run_takes(parser: Parser) -> None:
-    parser.add_argument("file", type=Path, help="A story or a timed scenario, YAML or JSON.")
+    parser.add_argument(
+        "file",
+        type=shipped,
+        help="A story or a timed scenario, YAML or JSON; or the id of a shipped one.",
+    )
     parser.add_argument(
         "--seed", type=Number(0, SEED_MAX), metavar="N", help="Replace the scenario's seed."
     )

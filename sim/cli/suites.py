@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from sim.cli.arguments import Command, Number, Parser, take_json, take_plugins
+from sim.cli.arguments import shipped as shipped_or_path
 from sim.cli.github import add_to_job_summary, on_github
 from sim.cli.output import EXIT_INTERRUPTED, complain, print_json
+from sim.errors import BadInput
 
 if TYPE_CHECKING:
     from sim.suite import CaseResult, Collected
@@ -22,7 +24,14 @@ REDRAWN_EVERY_SECONDS = 0.1
 
 def _suite_takes(parser: Parser) -> None:
     parser.add_argument(
-        "paths", nargs="+", type=Path, metavar="paths...", help="Scenario files, folders of them."
+        "paths",
+        nargs="*",
+        type=shipped_or_path,
+        metavar="paths...",
+        help="Scenario files, folders of them.",
+    )
+    parser.add_argument(
+        "--shipped", action="store_true", help="The scenarios that come with Replog."
     )
     parser.add_argument(
         "-k",
@@ -73,6 +82,7 @@ def _suite_takes(parser: Parser) -> None:
 def suite(
     paths: list[Path],
     *,
+    shipped: bool,
     chosen_by: str | None,
     last_failed: bool,
     stop_at_first: bool,
@@ -87,7 +97,8 @@ def suite(
 
     A file that cannot be read, a YAML or JSON file of no known format, or a run that ends in an
     exception is one more failure; the others are run all the same. A suite that has nothing to run
-    is an error. What is not run is counted.
+    is an error. What is not run is counted. Where there is no such path it may be that of a shipped
+    file or folder, such as kip280.
 
     On GitHub Actions the page of --markdown is also added to the summary of the job.
     """
@@ -99,7 +110,7 @@ def suite(
     for option, path in (("--junit", junit), ("--markdown", markdown)):
         if path is not None:
             check_writable(path, what=f"{option} {path}")
-    found = collect(paths, skip=skip or ())
+    found = collect(_all_of(paths, shipped=shipped), skip=skip or ())
     chosen = found if chosen_by is None else select(found, chosen_by)
     if last_failed:
         chosen = _last_failed(chosen)
@@ -132,6 +143,17 @@ def suite(
         complain("interrupted")
         return EXIT_INTERRUPTED
     return exit_code(results)
+
+
+def _all_of(paths: list[Path], *, shipped: bool) -> list[Path]:
+    """The paths, and the folder of what is shipped, if that is asked for."""
+    from sim.files.shipped import shipped_folder
+
+    found = [*paths, shipped_folder()] if shipped else paths
+    if not found:
+        text = "nothing to run: give files or folders, or --shipped"
+        raise BadInput(f"{text}; see replog suite --help")
+    return found
 
 
 def _last_failed(found: Collected) -> Collected:

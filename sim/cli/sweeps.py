@@ -13,6 +13,7 @@ from sim.cli.arguments import (
     Number,
     Parser,
     plugin_arguments,
+    shipped,
     take_failures,
     take_json,
     take_plugins,
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 
 
 def _sweep_takes(parser: Parser) -> None:
-    parser.add_argument("plan", type=Path, help="A sweep plan, YAML.")
+    parser.add_argument("plan", type=shipped, help="A sweep plan, YAML; or a shipped one's id.")
     parser.add_argument(
         "--out",
         type=Path,

@@ -251,3 +251,10 @@ def test_a_buffer_without_room_for_a_key_is_refused(replog: Replog) -> None:
         "replog: --buffer 31: no key fits at load factor 0.9; "
         "strategy offset takes 24 bytes a key\n"
     )
+
+
+def test_the_shipped_scenarios_are_listed_from_anywhere(replog: Replog, here: Path) -> None:
+    rows = replog("list", "scenarios", "--json").document
+
+    assert len(rows) > 600
+    assert all(Path(row["file"]).is_file() for row in rows)

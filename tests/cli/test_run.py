@@ -350,3 +350,11 @@ def test_names_in_brackets_and_colons_are_printed_as_they_are(replog: Replog, he
     (here / "odd.yaml").write_text(STORY.replace("two replicas", "'[bold]x[/bold] :smile:'"))
 
     assert replog("run", "odd.yaml").out.splitlines()[0] == "tiny: [bold]x[/bold] :smile:"
+
+
+def test_a_shipped_scenario_is_run_by_its_id_from_anywhere(replog: Replog, here: Path) -> None:
+    answer = replog("run", "kip280_07", "--json")
+
+    assert answer.status == 0
+    assert answer.document["id"].startswith("kip280_07_")
+    assert replog("run", "kip280_7").complaint.startswith("kip280_7: ")

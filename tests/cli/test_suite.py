@@ -212,7 +212,7 @@ def test_a_misspelt_format_is_an_error_and_the_others_are_run(replog: Replog, fi
         (["s", "--skip", "*"], "s: no scenario files; not run: 1 left out by --skip; they say "),
         (["s", "-j", "-1"], "-j/--jobs: -1: expected a number greater than or equal to 0; see "),
         (["s", "--markdown", "no/x.md"], "--markdown no/x.md: no such folder: no"),
-        ([], "missing argument paths...; see replog suite --help"),
+        ([], "nothing to run: give files or folders, or --shipped; see replog suite --help"),
     ],
 )
 def test_a_suite_of_nothing_and_bad_arguments_are_one_line(
@@ -379,3 +379,12 @@ def test_on_a_terminal_the_last_line_says_how_far_it_is(
     assert "\x1b" not in rows.out
     assert "\r\x1b[K1 of 2, 0 not as expected" in as_json.err
     assert len(as_json.document) == 2
+
+
+def test_the_shipped_scenarios_are_a_suite_from_anywhere(replog: Replog, here: Path) -> None:
+    chosen = replog("suite", "--shipped", "-k", "kip280_07 or kip280_08", "--json")
+    named = replog("suite", "kip280_07", "--json")
+
+    assert (chosen.status, named.status) == (0, 0)
+    assert len(chosen.document) == 2
+    assert chosen.document[0] == named.document[0]

@@ -1,0 +1,88 @@
+"""The scenarios that come with Replog: where they are, and each of them by its name.
+
+In a checkout, and in an environment that has it installed in place, they are the repository's
+`scenarios/`; a wheel has a copy of them beside the code. So what works in the repository works
+wherever Replog is installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from sim.errors import BadInput, did_you_mean
+
+SUFFIXES = (".yaml", ".json")
+PREFIX = "scenarios"
+"""What documents write before the path of a scenario."""
+
+_CODE = Path(__file__).resolve().parents[1]
+IN_A_WHEEL = _CODE / "shipped"
+"""Where `pyproject.toml` puts them, by `force-include`."""
+_REPOSITORY = _CODE.parent
+
+
+def shipped_folder() -> Path:
+    """The folder of the scenarios, absolute.
+
+    Raises:
+        BadInput: This installation has none.
+    """
+    if IN_A_WHEEL.is_dir():
+        return IN_A_WHEEL
+    here = _REPOSITORY / PREFIX
+    if (_REPOSITORY / "pyproject.toml").is_file() and here.is_dir():
+        return here
+    raise BadInput(f"{IN_A_WHEEL}: this installation has no scenarios; name a file or a folder")
+
+
+def shipped_path(text: str) -> Path:
+    """The file or folder that `text` names: what there is, else what is shipped under that name.
+
+    A shipped file is named by its path below `scenarios/`, with or without that, or by its id: the
+    name of the file without its suffix, or as many of its first letters as no other one has.
+
+    Args:
+        text: A path, or a name. What is neither is returned as a path, for whoever reads it to say.
+
+    Raises:
+        BadInput: Several shipped files have that name, or one has nearly that name.
+    """
+    path = Path(text)
+    if path.exists() or path.is_absolute():
+        return path
+    try:
+        folder = shipped_folder()
+    except BadInput:
+        return path
+    parts = path.parts[1:] if path.parts[:1] == (PREFIX,) else path.parts
+    inside = folder.joinpath(*parts)
+    if ".." not in parts and inside.exists():
+        return inside
+    return path if path.suffix or len(path.parts) > 1 else _by_id(text, folder) or path
+
+
+def _by_id(name: str, folder: Path) -> Path | None:
+    """The file of that id; None = no such one."""
+    files = list(_files(folder))
+    found = [one for one in files if one.stem == name]
+    found = found or [one for one in files if one.stem.startswith(f"{name}_")]
+    found = found or [one for one in files if one.stem.startswith(name)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = [one.relative_to(folder).as_posix() for one in found[:5]]
+        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+        raise BadInput(f"{name}: {len(found)} shipped files: {', '.join(names)}{more}")
+    close = did_you_mean(name, [one.stem for one in files])
+    if close:
+        raise BadInput(f"{name}: no such file, and no shipped one{close}; replog list scenarios")
+    return None
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """What a command can be given: not the schemas."""
+    for path in sorted(folder.rglob("*")):
+        is_schema = path.name == "schema.json" or path.parent.name == "schemas"
+        if path.suffix in SUFFIXES and not is_schema:
+            yield path

@@ -1,0 +1,97 @@
+"""Shipped scenarios: found by path or id from anywhere, and part of a wheel."""
+
+from pathlib import Path
+
+import pytest
+from hatchling.builders.wheel import WheelBuilder
+
+from sim.errors import BadInput
+from sim.files import shipped
+from sim.files.shipped import shipped_folder, shipped_path
+
+ROOT = Path(__file__).resolve().parents[2]
+STORY = ROOT / "scenarios/kip280/kip280_07_log_end_from_last_record.yaml"
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "scenarios/kip280/" + STORY.name,
+        "kip280/" + STORY.name,
+        STORY.stem,
+        "kip280_07",
+    ],
+)
+def test_a_shipped_file_is_found_from_anywhere(elsewhere: Path, name: str) -> None:
+    assert shipped_path(name) == STORY
+
+
+def test_a_shipped_folder_is_found_from_anywhere(elsewhere: Path) -> None:
+    assert shipped_path("kip280") == ROOT / "scenarios/kip280"
+    assert shipped_path("leo_fixes") == ROOT / "scenarios/sweeps/leo_fixes.yaml"
+
+
+def test_what_is_here_comes_first(elsewhere: Path) -> None:
+    (elsewhere / "kip280").mkdir()
+
+    assert shipped_path("kip280") == Path("kip280")
+
+
+@pytest.mark.parametrize("name", ["none.yaml", "no/such/file.yaml", "../pyproject.toml", "zzzz"])
+def test_what_is_nowhere_is_left_to_who_reads_it(elsewhere: Path, name: str) -> None:
+    assert shipped_path(name) == Path(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("kip280_", r"kip280_: \d+ shipped files: kip280/kip280_01_.* and \d+ more"),
+        ("log_index_seek_commit", "2 shipped files: seen_on_kafka/.*, transactions/.*"),
+        ("leo_fix3s", "no shipped one .did you mean 'leo_fixes'"),
+    ],
+)
+def test_a_name_of_several_or_nearly_of_one_is_refused(
+    elsewhere: Path, name: str, told: str
+) -> None:
+    with pytest.raises(BadInput, match=told):
+        shipped_path(name)
+
+
+def test_a_wheel_has_its_scenarios_beside_the_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kip280").mkdir()
+    (tmp_path / "kip280/kip280_07_mine.yaml").touch()
+    monkeypatch.setattr(shipped, "IN_A_WHEEL", tmp_path)
+
+    assert shipped_folder() == tmp_path
+    assert shipped_path("kip280_07_mine").parent.parent == tmp_path
+
+
+def test_an_installation_without_any_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shipped, "_REPOSITORY", tmp_path)
+
+    with pytest.raises(BadInput, match="this installation has no scenarios"):
+        shipped_folder()
+
+
+def test_the_wheel_takes_every_file_of_scenarios_and_nothing_large() -> None:
+    builder = WheelBuilder(str(ROOT))
+    taken = {
+        Path(one.distribution_path).relative_to("sim/shipped"): Path(one.path)
+        for one in builder.recurse_included_files()
+        if one.distribution_path.startswith("sim/shipped/")
+    }
+
+    files = [path for path in (ROOT / "scenarios").rglob("*") if path.is_file()]
+    assert set(taken) == {path.relative_to(ROOT / "scenarios") for path in files}
+    assert {path.suffix for path in taken} == {".yaml", ".json", ".md"}
+    assert sum(path.stat().st_size for path in taken.values()) < 4_000_000
