@@ -9,8 +9,8 @@ Rows = list[dict[str, Any]]
 
 def mixes() -> Rows:
     """Every field of a mix, with its unit, what it means, and its value in each built-in mix."""
+    from sim.files.attribute_docs import attribute_docs
     from sim.scenario.generate.mix import BUILT_IN_MIXES, MIXES_TOLD, Mix
-    from sim.schemas.parts import attribute_docs
 
     told = attribute_docs(Mix)
     rows: Rows = [

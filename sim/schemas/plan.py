@@ -6,10 +6,11 @@ from typing import Any
 
 from sim.check.families import FAMILIES
 from sim.check.registry import INVARIANTS, discover
+from sim.files.attribute_docs import attribute_docs
 from sim.rules import RULES
 from sim.scenario.file.schema import rules_schema, without_titles
 from sim.scenario.generate.mix import BUILT_IN_MIXES, Mix, Weights
-from sim.schemas.parts import DRAFT, Schema, attribute_docs, described, strict
+from sim.schemas.parts import DRAFT, Schema, described, strict
 from sim.sweeps.plan import Plan
 from sim.sweeps.plan_matrix import EXCLUDE, LABEL, MATRIX
 
