@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from sim.cli.arguments import Command, Number, Parser, take_json, take_plugins
-from sim.cli.arguments import shipped as shipped_or_path
 from sim.cli.github import add_to_job_summary, on_github
 from sim.cli.output import EXIT_INTERRUPTED, complain, print_json
 from sim.errors import BadInput
@@ -26,7 +25,7 @@ def _suite_takes(parser: Parser) -> None:
     parser.add_argument(
         "paths",
         nargs="*",
-        type=shipped_or_path,
+        type=Path,
         metavar="paths...",
         help="Scenario files, folders of them.",
     )
@@ -97,8 +96,8 @@ def suite(
 
     A file that cannot be read, a YAML or JSON file of no known format, or a run that ends in an
     exception is one more failure; the others are run all the same. A suite that has nothing to run
-    is an error. What is not run is counted. Where there is no such path it may be that of a shipped
-    file or folder, such as kip280.
+    is an error, and so is a path that is not there: what Replog ships is run with --shipped, and
+    never in the place of a folder that is missing. What is not run is counted.
 
     On GitHub Actions the page of --markdown is also added to the summary of the job.
     """

@@ -198,7 +198,8 @@ def collect(paths: Iterable[Path], *, skip: Sequence[str] = ()) -> Collected:
 
 def _look_into(start: Path, skip: Sequence[str]) -> Collected:
     if not start.exists():
-        raise BadInput(f"{start}: no such file or folder")
+        text = "no such file or folder; what comes with Replog is run with --shipped"
+        raise BadInput(f"{start}: {text}")
     others: Counter[str] = Counter()
     files, refused = [], {}
     for path in sorted(_below(start, others)):

@@ -134,7 +134,7 @@ def test_several_paths_are_one_suite_and_a_file_is_run_once(fill: Fill) -> None:
 @pytest.mark.parametrize(
     ("files", "path", "message"),
     [
-        ({}, "s", "s: no such file or folder"),
+        ({}, "s", "s: no such file or folder; what comes with Replog is run with --shipped"),
         ({"README.md": ""}, "s", "s: no scenario files; not run: 1 other file (.md); they say "),
         ({"p.yaml": "format: replog-sweep/1"}, "s", "s: no scenario files; not run: 1 sweep plan;"),
         ({"a.yaml": GOOD}, "s/b.yaml", "s/b.yaml: no such file or folder"),
