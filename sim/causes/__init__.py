@@ -5,7 +5,17 @@ the track record that shows the same.
 """
 
 from sim.causes.grouping import Cause, Causes, Example, Share, causes_of
-from sim.causes.witness import Witness
+from sim.causes.witness import Played, Witness, played
 from sim.causes.witnesses import add_witnesses
 
-__all__ = ["Cause", "Causes", "Example", "Share", "Witness", "add_witnesses", "causes_of"]
+__all__ = [
+    "Cause",
+    "Causes",
+    "Example",
+    "Played",
+    "Share",
+    "Witness",
+    "add_witnesses",
+    "causes_of",
+    "played",
+]

@@ -1,58 +1,52 @@
-"""The smallest run with the cause of a failing one: a story of single steps, or else a scenario."""
+"""A cause's witness as a file in the folder of its sweep, and how it plays."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from types import MappingProxyType
+from typing import Any, Final, Literal, NamedTuple
 
-from sim.check import INVARIANTS, Kind, Violation
+from sim.check import Violation
+from sim.check.checker import known_invariants
+from sim.check.coverage import SITUATIONS
 from sim.errors import BadInput
-from sim.explain.signature import Signature, signature_of
 from sim.rules import Rules
-from sim.scenario.file.write import scenario_text
-from sim.scenario.model import Scenario
+from sim.scenario.file.load import load_scenario
 from sim.scenario.model.promises import promise_of
-from sim.shrink.from_events import story_from_events
-from sim.shrink.story import shrink_story
-from sim.shrink.timed import shrink_timed
-from sim.shrink.writing import story_text
-from sim.story import Story, run_story
-from sim.story.expect import StoryExpect
-from sim.sweeps.one_run import scenario_of_run
+from sim.shrink.witness import witness_of_row
+from sim.story import load_story, run_story
+from sim.sweeps.wording import counted
 from sim.timed_run import run_scenario
 from sim.trace import Event
 
-STORY_TRIES: Final = 1_000
-"""Stories that are run at most to shrink one."""
-SCENARIO_TRIES: Final = 150
-"""Scenarios that are run at most to shrink one: each takes as long as a run of a sweep."""
+TRIES: Final = 800
+"""Stories and scenarios that are run at most for one witness: the same on any machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """The smallest run found that fails for a cause.
+    """The smallest run known that fails for a cause.
 
     Attributes:
         kind: `story`, or `scenario` where no story can say it.
-        file: Where its file is; relative paths are from where the program runs.
+        file: Where it is; a relative path is from where the program runs.
         text: The file.
         invariant: What it violates.
-        cause: Why.
-        sentence: What happened.
+        sentence: What happens in it.
         steps: Of the story; None = it is a scenario.
-        events: Up to the violation.
+        events: How many there are up to the violation.
         run_id: The run it was made of.
-        run_events: How many events that run had up to its violation.
+        run_events: How many events that run had.
         tries: How many runs it took.
-        complete: Whether nothing smaller of the kinds tried is left; False = the tries ran out.
+        complete: Whether it is as small as it gets; False = the tries ran out.
     """
 
     kind: Literal["story", "scenario"]
     file: Path
     text: str
     invariant: str
-    cause: str
     sentence: str
     steps: int | None
     events: int
@@ -64,16 +58,15 @@ class Witness:
     @property
     def size(self) -> str:
         """`9 steps, 23 events`."""
-        steps = "" if self.steps is None else f"{self.steps} steps, "
-        return f"{steps}{self.events} events"
+        steps = "" if self.steps is None else f"{counted(self.steps, 'step')}, "
+        return f"{steps}{counted(self.events, 'event')}"
 
     def as_json(self) -> dict[str, Any]:
-        """A document; `text` is in the file."""
+        """A document; the file is by itself."""
         return {
             "kind": self.kind,
             "file": self.file.as_posix(),
             "invariant": self.invariant,
-            "cause": self.cause,
             "sentence": self.sentence,
             "steps": self.steps,
             "events": self.events,
@@ -84,92 +77,75 @@ class Witness:
         }
 
 
-class _Target:
-    """The violation of a run that its witness has to show."""
-
-    def __init__(self, scenario: Scenario, cause: str) -> None:
-        self.scenario = scenario
-        self.events: list[tuple[int, Event]] = []
-        run = run_scenario(scenario, trace=self.events)
-        self.rules: Rules = promise_of(scenario)[0]
-        for violation in run.violations:
-            signature = signature_of(self.events, violation, self.rules)
-            if signature.cause == cause:
-                self.violation: Violation = violation
-                self.signature: Signature = signature
-                return
-        raise BadInput(f"{scenario.id}: its run does not fail for this cause: {cause}")
-
-    @property
-    def size(self) -> int:
-        return sum(at <= self.violation.at for at, _ in self.events)
-
-
-def witness_of(out: Path, run_id: int, cause: str, file: Path) -> Witness:
-    """The smallest run known that fails as a run of a sweep does; the same for the same sweep.
+def make_witness(out: Path, run_id: int, cause: str, file: Path) -> Witness | None:
+    """The witness of a run of a sweep; it is written nowhere yet.
 
     Args:
         out: The folder of the sweep.
-        run_id: The run.
-        cause: Why it fails.
+        run_id: A run that fails for the cause first.
+        cause: Family and mechanism.
         file: Where the witness is to be.
 
-    Raises:
-        BadInput: The run does not fail for this cause.
+    Returns:
+        None = the run does not fail for this cause, here and now.
     """
-    target = _Target(scenario_of_run(out, run_id), cause)
-    story = _as_story(target)
-    tries = 0
-    if story is None:
-        shrunk = shrink_timed(target.scenario, target.violation, tries=SCENARIO_TRIES)
-        tries = shrunk.tries
-        story = _as_story(_Target(shrunk.scenario, cause))
-        if story is None:
-            return Witness(
-                "scenario",
-                file,
-                scenario_text(shrunk.scenario),
-                shrunk.violation.invariant,
-                cause,
-                shrunk.violation.sentence,
-                None,
-                shrunk.events,
-                run_id,
-                target.size,
-                tries,
-                shrunk.complete,
-            )
-    return _of_story(target, story, run_id, file, tries)
-
-
-def _as_story(target: _Target) -> Story | None:
-    found = story_from_events(target.events, target.violation, target.rules, cause_of=signature_of)
-    return None if found is None else found.story
-
-
-def _of_story(target: _Target, story: Story, run_id: int, file: Path, tries: int) -> Witness:
-    law = target.violation.invariant
-    shrunk = shrink_story(story, law, tries=STORY_TRIES, cause_of=signature_of)
-    source = f"run {run_id} of a sweep: {target.scenario.id}"
-    named = replace(shrunk.story, id=file.stem, title=target.signature.cause, source=source)
-    run = run_story(replace(named, expect=StoryExpect((law,))))
-    broken = [
-        name
-        for name in run.violated
-        if name == law or INVARIANTS[name].kind is not Kind.LIVENESS  # which stories ask for
-    ]
-    events = sum(at <= shrunk.violation.at for at, _ in run.events)
+    try:
+        found = witness_of_row(out, run_id, tries=TRIES)
+    except BadInput:
+        return None
+    if found.signature.cause != cause:
+        return None
     return Witness(
-        "story",
+        found.kind,
         file,
-        story_text(named, violated=broken, remark=shrunk.violation.sentence),
-        law,
-        target.signature.cause,
-        shrunk.violation.sentence,
-        shrunk.steps,
-        events,
+        found.text,
+        found.invariant,
+        found.sentence,
+        found.steps,
+        found.events,
         run_id,
-        target.size,
-        tries + shrunk.tries,
-        shrunk.complete,
+        found.events_before,
+        found.tries,
+        found.complete,
     )
+
+
+class Played(NamedTuple):
+    """A witness as it ran, for pictures.
+
+    Attributes:
+        events: (when, event) of everything that happened.
+        violation: What it is about.
+        rules: What it is judged by.
+        labels: Of a story: uid -> label.
+        unit: What times count: `step` or `ms`.
+    """
+
+    events: list[tuple[int, Event]]
+    violation: Violation
+    rules: Rules
+    labels: Mapping[int, str]
+    unit: str
+
+
+def played(witness: Witness) -> Played:
+    """Runs a witness from its file.
+
+    Raises:
+        BadInput: The file cannot be read, or does not show what it should any more.
+    """
+    if witness.kind == "story":
+        told = run_story(load_story(witness.file))
+        events, violations, rules = list(told.events), told.violations, told.story.rules
+        labels, unit = told.labels, "step"
+    else:
+        scenario = load_scenario(
+            witness.file, known_invariants=known_invariants(), known_reached=SITUATIONS
+        )
+        events, labels, unit = [], MappingProxyType({}), "ms"
+        violations = run_scenario(scenario, trace=events).violations
+        rules = promise_of(scenario).rules
+    for violation in violations:
+        if violation.invariant == witness.invariant:
+            return Played(events, violation, rules, labels, unit)
+    raise BadInput(f"{witness.file}: does not violate {witness.invariant} any more")

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sim.causes.grouping import Cause, Causes
-from sim.causes.witness import SCENARIO_TRIES, STORY_TRIES, Witness, witness_of
-from sim.errors import BadInput
+from sim.causes.witness import TRIES, Witness, make_witness
 from sim.plugins import Plugins, in_use, load_in_worker
 from sim.sweeps.engines.process import follow_the_parent
 from sim.sweeps.output import clear_errors, write_json, write_text
@@ -85,11 +84,7 @@ def _witnesses(out: Path, causes: list[Cause]) -> Iterator[tuple[Cause, Witness 
 
 
 def _witness(out: Path, cause: Cause) -> Witness | None:
-    """The witness of a cause; None = its run does not fail for it here."""
-    try:
-        return witness_of(out, cause.example.run_id, cause.text, _file(out, cause))
-    except BadInput:
-        return None
+    return make_witness(out, cause.example.run_id, cause.text, _file(out, cause))
 
 
 def _start_worker(plugins: Plugins) -> None:
@@ -109,8 +104,7 @@ def _about(cause: Cause) -> dict[str, Any]:
     return {
         "cause": cause.text,
         "run_id": cause.example.run_id,
-        "story_tries": STORY_TRIES,
-        "scenario_tries": SCENARIO_TRIES,
+        "tries": TRIES,
         "package_version": __version__,
     }
 

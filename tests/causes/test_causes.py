@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sim.causes import Causes, add_witnesses, causes_of, witnesses
+from sim.causes import Causes, add_witnesses, causes_of, played, witnesses
 from sim.cli.causes import COMMANDS
 from sim.errors import BadInput
 from sim.explain.signature import first_causes
@@ -149,10 +149,11 @@ def test_a_witness_fails_for_the_cause_of_its_run_and_is_kept(
     assert cause.witness.kind == "story"
     assert cause.witness.complete
     assert cause.witness.events <= 40 < cause.witness.run_events
+    assert played(cause.witness).violation.invariant == cause.example.invariant
     run = run_story(load_story(cause.witness.file))
     assert run.differences() == []
     assert LATE in first_causes(run.events, run.violations, run.story.rules).values()
-    monkeypatch.setattr(witnesses, "witness_of", None)  # nobody shrinks again
+    monkeypatch.setattr(witnesses, "make_witness", None)  # nobody shrinks again
     assert add_witnesses(late).causes == (cause,)
     assert add_witnesses(causes, kept_only=True).causes[1].witness is None
 
