@@ -45,14 +45,19 @@ def add_witnesses(
     Raises:
         BadInput: The folder cannot be written.
     """
-    found = {cause.text: _kept(causes.folder, cause) for cause in causes.causes}
-    missing = [cause for cause in causes.causes if found[cause.text] is None]
+    found = {
+        cause.text: _kept(causes.folder, cause)
+        for cause in causes.causes
+        if _is_kept(causes.folder, cause)
+    }
+    missing = [cause for cause in causes.causes if cause.text not in found]
     if missing and not kept_only:
         with clear_errors(causes.folder):
             (causes.folder / WITNESSES).mkdir(exist_ok=True)
         found |= _made(causes.folder, missing, told)
     return replace(
-        causes, causes=tuple(replace(each, witness=found[each.text]) for each in causes.causes)
+        causes,
+        causes=tuple(replace(each, witness=found.get(each.text)) for each in causes.causes),
     )
 
 
@@ -60,8 +65,7 @@ def _made(out: Path, causes: list[Cause], told: ToldWitness | None) -> dict[str,
     made: dict[str, Witness | None] = {}
     for cause, witness in _witnesses(out, causes):
         made[cause.text] = witness
-        if witness is not None:
-            _keep(out, cause, witness)
+        _keep(out, cause, witness)
         if told is not None:
             told(len(made), len(causes), cause)
     return made
@@ -109,21 +113,36 @@ def _about(cause: Cause) -> dict[str, Any]:
     }
 
 
-def _keep(out: Path, cause: Cause, witness: Witness) -> None:
+def _keep(out: Path, cause: Cause, witness: Witness | None) -> None:
+    """Keep a witness, or that there is none."""
+    file = _file(out, cause)
     with clear_errors(out):
-        write_text(witness.file, witness.text)
-        content = {"about": _about(cause), "witness": witness.as_json()}
-        write_json(witness.file.with_suffix(".json"), content)
+        if witness is not None:
+            write_text(file, witness.text)
+        content = None if witness is None else witness.as_json()
+        write_json(file.with_suffix(".json"), {"about": _about(cause), "witness": content})
+
+
+def _read(out: Path, cause: Cause) -> dict[str, Any]:
+    """What is kept of a cause; empty = nothing, or something of another version."""
+    try:
+        content = json.loads(_file(out, cause).with_suffix(".json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    known = isinstance(content, dict) and content.get("about") == _about(cause)
+    return content if known else {}
+
+
+def _is_kept(out: Path, cause: Cause) -> bool:
+    content = _read(out, cause)
+    return bool(content) and (content["witness"] is None or _file(out, cause).is_file())
 
 
 def _kept(out: Path, cause: Cause) -> Witness | None:
-    file = _file(out, cause)
-    try:
-        content = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
-        text = file.read_text(encoding="utf-8")
-        if content["about"] != _about(cause):
-            return None
-        known = content["witness"] | {"file": file, "text": text}
-        return Witness(**{each.name: known[each.name] for each in fields(Witness)})
-    except (OSError, ValueError, KeyError, TypeError):
+    content, file = _read(out, cause)["witness"], _file(out, cause)
+    if content is None:
         return None
+    with clear_errors(out):
+        text = file.read_text(encoding="utf-8")
+    known = content | {"file": file, "text": text}
+    return Witness(**{each.name: known[each.name] for each in fields(Witness)})

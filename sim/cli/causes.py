@@ -46,8 +46,8 @@ def causes(folder: Path, *, shrink: bool, stories: Path | None, as_json: bool) -
     """
     from sim.causes import add_witnesses, causes_of
 
-    found = causes_of(folder, stories=stories, told=_tell_runs)
-    found = add_witnesses(found, told=_tell_witness, kept_only=not shrink)
+    found = causes_of(folder, stories=stories, told=tell_runs)
+    found = add_witnesses(found, told=tell_witness, kept_only=not shrink)
     if as_json:
         print_json(found.as_json())
     else:
@@ -55,12 +55,14 @@ def causes(folder: Path, *, shrink: bool, stories: Path | None, as_json: bool) -
     return 0
 
 
-def _tell_runs(done: int, runs: int) -> None:
+def tell_runs(done: int, runs: int) -> None:
+    """On a terminal, how many of the failing runs have been run again for their causes."""
     if sys.stderr.isatty():
         print(f"\rcauses of failing runs: {done} of {runs}", end="", file=sys.stderr)
 
 
-def _tell_witness(done: int, causes: int, cause: Cause) -> None:
+def tell_witness(done: int, causes: int, cause: Cause) -> None:
+    """A line for each witness that was made."""
     print(f"witness {done} of {causes}: {cause.text}", file=sys.stderr)
 
 

@@ -319,15 +319,38 @@ def _report_takes(parser: Parser) -> None:
         metavar="FILE",
         help="Also put its short table into a Markdown file, between two comments.",
     )
+    parser.add_argument(
+        "--no-shrink",
+        action="store_true",
+        help="Make no witnesses; those that are in DIR/witnesses are shown.",
+    )
     take_plugins(parser)
     take_json(parser)
 
 
-def report(folder: Path, *, confirmed_by: Path | None, quote_in: Path | None, as_json: bool) -> int:
-    """Write report.html, report.md and report.json, and print the comparison table."""
+def report(
+    folder: Path,
+    *,
+    confirmed_by: Path | None,
+    quote_in: Path | None,
+    no_shrink: bool,
+    as_json: bool,
+) -> int:
+    """Write report.html, report.md and report.json, and print the comparison table.
+
+    It shows why runs fail, each cause with the smallest witness that shrinking one of its runs
+    finds. Witnesses are kept in DIR/witnesses: the next report is quick.
+    """
+    from sim.cli.causes import tell_runs, tell_witness
     from sim.report import comparison_table, headline, quote, write_report
 
-    page = write_report(folder, confirmed_by=confirmed_by)
+    page = write_report(
+        folder,
+        confirmed_by=confirmed_by,
+        shrink=not no_shrink,
+        told=tell_runs,
+        told_witness=tell_witness,
+    )
     if quote_in is not None:
         quote(folder, quote_in)
     if as_json:

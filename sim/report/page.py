@@ -11,9 +11,12 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from sim.causes.failing import Told
+from sim.causes.witnesses import ToldWitness
 from sim.errors import BadInput
 from sim.report import figures
 from sim.report.bootstrap import RESAMPLES, TELLING_MIN
+from sim.report.causes import causes_content, causes_in, pictures
 from sim.report.comparison import Comparison, compare
 from sim.report.confirmation import confirm
 from sim.report.content import confirmed, report_content, rounded
@@ -31,11 +34,20 @@ BOOTSTRAP_NOTE = (
 )
 
 
-def write_report(out: Path, *, confirmed_by: Path | None = None) -> Path:
+def write_report(
+    out: Path,
+    *,
+    confirmed_by: Path | None = None,
+    shrink: bool = False,
+    told: Told | None = None,
+    told_witness: ToldWitness | None = None,
+) -> Path:
     """Writes `report.html`, `report.md` and `report.json` into the folder of a finished sweep.
 
     `confirmed_by` is the folder of the same plan's sweep under its confirmation seed, if there is
-    one. Returns the path of the page. The same sweeps under the same names give the same bytes.
+    one. `shrink` makes the witnesses of causes that are not in the folder yet; `told` and
+    `told_witness` are told how far that is (`sim.causes`). Returns the path of the page. The same
+    sweeps under the same names give the same bytes.
 
     Raises BadInput when a folder holds no finished sweep, the second another one than the first
     needs, or the first cannot be written.
@@ -46,6 +58,8 @@ def write_report(out: Path, *, confirmed_by: Path | None = None) -> Path:
     comparison = compare(folder, intervals=len(environments) == 1)
     content = report_content(folder, comparison, environments)
     content |= confirmed(confirmation)
+    causes = causes_in(folder, shrink=shrink, told=told, told_witness=told_witness)
+    content["causes"] = causes_content(folder, causes)
     report_command = folder.report_command
     if confirmed_by:
         report_command += f" --confirmed-by {shlex.quote(confirmed_by.as_posix())}"
@@ -56,7 +70,10 @@ def write_report(out: Path, *, confirmed_by: Path | None = None) -> Path:
         "short": short_table(folder),
     }
     drawn = {
-        "figures": [_figures(one, figures.colours_of(content["rule_sets"])) for one in environments]
+        "figures": [
+            _figures(one, figures.colours_of(content["rule_sets"])) for one in environments
+        ],
+        "pictures": pictures(causes),
     }
     texts = {
         "report.json": json.dumps(rounded(content), indent=2, ensure_ascii=False) + "\n",

@@ -15,40 +15,17 @@ from sim.errors import BadInput
 from sim.explain.signature import first_causes
 from sim.story import load_story, run_story
 from sim.sweeps import load_sweep, load_violations
-from sim.sweeps.blocks import StagedWaves, Work, simulate_block
-from sim.sweeps.layout import waves_of
-from sim.sweeps.output import close_folder, prepare_folder, write_json
-from sim.sweeps.plan import Plan, number_runs
+from sim.sweeps.output import write_json
 from sim.sweeps.stats import clopper_pearson
-from sim.sweeps.work import open_case
+from tests.causes.folders import swept
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 LATE = "a late write outlives its delete: lower version came after its delete was gone"
-PLAN = {
-    "format": "replog-sweep/1",
-    "title": "tombstones go at once",
-    "source": "none",
-    "count": 3,
-    "seed": 2,
-    "generate": {"mix": "reference"},
-    "rules": {"tombstone_removal": "immediate"},
-    "rule_sets": [{"strategy": "offset"}, {"strategy": "header"}],
-}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sweep of six runs, made in this process."""
-    out = tmp_path_factory.mktemp("causes") / "out"
-    sweep = number_runs(Plan.model_validate(PLAN))
-    prepare_folder(out, sweep)
-    work = Work(sweep, out, open_case, 100.0, 1)
-    blocks = work.blocks(waves_of(sweep), cores=1)
-    for block in blocks:
-        simulate_block(work, block)
-    StagedWaves(work, blocks).commit()
-    close_folder(out)
-    return out
+    return swept(tmp_path_factory.mktemp("causes") / "out")
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,98 @@
+"""Why runs fail, for a report: the causes of a sweep with their witnesses and pictures."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+from sim.causes import Cause, Causes, Played, add_witnesses, causes_of, played
+from sim.causes.failing import Told
+from sim.causes.witness import Witness
+from sim.causes.witnesses import ToldWitness
+from sim.draw import figure_html, strip
+from sim.errors import BadInput
+from sim.plugins import as_options
+from sim.report.sweep_folder import SweepFolder
+from sim.sweeps import wording
+
+STRIP_WIDTH = 96
+"""Columns of a witness as text: it is read in a block of a page."""
+
+
+def causes_in(
+    folder: SweepFolder,
+    *,
+    shrink: bool,
+    told: Told | None = None,
+    told_witness: ToldWitness | None = None,
+) -> Causes | None:
+    """The causes of a sweep; None = it cannot be said, as in a folder without tables.
+
+    Args:
+        folder: Of the sweep.
+        shrink: Make the witnesses that are not there yet.
+        told: As of `causes_of`.
+        told_witness: As of `add_witnesses`.
+    """
+    try:
+        found = causes_of(folder.path, told=told)
+    except BadInput:
+        return None
+    return add_witnesses(found, told=told_witness, kept_only=not shrink)
+
+
+def causes_content(folder: SweepFolder, found: Causes | None) -> dict[str, Any] | None:
+    """What `report.json` says of them; null where it cannot be said."""
+    if found is None:
+        return None
+    return {"text": found.text, "causes": [_cause(folder, each) for each in found.causes]}
+
+
+def _cause(folder: SweepFolder, cause: Cause) -> dict[str, Any]:
+    content = cause.as_json()
+    content["example"]["command"] = folder.replay_command(cause.example.run_id)
+    for share in content["shares"]:
+        interval = share["interval"]
+        share["text"] = "-" if interval is None else wording.shares(interval)
+    if cause.witness is not None:
+        content["witness"] |= _witness(folder, cause.witness)
+    return content
+
+
+def _witness(folder: SweepFolder, witness: Witness) -> dict[str, Any]:
+    """Of a witness its size in words, its file as a reader finds it, its text and its strip."""
+    file = witness.file.relative_to(folder.path)
+    words = [f"{folder.name}/{file.as_posix()}", *as_options(folder.plan.get("plugins", ()))]
+    return {
+        "file": file.as_posix(),
+        "size": witness.size,
+        "text": witness.text,
+        "command": f"replog run {shlex.join(words)}",
+        "strip": _drawn(witness, _strip),
+    }
+
+
+def _strip(run: Played) -> str:
+    return strip(run.events, run.violation, STRIP_WIDTH, rules=run.rules, labels=run.labels)
+
+
+def pictures(found: Causes | None) -> dict[str, str]:
+    """Cause -> the picture of its witness, as a piece of a page; empty where there is none."""
+    causes = () if found is None else found.causes
+    return {
+        each.text: "" if each.witness is None else _drawn(each.witness, _figure) for each in causes
+    }
+
+
+def _figure(run: Played) -> str:
+    labels = dict(run.labels)
+    return figure_html(run.events, run.violation, rules=run.rules, labels=labels, unit=run.unit)
+
+
+def _drawn(witness: Witness, draw: Callable[[Played], str]) -> str:
+    """A picture of a witness; empty if its file does not show any more what it should."""
+    try:
+        return draw(played(witness))
+    except BadInput:
+        return ""
