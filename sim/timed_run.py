@@ -21,7 +21,7 @@ from sim.check.counters import RunCounters
 from sim.check.coverage import SITUATIONS, Coverage
 from sim.check.durability import OUTSIDE
 from sim.check.removal_delays import RemovalDelays
-from sim.cluster.simulation import simulate
+from sim.cluster.simulation import Fork, simulate
 from sim.compaction import FIXES
 from sim.rules import Rules, Settings
 from sim.rules.upgrade import UpgradeOrders
@@ -129,6 +129,7 @@ def run_scenario(
     *,
     trace: list[tuple[int, Event]] | None = None,
     also_check: Iterable[str] = (),
+    fork: Fork | None = None,
 ) -> Run:
     """Simulate and judge a scenario.
 
@@ -136,17 +137,21 @@ def run_scenario(
         scenario: What to simulate.
         trace: A list that takes (ms, event) of everything that happened; None = not wanted.
         also_check: Invariants beyond the safety ones, such as liveness ones or findings.
+        fork: From when on chance is another one; None = never.
     """
     before, *older = gc.get_threshold()
     gc.set_threshold(max(before, _COLLECT_AFTER) if before else 0, *older)
     try:
-        return _run(scenario, trace, also_check)
+        return _run(scenario, trace, also_check, fork)
     finally:
         gc.set_threshold(before, *older)
 
 
 def _run(
-    scenario: Scenario, trace: list[tuple[int, Event]] | None, also_check: Iterable[str]
+    scenario: Scenario,
+    trace: list[tuple[int, Event]] | None,
+    also_check: Iterable[str],
+    fork: Fork | None,
 ) -> Run:
     names = default_invariants()
     extra = [*also_check, *(scenario.expect.checked or scenario.expect.violated)]
@@ -160,7 +165,7 @@ def _run(
         unit="ms",
     )
     recorder = _Recorder(checker, trace, faults_end_ms=scenario.duration_ms)
-    outcome = simulate(scenario, recorder.take)
+    outcome = simulate(scenario, recorder.take, fork=fork)
     digest = recorder.digest()
     outside = checker.contract.outside
     reason = outcome.inconclusive if outside is None else LEFT_THE_CONTRACT

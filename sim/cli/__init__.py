@@ -29,6 +29,7 @@ MODULES = {
     "run": "scenarios",
     "suite": "suites",
     "draw": "drawing",
+    "explain": "what_if",
     "shrink": "shrink",
     "matrix": "matrices",
     "phases": "phases",

@@ -110,6 +110,8 @@ class Context:
 
     __slots__ = (
         "_record",
+        "_seed",
+        "_streams",
         "clock",
         "committed",
         "counts",
@@ -131,6 +133,8 @@ class Context:
     def __init__(self, scenario: Scenario, record: Callable[[int, Event], None]) -> None:
         """A context before anything happens; `record` is called as `record(at_ms, event)`."""
         self.scenario = scenario
+        self._seed = scenario.seed
+        self._streams: list[tuple[str, Random]] = []
         self.rules = scenario.rules
         self.clock = Clock(limit=scenario.limits.max_events)
         self.network = Network(self.clock, scenario.network, self.random)
@@ -159,8 +163,19 @@ class Context:
 
     def random(self, purpose: str) -> Random:
         """The stream of randomness for one purpose; it depends on nothing else but the seed."""
-        text = f"{self.scenario.seed}:{purpose}".encode()
-        return Random(int.from_bytes(blake2b(text, digest_size=8).digest(), "big"))
+        stream = Random(self._seed_for(purpose))
+        self._streams.append((purpose, stream))
+        return stream
+
+    def draw_anew(self, seed: int) -> None:
+        """From now on all streams go on as those of another seed do."""
+        self._seed = seed
+        for purpose, stream in self._streams:
+            stream.seed(self._seed_for(purpose))
+
+    def _seed_for(self, purpose: str) -> int:
+        text = f"{self._seed}:{purpose}".encode()
+        return int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
 
     def take_uid(self) -> int:
         """An identity for one more appended record; they start at 1."""

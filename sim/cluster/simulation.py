@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from sim.cluster.asking import AskingClient
 from sim.cluster.clock import EventLimitReached
@@ -18,7 +19,16 @@ from sim.scenario.model import Scenario
 from sim.trace import Event
 
 
-def simulate(scenario: Scenario, record: Callable[[int, Event], None]) -> SimulationResult:
+class Fork(NamedTuple):
+    """From `at_ms` on (inclusive) latencies, losses and timeouts are those of another seed."""
+
+    at_ms: int
+    seed: int
+
+
+def simulate(
+    scenario: Scenario, record: Callable[[int, Event], None], *, fork: Fork | None = None
+) -> SimulationResult:
     """Run a scenario to its end and bring the cluster to rest.
 
     Args:
@@ -26,6 +36,7 @@ def simulate(scenario: Scenario, record: Callable[[int, Event], None]) -> Simula
             `duration_ms`.
         record: Called as `record(at_ms, event)` for everything that happens, in order. Nothing else
             leaves the simulation; the same scenario gives the same calls on every machine.
+        fork: From when on chance is another one; None = never.
 
     Raises:
         BadInput: The rules need something that only stories can do, or a trace cannot be read.
@@ -37,6 +48,8 @@ def simulate(scenario: Scenario, record: Callable[[int, Event], None]) -> Simula
         )
     cluster = Cluster(scenario, record)
     context = cluster.context
+    if fork is not None:
+        context.clock.after(fork.at_ms, context.draw_anew, fork.seed)
     inconclusive: str | None
     try:
         inconclusive = _run(cluster)

@@ -118,9 +118,8 @@ class Cone:
             commit = known.first_commit(offset)
             if commit is not None and commit < end:
                 self._look(commit)
-            for replica in known.replicas:
-                if known.slot(replica, offset, before=end) is None:
-                    self._look(self._fault_at(replica, end))
+                self._look_at_absent(offset, commit)
+            self._look_at_absent(offset, end)
         if violation.replica is not None:
             self._look(known.last("start", violation.replica, before=end))
             self._look(known.last("mark", violation.replica, before=end))
@@ -129,6 +128,15 @@ class Cone:
         if position is not None:
             self.evidence.add(position)
             self._follow(position)
+
+    def _look_at_absent(self, offset: int, before: int) -> None:
+        """What keeps from an offset those who never had it: a fault that goes on."""
+        for replica in self._known.replicas:
+            if self._known.slot(replica, offset, before=before) is None:
+                found = self._known.all("fault", replica, before=before)
+                event = self._known.events[found[-1]][1] if found else None
+                if isinstance(event, FaultInjected):
+                    self._look(found[-1])
 
     def _offsets_of(self, key: str, replica: str | None, end: int) -> set[int]:
         """The records of a key that its state hangs on.
@@ -194,9 +202,7 @@ class Cone:
             horizon = known.last("horizon", name, str(batch.base_offset), before=position + 1)
             self._visit(horizon)
             self._visit(known.last("bound", name, before=position))
-            for other in known.replicas:
-                if known.slot(other, removal.offset, before=position) is None:
-                    self._look(self._fault_at(other, position))
+            self._look_at_absent(removal.offset, position)
         if removal.reason == "aborted":
             for marker in known.all("marker", str(batch.producer_id), before=position):
                 written = known.events[marker][1]

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
 from sim.check.registry import INVARIANTS, Kind
-from sim.rules import RULES
 from sim.rules.spec import RuleValue
 from sim.story.driver import StoryDriver
 from sim.story.format import STORY_DEFAULTS, Story
-
-FIXES = ("fix", "tombstone_removal", "lag_guard", "truncation")
-"""The rules that were made against what stories show; their values are tried first."""
+from sim.what_if.changes import rule_changes
 
 
 class NearMiss(NamedTuple):
@@ -36,10 +32,7 @@ def near_miss_of(story: Story, invariant: str) -> NearMiss | None:
     Tried first are the fixes, then the defaults of the rules that differ from them, then all other
     values in the order of `replog list rules`.
     """
-    own = story.rules.as_dict()
-    for rule, value in dict.fromkeys(_changes(story)):
-        if own[rule] == value:
-            continue
+    for rule, value in rule_changes(story.rules, STORY_DEFAULTS):
         changed = replace(story, rules=story.rules.with_values({rule: value}), preset=None)
         driver = StoryDriver(changed)
         driver.run()
@@ -49,12 +42,3 @@ def near_miss_of(story: Story, invariant: str) -> NearMiss | None:
         ):
             return NearMiss(changed, rule, value)
     return None
-
-
-def _changes(story: Story) -> Iterator[tuple[str, RuleValue]]:
-    own = story.rules.as_dict()
-    for name in FIXES:
-        yield from ((name, value) for value in RULES[name].values)
-    yield from ((name, STORY_DEFAULTS.as_dict()[name]) for name in own)
-    for name in own:
-        yield from ((name, value) for value in RULES[name].values)

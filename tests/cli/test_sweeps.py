@@ -139,6 +139,13 @@ def test_a_replay_can_explain_the_first_violation(
     assert "leads epoch 1 from 0" in answer.out
 
 
+def test_a_run_to_explain_is_given_by_its_number(replog: Replog, swept: Path) -> None:
+    answer = replog("explain", swept, 0)
+
+    assert answer.status == 2
+    assert answer.complaint == f"{swept}: nothing is violated, so there is nothing to explain"
+
+
 def test_a_row_that_says_otherwise_is_exit_status_1_and_a_command(
     replog: Replog, swept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,231 @@
+"""`replog explain`: why an invariant was violated, and what could have been otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sim.cli.arguments import (
+    SEED_MAX,
+    Command,
+    Number,
+    Parser,
+    rule_values,
+    take_json,
+    take_plugins,
+    take_rules,
+)
+from sim.cli.explaining import explained, in_json, print_explanation
+from sim.cli.output import print_json
+from sim.errors import BadInput
+
+if TYPE_CHECKING:
+    from sim.explain import Explanation
+    from sim.what_if.heals import Healings
+    from sim.what_if.no_return import NoReturn, Point
+    from sim.what_if.opened import Opened
+
+WITHIN_S = 60.0
+"""Seconds without `--within`, shared by both questions; most runs need a few."""
+
+
+def _takes(parser: Parser) -> None:
+    parser.add_argument("file", type=Path, help="A story or a scenario, or the folder of a sweep.")
+    parser.add_argument(
+        "about",
+        nargs="*",
+        metavar="[RUN_ID] [INVARIANT]",
+        help="The number of a run, in the folder of a sweep; the invariant, without one the first "
+        "that is violated.",
+    )
+    parser.add_argument(
+        "--what-if",
+        action="store_true",
+        help="Also find out after which event it could not be avoided any more, and which single "
+        "changes avoid it.",
+    )
+    parser.add_argument(
+        "--within",
+        type=Number(0, whole=False),
+        default=WITHIN_S,
+        metavar="SECONDS",
+        help="With --what-if: stop then, with what is known.",
+    )
+    parser.add_argument(
+        "--tries",
+        type=Number(2, 1_000),
+        default=20,
+        metavar="N",
+        help="With --what-if: so many futures are drawn from each moment.",
+    )
+    parser.add_argument(
+        "--seed", type=Number(0, SEED_MAX), metavar="N", help="Replace the scenario's seed."
+    )
+    take_rules(parser)
+    take_plugins(parser)
+    take_json(parser)
+
+
+def explain(
+    file: Path,
+    about: list[str],
+    *,
+    what_if: bool,
+    within: float,
+    tries: int,
+    seed: int | None,
+    rule: list[str] | None,
+    as_json: bool,
+) -> int:
+    """Tell why an invariant was violated: what decided, the truth, what led to it.
+
+    FILE is a story or a timed scenario, or the folder of a sweep with the number of a run behind
+    it. With --what-if the future is drawn anew from ever later moments of the run: how often the
+    same invariant is violated then shows from when on it could not be avoided any more. And each
+    single change is tried: another value of one rule, one fault or one step less.
+    """
+    opened, wanted = _opened(file, about, seed, rule_values(rule))
+    explanation = explained(
+        opened.events, opened.violations, wanted, rules=opened.rules, skews=opened.skews
+    )
+    if explanation is None:
+        raise BadInput(f"{file}: nothing is violated, so there is nothing to explain")
+    document: dict[str, Any] = {"id": opened.id, **in_json(explanation)}
+    if not as_json:
+        print(opened.id)
+        unit = "steps" if opened.skews is None else "ms"
+        print_explanation(explanation, opened.violations, unit=unit)
+    if what_if:
+        sealed = _no_return(opened, explanation, within / 2, tries, show=not as_json)
+        healings = _healings(opened, explanation, within / 2)
+        document["no_return"] = None if sealed is None else _as_data(sealed)
+        document["heals"] = [each._asdict() for each in healings.found]
+        document["complete"] = healings.complete and (sealed is None or sealed.complete)
+        if not as_json:
+            _show_healings(healings)
+    if as_json:
+        print_json(document)
+    return 0
+
+
+def _opened(
+    file: Path, about: list[str], seed: int | None, rules: dict[str, str]
+) -> tuple[Opened, str]:
+    """The run, and the invariant that was asked about; empty = the first."""
+    from sim.what_if.opened import open_file, open_row
+
+    words = list(about)
+    if file.is_dir():
+        if not words or not words[0].isdecimal():
+            raise BadInput(f"{file}: is a folder; a run of a sweep is given as DIR RUN_ID")
+        if seed is not None or rules:
+            raise BadInput(f"{file}: --seed, --rule: a run of a sweep has its own")
+        opened = open_row(file, int(words.pop(0)))
+    elif words and words[0].isdecimal():
+        raise BadInput(f"{file}: no such folder; only a run of a sweep has a number")
+    else:
+        opened = open_file(file, seed=seed, rules=rules)
+    if len(words) > 1:
+        raise BadInput(f"unexpected argument: {words[1]}; see replog explain --help")
+    return opened, words[0] if words else ""
+
+
+def _no_return(
+    opened: Opened, explanation: Explanation, within_s: float, tries: int, *, show: bool
+) -> NoReturn | None:
+    """The point of no return of a timed run, told as it is found; None = a story has none."""
+    from sim.scenario.model import Scenario
+    from sim.what_if.no_return import point_of_no_return
+
+    if not isinstance(opened.content, Scenario):
+        if show:
+            print("  no point of no return: what comes next in a story is its author's choice")
+        return None
+    if show:
+        print("  how often it is violated when all after a moment is drawn anew:", flush=True)
+    sealed = point_of_no_return(
+        opened.content,
+        opened.events,
+        explanation.violation,
+        mix=opened.mix,
+        tries=tries,
+        within_s=within_s,
+    )
+    if show:
+        for point in sealed.points:
+            print(f"    {_point(point)}")
+        for line in _sealed(sealed):
+            print(f"  {line}")
+    return sealed
+
+
+def _point(point: Point) -> str:
+    when = "start" if point.position is None else f"{point.at_ms:,} ms"
+    share = f"{point.violated} of {point.tries}"
+    low, high = point.interval
+    return f"{when:>10}  {share:>10}  ({low:.0%} to {high:.0%})  {point.sentence}"
+
+
+def _sealed(sealed: NoReturn) -> Iterator[str]:
+    first = sealed.first
+    if first.position is None:
+        yield "it could not be avoided from the start: every such run violates it"
+        return
+    least = first.interval.low
+    yield (
+        f"point of no return: {first.at_ms:,} ms, {first.sentence}; after it "
+        f"{first.violated} of {first.tries} futures violate it (at least {least:.0%})"
+    )
+    if not sealed.complete:
+        yield "the time was over before it was found for sure: it may be earlier"
+
+
+def _as_data(sealed: NoReturn) -> dict[str, Any]:
+    return {
+        "at_ms": sealed.first.at_ms,
+        "event": sealed.first.sentence,
+        "complete": sealed.complete,
+        "curve": [{**point._asdict(), "interval": list(point.interval)} for point in sealed.points],
+    }
+
+
+def _healings(opened: Opened, explanation: Explanation, within_s: float) -> Healings:
+    from sim.scenario.model import Scenario
+    from sim.what_if.heals import heals_scenario, heals_story
+
+    invariant = explanation.violation.invariant
+    if isinstance(opened.content, Scenario):
+        return heals_scenario(opened.content, invariant, within_s=within_s)
+    return heals_story(opened.content, invariant, within_s=within_s)
+
+
+def _show_healings(healings: Healings) -> None:
+    passing = [each.change for each in healings.found if not each.still]
+    others = [each for each in healings.found if each.still]
+    print(
+        f"  healed by a single change, of {healings.tried} tried:"
+        if passing
+        else f"  no single change of {healings.tried} tried makes it pass"
+    )
+    for line in _by_rule(passing):
+        print(f"    {line}")
+    if others:
+        print("  avoided, but something else is violated then:")
+        for each in others:
+            print(f"    {each.change} ({', '.join(each.still)})")
+    if not healings.complete:
+        print("  the time was over before all changes were tried: see --within")
+
+
+def _by_rule(changes: Iterable[str]) -> Iterator[str]:
+    """The values of one rule in one line."""
+    values: dict[str, list[str]] = {}
+    for change in changes:
+        rule, colon, value = change.partition(": ")
+        values.setdefault(rule, []).extend([value] if colon else [])
+    for rule, named in values.items():
+        yield f"{rule}: {', '.join(named)}" if named else rule
+
+
+COMMANDS = {"explain": Command(explain, _takes)}

@@ -1,0 +1,59 @@
+"""`replog explain`: why, and what if."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Replog
+
+ROOT = Path(__file__).resolve().parents[2]
+LOST_TAIL = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
+STORY = ROOT / "scenarios/kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml"
+
+
+def test_it_tells_any_violated_invariant_of_a_file(replog: Replog) -> None:
+    answer = replog("explain", STORY, "leader-completeness")
+
+    assert answer.status == 0
+    assert "why leader-completeness was violated (times in steps, newest first)" in answer.out
+    assert "decided by: r1 removed A=d@3 (version 1) at step 11" in answer.out
+    assert "healed" not in answer.out
+
+
+def test_what_if_says_when_it_was_sealed_and_what_heals(replog: Replog) -> None:
+    asked = ("explain", LOST_TAIL, "no-offset-reuse", "--what-if", "--tries", "3")
+    lines = replog(*asked).out.splitlines()
+
+    assert any(
+        line.startswith("  point of no return: 4,303 ms, r3 leads epoch 2 from 3") for line in lines
+    )
+    assert "    fix: leo_retention, empty_batch, empty_batch_at_hw, gap_fetch" in lines
+    assert "    commit: majority (follower-position-sound)" in lines
+
+
+def test_as_json_the_curve_and_the_changes_are_data(replog: Replog) -> None:
+    document = replog("explain", STORY, "--what-if", "--json").document
+
+    assert document["no_return"] is None
+    assert document["complete"] is True
+    assert {"kind": "rule", "change": "fix: empty_batch", "still": []} in document["heals"]
+    assert document["explanation"][1] == f"decided by: {document['explained']['decided_by']}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ((STORY, "3"), "no such folder; only a run of a sweep has a number"),
+        ((ROOT / "scenarios",), "is a folder; a run of a sweep is given as DIR RUN_ID"),
+        ((STORY, "no-offset-reuse", "more"), "unexpected argument: more"),
+        ((STORY, "election-safety"), "--explain election-safety: was not violated; violated: "),
+        ((STORY, "--seed", "1"), "a story has no randomness to seed"),
+    ],
+)
+def test_what_cannot_be_explained_is_one_line(
+    replog: Replog, arguments: tuple[object, ...], complaint: str
+) -> None:
+    answer = replog("explain", *arguments)
+
+    assert answer.status == 2
+    assert complaint in answer.complaint
