@@ -34,11 +34,14 @@ from sim.version import __version__
 
 if TYPE_CHECKING:
     from sim import errors, plugins
+    from sim.api.comparisons import Comparison
     from sim.api.failures import Failures
-    from sim.api.runs import Comparison, Run, run
+    from sim.api.runs import Run, run
     from sim.api.scenarios import Scenario, load
+    from sim.api.shrunk import Shrunk
     from sim.api.sweeps import Sweep, open_sweep, sweep
     from sim.api.texts import Explanation
+    from sim.api.timelines import Timeline
     from sim.errors import BadInput
 
 __all__ = [
@@ -48,7 +51,9 @@ __all__ = [
     "Failures",
     "Run",
     "Scenario",
+    "Shrunk",
     "Sweep",
+    "Timeline",
     "__version__",
     "errors",
     "load",
@@ -59,12 +64,14 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Comparison": "sim.api.runs",
+    "Comparison": "sim.api.comparisons",
     "Explanation": "sim.api.texts",
     "Failures": "sim.api.failures",
     "Run": "sim.api.runs",
     "Scenario": "sim.api.scenarios",
+    "Shrunk": "sim.api.shrunk",
     "Sweep": "sim.api.sweeps",
+    "Timeline": "sim.api.timelines",
     "BadInput": "sim.errors",
     "load": "sim.api.scenarios",
     "open_sweep": "sim.api.sweeps",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SHOWN = 10
 """Failures that a notebook lists."""
-_BY_VIOLATION = ("invariant", "family")
+_BY_VIOLATION = ("invariant", "family", "cause")
 
 
 class Failures(Sequence[Run]):
@@ -52,8 +52,8 @@ class Failures(Sequence[Run]):
         """Those that fit: `where(invariant="no-offset-reuse", fix="none")`.
 
         Args:
-            wanted: `invariant` or `family` of any of their violations, or a column of `runs`, such
-                as a swept rule, `rule_set` or `environment`; a value, or a list of values.
+            wanted: `invariant`, `family` or `cause` of any of their violations, or a column of
+                `runs`, such as a swept rule, `rule_set` or `environment`; a value, or a list.
 
         Raises:
             BadInput: There is no such column, or nothing in this sweep has that value.
@@ -62,7 +62,7 @@ class Failures(Sequence[Run]):
         for name, given in wanted.items():
             values = list(given) if isinstance(given, list | tuple | set) else [given]
             if name in _BY_VIOLATION:
-                _check(name, values, self._violations[name].unique().tolist())
+                _check(name, values, self._violations[name].dropna().unique().tolist())
                 found = self._violations[self._violations[name].isin(values)].run_id
                 table = table[table.run_id.isin(found)]
                 if name == "invariant" and len(values) == 1:
@@ -77,6 +77,11 @@ class Failures(Sequence[Run]):
                     f"{', '.join(_BY_VIOLATION)} and the columns of runs"
                 )
         return Failures(table, self._violations, self._make, about=about)
+
+    def one_per_cause(self) -> Failures:
+        """For each cause of a first violation the run with the fewest events."""
+        table = self.table[~self.table.duplicated("cause")]
+        return Failures(table, self._violations, self._make, about=self._about)
 
     @overload
     def __getitem__(self, index: int) -> Run: ...

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from sim.api.markup import facts, grid, shorten
+from sim.api.comparisons import Comparison
+from sim.api.markup import facts, shorten, when
 from sim.api.recorded import Recorded, record
 from sim.api.scenarios import Scenario, Source, Value, load
+from sim.api.shrunk import Shrunk, smallest
 from sim.api.texts import Explanation
+from sim.api.timelines import Timeline
 from sim.errors import BadInput, did_you_mean
 from sim.plugins import as_options
 
@@ -35,6 +38,7 @@ class Row(NamedTuple):
         rule_set: The label of its rules.
         digest: Of all events; None = the run did not end, or nobody knows.
         sentence: Its first violation, as far as the table was asked; may be empty.
+        lasting: Whether the folder is there when this Python has ended.
     """
 
     folder: Path
@@ -43,6 +47,7 @@ class Row(NamedTuple):
     rule_set: str
     digest: str | None
     sentence: str
+    lasting: bool
 
 
 class Run:
@@ -158,6 +163,34 @@ class Run:
         lines = explain(recorded.events, found, rules=recorded.rules, skews=recorded.skews)
         return Explanation(found.invariant, lines)
 
+    def timeline(
+        self,
+        invariant: str | None = None,
+        *,
+        against: str | Run | None = None,
+    ) -> Timeline:
+        """A picture: what every replica holds when the invariant breaks, and what led there.
+
+        Of a run that violates nothing, it shows the end.
+
+        Args:
+            invariant: Without a name, the first one that is violated.
+            against: A value of the rule `fix`, or another run of the same case, which the page of
+                `.save("page.html")` shows beside it.
+
+        Raises:
+            BadInput: This invariant is not violated.
+        """
+        found = None
+        if self.recorded.violations or invariant is not None:
+            found = self.violation(invariant)
+        other = None
+        if against is not None:
+            run = against if isinstance(against, Run) else self.compare(against)[against]
+            same = [one for one in run.recorded.violations if found and _same_law(one, found)]
+            other = _picture(run, next(iter(same), None))
+        return _picture(self, found, against=other)
+
     @property
     def cause(self) -> str:
         """Why it went wrong, in words that are the same for every run of the same bug.
@@ -232,7 +265,38 @@ class Run:
             )
         return found
 
-    def compare(self, *fixes: str, **rules: Value | Sequence[Value]) -> Comparison:
+    def shrink(self, invariant: str | None = None, *, within_s: float | None = 10.0) -> Shrunk[Run]:
+        """The same failure in as little as can be: mostly a story of a few steps.
+
+            >>> import sim
+            >>> run = sim.run("scenarios/kip630/kip630_01_tombstone_removed_too_early.yaml")
+            >>> run.shrink("no-resurrection").steps < len(run.scenario.content.steps)
+            True
+
+        Args:
+            invariant: What it is to violate; None = what the run violates first.
+            within_s: Stop after so many seconds with the best found; None = take all the time.
+
+        Raises:
+            BadInput: Nothing is violated, or not this.
+        """
+        found = self.violation(invariant)
+        small = smallest(self.scenario, self.recorded, found, within_s=within_s)
+        witness = Run(small.scenario, about=found.invariant)
+        return Shrunk(
+            run=witness,
+            scenario=small.scenario,
+            invariant=found.invariant,
+            steps=small.steps,
+            events=len(witness.recorded.events),
+            events_before=len(self.recorded.events),
+            tries=small.tries,
+            complete=small.complete,
+            near_miss=small.near_miss,
+            change=small.change,
+        )
+
+    def compare(self, *fixes: str, **rules: Value | Sequence[Value]) -> Comparison[Run]:
         """The same case under other rules: same workload, same faults, same seed.
 
             >>> import sim
@@ -266,9 +330,11 @@ class Run:
 
     @property
     def command(self) -> str | None:
-        """The command that runs it again in a shell; None = its scenario stands in no file."""
+        """The command that runs it again in a shell; None = it stands in no file that lasts."""
         if self.row is None:
             return self.scenario.command
+        if not self.row.lasting:
+            return None
         words = [str(self.row.folder), str(self.row.run_id), *as_options()]
         return f"replog replay {shlex.join(words)}"
 
@@ -288,84 +354,17 @@ class Run:
         seed = "" if scenario.seed is None else f", seed {scenario.seed}"
         rows: list[tuple[str, object]] = [
             ("run", f"{self.id}{seed}" if self.row is None else f"{self.id}: {scenario.id}"),
-            ("title", scenario.title),
+            ("title", scenario.headline),
             ("verdict", found.verdict + (f" ({found.reason})" if found.reason else "")),
             ("rules", changed),
         ]
         rows += [
-            (f"{one.invariant}, {_when(scenario.unit, one.at)}", one.sentence)
+            (f"{one.invariant}, {when(scenario.unit, one.at)}", one.sentence)
             for one in found.violations[:SHOWN]
         ]
         if len(found.violations) > SHOWN:
             rows.append(("", f"and {len(found.violations) - SHOWN} more violations"))
         return facts([*rows, ("again", self.command or "")])
-
-
-class Comparison(Mapping[str, Run]):
-    """The same case under different rules: a mapping from what differs to the run."""
-
-    def __init__(self, runs: Mapping[str, Run]) -> None:
-        """Runs of one case by their label."""
-        self._runs = dict(runs)
-
-    def __getitem__(self, label: str) -> Run:
-        """The run under those rules. Raises BadInput when there is none."""
-        if label not in self._runs:
-            hint = did_you_mean(label, self._runs)
-            raise BadInput(f"compare: {label}: not among them{hint}: {', '.join(self._runs)}")
-        return self._runs[label]
-
-    def __contains__(self, label: object) -> bool:
-        """Whether there is such a run."""
-        return label in self._runs
-
-    def __iter__(self) -> Iterator[str]:
-        """The labels."""
-        return iter(self._runs)
-
-    def __len__(self) -> int:
-        """How many runs."""
-        return len(self._runs)
-
-    @cached_property
-    def table(self) -> pd.DataFrame:
-        """One row per run: `rules`, `verdict`, `violations`, `first_invariant`, its time, `events`.
-
-        The time is `first_ms`, or `first_step` for a story.
-        """
-        import pandas as pd
-
-        unit = next(iter(self._runs.values())).scenario.unit
-        rows = [
-            {
-                "rules": label,
-                "verdict": run.verdict,
-                "violations": len(run.recorded.violations),
-                "first_invariant": next(iter(run.violated), None),
-                f"first_{unit}": next((one.at for one in run.recorded.violations), None),
-                "events": len(run.recorded.events),
-            }
-            for label, run in self._runs.items()
-        ]
-        frame = pd.DataFrame(rows)
-        for name in ("rules", "verdict", "first_invariant"):
-            frame[name] = frame[name].astype("category")
-        frame[f"first_{unit}"] = frame[f"first_{unit}"].astype("Int64")
-        return frame
-
-    def __repr__(self) -> str:
-        """One line for people."""
-        said = ", ".join(f"{label}: {run.verdict}" for label, run in self._runs.items())
-        return f"Comparison({said})"
-
-    def _repr_html_(self) -> str:
-        rows = []
-        for label, run in self._runs.items():
-            first = next(iter(run.recorded.violations), None)
-            at = "" if first is None else _when(run.scenario.unit, first.at)
-            said = "" if first is None else f"{first.invariant}: {first.sentence}"
-            rows.append((label, run.verdict, len(run.recorded.violations), at, said))
-        return grid(("rules", "verdict", "violations", "first at", "first violation"), rows)
 
 
 def run(source: Source | Scenario, *, seed: int | None = None, **rules: Value) -> Run:
@@ -394,6 +393,22 @@ def run(source: Source | Scenario, *, seed: int | None = None, **rules: Value) -
     return made
 
 
+def _picture(run: Run, found: Violation | None, against: Timeline | None = None) -> Timeline:
+    return Timeline(
+        name=f"{run.id}, fix={run.scenario.rules['fix']}",
+        title=run.scenario.headline,
+        unit=run.scenario.unit,
+        recorded=run.recorded,
+        violation=found,
+        against=against,
+        command=run.command or "",
+    )
+
+
+def _same_law(one: Violation, other: Violation) -> bool:
+    return one.invariant == other.invariant
+
+
 def _values(given: Value | Sequence[Value]) -> tuple[Value, ...]:
     return (given,) if isinstance(given, str | int) else tuple(given)
 
@@ -407,7 +422,3 @@ def _label(rules: Mapping[str, Value], axes: Mapping[str, Sequence[Value]]) -> s
     if len(axes) == 1:
         return shown(rules[next(iter(axes))]) if next(iter(axes)) in rules else ""
     return ", ".join(f"{name}={shown(rules[name])}" for name in axes if name in rules)
-
-
-def _when(unit: str, at: int) -> str:
-    return f"{at} ms" if unit == "ms" else f"step {at}"

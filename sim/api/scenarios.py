@@ -59,6 +59,16 @@ class Scenario:
         return self.content.title
 
     @property
+    def headline(self) -> str:
+        """Its title; of a changed one its name and what was changed, since the title may be wrong.
+
+        Empty for one drawn at random.
+        """
+        if not self.changes or not self.title:
+            return self.title
+        return f"{self.id} with {', '.join(one.split('=', 1)[1] for one in self.changes)}"
+
+    @property
     def source(self) -> str:
         """Where it comes from: a KIP, a ticket."""
         return self.content.source

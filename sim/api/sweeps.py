@@ -42,6 +42,7 @@ class Sweep:
         from sim.sweeps.output import read_sweep
 
         self.folder = folder
+        self._temporary = temporary
         if temporary:
             finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._sweep: NumberedSweep = read_sweep(folder)
@@ -85,7 +86,10 @@ class Sweep:
         }
         for name, values in axes.items():
             frame[name] = pd.Categorical(frame[name], categories=list(values))
-        frame["first_invariant"] = frame["first_invariant"].astype("category")
+        if "cause" not in frame:  # a folder that is older than this column
+            frame["cause"] = None
+        for name in ("first_invariant", "cause"):
+            frame[name] = frame[name].astype("category")
         return frame.astype(dict.fromkeys(_TEXTS, "string"))
 
     @cached_property
@@ -101,7 +105,9 @@ class Sweep:
 
         beside = ["run_id", "case_id", "environment", "rule_set", *self.axes]
         frame = load_violations(self.folder)
-        for name in ("invariant", "replica"):
+        if "cause" not in frame:  # as in `runs`
+            frame["cause"] = None
+        for name in ("invariant", "replica", "cause"):
             frame[name] = frame[name].astype("category")
         frame["family"] = pd.Categorical(frame["family"], categories=list(FAMILIES))
         frame = frame.astype({"key": "string", "sentence": "string"})
@@ -132,6 +138,7 @@ class Sweep:
             rule_set=rule_set.label,
             digest=digest_of_run(self.folder, run_id) if has_runs(self.folder) else None,
             sentence=sentence,
+            lasting=not self._temporary,
         )
         return Run(drawn_from(scenario_of_run(self.folder, run_id)), row=row, about=about)
 
@@ -150,6 +157,46 @@ class Sweep:
         sentences = self._sentences("")
         table = table.assign(sentence=[sentences.get(one, "") for one in table.run_id])
         return Failures(table, self.violations, self._failure)
+
+    def causes(self, stories: str | Path | None = None) -> pd.DataFrame:
+        """The failures by the cause of their first violation, the most frequent cause first.
+
+        Columns: `cause`; for each rule set, by its label, in how many runs that cause came first;
+        `runs` of all rule sets together; `invariant`, what most of them violate first; `example`,
+        the number of the run that fails earliest; `story`, the file that tells of this cause, or
+        missing for a new one. `failures().where(cause=…)` gives the runs, and those in which that
+        cause came second, too.
+
+        Args:
+            stories: The folder with the stories of known causes; None = `scenarios`, if it is here.
+
+        Raises:
+            BadInput: No part of the sweep is finished, or `stories` is no folder.
+        """
+        import pandas as pd
+
+        from sim.causes import causes_of
+
+        labels = list(self.rule_sets)
+        rows = []
+        for cause in causes_of(self.folder, stories=stories).causes:
+            runs = dict.fromkeys(labels, 0)
+            for share in cause.shares:
+                runs[share.label] += share.runs
+            rows.append(
+                {
+                    "cause": cause.text,
+                    **runs,
+                    "runs": cause.runs,
+                    "invariant": next(iter(cause.invariants)),
+                    "example": cause.example.run_id,
+                    "story": None if cause.story is None else cause.story.path.name,
+                }
+            )
+        columns = ["cause", *labels, "runs", "invariant", "example", "story"]
+        texts = dict.fromkeys(("cause", "invariant", "story"), "string")
+        counts = dict.fromkeys((*labels, "runs", "example"), "int64")
+        return pd.DataFrame(rows, columns=columns).astype(texts | counts)
 
     def report(self) -> Path:
         """Write `report.html`, `report.md` and `report.json` into the folder; the page's path."""

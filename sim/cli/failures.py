@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from sim.suite.result import CaseResult
+
+FOLDERS_MAX = 50
+"""Of a suite or a sweep with more failures, no more are written; the last line says so."""
 
 
 def save_file(
@@ -20,3 +28,31 @@ def save_row(sweep: Path, run_id: int, folder: Path) -> Path:
     from sim.api.sweeps import open_sweep
 
     return open_sweep(sweep).run(run_id).save(folder)
+
+
+def save_results(results: Iterable[CaseResult], folder: Path) -> list[Path]:
+    """The folders of a suite's failures: of scenarios and stories that ran to an end."""
+    from sim.suite.result import BAD_INPUT, ERROR
+
+    failed = (
+        result.path
+        for result in results
+        if not (result.expectation_met or result.is_log or result.verdict in (BAD_INPUT, ERROR))
+    )
+    return [save_file(path, folder) for path in islice(failed, FOLDERS_MAX)]
+
+
+def save_causes(sweep: Path, folder: Path) -> list[Path]:
+    """The folders of a sweep's failures: for each cause that of the run with the fewest events."""
+    from sim.api.sweeps import open_sweep
+
+    failures = open_sweep(sweep).failures().one_per_cause()
+    return [run.save(folder) for run in islice(failures, FOLDERS_MAX)]
+
+
+def tell_saved(folders: list[Path], *, file: TextIO) -> None:
+    """A line for each folder."""
+    for folder in folders:
+        print(f"failure: {folder}", file=file)
+    if len(folders) == FOLDERS_MAX:
+        print(f"no more than {FOLDERS_MAX} failures get a folder", file=file)

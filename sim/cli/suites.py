@@ -9,7 +9,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from sim.cli.arguments import Command, Number, Parser, take_json, take_plugins
+from sim.cli.arguments import (
+    Command,
+    Number,
+    Parser,
+    take_failures,
+    take_json,
+    take_plugins,
+)
 from sim.cli.github import add_to_job_summary, on_github
 from sim.cli.output import EXIT_INTERRUPTED, complain, print_json
 from sim.errors import BadInput
@@ -74,6 +81,7 @@ def _suite_takes(parser: Parser) -> None:
         action="store_true",
         help="Print annotations of GitHub Actions; on by itself where GITHUB_ACTIONS is true.",
     )
+    take_failures(parser)
     take_plugins(parser)
     take_json(parser)
 
@@ -90,6 +98,7 @@ def suite(
     junit: Path | None,
     markdown: Path | None,
     github: bool,
+    failures: Path | None,
     as_json: bool,
 ) -> int:
     """Run scenario files, and every one below folders.
@@ -131,11 +140,15 @@ def suite(
     if problem is not None:
         complain(problem)
     notes = [*_same_ids(results), *_not_run(found, chosen, len(results))]
-    failures = sum(not result.expectation_met for result in results)
+    failed = sum(not result.expectation_met for result in results)
     seconds = time.perf_counter() - started
-    summary = f"{len(results) - failures} as expected, {failures} not; {seconds:.1f} s"
+    summary = f"{len(results) - failed} as expected, {failed} not; {seconds:.1f} s"
     _tell(results, notes, summary, as_json=as_json)
     _hand_over(results, notes, summary, junit=junit, markdown=markdown)
+    if failures is not None:
+        from sim.cli.failures import save_results, tell_saved
+
+        tell_saved(save_results(results, failures), file=sys.stderr if as_json else sys.stdout)
     if github or on_github():
         _annotate(results, file=sys.stderr if as_json else sys.stdout)
     if interrupted:

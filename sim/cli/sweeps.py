@@ -75,6 +75,7 @@ def _sweep_takes(parser: Parser) -> None:
     )
     parser.add_argument("--resume", action="store_true", help="Go on with what is there.")
     take_gates(parser)
+    take_failures(parser)
     take_plugins(parser)
     take_json(parser)
 
@@ -90,6 +91,7 @@ def sweep(
     master: str | None,
     partitions: int | None,
     resume: bool,
+    failures: Path | None,
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -128,6 +130,10 @@ def sweep(
     if verdict is not None:
         file = sys.stderr if as_json else sys.stdout
         hand_over(verdict, markdown=options["markdown"], github=options["github"], file=file)
+    if failures is not None:
+        from sim.cli.failures import save_causes, tell_saved
+
+        tell_saved(save_causes(result.out, failures), file=sys.stderr if as_json else sys.stdout)
     if result.reproduce is not None:
         words = [str(result.out), str(result.reproduce), *plugin_arguments()]
         tell = complain if as_json else print

@@ -8,11 +8,12 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from sim.draw import strip
+from sim.draw import html, strip, svg
 from sim.errors import BadInput
 from sim.failures.failure import Failure
 from sim.failures.pages import FILES, index_page, readme
@@ -23,6 +24,7 @@ FAILURE_FORMAT = "replog-failure/1"
 DOCUMENT = "failure.json"
 INDEX = "index.html"
 SCENARIO = "scenario.yaml"
+TRACE = "trace.ndjson"
 STRIP_WIDTH = 120
 
 
@@ -62,27 +64,49 @@ def _place(folder: Path, failure: Failure) -> Path:
 
 def _write(folder: Path, failure: Failure) -> None:
     command = f"replog run {' '.join([SCENARIO, *as_options()])}"
-    explanation = failure.explanation()
-    drawn = strip(
-        failure.events,
-        failure.violation,
-        STRIP_WIDTH,
-        rules=failure.rules,
-        labels=failure.labels,
-    )
     texts = {
         SCENARIO: failure.scenario(folder),
         "sentence.txt": f"{failure.sentence}\n",
-        "explanation.txt": "\n".join(explanation) + "\n",
-        "strip.txt": f"{drawn}\n",
+        "explanation.txt": "\n".join(failure.explanation()) + "\n",
         "command.txt": f"{command}\n",
-        "README.md": readme(failure, command=command, explanation=explanation, strip=drawn),
-        DOCUMENT: json.dumps(_document(failure), indent=2, ensure_ascii=False) + "\n",
+        **_pictures(failure, command),
+        TRACE: "",
+        DOCUMENT: "",
     }
+    document = _document(failure) | {"files": [name for name in FILES if name in texts]}
+    texts[DOCUMENT] = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    texts["README.md"] = readme(failure, command=command, texts=texts)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    write_trace(folder / "trace.ndjson", failure.header, failure.events, failure.trace_verdict())
-    assert {path.name for path in folder.iterdir()} == {*FILES, "README.md"}
+    write_trace(folder / TRACE, failure.header, failure.events, failure.trace_verdict())
+
+
+def _pictures(failure: Failure, command: str) -> dict[str, str]:
+    """The pictures by their file; the page only where there is what makes it."""
+    what = (failure.events, failure.violation)
+    unit = "step" if failure.header.kind == "story" else "ms"
+    found = {
+        "strip.txt": strip(*what, STRIP_WIDTH, rules=failure.rules, labels=failure.labels) + "\n",
+        "picture.svg": svg(
+            *what,
+            rules=failure.rules,
+            labels=failure.labels,
+            title=failure.title or failure.id,
+            unit=unit,
+        ),
+    }
+    if find_spec("jinja2") is not None:
+        found["picture.html"] = html(
+            *what,
+            rules=failure.rules,
+            labels=failure.labels,
+            title=failure.title or failure.id,
+            unit=unit,
+            verdict=failure.verdict,
+            explanation=failure.explanation(),
+            command=command,
+        )
+    return found
 
 
 def _document(failure: Failure) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -10,6 +10,8 @@ from sim.failures.failure import Failure
 
 FILES = {
     "sentence.txt": "what went wrong, in one line",
+    "picture.html": "the run to step through, in any browser, without a network",
+    "picture.svg": "what every replica held then, and the messages that led there",
     "strip.txt": "what every replica held then, as text",
     "explanation.txt": "what led there",
     "scenario.yaml": "the scenario, with its seed and its rules; `command.txt` runs it",
@@ -17,11 +19,11 @@ FILES = {
     "trace.ndjson": "everything that happened, a line of JSON each",
     "failure.json": "the same facts for machines",
 }
-"""What is in the folder of a failure beside `README.md`."""
+"""What is in the folder of a failure beside `README.md`; the page needs `replog[report]`."""
 
 
-def readme(failure: Failure, *, command: str, explanation: Sequence[str], strip: str) -> str:
-    """The `README.md` of a failure."""
+def readme(failure: Failure, *, command: str, texts: Mapping[str, str]) -> str:
+    """The `README.md` of a failure; `texts` are the other files of its folder by name."""
     rules = ", ".join(f"{name}={value}" for name, value in failure.changed_rules.items())
     seed = failure.header.seed
     rows = {
@@ -35,18 +37,23 @@ def readme(failure: Failure, *, command: str, explanation: Sequence[str], strip:
         "found by": f"`{failure.made_by}`" if failure.made_by else "",
     }
     table = [f"| {name} | {_cell(value)} |" for name, value in rows.items() if value]
-    files = [f"- [{name}]({name}): {what}" for name, what in FILES.items()]
+    files = [f"- [{name}]({name}): {what}" for name, what in FILES.items() if name in texts]
     parts = [
         f"# {failure.id}",
         failure.sentence,
         "\n".join(["| | |", "|---|---|", *table]),
         "Run it again, in this folder:",
         f"```console\n$ {command}\n```",
-        f"What every replica held:\n\n{_block(strip)}",
-        f"What led there:\n\n{_block(chr(10).join(explanation))}",
+        f"What every replica held:\n\n{_block(texts['strip.txt'])}",
+        f"What led there:\n\n{_block(texts['explanation.txt'])}",
         "\n".join(["Files:", "", *files]),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _page(document: Mapping[str, Any]) -> str:
+    """What to open of a failure: the page if it has one, else the folder."""
+    return "picture.html" if "picture.html" in document.get("files", ()) else ""
 
 
 def _cell(text: str) -> str:
@@ -58,13 +65,13 @@ def _block(text: str) -> str:
     fence = "```"
     while fence in text:
         fence += "`"
-    return f"{fence}text\n{text}\n{fence}"
+    return f"{fence}text\n{text.rstrip()}\n{fence}"
 
 
 def index_page(documents: Mapping[str, Mapping[str, Any]]) -> str:
     """The page that lists failures; `documents` are theirs by the name of the folder."""
     rows = "".join(
-        f'<tr><td><a href="{escape(name)}/">{escape(name)}</a></td>'
+        f'<tr><td><a href="{escape(name)}/{_page(document)}">{escape(name)}</a></td>'
         f"<td>{escape(str(document.get('sentence', '')))}</td>"
         f"<td>{escape(str(document.get('cause', '')))}</td>"
         f"<td>{escape(str(document.get('events', '')))}</td></tr>"

@@ -1,5 +1,7 @@
 """Sweeps for notebooks: typed tables, failures that can be narrowed, and their runs again."""
 
+import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -8,9 +10,10 @@ import pytest
 
 import sim
 from sim.cli import main
+from sim.cli.failures import save_causes
 from sim.sweeps.output import read_sweep
 from sim.sweeps.row import VIOLATIONS_SCHEMA, runs_schema
-from tests.api.conftest import PLAN
+from tests.api.conftest import PLAN, STORY
 
 
 def test_the_table_of_runs_has_the_columns_of_the_rows_and_axes_are_categories(
@@ -183,3 +186,31 @@ def test_why_a_failure_happened_is_the_same_for_all_its_violations(reused: sim.R
     assert reused.cause == "log divergence: log end fell by cleaning"
     assert reused.cause in causes.cause.tolist()
     assert causes.violations.sum() == len(reused.violations)
+
+
+def test_causes_count_every_failure_once_and_name_a_run_and_a_story(
+    swept: sim.Sweep, tmp_path: Path
+) -> None:
+    shutil.copy(STORY, tmp_path)
+    causes, failures = swept.causes(tmp_path), swept.failures()
+
+    assert causes.runs.sum() == len(failures)
+    assert causes[["none", "leo_retention", "empty_batch"]].sum(axis=1).equals(causes.runs)
+    assert str(causes.runs.dtype) == "int64"
+    for row in causes.itertuples():
+        found = failures.where(cause=row.cause)
+        assert row.example in found.table.run_id.tolist()
+        assert row.invariant in set(found.table.first_invariant)
+    lost_end = causes.cause == "log divergence: log end fell by cleaning"
+    assert causes[lost_end].story.tolist() == [STORY.name]
+    assert causes[~lost_end].story.isna().all()
+    assert failures.one_per_cause().table.cause.tolist() == failures.table.cause.unique().tolist()
+
+
+def test_a_sweep_writes_one_folder_per_cause(swept: sim.Sweep, tmp_path: Path) -> None:
+    folders = save_causes(swept.folder, tmp_path)
+
+    documents = [json.loads((folder / "failure.json").read_text()) for folder in folders]
+    assert len(folders) == len(swept.causes())
+    assert len({document["cause"] for document in documents}) == len(folders)
+    assert sim.run(folders[0] / "scenario.yaml").digest == documents[0]["digest"]

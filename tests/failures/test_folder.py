@@ -95,7 +95,7 @@ def test_the_same_failure_is_there_once_and_another_of_its_name_beside_it(tmp_pa
     assert other == folder.with_name(f"{folder.name}-2")
     page = (tmp_path / "index.html").read_text()
     assert "<h1>2 failures</h1>" in page
-    assert f'href="{other.name}/"' in page
+    assert f'href="{other.name}/picture.html"' in page
 
 
 def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
@@ -167,3 +167,18 @@ def test_run_writes_a_folder_on_failure_only(
 
     _, out, _ = replog(capsys, monkeypatch, "run", STORY, *changed, "--json")
     assert json.loads(out)["failure"] == str(folder)
+
+
+def test_suite_writes_a_folder_for_what_failed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "good.yaml").write_text(STORY.read_text())
+    (tmp_path / "red.yaml").write_text(STORY.read_text().replace("fix: none", "fix: empty_batch"))
+    (tmp_path / "bad.yaml").write_text("format: replog-story/1\n")
+    status, out, _ = replog(capsys, monkeypatch, "suite", ".", "--failures", "failures")
+
+    assert status == 2
+    (folder,) = (path for path in (tmp_path / "failures").iterdir() if path.is_dir())
+    assert f"failure: failures/{folder.name}" in out
+    assert json.loads((folder / "failure.json").read_text())["made_by"] == "replog run red.yaml"

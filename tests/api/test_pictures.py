@@ -1,0 +1,131 @@
+"""Pictures of a run and its witness, for notebooks."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import sim
+from tests.api.conftest import ROOT, STORY
+
+
+@pytest.fixture(scope="module")
+def run() -> sim.Run:
+    """A story in which a committed offset is given twice."""
+    return sim.run(STORY)
+
+
+@pytest.fixture(scope="module")
+def shrunk(run: sim.Run) -> "sim.Shrunk[sim.Run]":
+    """Its witness."""
+    return run.shrink("no-offset-reuse", within_s=None)
+
+
+def test_a_timeline_shows_itself_as_markup_without_a_script_and_as_text(run: sim.Run) -> None:
+    timeline = run.timeline("no-offset-reuse")
+
+    html = timeline._repr_html_()
+    assert "<svg" in html
+    assert "<script" not in html
+    assert "no-offset-reuse" in html
+    assert "no-offset-reuse" in str(timeline)
+    assert "gave offset 3" in repr(timeline)
+    assert "\n" not in repr(timeline)
+
+
+def test_a_moment_of_a_timeline_has_its_caption(run: sim.Run) -> None:
+    html = run.timeline().at(10, after=11)._repr_html_()
+
+    assert "after" in html
+    with pytest.raises(sim.BadInput):
+        run.timeline().at(10_000)._repr_html_()
+
+
+def test_the_title_of_a_changed_scenario_says_what_was_changed(run: sim.Run) -> None:
+    changed = run.compare("empty_batch")["empty_batch"]
+
+    assert "no fix" in run.scenario.headline
+    assert changed.scenario.headline == f"{STORY.stem} with fix=empty_batch"
+    assert "with fix=empty_batch" in changed.timeline()._repr_html_()
+
+
+def test_a_timeline_is_saved_by_the_ending_of_its_file(run: sim.Run, tmp_path: Path) -> None:
+    timeline = run.timeline(against="empty_batch")
+    page = timeline.save(tmp_path / "page.html").read_text()
+
+    assert "fix=none" in page
+    assert "fix=empty_batch" in page
+    assert "</svg>" in timeline.save(tmp_path / "a.svg").read_text()
+    assert "high watermark" in timeline.save(tmp_path / "a.txt").read_text()
+    with pytest.raises(sim.BadInput, match=r"a\.pdf: a picture has one of these endings: \.html"):
+        timeline.save(tmp_path / "a.pdf")
+
+
+def test_a_run_that_holds_shows_its_end(run: sim.Run) -> None:
+    timeline = sim.run(STORY, fix="empty_batch").timeline()
+
+    assert "nothing violated" in repr(timeline)
+    assert "<svg" in timeline._repr_html_()
+    with pytest.raises(sim.BadInput, match="nothing is violated here"):
+        sim.run(STORY, fix="empty_batch").timeline("no-offset-reuse")
+
+
+def test_a_slider_steps_through_every_moment(run: sim.Run) -> None:
+    pytest.importorskip("ipywidgets", reason="the extra `notebook` is not installed")
+    slider, shown = run.timeline("no-offset-reuse").slider().children
+
+    assert slider.value == 16
+    assert "<svg" in shown.value
+    before = shown.value
+    slider.value = 9
+    assert shown.value != before
+
+
+def test_without_ipywidgets_a_slider_is_one_clear_line(
+    run: sim.Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)  # type: ignore[arg-type]
+    with pytest.raises(sim.BadInput, match=r"needs ipywidgets: pip install 'replog\[notebook\]'"):
+        run.timeline().slider()
+
+
+def test_a_witness_violates_the_same_for_the_same_cause_in_fewer_steps(
+    run: sim.Run, shrunk: "sim.Shrunk[sim.Run]"
+) -> None:
+    about = sim.Run(run.scenario, about="no-offset-reuse")
+
+    assert shrunk.complete
+    assert shrunk.steps is not None
+    assert shrunk.steps <= 9
+    assert shrunk.events < shrunk.events_before == len(run.events)
+    assert "no-offset-reuse" in shrunk.run.violated
+    assert shrunk.run.cause == about.cause
+    assert shrunk.run.as_expected
+
+
+def test_the_near_miss_of_a_witness_holds(shrunk: "sim.Shrunk[sim.Run]") -> None:
+    assert shrunk.near_miss is not None
+    assert shrunk.change == "fix: leo_retention"
+    assert sim.run(shrunk.near_miss).verdict == "holds"
+
+
+def test_a_witness_shows_itself_and_is_saved(shrunk: "sim.Shrunk[sim.Run]", tmp_path: Path) -> None:
+    assert "\n" not in repr(shrunk)
+    html = shrunk._repr_html_()
+    assert "fix: leo_retention" in html
+    assert "<svg" in html
+    path = shrunk.save(tmp_path / "witness.yaml")
+    assert path.read_text() == str(shrunk)
+    assert sim.run(path).digest == shrunk.run.digest
+
+
+def test_a_timed_run_is_shrunk_to_a_story() -> None:
+    shrunk = sim.run(ROOT / "scenarios/kip280/timed_lost_tail.yaml").shrink("no-offset-reuse")
+
+    assert shrunk.scenario.kind == "story"
+    assert "no-offset-reuse" in shrunk.run.violated
+
+
+def test_there_is_nothing_to_shrink_where_nothing_is_violated(run: sim.Run) -> None:
+    with pytest.raises(sim.BadInput, match="nothing is violated here"):
+        sim.run(STORY, fix="empty_batch").shrink()
