@@ -98,8 +98,8 @@ lint: $(STAMP)  ## style, format, types, who may import whom
 	$(BIN)/lint-imports
 
 .PHONY: notebooks
-notebooks: $(STAMP)  ## execute the notebooks; an error in a cell fails
-	@$(BIN)/python -m pytest --nbmake notebooks
+notebooks: $(STAMP)  ## execute the notebooks; an error fails, and another output; ARGS=--write takes it
+	@$(BIN)/python notebooks/execute.py $(ARGS)
 
 .PHONY: bench
 bench: $(COMPILED)/installed  ## measure side by side with the commit before, write reports/bench.json
