@@ -43,6 +43,7 @@ MODULES = {
     "report": "sweeps",
     "causes": "causes",
     "gate": "gates",
+    "new": "new",
     "list": "about",
     "capacity": "about",
     "doctor": "about",

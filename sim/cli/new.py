@@ -1,0 +1,81 @@
+"""`replog new`: a small file to begin with, which runs as it is."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import NamedTuple
+
+from sim.cli.arguments import Command, Parser, take_output
+from sim.errors import BadInput, did_you_mean
+
+TEMPLATES = Path(__file__).with_name("templates")
+
+
+class Kind(NamedTuple):
+    """A kind of file.
+
+    Attributes:
+        template: Where its text is.
+        next: The command that uses it, without the file.
+        has_schema: Whether editors can check it.
+    """
+
+    template: Path
+    next: str
+    has_schema: bool = True
+
+
+def kinds() -> dict[str, Kind]:
+    """What can be made, by name."""
+    from sim.suite.workflow import WORKFLOW
+
+    return {
+        "story": Kind(TEMPLATES / "story.yaml", "replog run FILE"),
+        "scenario": Kind(TEMPLATES / "scenario.yaml", "replog run FILE"),
+        "plan": Kind(TEMPLATES / "plan.yaml", "replog sweep FILE --out DIR"),
+        "workflow": Kind(WORKFLOW, "git add FILE", has_schema=False),
+    }
+
+
+def _new_takes(parser: Parser) -> None:
+    parser.add_argument("kind", metavar="KIND", help="story, scenario, plan or workflow.")
+    take_output(parser, "The file to write (default: print it).")
+    parser.add_argument("--force", action="store_true", help="Replace a file that is there.")
+
+
+def new(kind: str, *, output: Path | None, force: bool) -> int:
+    """Make a small story, scenario, sweep plan or CI workflow with comments; it runs as it is."""
+    known = kinds()
+    if kind not in known:
+        allowed = ", ".join(known)
+        raise BadInput(f"new {kind}: no such kind{did_you_mean(kind, known)}; allowed: {allowed}")
+    made = known[kind]
+    text = made.template.read_text(encoding="utf-8")
+    if output is None:
+        print(text, end="")
+        return 0
+    if output.exists() and not force:
+        raise BadInput(f"{output}: is there already; give another name, or --force")
+    from sim.files.atomic import replacing
+
+    with replacing(output) as file:
+        file.write(text.encode())
+    print(f"{output}; next: {made.next.replace('FILE', shlex.quote(str(output)))}")
+    if made.has_schema:
+        print(f"for an editor, as its first line: {_modeline(output)}")
+    return 0
+
+
+def _modeline(output: Path) -> str:
+    """What names the schema: from the file where both are in one project, absolute elsewhere."""
+    from sim.files.shipped import shipped_folder
+
+    schema = shipped_folder() / "schema.json"
+    beside = output.resolve().is_relative_to(schema.parents[1])
+    named = os.path.relpath(schema, output.resolve().parent) if beside else str(schema)
+    return f"# yaml-language-server: $schema={named}"
+
+
+COMMANDS = {"new": Command(new, _new_takes)}

@@ -1,0 +1,87 @@
+"""`replog new`: what it makes runs as expected, meets its schema, and replaces nothing unasked."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from sim.files.reading import read_document
+from sim.files.shipped import shipped_folder
+from sim.files.yaml_text import parse_yaml
+from sim.schemas import SCHEMAS
+from sim.suite.workflow import workflow_text
+from sim.sweeps.plan import load_plan, number_runs
+from sim.sweeps.work import open_case
+from tests.cli.conftest import Replog
+
+
+@pytest.mark.parametrize(("kind", "reached"), [("story", None), ("scenario", "record-removed")])
+def test_a_new_file_runs_as_expected(
+    replog: Replog, here: Path, kind: str, reached: str | None
+) -> None:
+    made = replog("new", kind, "-o", "mine.yaml")
+
+    ran = replog("run", "mine.yaml", "--json").document
+    assert made.out.splitlines()[0] == "mine.yaml; next: replog run mine.yaml"
+    assert (ran["verdict"], ran["expectation_met"]) == ("holds", True)
+    assert reached is None or reached in ran["reached"]
+    assert replog("suite", "mine.yaml").status == 0
+
+
+def test_a_new_plan_runs_its_factorial(replog: Replog, here: Path) -> None:
+    assert replog("new", "plan", "-o", "plan.yaml").status == 0
+
+    sweep = number_runs(load_plan(here / "plan.yaml"))
+    run = open_case(sweep, 0)
+    assert [rule_set.label for rule_set in sweep.rule_sets][:4] == [
+        "header: none",
+        "header: leo_retention",
+        "header: empty_batch",
+        "offset: none",
+    ]
+    assert {run(rule_set.settings).verdict for rule_set in sweep.rule_sets} <= {"holds", "violated"}
+
+
+@pytest.mark.parametrize("kind", ["story", "scenario", "plan"])
+def test_what_is_new_meets_its_schema_and_can_be_given_a_first_line_for_editors(
+    replog: Replog, here: Path, kind: str
+) -> None:
+    *_, last = replog("new", kind, "-o", "mine.yaml").out.splitlines()
+
+    named, _, schema = last.partition("$schema=")
+    assert named.endswith("# yaml-language-server: ")
+    assert Path(schema) == shipped_folder() / "schema.json"
+    data = read_document(here / "mine.yaml").data
+    assert list(Draft202012Validator(SCHEMAS[kind]()).iter_errors(data)) == []
+
+
+def test_a_new_workflow_is_the_one_that_is_tested(replog: Replog, here: Path) -> None:
+    printed = replog("new", "workflow").out
+
+    assert printed == workflow_text()
+    assert "jobs" in yaml.safe_load(printed)
+
+
+def test_without_a_file_it_is_printed(replog: Replog, here: Path) -> None:
+    answer = replog("new", "story")
+
+    assert parse_yaml(answer.out, "printed").data["format"] == "replog-story/1"
+    assert list(here.iterdir()) == []
+
+
+def test_a_file_that_is_there_stays_unless_forced(replog: Replog, here: Path) -> None:
+    (here / "mine.yaml").write_text("precious")
+
+    refused = replog("new", "story", "-o", "mine.yaml")
+
+    assert refused.status == 2
+    assert refused.complaint == "mine.yaml: is there already; give another name, or --force"
+    assert (here / "mine.yaml").read_text() == "precious"
+    assert replog("new", "story", "-o", "mine.yaml", "--force").status == 0
+    assert replog("run", "mine.yaml").status == 0
+
+
+def test_an_unknown_kind_names_those_there_are(replog: Replog, here: Path) -> None:
+    told = "new storry: no such kind (did you mean 'story'?); "
+    assert replog("new", "storry").complaint == told + "allowed: story, scenario, plan, workflow"
