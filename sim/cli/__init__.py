@@ -47,6 +47,7 @@ MODULES = {
     "list": "about",
     "capacity": "about",
     "doctor": "about",
+    "completion": "completion",
     "trace git": "traces",
     "trace replay": "traces",
 }
@@ -98,13 +99,14 @@ def _run(words: Sequence[str]) -> int:
     from sim.plugins import load_installed
 
     load_installed()
-    command = _command(name)
+    command = command_of(name)
     parser = Parser(name, command.run.__doc__ or "")
     command.declare(parser)
     return command.run(**parser.values_of(words[1 + name.count(" ") :]))
 
 
-def _command(name: str) -> Command:
+def command_of(name: str) -> Command:
+    """The command that is called so, one of `MODULES`; its module is imported."""
     commands: dict[str, Command] = import_module(f"sim.cli.{MODULES[name]}").COMMANDS
     return commands[name]
 
@@ -120,7 +122,7 @@ def _help(group: str) -> str:
     """The commands of a group, or all, each with its summary."""
     program = f"replog {group}".rstrip()
     rows = {
-        name.rpartition(" ")[2]: GROUPS[name] if name in GROUPS else _command(name).summary
+        name.rpartition(" ")[2]: GROUPS[name] if name in GROUPS else command_of(name).summary
         for name in _names(group)
     }
     options = {"--help": "Show this message and exit."}
