@@ -148,6 +148,7 @@ class _Drawn(NamedTuple):
     title: str
     unit: str
     command: str
+    skews: Mapping[str, int] | None
 
 
 class _Subject:
@@ -171,6 +172,7 @@ class _Subject:
             allowed = f"{STORY_FORMAT} or {SCENARIO_FORMAT}"
             raise BadInput(f"{source}: format: {found or 'missing'}; expected {allowed}")
         self._is_story = found == STORY_FORMAT
+        self._skews: Mapping[str, int] | None = None
 
     def drawn(self, *, invariant: str | None, named: Mapping[str, str]) -> _Drawn:
         """The run itself; `named` are rules to be told from those of a case beside it."""
@@ -189,7 +191,8 @@ class _Subject:
         words += [f"--invariant={invariant}"] if invariant else []
         words += [f"--against={name}={value}" for name, value in named.items()]
         command = f"replog draw {shlex.join([*words, *plugin_arguments()])}"
-        return _Drawn(case, title, "step" if self._is_story else "ms", command)
+        unit = "step" if self._is_story else "ms"
+        return _Drawn(case, title, unit, command, self._skews)
 
     def against(self, rules: Mapping[str, str], wanted: Violation | None) -> Case:
         """The same case under other rules, at the same kind of violation if it has one."""
@@ -242,6 +245,7 @@ class _Subject:
             scenario = scenario.with_rules(settings)
         events: list[tuple[int, Event]] = []
         run = run_scenario(scenario, trace=events)
+        self._skews = scenario.clock_skews
         return Case(events, rules=promise_of(scenario)[0]), title, run.violations
 
     def _scenario(self) -> tuple[Scenario, str]:
@@ -321,8 +325,11 @@ def _picture(drawn: _Drawn, kind: str, captions: Mapping[int, str], *, everythin
 
 def _page(drawn: _Drawn, other: Case | None, *, everything: bool) -> bytes:
     from sim.draw import html
+    from sim.explain import explain
 
-    case = drawn.case
+    case, lines = drawn.case, list[str]()
+    if case.violation is not None:
+        lines = explain(case.events, case.violation, rules=case.rules, skews=drawn.skews)
     page = html(
         case.events,
         case.violation,
@@ -333,6 +340,7 @@ def _page(drawn: _Drawn, other: Case | None, *, everything: bool) -> bytes:
         name=case.name,
         verdict=case.verdict,
         against=other,
+        explanation=lines,
         everything=everything,
         command=drawn.command,
     )

@@ -110,8 +110,9 @@ def _without_a_record(spot: Spot) -> Cell:
         first, second = _two_lines(reason)
         return Cell("hole", first, second, f"hole: {reason}")
     if spot.kind is Kind.BELOW:
-        in_snapshot = "snapshot" in reason
-        return Cell("below", "", "snapshot" if in_snapshot else "deleted", reason)
+        kept = reason.startswith(("in a snapshot", "in snapshot"))
+        title = f"below the log start: {reason}".rstrip(": ")
+        return Cell("below", "", "snapshot" if kept else "deleted", title)
     return Cell("beyond", "", _brief(reason), f"beyond the log end: {reason}".rstrip(": "))
 
 

@@ -29,6 +29,11 @@ def subject_of(frame: Frame, words: Words, violation: Violation | None) -> int |
     return _last(frame, replica)
 
 
+def has_a_place(violation: Violation) -> bool:
+    """Whether a violation is about an offset or a key, which can be pointed at."""
+    return violation.offset is not None or violation.key is not None
+
+
 def _last(frame: Frame, replica: str | None) -> int | None:
     """The last offset of a log, or of the longest."""
     lanes = [lane for lane in frame.lanes if lane.name == replica] or frame.lanes

@@ -45,8 +45,8 @@ def svg(
         labels: Of a story: uid -> label.
         title: Goes on top.
         unit: What times count: `ms`, `step`.
-        captions: When (ms, or the step) -> what to look at: draws the logs at these moments side by
-            side, and nothing else.
+        captions: When (ms, or the step) -> what to look at, or an empty text: draws the logs at
+            these moments side by side, and nothing else.
         everything: All events, not only those that led to the violation; the last 60 are drawn.
 
     Raises:
@@ -129,7 +129,10 @@ def _figure(
     if captions:
         grid = Grid(cells, words, violation, room=_PANEL)
         frames = _at_each(events, replay, captions)
-        numbered = [f"{number}. {text}" for number, text in enumerate(captions.values(), start=1)]
+        numbered = [
+            f"{number}. {text}" if text else f"{unit or 'at'} {at}"
+            for number, (at, text) in enumerate(captions.items(), start=1)
+        ]
         panels = grid.panels(frames, numbered)
         rows = range(0, len(panels), _PANELS_IN_A_ROW)
         parts += [beside(panels[start : start + _PANELS_IN_A_ROW]) for start in rows]

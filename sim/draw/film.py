@@ -9,7 +9,7 @@ from typing import Any
 from sim.check import Violation
 from sim.draw.case import Case
 from sim.draw.cells import NOTHING, Cell, Cells
-from sim.draw.columns import about_subject, subject_of
+from sim.draw.columns import about_subject, has_a_place, subject_of
 from sim.draw.frames import NOT_THERE, Lane, Replay, Spot, position_of
 from sim.draw.shown import positions_shown
 from sim.draw.space_time import HEAD, ROW, SpaceTime, sentence_of
@@ -59,7 +59,7 @@ class Film:
         self.shown, self.total = len(self._positions), len(case.events)
         self.which = ""
         if len(positions) < self.total:
-            about = "led to the violation" if case.violation else "are about the same"
+            about = "led to the violation" if case.violation else "are about the same offset or key"
             self.which = f"those that {about}"
         self._replay = Replay(case.rules or Rules())
         self._words = Words(self._replay, case.labels, versions=case.rules is not None)
@@ -107,6 +107,7 @@ class Film:
             "frames": frames,
             "focus": self._focus(),
             "subject": subject,
+            "pointed": violation is not None and has_a_place(violation),
             "violated": violation is not None,
             "row": self._rows.index(replica) if replica in self._rows else -1,
             "head": HEAD,

@@ -219,7 +219,7 @@ class Replay:
             if slot > 0:
                 spots.append(self._held(view, slot))
             elif offset < view.log_start_offset:
-                spots.append(Spot(Kind.BELOW, 0, reasons.get(offset, "below the log start")))
+                spots.append(Spot(Kind.BELOW, 0, reasons.get(offset, "")))
             elif slot == EMPTY:
                 spots.append(Spot(Kind.EMPTY, 0, reasons.get(offset, "")))
             else:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from sim.check import Violation
 from sim.draw.cells import Cell, Cells
-from sim.draw.columns import end_of, subject_of, weighted
+from sim.draw.columns import end_of, has_a_place, subject_of, weighted
 from sim.draw.frames import Frame, Lane
 from sim.draw.looks import letter_width
 from sim.draw.shapes import Path, Picture, Rect, Shape, Text, fitting
@@ -163,7 +163,7 @@ class Grid:
         """A frame around the violated offset: at its replica, or over all of them."""
         assert self._violation is not None
         column = next((one for one in columns if one.offset == subject), None)
-        if column is None:
+        if column is None or not has_a_place(self._violation):
             return
         names = [lane.name for lane in frame.lanes]
         rows = range(len(names))

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 PAGE_BYTES_MAX = 1_000_000
 """A page is no larger than this; what is left out for it is said on the page."""
 _LINE_MAX = 2_000
+_DECIDED = "decided by: "
+"""How the line of an explanation begins that says the deciding fact."""
 
 
 def html(
@@ -59,7 +61,8 @@ def html(
         name: What tells the case from `against`: `fix=none`.
         verdict: What came of it, in a sentence.
         against: The same case under other rules, shown beside it and stepped with it by time.
-        explanation: Lines that tell why; None = `sim.explain.explain` tells.
+        explanation: Lines that tell why; None = `sim.explain.explain` tells, as if
+            all clocks of a run in ms were right.
         everything: All events, not only those that led to the violation.
         command: What makes this page again.
 
@@ -69,13 +72,17 @@ def html(
     case = Case(events, violation, rules, labels, name, verdict)
     lines = explanation
     if lines is None:
-        lines = [] if violation is None else explain(events, violation, rules=rules)
+        lines = []
+        if violation is not None:
+            skews = dict[str, int]() if unit == "ms" else None
+            lines = explain(events, violation, rules=rules, skews=skews)
     about = {
         "title": printable(title) or "A run",
         "unit": unit,
         "sentence": "" if violation is None else _line(violation.sentence),
         "invariant": "" if violation is None else violation.invariant,
         "at": 0 if violation is None else violation.at,
+        "decided": _line(next((line for line in lines if line.startswith(_DECIDED)), "")),
         "explanation": [_line(line) for line in lines],
         "command": _line(command),
     }

@@ -80,9 +80,11 @@ class Reasons:
             case LogStartedAfresh(_, start):
                 why.update(dict.fromkeys(range(start), "the leader's log starts later"))
             case PrefixDeleted(_, start):
-                why.update(dict.fromkeys(range(start), "below the log start: in a snapshot"))
+                covered = any(end >= start for end, _ in self._views[event.replica].snapshots)
+                because = "in a snapshot" if covered else "in no snapshot of it"
+                why.update(dict.fromkeys(range(start), because))
             case LogStartMoved(_, start, _, cause):
-                why.update(dict.fromkeys(range(start), f"below the log start: {cause}"))
+                why.update(dict.fromkeys(range(start), cause))
             case _:
                 pass
         if end < before:

@@ -41,13 +41,17 @@ from sim.trace import (
     UncleanElection,
     Understood,
 )
+from sim.trace.cluster import INSTANT_FAULTS
 from sim.trace.sentences import About, describe
 
 ROW = 24.0
 """Height of an event, in pixels: a page finds the one at hand by it."""
 HEAD = 30.0
 """Height of the names above the first event."""
-LANE = 74.0
+_LANE = 74.0
+_LANE_NARROWEST = 46.0
+_LANES = 420.0
+"""About as wide are all lanes together, if there are many."""
 _TIME = 54.0
 _BAND = 16.0
 _SENTENCE_MAX = 96
@@ -100,8 +104,10 @@ class SpaceTime:
         shown = [events[position][1] for position in positions]
         clients = dict.fromkeys(name for event in shown if (name := self._client(event)))
         self.names = [*self._replicas, *clients]
-        self._x = {name: _TIME + LANE / 2 + number * LANE for number, name in enumerate(self.names)}
-        self.lanes_end = _TIME + len(self.names) * LANE
+        self._lane = min(_LANE, max(_LANES / max(len(self.names), 1), _LANE_NARROWEST))
+        middles = [_TIME + self._lane * (number + 0.5) for number in range(len(self.names))]
+        self._x = dict(zip(self.names, middles, strict=True))
+        self.lanes_end = _TIME + len(self.names) * self._lane
 
     def _client(self, event: Event) -> str | None:
         """The client that an event is about, if it is about one."""
@@ -122,7 +128,7 @@ class SpaceTime:
         alarm: list[float] = []
         height = HEAD + len(self._positions) * ROW
         for name in self.names:
-            x, room = self._x[name], LANE - 6
+            x, room = self._x[name], self._lane - 4
             texts.append(Text(x, 14, fitting(printable(name), "tb", room), "tb", "middle"))
         bands, lines = self._states()
         before: int | None = None
@@ -266,6 +272,8 @@ def _sign(event: Event, x: float, y: float) -> Iterable[Shape]:
             yield _diamond(x, y, 7, "open" if isinstance(event, LeaderElected) else "alarm")
         case Cleaned():
             yield Path(((x - 7, y + 5), (x + 7, y + 5), (x, y - 7)), "open", closed=True)
+        case FaultInjected(_, fault) if fault in INSTANT_FAULTS:
+            yield Rect(x - 4, y - 4, 8, 8, "open", 4)
         case ReplicaCrashed() | ReplicaRemoved() | ReplicaWiped() | FaultInjected():
             yield Path(((x - 5, y - 5), (x + 5, y + 5)), "cross")
             yield Path(((x - 5, y + 5), (x + 5, y - 5)), "cross")

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from sim.check import Violation
-from sim.draw.columns import subject_of, weighted
+from sim.draw.columns import has_a_place, subject_of, weighted
 from sim.draw.frames import Events, Frame, Kind, Lane, Spot, position_of, replayed
 from sim.draw.words import (
     Words,
@@ -105,7 +105,8 @@ class _About:
             yield _row("  committed", left, truth, chosen, {}, "")
         rows = list(self._rows(names, left, tails, chosen))
         yield from rows
-        if self.subject is not None and self.violation is not None:
+        located = self.violation is None or has_a_place(self.violation)
+        if self.subject is not None and self.violation is not None and located:
             place = [one.offset for one in chosen].index(self.subject)
             points = ["▲" if number == place else "" for number in range(len(chosen))]
             room = chosen[: place + 1]
@@ -113,7 +114,7 @@ class _About:
             behind = f"{line} {self.violation.invariant}"
             before = f"{self.violation.invariant} {line.strip()}".rjust(columns_of(line))
             yield behind if columns_of(behind) <= width else clipped(before, width)
-        if self.subject is not None:
+        if self.subject is not None and located:
             yield from textwrap.wrap(
                 self._sentence(self.subject),
                 width,
@@ -193,6 +194,8 @@ class _About:
             return f"(empty {why})" if why else "(empty)"
         if spot.kind is Kind.HOLE:
             return f"╌╌{why}"
+        if spot.kind is Kind.BELOW:
+            return f"·{why or 'deleted'}"
         return f"·{why}" if why else ""
 
     def _sentence(self, offset: int) -> str:

@@ -123,8 +123,7 @@ class Words:
             Kind.BELOW: "below the log start",
             Kind.BEYOND: "beyond the log end",
         }[spot.kind]
-        because = spot.reason
-        return f"{what} ({because})" if because and because != what else what
+        return f"{what} ({spot.reason})" if spot.reason else what
 
 
 def _marker(known: Written) -> str:
@@ -153,7 +152,8 @@ _SHORT = {
     "lost in a crash": "lost",
     "wiped": "wiped",
     "in snapshot": "snap",
-    "below the log start": "start",
+    "in a snapshot": "snap",
+    "in no snapshot": "deleted",
     "dropped": "drop",
 }
 

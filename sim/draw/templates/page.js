@@ -24,7 +24,7 @@
     }
 
     build() {
-      const { rows, columns, subject, violated } = this.data;
+      const { rows, columns, subject, pointed, violated } = this.data;
       const table = element("table");
       const head = table.createTHead().insertRow();
       const corner = element("th", "offset");
@@ -34,7 +34,7 @@
       for (let offset = 0; offset <= columns; offset += 1) {
         const th = element("th", offset < columns ? String(offset) : "");
         th.scope = "col";
-        if (violated && offset === subject) th.className = "violated";
+        if (pointed && offset === subject) th.className = "violated";
         head.append(th);
         this.heads.push(th);
       }
@@ -80,6 +80,7 @@
       const width = left + widest + 8;
       svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
       svg.setAttribute("width", width);
+      svg.querySelectorAll(".alarmband").forEach((band) => band.setAttribute("width", width));
       this.here = document.createElementNS(SVG, "rect");
       this.here.setAttribute("class", "here");
       this.here.setAttribute("x", 1);
@@ -133,9 +134,9 @@
       if (small) box.append(element("small", small));
       box.title = `${row.name.textContent} at ${offset}: ${title}`;
       td.replaceChildren(box);
-      const { violated, subject } = this.data;
+      const { pointed, subject } = this.data;
       const concerned = this.data.row < 0 || this.rows[this.data.row] === row;
-      td.classList.toggle("violated", violated && offset === subject && concerned && row !== this.rows[0]);
+      td.classList.toggle("violated", pointed && offset === subject && concerned && row !== this.rows[0]);
     }
 
     paintMarks(row, number, mark) {
@@ -167,7 +168,7 @@
     tell(cells) {
       const { subject, rows } = this.data;
       const line = this.section.querySelector(".subject");
-      if (subject === null || subject === undefined) return;
+      if (subject === null) return;
       const parts = rows.map((name, row) => {
         const cell = this.data.cells[cells[row][subject] || 0];
         return row === 0 ? `committed is ${cell[1] ? cell[3] : "nothing"}` : `${name}: ${cell[3]}`;
@@ -179,8 +180,11 @@
       const { subject } = this.data;
       const th = this.heads[subject];
       if (!th) return;
-      const left = this.heads[0].offsetLeft;
-      this.grid.scrollLeft = th.offsetLeft - left - (this.grid.clientWidth - left) / 2 + th.offsetWidth / 2;
+      const box = this.grid.getBoundingClientRect();
+      const names = this.rows[0].line.cells[0].offsetWidth;
+      const place = th.getBoundingClientRect();
+      const middle = place.left + place.width / 2 - box.left + this.grid.scrollLeft;
+      this.grid.scrollLeft = middle - names - (this.grid.clientWidth - names) / 2;
     }
 
     indexAt(at) {
