@@ -100,6 +100,8 @@ def _checked_output(output: Path, file: Path) -> Path:
 
     if output.exists() and file.exists() and output.samefile(file) and not output.is_dir():
         raise BadInput(f"--output {output}: is the file to shrink; give another one")
+    if not output.is_dir() and output.suffix not in (".yaml", ".yml"):
+        raise BadInput(f"--output {output}: expected a folder, or a file .yaml or .yml")
     check_writable(output / "a" if output.is_dir() else output, what=f"--output {output}")
     return output
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sim.check.registry import INVARIANTS, Kind
+from sim.errors import BadInput
 from sim.files.yaml_text import parse_yaml
 from sim.shrink.cases import NearMissFile, Outcome, Told
 from sim.shrink.ddmin import Place
@@ -37,9 +38,10 @@ class StoryCase:
         """
         self._story = load_story(path)
         self._command = command
-        self._invariant = sought_in(self._story, invariant, where=str(path))[0].invariant
+        self._sought, _ = sought_in(self._story, invariant, where=str(path))
+        self._invariant = self._sought.invariant
         self._digest = hashlib.sha256(path.read_bytes() + self._invariant.encode()).hexdigest()[:16]
-        self.id = f"{self._story.id}_{self._invariant.replace('-', '_')}"
+        self.id = re.sub(r"[^\w.-]", "_", f"{self._story.id}_{self._invariant.replace('-', '_')}")
         self.size = len(self._story.steps)
 
     def shrink(
@@ -67,14 +69,23 @@ class StoryCase:
         return self._outcome(shrunk.story, shrunk.tries, place)
 
     def _resumed(self, text: str) -> tuple[Story, Place] | None:
-        """The story in the file of an earlier shrink of this case, and where its work stood."""
+        """The story in the file of an earlier shrink of this case, and where its work stood.
+
+        None = it is the file of something else, or somebody has edited it since.
+        """
         found = _READ.match(text)
         if found is None or found[1] != self._digest:
             return None
-        story = story_from(parse_yaml(text, "unfinished").data, where="unfinished")
-        own = replace(story, id=self._story.id, title=self._story.title, source=self._story.source)
+        try:
+            said = story_from(parse_yaml(text, "unfinished").data, where="unfinished")
+        except BadInput:
+            return None
+        own = replace(said, id=self._story.id, title=self._story.title, source=self._story.source)
+        best = with_steps(own, own.steps)
+        if self._sought.shown_by(best) is None:
+            return None
         position = tuple(map(int, found[3].split()))
-        return with_steps(own, own.steps), Place(int(found[2]), position, found[4] == "changed")
+        return best, Place(int(found[2]), position, found[4] == "changed")
 
     def _unfinished(self, now: Progress) -> str:
         """The file of the best so far: it can be run, and it says where the work stands."""

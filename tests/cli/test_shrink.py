@@ -55,6 +55,15 @@ def test_out_of_time_it_says_so_and_goes_on_from_the_file(replog: Replog, here: 
     assert (here / "out.yaml").read_text() == (here / "whole.yaml").read_text()
 
 
+def test_a_file_that_was_edited_meanwhile_is_begun_anew(replog: Replog, here: Path) -> None:
+    replog("shrink", RED, "-o", "out.yaml", "--within", "0")
+    text = (here / "out.yaml").read_text()
+    (here / "out.yaml").write_text(text.replace("sync r2 r1", "check"))
+
+    assert replog("shrink", RED, "-o", "out.yaml").status == 0
+    assert "6 steps" in replog("shrink", RED, "-o", "out.yaml").out
+
+
 def test_an_interrupt_keeps_the_best(
     replog: Replog, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,6 +103,7 @@ def test_json_has_the_story_and_its_near_miss(replog: Replog) -> None:
         ([RED, "7"], ["only a run of a sweep has a number"]),
         ([SCENARIOS], ["is a folder", "DIR RUN_ID"]),
         ([RED, "-o", "none/out.yaml"], ["--output", "no such folder"]),
+        ([RED, "-o", "out.json"], ["--output out.json", ".yaml or .yml"]),
         (["absent.yaml"], ["absent.yaml", "cannot be read"]),
     ],
 )
