@@ -12,7 +12,7 @@ from sim.explain.signature import signature_of
 from sim.files.document import listed, unknown_value
 from sim.shrink.ddmin import BEGINNING, Budget, Pass, Place, Reducer
 from sim.shrink.story_edit import with_steps
-from sim.shrink.story_merges import begin_with, merge
+from sim.shrink.story_merges import begin_with, merge, one_for_two
 from sim.shrink.story_removals import (
     drop_and_swap,
     drop_chunks,
@@ -43,6 +43,7 @@ PASSES: Sequence[Pass[Story]] = (
     drop_stretches,
     drop_pairs,
     begin_with,
+    one_for_two,
     merge,
     drop_and_swap,
     fewer_names,

@@ -128,7 +128,8 @@ def drop_pairs(story: Story, start: Position) -> Iterator[Proposal[Story]]:
 def drop_and_swap(story: Story, start: Position) -> Iterator[Proposal[Story]]:
     """A step goes, and from there on two replicas, or two keys, are each other.
 
-    So an election goes whose winner did no more than the leader before could have done.
+    So an election goes whose winner did no more than the leader before could have done, and with
+    it, if need be, another step, such as the one that brought the winner up to date.
     """
     return numbered(_swapped(story), start)
 
@@ -136,9 +137,17 @@ def drop_and_swap(story: Story, start: Position) -> Iterator[Proposal[Story]]:
 def _swapped(story: Story) -> Iterator[Story]:
     names = names_of(story)
     for index in range(len(story.steps) - 1, -1, -1):
-        kinds = ("replica",) if story.steps[index].op != "append" else ("replica", "key")
-        for kind in kinds:
+        for kind in ("replica", "key") if story.steps[index].op == "append" else ("replica",):
             for one, other in combinations(names[kind], 2):
                 swap = {one: other, other: one}
                 shorter = with_steps(story, [*story.steps[:index], *story.steps[index + 1 :]])
                 yield renamed(shorter, kind, swap, since=index)
+    elections = [i for i, step in enumerate(story.steps) if step.op.startswith("elect")]
+    for index in elections if len(story.steps) <= PAIRS_UP_TO else ():
+        for one, other in combinations(names["replica"], 2):
+            swapped = renamed(story, "replica", {one: other, other: one}, since=index)
+            for gone in range(len(story.steps)):
+                if gone != index and len(swapped.steps) == len(story.steps):
+                    kept = [s for at, s in enumerate(swapped.steps) if at not in (gone, index)]
+                    yield with_steps(story, kept)
+                    yield with_steps(story, kept, isr=(story.steps[elections[0]]["leader"],))

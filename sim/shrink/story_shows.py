@@ -68,9 +68,9 @@ class Sought:
             while seen < len(violations):
                 if self.cause_of(driver.events, violations[seen], story.rules) == self.cause:
                     return violations[seen]
+                if first_only:
+                    return None
                 seen += 1
-            if seen and first_only:
-                return None
         return None
 
 
@@ -90,3 +90,13 @@ def offsets_written(story: Story) -> list[list[int]]:
         if isinstance(event, Appended | Pushed) and step:
             written[step - 1].append(event.batch.base_offset)
     return written
+
+
+def high_watermarks(story: Story) -> list[dict[str, int]]:
+    """The high watermark of each replica before each step."""
+    driver = StoryDriver(story, invariants=())
+    before: list[dict[str, int]] = []
+    for step in story.steps:
+        before.append({name: each.log.high_watermark for name, each in driver.replicas.items()})
+        driver.take(step)
+    return before

@@ -4,6 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sim.bench.hiding import hide
 from sim.errors import BadInput
@@ -22,6 +24,15 @@ SOME = [
     "kip534/kip534_19_horizon_of_each_pass.yaml",
     "raft/raft_01_commit_old_epoch_by_counting.yaml",
     "readers/readers_03_a_record_nobody_delivers.yaml",
+]
+
+
+SMALL = [
+    "bounds/bound_04_winner_missing_on_a_replica.yaml",
+    "kip280/kip280_49_cleaning_moves_the_log_end.yaml",
+    "kip280/kip280_77_ties_go_to_the_first_record.yaml",
+    "kip534/kip534_11_no_retention.yaml",
+    "snapshots/snap_12_prefix_deleted_above_the_high_watermark.yaml",
 ]
 
 
@@ -69,6 +80,22 @@ def test_a_lost_tail_among_hundreds_of_steps_is_found_in_six_as_well() -> None:
     assert len(hidden.steps) > 500
 
     assert shrink_story(hidden, "log-matching").steps == 6
+
+
+@settings(max_examples=6)
+@given(st.sampled_from(SMALL), st.integers(0, 10_000))
+def test_hidden_anyhow_the_same_law_is_left_broken_for_the_same_cause(name: str, seed: int) -> None:
+    story = load_story(SCENARIOS / name)
+    sought, violation = sought_in(story, None)
+    hidden = hide(story, violation.invariant, seed=seed, noise=60).story
+
+    shrunk = shrink_story(hidden, violation.invariant)
+
+    found = sought.found_in(shrunk.story)
+    assert found is not None
+    assert found.at == shrunk.steps <= violation.at
+    assert shrink_story(hidden, violation.invariant) == shrunk
+    assert key_of(shrink_story(shrunk.story, violation.invariant).story) == key_of(shrunk.story)
 
 
 @pytest.mark.parametrize("cut", [1, 25, 70])
