@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -15,12 +15,20 @@ FOLDERS_MAX = 50
 
 
 def save_file(
-    file: Path, folder: Path, *, seed: int | None = None, rules: Mapping[str, str] | None = None
+    file: Path,
+    folder: Path,
+    *,
+    seed: int | None = None,
+    rules: Mapping[str, str] | None = None,
+    about: str | None = None,
 ) -> Path:
-    """The folder, below `folder`, of the failure that a scenario file is. Raises BadInput."""
+    """The folder, below `folder`, of the failure that a scenario file is. Raises BadInput.
+
+    `about` is the invariant that it is about; None = the first one violated.
+    """
     from sim.api.runs import run
 
-    return run(file, seed=seed, **(rules or {})).save(folder)
+    return run(file, seed=seed, **(rules or {})).save(folder, about)
 
 
 def save_row(sweep: Path, run_id: int, folder: Path) -> Path:
@@ -30,16 +38,21 @@ def save_row(sweep: Path, run_id: int, folder: Path) -> Path:
     return open_sweep(sweep).run(run_id).save(folder)
 
 
-def save_results(results: Iterable[CaseResult], folder: Path) -> list[Path]:
-    """The folders of a suite's failures: of scenarios and stories that ran to an end."""
+def save_results(results: Iterable[CaseResult], folder: Path) -> Iterator[tuple[Path, Path]]:
+    """Write the folders of a suite's failures, of scenarios and stories that ran to an end.
+
+    Each file with its folder, as it is written, about what nobody expected. Raises BadInput.
+    """
     from sim.suite.result import BAD_INPUT, ERROR
 
     failed = (
-        result.path
+        result
         for result in results
         if not (result.expectation_met or result.is_log or result.verdict in (BAD_INPUT, ERROR))
     )
-    return [save_file(path, folder) for path in islice(failed, FOLDERS_MAX)]
+    for result in islice(failed, FOLDERS_MAX):
+        about = next((violation.invariant for violation in result.unexpected), None)
+        yield result.path, save_file(result.path, folder, about=about)
 
 
 def save_causes(sweep: Path, folder: Path) -> list[Path]:

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from sim.cli.arguments import (
-    Command,
-    Number,
-    Parser,
-    take_failures,
-    take_json,
-    take_plugins,
-)
+from sim.cli.arguments import Command, Number, Parser, take_failures, take_json, take_plugins
 from sim.cli.github import add_to_job_summary, on_github
 from sim.cli.output import EXIT_INTERRUPTED, complain, print_json
 from sim.errors import BadInput
@@ -140,15 +133,12 @@ def suite(
     if problem is not None:
         complain(problem)
     notes = [*_same_ids(results), *_not_run(found, chosen, len(results))]
-    failed = sum(not result.expectation_met for result in results)
     seconds = time.perf_counter() - started
-    summary = f"{len(results) - failed} as expected, {failed} not; {seconds:.1f} s"
-    _tell(results, notes, summary, as_json=as_json)
+    red = sum(not result.expectation_met for result in results)
+    summary = f"{len(results) - red} as expected, {red} not; {seconds:.1f} s"
+    saved = {} if failures is None else _save(results, failures)
+    _tell(results, notes, summary, saved, as_json=as_json)
     _hand_over(results, notes, summary, junit=junit, markdown=markdown)
-    if failures is not None:
-        from sim.cli.failures import save_results, tell_saved
-
-        tell_saved(save_results(results, failures), file=sys.stderr if as_json else sys.stdout)
     if github or on_github():
         _annotate(results, file=sys.stderr if as_json else sys.stdout)
     if interrupted:
@@ -234,20 +224,46 @@ def _not_run(found: Collected, chosen: Collected, done: int) -> Iterator[str]:
         yield f"not run: {', '.join(told)}"
 
 
+def _save(results: Iterable[CaseResult], folder: Path) -> Mapping[Path, Path]:
+    """Write a folder for each failure; which one each file has."""
+    from sim.cli.failures import FOLDERS_MAX, save_results
+
+    saved: dict[Path, Path] = {}
+    try:
+        for path, place in save_results(results, folder):
+            saved[path] = place
+    except BadInput as error:
+        complain(f"--failures {folder}: {error}")
+    if len(saved) == FOLDERS_MAX:
+        complain(f"--failures {folder}: no more than {FOLDERS_MAX} failures get a folder")
+    return saved
+
+
 def _tell(
-    results: Sequence[CaseResult], notes: Sequence[str], summary: str, *, as_json: bool
+    results: Sequence[CaseResult],
+    notes: Sequence[str],
+    summary: str,
+    saved: Mapping[Path, Path],
+    *,
+    as_json: bool,
 ) -> None:
     """Print the failures, at last, where people look; or all results as JSON."""
     from sim.suite.failure import failure_lines
 
     if as_json:
-        print_json([{"path": str(result.path), **result.as_json()} for result in results])
+        rows = [{"path": str(result.path), **result.as_json()} for result in results]
+        for row in rows:
+            if Path(row["path"]) in saved:
+                row["failure"] = str(saved[Path(row["path"])])
+        print_json(rows)
         complain("\n".join(notes))
         return
     for result in results:
         if not result.expectation_met:
             print(f"\n{result.path}{f': {result.title}' if result.title else ''}")
             print(*(f"  {line}" for line in failure_lines(result)), sep="\n")
+            if result.path in saved:
+                print(f"  failure: {saved[result.path]}")
     if not all(result.expectation_met for result in results):
         print()
     print(*notes, summary, sep="\n")

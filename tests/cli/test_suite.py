@@ -397,3 +397,35 @@ def test_what_is_shipped_never_stands_in_for_a_folder_that_is_missing(
     assert answer.status == 2
     told = "no such file or folder; what comes with Replog is run with --shipped"
     assert answer.complaint == f"{missing}: {told}"
+
+
+def test_each_failure_of_a_run_gets_a_folder_when_asked_for(replog: Replog, here: Path) -> None:
+    Path("s").mkdir()
+    for name, text in {**RED, "bad.yaml": "a: 1\n", "green.yaml": STORY}.items():
+        (here / "s" / name).write_text(text)
+
+    answer = replog("suite", "s", "--failures", "kept", "--json")
+    told = replog("suite", "s", "--failures", "kept").out
+
+    assert answer.status == 2
+    saved = {row["path"]: row["failure"] for row in answer.document if "failure" in row}
+    assert saved == {
+        "s/story.yaml": "kept/shorter-leader-completeness",
+        "s/timed.yaml": "kept/timed-not-as-expected",
+    }
+    assert [line for line in told.splitlines() if line.startswith("  failure: ")] == [
+        f"  failure: {folder}" for folder in saved.values()
+    ]
+
+
+def test_a_folder_of_failures_that_cannot_be_written_costs_no_result(
+    replog: Replog, here: Path
+) -> None:
+    (here / "story.yaml").write_text(RED["story.yaml"])
+    (here / "kept").write_text("a file\n")
+
+    answer = replog("suite", "story.yaml", "--failures", "kept")
+
+    assert answer.status == 1
+    assert ending(answer.out) == ["0 as expected, 1 not"]
+    assert answer.err.startswith("replog: --failures kept: kept: is a file; ")

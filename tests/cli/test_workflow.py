@@ -70,15 +70,19 @@ def test_a_repository_with_a_red_scenario_a_misspelt_one_or_none_fails(
 
     assert answer.status == status
     assert (f"::error {told}" in answer.out) == (told is not None)
+    assert Path("failures/shorter-leader-completeness/trace.ndjson").exists() == (status == 1)
     assert Path("summary.md").exists() == Path("replog.xml").exists() == (told is not None)
 
 
 def test_what_it_keeps_is_what_the_command_writes() -> None:
+    (command,) = COMMANDS
     kept = [
-        step["with"]["path"]
+        path
         for job in JOBS.values()
         for step in job["steps"]
         if "upload-artifact" in step.get("uses", "")
+        for path in step["with"]["path"].splitlines()
     ]
 
-    assert [command[command.index("--junit") + 1] for command in COMMANDS] == kept
+    written = [command[command.index(f"--{name}") + 1] for name in ("junit", "failures")]
+    assert written == kept
