@@ -230,8 +230,7 @@ def _save(results: Iterable[CaseResult], folder: Path) -> Mapping[Path, Path]:
 
     saved: dict[Path, Path] = {}
     try:
-        for path, place in save_results(results, folder):
-            saved[path] = place
+        saved.update(save_results(results, folder))
     except BadInput as error:
         complain(f"--failures {folder}: {error}")
     if len(saved) == FOLDERS_MAX:
