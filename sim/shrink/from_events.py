@@ -67,27 +67,41 @@ def story_from_events(
     cause_of = lawful(cause_of, liberties(past, rules))
     cause = cause_of(past, violation, rules)
     for words, choice in _choices(past, violation):
-        found = _try(past, violation, rules, choice, cause_of=cause_of, cause=cause)
-        if found is not None:
-            return FoundStory(found[0], found[1], words, cause_of)
+        for of_story in _rules_of_story(rules):
+            found = _try(past, violation, (rules, of_story), choice, cause_of, cause)
+            if found is not None:
+                return FoundStory(found[0], found[1], words, cause_of)
     return None
+
+
+def _rules_of_story(rules: Rules) -> Iterator[Rules]:
+    """Rules to tell the run under; what is broken under any of them is broken.
+
+    A delete is marked as such, where all agree what one is. And a leader waits for its in-sync set
+    alone: a story has no replica.lag.time.max.ms, so whoever was caught up once would stay so.
+    """
+    if rules.cleaner.tombstone_mark == "null_value":
+        rules = rules.with_values({"tombstone_mark": "explicit"})
+    yield rules
+    if rules.replication.high_watermark_waits_for != "in_sync_set":
+        yield rules.with_values({"high_watermark_waits_for": "in_sync_set"})
 
 
 def _try(
     past: TimedEvents,
     violation: Violation,
-    rules: Rules,
+    rules: tuple[Rules, Rules],
     choice: Choice,
-    *,
     cause_of: Cause,
     cause: object,
 ) -> tuple[Story, Violation] | None:
-    """The story of one choice up to where it breaks the law for that cause."""
-    story_rules = rules
-    if rules.cleaner.tombstone_mark == "null_value":
-        story_rules = rules.with_values({"tombstone_mark": "explicit"})
+    """The story of one choice up to where it breaks the law for that cause.
+
+    `rules` are those of the run and those of the story.
+    """
+    of_run, story_rules = rules
     story = _beginning(past, story_rules)
-    made = Translation(story, past, rules=rules, choice=choice, invariants=(violation.invariant,))
+    made = Translation(story, past, rules=of_run, choice=choice, invariants=(violation.invariant,))
     driver, seen = made.driver, 0
     for _, event in past:
         made.on(event)

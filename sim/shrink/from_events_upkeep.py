@@ -13,6 +13,7 @@ from sim.trace import (
     REBUILT,
     Cleaned,
     Consumed,
+    ConsumerReset,
     CoordinatorAnswered,
     CoordinatorLoaded,
     Event,
@@ -198,6 +199,7 @@ class Reading:
         self.making = making
         self.handlers: Handlers = {
             Consumed: self._consumed,
+            ConsumerReset: self._reset,
             CoordinatorAnswered: self._asked,
             CoordinatorLoaded: self._loaded,
             Quiesced: self._quiesced,
@@ -219,6 +221,13 @@ class Reading:
             upto=upto,
             isolation=isolation,
         )
+
+    def _reset(self, event: ConsumerReset) -> None:
+        """Its position moves as soon as it reads, if it is to move."""
+        replica = self.making.replica(event.replica)
+        if self.making.choice.reads and replica is not None and replica.up:
+            upto = self.making.map.in_story(replica, event.position)
+            self.making.step("consume", consumer=event.consumer, replica=event.replica, upto=upto)
 
     def _reading_ended(self, event: ReadingEnded) -> None:
         replica = self.making.replica(event.replica)
