@@ -9,11 +9,12 @@ wrong there is no story: what decides may be something that stories cannot say.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sim.check import Violation
 from sim.explain.causality import causal_cone
-from sim.explain.signature import signature_of
+from sim.explain.mechanisms import BY_OTHER_SETTINGS, CLOCK_AHEAD, EXPIRED
+from sim.explain.signature import Signature, signature_of
 from sim.rules import Rules
 from sim.shrink.from_events_making import Choice
 from sim.shrink.from_events_steps import Translation
@@ -23,6 +24,13 @@ from sim.shrink.story_shows import Cause
 from sim.story.expect import StoryExpect
 from sim.story.format import Story
 from sim.trace import Appended, Cleaned, Event, LeaderElected, ReplicaAdded
+
+UNTELLABLE: Final = {
+    BY_OTHER_SETTINGS: "settings do not change in the midst of a story",
+    CLOCK_AHEAD: "a story has one clock",
+    EXPIRED: "no step of a story deletes by age or size",
+}
+"""Facts of a signature that no story shows, and why."""
 
 TimedEvents = Sequence[tuple[int, Event]]
 """(ms, event) in the order in which it happened."""
@@ -43,6 +51,11 @@ class FoundStory(NamedTuple):
     violation: Violation
     choice: str
     cause_of: Cause
+
+
+def why_untellable(signature: Signature) -> str | None:
+    """Why no story shows a violation with this signature; None = one may."""
+    return next((UNTELLABLE[fact] for fact in signature.mechanism if fact in UNTELLABLE), None)
 
 
 def story_from_events(

@@ -18,7 +18,7 @@ from sim.explain.signature import Signature, signature_of
 from sim.scenario.file.write import scenario_text
 from sim.scenario.model import Scenario
 from sim.scenario.model.promises import promise_of
-from sim.shrink.from_events import FoundStory, story_from_events
+from sim.shrink.from_events import FoundStory, story_from_events, why_untellable
 from sim.shrink.story import shrink_story
 from sim.shrink.timed import ShrunkTimed, shrink_timed, sought_in_run
 from sim.shrink.writing import story_text
@@ -30,7 +30,9 @@ from sim.trace import Event
 
 FIRST_SHARE = 0.6
 """Of a budget, for making the run small before another story is made of it."""
-NO_STORY = "no story shows it: what decides is something that stories cannot say"
+SMALL = 400
+"""Events; of a longer run that gave no story before, none is made again."""
+NO_STORY = "no story was found that shows it for the same cause"
 
 
 class Witness(NamedTuple):
@@ -117,7 +119,7 @@ def witness_of(
         scenario_text(named),
         small.events,
         small.complete,
-        NO_STORY,
+        why_untellable(signature) or NO_STORY,
     )
     return _witness(name, signature, outcome, events_before, spent, scenario=named)
 
@@ -168,7 +170,7 @@ def _made_small(
         tries=spent.tries_left(FIRST_SHARE),
     )
     spent.tries += small.tries
-    found = story_of(small.scenario, invariant)[0]
+    found = _story_of_small(small, invariant)
     if found is None and not small.complete:
         small = shrink_timed(
             scenario,
@@ -178,8 +180,13 @@ def _made_small(
             start=(small.scenario, small.place),
         )
         spent.tries += small.tries
-        found = story_of(small.scenario, invariant)[0]
+        found = _story_of_small(small, invariant)
     return small, found
+
+
+def _story_of_small(small: ShrunkTimed, invariant: str) -> FoundStory | None:
+    """A story made of the run that was made small, unless it is still too large for that."""
+    return story_of(small.scenario, invariant)[0] if small.events <= SMALL else None
 
 
 N = TypeVar("N", Story, Scenario)
@@ -256,7 +263,8 @@ def story_of(
     run_scenario(scenario, trace=events)
     rules = promise_of(scenario).rules
     signature = signature_of(events, violation, rules)
-    found = story_from_events(events, violation, rules)
+    tellable = why_untellable(signature) is None
+    found = story_from_events(events, violation, rules) if tellable else None
     return found, violation.invariant, signature, len(events)
 
 
