@@ -73,10 +73,9 @@ def _kinds(best: Candidate) -> Iterator[Scenario]:
     """Without what has something in common: of other keys first, then of a kind, of one writer."""
     scenario, whole = best.scenario, parts_of(best.scenario)
     if best.key is not None:
-        yield with_parts(
-            scenario,
-            [p for p in whole if not isinstance(p.value, Send) or p.value.key == best.key],
-        )
+        own = [p for p in whole if not isinstance(p.value, Send) or p.value.key == best.key]
+        yield with_parts(_eager(scenario), own)
+        yield with_parts(scenario, own)
     names = dict.fromkeys(name for part in whole for name in _names(part))
     sizes = {name: sum(name in _names(part) for part in whole) for name in names}
     for name in sorted(names, key=lambda name: -sizes[name]):
@@ -101,11 +100,16 @@ def _drop(best: Candidate, start: Position) -> Iterator[Proposal[Candidate]]:
         yield Proposal(position, Candidate(with_parts(best.scenario, without(whole, part))))
 
 
+def _eager(scenario: Scenario) -> Scenario:
+    """The scenario with whatever is written cleaned as soon as may be."""
+    topic = replace(scenario.topic, segment_bytes=1, min_cleanable_dirty_ratio=0.0)
+    return replace(scenario, topic=topic)
+
+
 def _drop_eager(best: Candidate, start: Position) -> Iterator[Proposal[Candidate]]:
     """Parts go that were there only to fill a segment: every batch has one of its own."""
-    scenario, whole = best.scenario, parts_of(best.scenario)
-    topic = replace(scenario.topic, segment_bytes=1, min_cleanable_dirty_ratio=0.0)
-    eager = replace(scenario, topic=topic)
+    whole = parts_of(best.scenario)
+    eager = _eager(best.scenario)
     for position, part in chunks(len(whole), start):
         yield Proposal(position, Candidate(with_parts(eager, without(whole, part))))
 
@@ -266,9 +270,9 @@ def _rounded(time_ms: int, step_ms: int) -> int:
 
 PASSES: tuple[Pass[Candidate], ...] = (
     _counted(_shorter),
+    _drop_eager,
     _counted(_kinds),
     _drop,
-    _drop_eager,
     _counted(_fewer_replicas),
     _counted(_usual_settings),
     _usual_rules,
