@@ -115,7 +115,7 @@ class Leading:
             self._set_isr(event.isr)
 
     def _votes(self, candidate: Replica, epoch: int) -> tuple[str, ...] | None:
-        """A majority that votes for the candidate in the story; None = there is none."""
+        """A majority that votes for the candidate in the story; None = none does or has to."""
         driver = self.making.driver
         voters = driver.story.voters
         asked = [driver.replicas[name] for name in voters if name in driver.replicas]
@@ -123,7 +123,7 @@ class Leading:
         if granting is None:
             return None
         ranked = sorted(granting, key=lambda voter: voter.leadership is not None)
-        return tuple(voter.name for voter in ranked[: len(voters) // 2])
+        return tuple(voter.name for voter in ranked[: len(voters) // 2]) or None
 
     def _set_isr(self, isr: tuple[str, ...]) -> None:
         known = tuple(name for name in isr if name in self.making.driver.replicas)
