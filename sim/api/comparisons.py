@@ -65,6 +65,9 @@ class Comparison(Mapping[str, R]):
 
         The time is `first_ms`, or `first_step` for a story.
         """
+        from sim.api.tables import check_pandas
+
+        check_pandas()
         import pandas as pd
 
         unit = next(iter(self._runs.values())).scenario.unit

@@ -125,31 +125,38 @@ class Run:
 
     @cached_property
     def events(self) -> pd.DataFrame:
-        """What happened, a row each; columns as in `sim.api.tables.EVENT_COLUMNS`."""
+        """What happened, a row each. See `columns`."""
         from sim.api.tables import events_table
 
         return events_table(self.recorded, self.scenario.time)
 
     @cached_property
     def violations(self) -> pd.DataFrame:
-        """What went wrong, a row each; columns as in `sim.api.tables.VIOLATION_COLUMNS`."""
+        """What went wrong, a row each. See `columns`."""
         from sim.api.tables import violations_table
 
         return violations_table(self.recorded, self.scenario.time)
 
     @cached_property
     def replicas(self) -> pd.DataFrame:
-        """The replicas at the end, a row each; see `sim.api.tables.REPLICA_COLUMNS`."""
+        """The replicas at the end, a row each. See `columns`."""
         from sim.api.tables import replicas_table
 
         return replicas_table(self.recorded)
 
     @cached_property
     def records(self) -> pd.DataFrame:
-        """What the logs hold at the end, a row per offset; see `sim.api.tables.RECORD_COLUMNS`."""
+        """What the logs hold at the end, a row per offset. See `columns`."""
         from sim.api.tables import records_table
 
         return records_table(self.recorded)
+
+    @property
+    def columns(self) -> pd.DataFrame:
+        """What the columns of its tables mean, a row each: `table`, `column`, `means`."""
+        from sim.api.tables import columns_table
+
+        return columns_table(self.scenario.time)
 
     def explain(self, invariant: str | None = None) -> Explanation:
         """Why an invariant is violated: what led there; without a name, the first one.
@@ -211,6 +218,9 @@ class Run:
         `invariants` are the names of those that it breaks, joined by spaces; `violations` says how
         many of them there are.
         """
+        from sim.api.tables import check_pandas
+
+        check_pandas()
         import pandas as pd
 
         from sim.explain.signature import signature_of

@@ -14,6 +14,7 @@ from sim.api.failures import Failures
 from sim.api.markup import grid
 from sim.api.runs import Row, Run
 from sim.api.scenarios import drawn_from
+from sim.api.tables import check_pandas
 from sim.errors import BadInput
 
 if TYPE_CHECKING:
@@ -64,13 +65,14 @@ class Sweep:
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """One row per run (replog list columns); axes and verdicts are categories.
+        """One row per run, see `columns`; axes and verdicts are categories.
 
         `rule_set` is the label; the swept rules are columns of their own. Times are in ms.
 
         Raises:
             BadInput: No part of the sweep is finished.
         """
+        check_pandas()
         import pandas as pd
 
         from sim.sweeps.tables import load_sweep
@@ -94,7 +96,7 @@ class Sweep:
 
     @cached_property
     def violations(self) -> pd.DataFrame:
-        """One row per violation, beside it the axes of its run; see `sim.sweeps.row`.
+        """One row per violation, see `columns`; beside it the axes of its run.
 
         Of a run with very many, the first of each invariant and some more.
         """
@@ -112,6 +114,25 @@ class Sweep:
         frame["family"] = pd.Categorical(frame["family"], categories=list(FAMILIES))
         frame = frame.astype({"key": "string", "sentence": "string"})
         return frame.merge(self.runs[beside], on="run_id", how="left", validate="many_to_one")
+
+    @property
+    def columns(self) -> pd.DataFrame:
+        """What the columns of `runs` and `violations` mean, a row each (replog list columns).
+
+        `table`, `column`, `unit`, `means`, `source`. The axes of a violation's run, beside it, mean
+        what they mean in `runs`.
+        """
+        import pandas as pd
+
+        from sim.sweeps.columns import SWEPT, columns
+
+        rows = []
+        for one in columns():
+            if one.table in ("runs", "violations"):
+                told = (one.unit, one.means, one.source)
+                names = self.axes if one.name == SWEPT else [one.name]
+                rows += [(one.table, name, *told) for name in names]
+        return pd.DataFrame(rows, columns=["table", "column", "unit", "means", "source"])
 
     def _values_of(self, rule: str) -> list[Any]:
         return list(dict.fromkeys(one.values[rule] for one in self._sweep.rule_sets))
@@ -241,8 +262,11 @@ def sweep(
     """Run a plan's random scenarios under each of its rule sets.
 
         >>> import sim
-        >>> sim.sweep("scenarios/sweeps/demo.yaml", count=2)
-        Sweep(LEO retention against the empty batch, in short runs: 2 cases, 6 runs)
+        >>> swept = sim.sweep("scenarios/sweeps/demo.yaml", count=4, seed=226, out="my_sweep")
+        >>> swept
+        Sweep(LEO retention against the empty batch, in short runs: 4 cases, 12 runs)
+        >>> swept.failures().where(invariant="no-offset-reuse", fix="none").first().cause
+        'log divergence: log end fell by cleaning'
 
     Args:
         plan: A plan: the path of a file, or its text, or its data as a mapping.

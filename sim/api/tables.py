@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from sim.api.recorded import Recorded
+from sim.errors import BadInput
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,8 +88,37 @@ _KEYS_SHOWN = 8
 """Keys of one event that are listed."""
 
 
+COLUMNS: Final = {
+    "events": EVENT_COLUMNS,
+    "violations": VIOLATION_COLUMNS,
+    "replicas": REPLICA_COLUMNS,
+    "records": RECORD_COLUMNS,
+}
+"""What the columns of each table mean."""
+
+
+def check_pandas() -> None:
+    """Raises BadInput where pandas is not installed: the base installation has no tables."""
+    if find_spec("pandas") is None:
+        raise BadInput("tables need more than the base installation: pip install 'replog[report]'")
+
+
+def columns_table(time: str) -> pd.DataFrame:
+    """What every column of a run's tables means; `time` as in `events_table`."""
+    check_pandas()
+    import pandas as pd
+
+    rows = []
+    for table, meanings in COLUMNS.items():
+        if table in ("events", "violations"):
+            rows.append((table, time, TIME[time]))
+        rows += [(table, name, meaning) for name, meaning in meanings.items()]
+    return pd.DataFrame(rows, columns=["table", "column", "means"])
+
+
 def events_table(recorded: Recorded, time: str) -> pd.DataFrame:
     """See `EVENT_COLUMNS`; `time` is the column of `TIME` that this kind of run has."""
+    check_pandas()
     import pandas as pd
 
     from sim.trace.sentences import describe
@@ -117,6 +148,7 @@ def events_table(recorded: Recorded, time: str) -> pd.DataFrame:
 
 def violations_table(recorded: Recorded, time: str) -> pd.DataFrame:
     """See `VIOLATION_COLUMNS`; `time` as in `events_table`."""
+    check_pandas()
     import pandas as pd
 
     rows = [{**found.as_row(when=time), "family": found.family} for found in recorded.violations]
@@ -132,6 +164,7 @@ def violations_table(recorded: Recorded, time: str) -> pd.DataFrame:
 
 def replicas_table(recorded: Recorded) -> pd.DataFrame:
     """See `REPLICA_COLUMNS`."""
+    check_pandas()
     import pandas as pd
 
     history = _history(recorded)
@@ -157,6 +190,7 @@ def replicas_table(recorded: Recorded) -> pd.DataFrame:
 
 def records_table(recorded: Recorded) -> pd.DataFrame:
     """See `RECORD_COLUMNS`."""
+    check_pandas()
     import pandas as pd
 
     history = _history(recorded)

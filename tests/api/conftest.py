@@ -12,33 +12,34 @@ ROOT = Path(__file__).resolve().parents[2]
 STORY = ROOT / "scenarios/kip280/kip280_16_believed_position_epoch_truncation_no_fix.yaml"
 PLAN = ROOT / "scenarios/sweeps/demo.yaml"
 SCRIPT = """\
-import sys
-import sim
+import doctest
+from sim.api import sweeps
 
-print(repr(sim.sweep(sys.argv[1], count=4, seed=226, out=sys.argv[2])))
+print("run once:", doctest.testmod(sweeps))
 """
 
 
 @pytest.fixture(scope="session")
 def printed_and_swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, sim.Sweep]:
-    """What a script without a guard printed, and the sweep that it made.
+    """What a script without a guard printed, which runs the examples of `sweep`, and their sweep.
 
     Four cases; in one of them a committed offset is given twice without a fix, in others a deleted
     key returns whatever the fix.
     """
     folder = tmp_path_factory.mktemp("facade")
+    (folder / "scenarios").symlink_to(ROOT / "scenarios")
     script = folder / "script.py"
     script.write_text(SCRIPT)
     ended = subprocess.run(
-        [sys.executable, script, PLAN, folder / "swept"],
+        [sys.executable, script],
         capture_output=True,
         text=True,
-        cwd=ROOT,
+        cwd=folder,
         env={"PYTHONPATH": str(ROOT)},
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
-    return ended.stdout, sim.open_sweep(folder / "swept")
+    return ended.stdout, sim.open_sweep(folder / "my_sweep")
 
 
 @pytest.fixture(scope="session")

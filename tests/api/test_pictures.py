@@ -126,6 +126,14 @@ def test_a_timed_run_is_shrunk_to_a_story() -> None:
     assert "no-offset-reuse" in shrunk.run.violated
 
 
+def test_what_is_cut_short_says_so(run: sim.Run) -> None:
+    shrunk = run.shrink("no-offset-reuse", within_s=0)
+
+    assert not shrunk.complete
+    assert repr(shrunk).endswith("; the time was over)")
+    assert "no-offset-reuse" in shrunk.run.violated
+
+
 def test_there_is_nothing_to_shrink_where_nothing_is_violated(run: sim.Run) -> None:
     with pytest.raises(sim.BadInput, match="nothing is violated here"):
         sim.run(STORY, fix="empty_batch").shrink()

@@ -1,5 +1,7 @@
 """Sweeps for notebooks: typed tables, failures that can be narrowed, and their runs again."""
 
+import gc
+import io
 import json
 import shutil
 import sys
@@ -10,7 +12,7 @@ import pytest
 
 import sim
 from sim.cli import main
-from sim.cli.failures import save_causes
+from sim.cli.failures import save_causes, tell_saved
 from sim.sweeps.output import read_sweep
 from sim.sweeps.row import VIOLATIONS_SCHEMA, runs_schema
 from tests.api.conftest import PLAN, STORY
@@ -207,10 +209,48 @@ def test_causes_count_every_failure_once_and_name_a_run_and_a_story(
     assert failures.one_per_cause().table.cause.tolist() == failures.table.cause.unique().tolist()
 
 
-def test_a_sweep_writes_one_folder_per_cause(swept: sim.Sweep, tmp_path: Path) -> None:
-    folders = save_causes(swept.folder, tmp_path)
+def test_a_sweep_writes_one_folder_per_cause_and_no_more_than_some(
+    swept: sim.Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = swept.failures().one_per_cause()
+    monkeypatch.setattr("sim.cli.failures.FOLDERS_MAX", 1)
+    (folder,) = save_causes(swept.folder, tmp_path)
+    told = io.StringIO()
+    tell_saved([folder], file=told)
 
-    documents = [json.loads((folder / "failure.json").read_text()) for folder in folders]
-    assert len(folders) == len(swept.causes())
-    assert len({document["cause"] for document in documents}) == len(folders)
-    assert sim.run(folders[0] / "scenario.yaml").digest == documents[0]["digest"]
+    document = json.loads((folder / "failure.json").read_text())
+    assert len(wanted) == len(swept.causes()) == 2
+    assert document["digest"] == wanted.table.digest.iloc[0]
+    assert f"failure: {folder}\nno more than 1 failures" in told.getvalue()
+
+
+def test_every_column_is_documented(swept: sim.Sweep, reused: sim.Run) -> None:
+    told = swept.columns.set_index("table").column
+    beside = {"case_id", "environment", "rule_set", "fix"}
+
+    assert set(swept.runs.columns) == set(told["runs"])
+    assert set(swept.violations.columns) == {*told["violations"], *beside}
+    of_run = reused.columns.set_index("table").column
+    for table in ("events", "violations", "replicas", "records"):
+        assert list(getattr(reused, table).columns) == of_run[table].tolist()
+    assert (swept.columns.means.str.len() > 0).all()
+
+
+def test_a_sweep_without_a_folder_is_gone_with_its_object(swept: sim.Sweep, tmp_path: Path) -> None:
+    folder = shutil.copytree(swept.folder, tmp_path / "temporary")
+    temporary = sim.Sweep(folder, temporary=True)
+
+    assert temporary.run(0).command is None
+    del temporary
+    gc.collect()
+    assert not folder.exists()
+
+
+def test_without_pandas_a_table_is_one_clear_line(
+    swept: sim.Sweep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sim.api.tables.find_spec", lambda _: None)
+
+    for ask in (lambda: sim.run(7).events, lambda: sim.open_sweep(swept.folder).failures()):
+        with pytest.raises(sim.BadInput, match=r"tables need more .* 'replog\[report\]'"):
+            ask()
