@@ -23,8 +23,6 @@ _NATURAL: Schema = {
     "anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": "^-?[0-9]+$"}],
 }
 _INTEGER: Schema = {"anyOf": [INTEGER, {"type": "string", "pattern": "^-?[0-9]+$"}]}
-_LINES = r"^\s*{op}(\s+\S+){{{least},{most}}}\s*$"
-"""A step as one line: its op, and as many words as it may have."""
 
 
 def _one_of(*values: Any) -> Schema:
@@ -69,14 +67,12 @@ def _step(op: str) -> Schema:
     return described(schema, f"{told.means} ({told.source})")
 
 
-def _line(op: str) -> Schema:
-    """A step of an op as one line; a list of replicas may be several words."""
+def _line(op: str) -> str:
+    """The pattern of a step as one line; a list of replicas may be several words."""
     spec = OPS[op]
     kinds = list(spec.fields().values())
-    open_end = bool(kinds) and kinds[-1] is ops.REPLICAS
-    pattern = _LINES.format(op=op, least=len(spec.required), most="" if open_end else len(kinds))
-    words = " ".join([op, *spec.required, *(f"[{name}=…]" for name in spec.optional)])
-    return {"type": "string", "pattern": pattern, "description": words}
+    most = "" if kinds and kinds[-1] is ops.REPLICAS else len(kinds)
+    return rf"{op}(\s+\S+){{{len(spec.required)},{most}}}" if kinds else op
 
 
 def _any_step() -> Schema:
@@ -95,7 +91,10 @@ def _any_step() -> Schema:
                 for op in OPS
             ],
         },
-        "else": {"anyOf": [_line(op) for op in OPS]},
+        "else": {
+            "pattern": rf"^\s*({'|'.join(map(_line, OPS))})\s*$",
+            "patternErrorMessage": f"a line is a step and its fields; steps: {', '.join(OPS)}",
+        },
     }
 
 

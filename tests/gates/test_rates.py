@@ -16,9 +16,9 @@ from sim.report.sweep_folder import SweepFolder
 from tests.gates.planted import folder
 
 LEVEL = 0.05
-SWEEPS = 250
+SWEEPS = 200
 SURELY = 3 * (LEVEL * (1 - LEVEL) / SWEEPS) ** 0.5
-"""Three standard errors of a share of 5 % in so many sweeps: 4 points."""
+"""Three standard errors of a share of 5 % in so many sweeps: 5 points."""
 
 
 def drawn(rng: np.random.Generator, rates: Mapping[str, float], cases: int) -> SweepFolder:

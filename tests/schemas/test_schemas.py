@@ -64,11 +64,6 @@ def test_the_committed_schemas_are_current(path: Path) -> None:
     assert (ROOT / path).read_text(encoding="utf-8") == TEXTS[path]
 
 
-def test_the_schema_that_chooses_is_one() -> None:
-    """It has the others in it."""
-    Draft202012Validator.check_schema(CHOOSING.schema)
-
-
 def test_every_shipped_file_is_chosen_and_accepted_by_its_format() -> None:
     seen: dict[str, int] = {}
     refused = {}
