@@ -76,6 +76,7 @@ class Finding:
         earlier: Of a baseline: what the earlier sweep counted.
         pairs: Of a baseline with the same cases: how they changed.
         runs_needed: Of an undecided budget: about how many judged runs would do at this rate.
+        fails_from: Of a baseline without pairs: how many violating runs would have failed it.
         shows: A run that shows it, for `replog replay`.
     """
 
@@ -91,6 +92,7 @@ class Finding:
     earlier: Seen | None = None
     pairs: Pairs | None = None
     runs_needed: int | None = None
+    fails_from: int | None = None
     shows: int | None = None
 
     def with_p(self, p: float) -> Finding:
@@ -155,7 +157,10 @@ class Finding:
         if self.adjusted_p is None or self.outcome == "undecided":
             return f"{told}: not decided, no result of so few runs could fail this gate"
         verdict = "more frequent" if self.outcome == "failed" else "no growth shown"
-        return f"{told}: {verdict} ({wording.p_value(self.adjusted_p)})"
+        enough = ""
+        if self.fails_from is not None:
+            enough = f"; {wording.count(self.fails_from)} would have shown it"
+        return f"{told}: {verdict} ({wording.p_value(self.adjusted_p)}{enough})"
 
     def as_document(self) -> dict[str, Any]:
         """For JSON; what a kind of gate does not have is left out."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sim.check.families import FAMILIES
 from sim.gates.baseline import Comparison, compare_with
@@ -139,15 +139,26 @@ def corrected(compared: Sequence[Comparison], level: float) -> list[Finding]:
     sweeps together (Tarone 1990): a family that neither sweep saw asks nothing.
     """
     tested = [one for one in compared if one.lowest < level]
-    corrected = iter(holm([one.finding.p or 0.0 for one in tested]))
+    adjusted = iter(holm([one.finding.p or 0.0 for one in tested]))
+    strictest = level / max(1, len(tested))
     findings = []
     for one in compared:
-        adjusted_p = next(corrected) if one.lowest < level else 1.0
+        adjusted_p = next(adjusted) if one.lowest < level else 1.0
         outcome: Outcome = "failed" if adjusted_p < level else "passed"
-        if one.lowest_of_all * max(1, len(tested)) >= level:
+        if one.lowest_of_all >= strictest:
             outcome = "undecided"
-        findings.append(one.finding.judged(outcome, adjusted_p))
+        found = one.finding.judged(outcome, adjusted_p)
+        findings.append(_with_what_would_show(found, strictest))
     return findings
+
+
+def _with_what_would_show(found: Finding, level: float) -> Finding:
+    """Beside two samples that show no growth, how many violations would have; pairs have limits."""
+    if found.outcome != "passed" or found.pairs is not None or found.earlier is None:
+        return found
+    seen, earlier = found.seen, found.earlier
+    enough = one_sided.grown_from(seen.judged, earlier.violated, earlier.judged, level)
+    return replace(found, fails_from=enough)
 
 
 def _bounds(violated: int, judged: int, level: float) -> Interval:

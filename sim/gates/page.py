@@ -22,16 +22,27 @@ def lines(verdict: Verdict, *, passed: int) -> Iterator[str]:
     }
     for note in verdict.notes:
         yield f"note: {note}"
-    shown = sorted(by_outcome["passed"], key=_interest)[:passed]
+    telling = [one for one in by_outcome["passed"] if _says_something(one)]
+    shown = sorted(telling, key=_interest)[:passed]
     for one in by_outcome["passed"]:
         if one in shown:
             yield f"{_WORDS['passed']} {one.text}"
-    if len(by_outcome["passed"]) > passed:
-        yield f"{_WORDS['passed']} {len(by_outcome['passed']) - passed} more; --json has them all"
+    folded = {
+        "more": len(telling) - len(shown),
+        "seen in neither sweep": len(by_outcome["passed"]) - len(telling),
+    }
+    for what, count in folded.items():
+        if count:
+            yield f"{_WORDS['passed']} {count} {what}; --json has them all"
     for outcome in ORDER[1:]:
         for one in by_outcome[outcome]:
             yield f"{_WORDS[outcome]} {one.text}"
     yield summary(verdict)
+
+
+def _says_something(one: Finding) -> bool:
+    """Whether there is more to tell than that nothing was ever seen in either of two sweeps."""
+    return one.earlier is None or bool(one.seen.violated or one.earlier.violated)
 
 
 def _interest(one: Finding) -> tuple[int, float]:

@@ -79,6 +79,18 @@ def grown_at_most(together: int, runs: int, earlier_runs: int) -> float:
     return grown(events, runs, together - events, earlier_runs)
 
 
+def grown_from(runs: int, earlier: int, earlier_runs: int, level: float) -> int | None:
+    """From how many events on `grown` is below `level`; None = even if every run had one, not."""
+    if grown(runs, runs, earlier, earlier_runs) >= level:
+        return None
+    few, enough = -1, runs
+    while few + 1 < enough:
+        middle = (few + enough) // 2
+        shows = grown(middle, runs, earlier, earlier_runs) < level
+        few, enough = (few, middle) if shows else (middle, enough)
+    return enough
+
+
 def grown_in_pairs(only_now: int, only_earlier: int) -> float:
     """How likely so many pairs, or more, change for worse where both ways are alike: p.
 

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from sim.check.families import LOG_DIVERGENCE, READERS
+from sim.check.families import FAMILIES, LOG_DIVERGENCE, READERS
 from sim.errors import BadInput
 from sim.gates import Budget, Gates, budget_in, judge, names_in
+from sim.gates.baseline import compare_with
+from sim.gates.cells import cells_of
+from sim.gates.judge import Verdict, corrected
 from sim.gates.page import as_document, as_markdown, lines
 from tests.gates.planted import folder
 
@@ -149,3 +152,16 @@ def test_budgets_and_names_are_read() -> None:
 def test_no_gate_is_false() -> None:
     assert not Gates(level=0.01)
     assert Gates(baseline=Path("earlier"))
+
+
+def test_what_neither_sweep_saw_is_counted_and_not_told() -> None:
+    now = folder({"one": {READERS: 5}}, cases=200)
+    compared, notes = compare_with(cells_of(now), now, now, list(FAMILIES))
+    verdict = Verdict(now, tuple(corrected(compared, 0.05)), tuple(notes), 0.05)
+
+    told, unseen, summary = lines(verdict, passed=9)
+
+    assert told.startswith("passed    baseline readers [one]: 5 of 200 runs (2.50 %), earlier 5 of")
+    assert told.endswith(": no growth shown (p = 0.62; 13 would have shown it)")
+    assert unseen == "passed    5 seen in neither sweep; --json has them all"
+    assert summary.startswith("gates passed: 6 comparisons")

@@ -56,6 +56,14 @@ def test_growth_of_two_samples_is_fishers_test(
     assert one_sided.grown_at_most(now[0] + earlier[0], now[1], earlier[1]) <= p
 
 
+def test_it_is_known_how_many_events_would_show_growth() -> None:
+    enough = one_sided.grown_from(200, 5, 200, 0.05)
+
+    assert enough is not None
+    assert one_sided.grown(enough, 200, 5, 200) < 0.05 <= one_sided.grown(enough - 1, 200, 5, 200)
+    assert one_sided.grown_from(2, 0, 2, 0.05) is None
+
+
 @given(only_now=st.integers(0, 300), only_earlier=st.integers(0, 300))
 def test_growth_in_pairs_is_the_sign_test_of_those_that_changed(
     only_now: int, only_earlier: int
