@@ -28,9 +28,10 @@ END_FELL_CRASH: Final = "log end fell by cleaning and a crash"
 END_FROM_LAST: Final = "log end taken from the last record"
 CUT_TO_HW: Final = "cut to its high watermark"
 CUT_BY_EPOCH: Final = "cut by what its leader knew of epochs"
-CUT_AGAIN: Final = "told to cut again and again"
 OFFERED_AGAIN: Final = "offered a snapshot it cannot take"
 SNAPSHOT_LACKS: Final = "snapshot lacks what it stands for"
+EPOCHS_ON_FILE: Final = "file of epochs not that of the log"
+EPOCHS_CLEANED: Final = "epochs copied from a compacted log"
 INCREMENTS: Final = "increments cleaned by key"
 TAIL_LOST: Final = "crash lost the unflushed tail"
 SWAP_LOST: Final = "crash amid a swap lost segments"
@@ -62,7 +63,6 @@ BY_OTHER_HEADER: Final = "evicted by another of several versions"
 BY_OTHER_SETTINGS: Final = "cleaned under other settings"
 AS_ABORTED: Final = "cleaned as aborted"
 AS_TOMBSTONE: Final = "cleaned as a tombstone"
-AS_MARKER: Final = "marker cleaned"
 UNMAPPED: Final = "cleaned unmapped"
 BEATEN_LOST: Final = "what evicted it was lost"
 
@@ -76,12 +76,11 @@ EVICTED: Final = "evicted by a key"
 SUPERSEDED: Final = "superseded"
 
 # Who needed it.
-HOLDER_DOWN: Final = "holder down"
 HOLDER_NEW: Final = "holder new"
 HOLDER_BEHIND: Final = "holder behind"
 HOLDER_CUT: Final = "holder cut"
 VALUE_LEFT: Final = "value left behind by the pass"
-CRASH_UNDID: Final = "crash undid a pass"
+UNFINISHED: Final = "pass left unfinished"
 STOPPED_AT_RECORD: Final = "cleaning stopped at a record"
 NEVER_CLEANED: Final = "no pass came"
 WAITS_FOR_ABSENT: Final = "waits for a replica that is away"
@@ -129,14 +128,18 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
         "a follower was told to cut what its leader has, by epochs that one of them does not know",
         "KIP-101; KAFKA-17076; epochcache_01",
     ),
-    CUT_AGAIN: Mechanism(
-        "a follower is told to cut where its log ends, and gets no further", "epochcache_08"
-    ),
     OFFERED_AGAIN: Mechanism(
         "a follower is told to fetch a snapshot and comes no further by it", "boot_03; snap_31"
     ),
     SNAPSHOT_LACKS: Mechanism(
         "a snapshot took the place of records that it does not have", "finding_11; snap_08"
+    ),
+    EPOCHS_ON_FILE: Mechanism(
+        "a replica came back with a file of epochs that does not fit its log", "files_08"
+    ),
+    EPOCHS_CLEANED: Mechanism(
+        "who copied a compacted log lacks the epochs that have no record left",
+        "KAFKA-17076; epochcache_05",
     ),
     INCREMENTS: Mechanism("records add up, and a cleaner by key keeps one of them", "delta_01"),
     TAIL_LOST: Mechanism(
@@ -197,7 +200,6 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
         "a pass took a record of a committed transaction for aborted", "txn_16; txn_22"
     ),
     AS_TOMBSTONE: Mechanism("a pass took a value for a tombstone", "KIP-87"),
-    AS_MARKER: Mechanism("a pass took a marker that was still needed", "KIP-534"),
     UNMAPPED: Mechanism("a pass took a record without looking for its key", "KIP-280"),
     BEATEN_LOST: Mechanism("the record that evicted it is gone, too", "bound_06"),
     HORIZON_PASSED: Mechanism("its delete horizon had passed on that replica", "KIP-534"),
@@ -213,13 +215,15 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
     ),
     EVICTED: Mechanism("a user's record with the same key bytes evicted it", "txn_10"),
     SUPERSEDED: Mechanism("a pass took it as beaten by another record", "KIP-280"),
-    HOLDER_DOWN: Mechanism("a replica that needs it was down", "KIP-630, Motivation; kip630_01"),
     HOLDER_NEW: Mechanism("a new replica was still being filled", "KIP-630; kip630_09"),
-    HOLDER_BEHIND: Mechanism("a replica that needs it was up, and had not fetched it", "KIP-630"),
+    HOLDER_BEHIND: Mechanism(
+        "a replica that needs it had not copied it: it was down, cut off or slow",
+        "KIP-630, Motivation; kip630_01",
+    ),
     HOLDER_CUT: Mechanism("a replica that needs it had it, and cut it", "epochcache_01"),
     VALUE_LEFT: Mechanism("the pass that took it left the value it deletes", "checkpoint_02"),
-    CRASH_UNDID: Mechanism(
-        "a crash undid a pass whose checkpoint was saved already", "checkpoint_02"
+    UNFINISHED: Mechanism(
+        "a crash undid a pass, and what it covered counts as clean all the same", "checkpoint_02"
     ),
     STOPPED_AT_RECORD: Mechanism("a pass cannot go on at a record", "KIP-280; kip280_61"),
     NEVER_CLEANED: Mechanism("no pass ran once it was due", "KIP-534; kip534_14"),

@@ -65,7 +65,7 @@ def signature_of(
     """
     led_there = events[: judged_at(events, violation) + 1]
     facts = _Detectors(Past(led_there), violation, rules).facts()
-    mechanism = tuple(dict.fromkeys(facts)) or found_at(led_there, violation)
+    mechanism = tuple(dict.fromkeys(facts)) or found_at(led_there)
     late = violation.family == DELETED_KEY_RETURNS and mechanism[0] in of.LATE
     return Signature(violation.invariant, LATE_WRITE if late else violation.family, mechanism)
 
@@ -220,6 +220,7 @@ _BY_LAW: Final[dict[str, Callable[[_Detectors], Facts]]] = {
     "acknowledged-kept": _Detectors.missing,
     "acknowledged-committed": _Detectors.missing,
     "tombstone-eventually-removed": lambda each: each.deletes.why_stays(each.violation),
+    "epoch-cache-consistency": lambda each: each.losses.why_epochs_differ(),
     "compaction-bound": _Detectors.bound,
     "consistent-read": lambda each: each.readers.why_skipped(each.violation),
     "consumer-no-skip": lambda each: each.readers.why_skipped(each.violation),

@@ -8,7 +8,7 @@ from sim.explain.signature_losses import Facts, Losses
 from sim.explain.signature_past import Became, Fate, Past, Written
 from sim.explain.signature_removals import holder_of
 from sim.log.record import Control
-from sim.trace import Cleaned, CleaningFailed, ReplicaRestarted, ReplicaWiped
+from sim.trace import Cleaned, CleaningFailed, ReplicaWiped
 
 
 class Deletes:
@@ -162,21 +162,19 @@ class Deletes:
             return (of.VALUE_LEFT,)
         if value.batch.transactional or deciding.batch.transactional:
             return (of.AS_ABORTED, of.VALUE_LEFT)
-        restarted = any(
-            deciding.position < step.position < at and isinstance(step.event, ReplicaRestarted)
-            for step in self.past.steps.get(replica, ())
+        low, high = value.record.offset, deciding.record.offset
+        unfinished = any(
+            isinstance(step.event, Cleaned)
+            and step.event.first_dirty_offset <= low
+            and high < step.event.upper_bound
+            for step in self.past.steps_before(replica, at)
         )
-        return (of.CRASH_UNDID, of.VALUE_LEFT) if restarted else (of.VALUE_LEFT,)
+        return (of.UNFINISHED, of.VALUE_LEFT) if unfinished else (of.VALUE_LEFT,)
 
     def _root(self, fate: Fate, offset: int, uid: int) -> Fate:
         """What became of it where it was copied from, and so on."""
-        seen = {fate.replica}
         while fate.became is Became.NOT_AT_SOURCE and fate.step is not None:
-            source = fate.step.event.leader
-            if source in seen:
-                break
-            seen.add(source)
-            fate = self.past.fate(source, offset, uid, fate.step.position)
+            fate = self.past.fate(fate.step.event.leader, offset, uid, fate.step.position)
         return fate
 
     # A late write.
@@ -252,11 +250,8 @@ class Deletes:
         aborted = any(each.batch.control is Control.ABORT for each in past.written.values())
         if aborted and any(each.batch.transactional for each in self._of_key(violation.key)):
             return (of.AS_ABORTED,)
-        crashed = any(
-            isinstance(step.event, ReplicaRestarted)
-            for step in past.steps_before(replica, past.end)
-        )
-        return (of.CRASH_UNDID,) if crashed and len(passes) > 1 else (of.NOT_MAPPED,)
+        covered = bool(passes and offsets) and passes[0].event.first_dirty_offset <= min(offsets)
+        return (of.UNFINISHED,) if covered else (of.NOT_MAPPED,)
 
     def why_stays(self, violation: Violation) -> Facts:
         """Why a tombstone is never removed."""
@@ -270,13 +265,15 @@ class Deletes:
         stamps = [h for s in passes for base, h in s.event.horizons if base == offset]
         if len(stamps) > 1:
             return (of.STAMPED_AGAIN,)
-        rules = self.losses.rules.cleaner
-        if rules.tombstone_removal == "last_modified":
+        rule = self.losses.rules.cleaner.tombstone_removal
+        if rule == "last_modified":
             return (of.BY_SEGMENT_AGE,)
-        if rules.tombstone_removal in ("coordinated", "leo_gated"):
+        if rule in ("coordinated", "leo_gated"):
             away = any(past.is_down(name, past.end) for name in past.steps)
             return (of.WAITS_FOR_ABSENT,) if away else ()
-        return (of.NEVER_CLEANED,) if len(passes) < 2 else ()
+        due = stamps[0] if stamps else None
+        came = due is not None and any(step.event.now_ms >= due for step in passes)
+        return () if came else (of.NEVER_CLEANED,)
 
     def why_not_meant(self, violation: Violation) -> Facts:
         """Why a key does not end on what its producers wrote last."""

@@ -1,8 +1,7 @@
-"""What a signature says where no detector knows: at which event a law broke, and what decided.
+"""What a signature says where no detector knows: at which event a law broke.
 
-What decided are the kinds of event in the causal cone of the violation that take something away,
-change who leads or change settings: without order and without counts, so that repeats in a large
-run change nothing.
+The kinds of event that led there would say more, and be others in a large run than in its witness:
+there is always some crash or some pass among them.
 """
 
 from __future__ import annotations
@@ -11,64 +10,15 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from sim.check import Violation
-from sim.explain.causality import causal_cone
-from sim.trace import (
-    Cleaned,
-    CleaningFailed,
-    ConfigChanged,
-    Event,
-    LogEmptied,
-    LogStartedAfresh,
-    LogStartMoved,
-    PrefixDeleted,
-    ReplicaCrashed,
-    ReplicaRestarted,
-    ReplicaWiped,
-    SegmentsLost,
-    SnapshotInstalled,
-    Truncated,
-    UncleanElection,
-)
+from sim.trace import Event
 
 FOUND_AT: Final = "found at"
-"""What the first of these facts begins with; an event's class in words follows."""
-
-AFTER: Final = "after"
-"""What the others begin with."""
-
-_DECIDING: Final = (
-    Cleaned,
-    CleaningFailed,
-    ConfigChanged,
-    LogEmptied,
-    LogStartedAfresh,
-    LogStartMoved,
-    PrefixDeleted,
-    ReplicaCrashed,
-    ReplicaRestarted,
-    ReplicaWiped,
-    SegmentsLost,
-    SnapshotInstalled,
-    Truncated,
-    UncleanElection,
-)
+"""What such a fact begins with; an event's class in words follows."""
 
 
-def found_at(events: Sequence[tuple[int, Event]], violation: Violation) -> tuple[str, ...]:
-    """The class of the last of `events`, which showed a violation, and what decided before it."""
+def found_at(events: Sequence[tuple[int, Event]]) -> tuple[str, ...]:
+    """The class of the last event, which showed a violation: `found at log start moved`."""
     if not events:
         return (FOUND_AT,)
-    last = events[-1][1]
-    kinds = {
-        type(events[position][1])
-        for position in causal_cone(events, violation)
-        if isinstance(events[position][1], _DECIDING) and events[position][1] is not last
-    }
-    decided = sorted(f"{AFTER} {_words(kind)}" for kind in kinds)
-    return (f"{FOUND_AT} {_words(type(last))}", *decided)
-
-
-def _words(kind: type) -> str:
-    """`LogStartMoved` -> `log start moved`."""
-    return re.sub(r"(?<!^)(?=[A-Z])", " ", kind.__name__).lower()
+    name = type(events[-1][1]).__name__
+    return (f"{FOUND_AT} {re.sub(r'(?<!^)(?=[A-Z])', ' ', name).lower()}",)

@@ -13,6 +13,7 @@ from sim.rules import Rules
 from sim.trace import (
     Cleaned,
     HighWatermarkMoved,
+    LeaderElected,
     Pushed,
     Removal,
     ReplicaCrashed,
@@ -108,16 +109,22 @@ class Losses:
             return ()
         if past.log_end(leader, past.end) > end and self._ends_in_a_hole(leader, end, past.end):
             return (self._how_the_end_fell(leader, past.end),)
-        last = past.steps_before(replica, past.end)[:1]
         elected = past.elections[-1][0]
-        if last and isinstance(last[0].event, Truncated) and last[0].position > elected:
-            return (of.CUT_AGAIN,)
         if any(
             isinstance(event, SnapshotOffered) and event.follower == replica
             for _, event in past.events[elected:]
         ):
             return (of.OFFERED_AGAIN,)
         return (of.NEVER_COPIED,)
+
+    def why_epochs_differ(self) -> Facts:
+        """Why two replicas say otherwise where an epoch ends."""
+        last = self.past.events[-1][1]
+        restarted = any(
+            isinstance(step.event, ReplicaRestarted)
+            for step in self.past.steps_before(last.replica or "", self.past.end)[:1]
+        )
+        return (of.EPOCHS_ON_FILE,) if restarted else (of.EPOCHS_CLEANED,)
 
     def _ends_in_a_hole(self, source: str, start: int, before: int) -> bool:
         """Whether a log goes on beyond `start`, and holds nothing from there to its end."""
@@ -131,9 +138,7 @@ class Losses:
         """What took the last thing that a log held at its end."""
         end = self.past.log_end(source, before)
         fate = self.past.fate(source, end - 1, None, before)
-        seen = 0
-        while fate.became is Became.NOT_AT_SOURCE and fate.step is not None and seen < DEPTH_MAX:
-            seen += 1
+        while fate.became is Became.NOT_AT_SOURCE and fate.step is not None:
             fate = self.past.fate(fate.step.event.leader, end - 1, None, fate.step.position)
         if fate.became is Became.CLEANED and fate.step is not None:
             for step in self.past.steps_before(fate.replica, before):
@@ -182,27 +187,36 @@ class Losses:
         return ()
 
     def why_counted(self, replica: str, offset: int, before: int, facts: Facts) -> Facts:
-        """Why a replica that lacks an offset could lead all the same."""
+        """Why a replica that lacks a committed offset could lead, or count, all the same."""
         past = self.past
-        elected = [
-            (at, event) for at, event in past.elections if at < before and event.replica == replica
-        ]
-        if not elected:
+        committed = past.committed_from(offset)
+        if committed is None:
             return ()
-        position, election = elected[-1]
-        if (replica, election.epoch) in past.unclean:
+        since = committed[0]
+        elected = [
+            (at, event)
+            for at, event in past.elections
+            if since < at < before and event.replica == replica
+        ]
+        if elected and self._uncleanly(*elected[-1]):
             return (of.UNCLEAN,)
-        members = [isr for at, isr, _ in past.memberships if at < position]
-        if self.rules.replication.commit == "isr" and members and replica not in members[-1]:
-            return (of.UNCLEAN,)
-        if of.NEVER_COPIED in facts and of.BELIEVED not in facts:
-            joined = any(
-                joined == replica and past.log_end(replica, at) <= offset
-                for at, _, joined in past.memberships
-                if at < position
-            )
-            return (of.LET_IN,) if joined else self._why_too_few(offset)
-        return ()
+        if of.NEVER_COPIED not in facts or of.BELIEVED in facts:
+            return ()
+        joined = any(
+            joined == replica and since < at < before and past.log_end(replica, at) <= offset
+            for at, _, joined in past.memberships
+        )
+        if joined:
+            return (of.LET_IN,)
+        return self._why_too_few(offset) if elected else ()
+
+    def _uncleanly(self, position: int, election: LeaderElected) -> bool:
+        """Whether a leader was not in the in-sync set, where that decides who may lead."""
+        if (election.replica, election.epoch) in self.past.unclean:
+            return True
+        members = [isr for at, isr, _ in self.past.memberships if at < position]
+        by_isr = self.rules.replication.commit == "isr"
+        return by_isr and bool(members) and election.replica not in members[-1]
 
     def _why_too_few(self, offset: int) -> Facts:
         """Why a majority did not stand in the way of a leader that lacks what is committed."""

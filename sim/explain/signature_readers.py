@@ -37,12 +37,10 @@ class Readers:
         """Why a reader in time did not see a delete."""
         past, replica, offset = self.past, violation.replica or "", violation.offset or 0
         fate = past.fate(replica, offset, None, past.end)
-        seen = 0
-        while fate.became is Became.NOT_AT_SOURCE and fate.step is not None and seen < 8:
-            seen += 1
+        while fate.became is Became.NOT_AT_SOURCE and fate.step is not None:
             fate = past.fate(fate.step.event.leader, offset, None, fate.step.position)
         if fate.became is not Became.CLEANED or fate.step is None:
-            return ()
+            return self.losses.why_lacking(replica, offset, None, past.end)
         event = fate.step.event
         assert isinstance(event, Cleaned)
         removal = next(r for r in event.removals if r.offset == offset)

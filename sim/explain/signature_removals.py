@@ -63,11 +63,7 @@ def holder_of(past: Past, holder: str, offset: int, uid: int | None, removed_at:
     fate = past.fate(holder, offset, uid, removed_at)
     if fate.became in (Became.CUT, Became.CRASHED):
         return (of.HOLDER_CUT,) if fate.became is Became.CUT else (of.TAIL_LOST,)
-    if past.is_down(holder, removed_at):
-        return (of.HOLDER_DOWN,)
-    if _is_new(past, holder, removed_at):
-        return (of.HOLDER_NEW,)
-    return (of.HOLDER_BEHIND,)
+    return (of.HOLDER_NEW,) if _is_new(past, holder, removed_at) else (of.HOLDER_BEHIND,)
 
 
 def _is_new(past: Past, replica: str, before: int) -> bool:

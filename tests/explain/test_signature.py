@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -10,23 +12,43 @@ import pytest
 from sim.check import Violation
 from sim.check.checker import known_invariants
 from sim.check.coverage import SITUATIONS
+from sim.explain import mechanisms as of
 from sim.explain.mechanisms import MECHANISMS
 from sim.explain.signature import Signature, signature_of
+from sim.explain.signature_generic import FOUND_AT
 from sim.rules import Rules
 from sim.scenario.file.load import load_scenario
 from sim.scenario.model.promises import promise_of
 from sim.story import load_story, run_story
 from sim.timed_run import run_scenario
-from sim.trace import Event
+from sim.trace import (
+    Acknowledged,
+    Cleaned,
+    Copied,
+    Event,
+    HighWatermarkMoved,
+    PositionRecorded,
+    Removal,
+    ReplicaCrashed,
+    ReplicaWiped,
+    SnapshotInstalled,
+)
+from tests.check.events import RULES, appended, batch, cleaned, cluster
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
+LOST_LAW = "committed-never-lost"
+TIMED = [
+    SCENARIOS / "kip280" / "timed_two_version_headers_first_counts.yaml",
+    SCENARIOS / "upgrade" / "timed_04_one_broker_still_goes_by_offset.yaml",
+]
+"""What stories cannot show."""
 Judged = tuple[list[tuple[int, Event]], tuple[Violation, ...], Rules]
 
 
 @cache
 def judged(name: str) -> Judged:
     """The events, the violations and the promised rules of a scenario file."""
-    path = SCENARIOS / f"{name}.yaml"
+    path = Path(name) if name.endswith(".yaml") else SCENARIOS / f"{name}.yaml"
     if "timed_" not in name:
         run = run_story(load_story(path))
         return list(run.events), run.violations, run.story.rules
@@ -34,6 +56,18 @@ def judged(name: str) -> Judged:
     scenario = load_scenario(path, known_invariants=known_invariants(), known_reached=SITUATIONS)
     timed = run_scenario(scenario, trace=events)
     return events, timed.violations, promise_of(scenario)[0]
+
+
+def stories() -> Iterator[Path]:
+    """The stories of the track record that violate something."""
+    for path in sorted(SCENARIOS.glob("*/*.yaml")):
+        text = path.read_text()
+        if (
+            "violated:" in text
+            and "violated: []" not in text
+            and text.startswith("format: replog-story")
+        ):
+            yield path
 
 
 def signature(name: str, invariant: str) -> Signature:
@@ -77,9 +111,9 @@ def test_a_reused_offset_is_told_by_how_the_record_was_lost(name: str, text: str
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("kip630/kip630_01_tombstone_removed_too_early", "horizon passed; holder down"),
-        ("seen_on_kafka/kafka_01_lost_tombstone", "horizon passed; holder down"),
-        ("kip534/timed_outage_longer_than_retention", "horizon passed; holder down"),
+        ("kip630/kip630_01_tombstone_removed_too_early", "horizon passed; holder behind"),
+        ("seen_on_kafka/kafka_01_lost_tombstone", "horizon passed; holder behind"),
+        ("kip534/timed_outage_longer_than_retention", "horizon passed; holder behind"),
         ("kip630/timed_isolated_replica_horizon", "horizon passed; holder behind"),
         ("kip630/kip630_09_new_replica_copied_in_two_parts", "horizon passed; holder new"),
         (
@@ -106,3 +140,127 @@ LEADER = "leader-completeness"
 
 def test_every_mechanism_says_what_it_means_and_who_says_so() -> None:
     assert all(each.means and each.source for each in MECHANISMS.values())
+
+
+# Every mechanism has an example, and a near one: the same law, broken otherwise.
+
+
+def made(law: str, replica: str, offset: int, *events: Event, at: Sequence[int] = ()) -> Signature:
+    """The signature of a violation of a law that the last of these events shows."""
+    times = at or range(1, len(events) + 1)
+    found = Violation(law, times[-1], replica, offset, "K", f"{replica} broke it", "log divergence")
+    return signature_of(list(zip(times, events, strict=True)), found, RULES)
+
+
+def written(*replicas: str) -> list[Event]:
+    """r1 leads and wrote K at 0 and at 1; these replicas have it all, and it is committed."""
+    batches = (batch(0, "K"), batch(1, "K"))
+    copies: list[Event] = [Copied(name, "r1", 0, batches, 2) for name in replicas]
+    start = cluster("r1", "r2", "r3")
+    return [*start, *appended("r1", *batches), *copies, HighWatermarkMoved("r1", 2, leading=True)]
+
+
+def removed(replica: str, offset: int, reason: str, *, winner: int | None = None) -> Cleaned:
+    """A pass below 2 that takes a record of K."""
+    return cleaned(replica, 2, Removal(offset, 100 + offset, "K", reason, winner), hw=2)
+
+
+LOST = {
+    of.BELIEVED: (
+        "follower-position-sound",
+        "r2",
+        1,
+        [*written(), Copied("r2", "r1", 0, (batch(0, "K"),), 1), PositionRecorded("r1", "r2", 2)],
+    ),
+    of.AS_TOMBSTONE: (LOST_LAW, "r1", 1, [*written(), removed("r1", 1, "tombstone")]),
+    of.UNMAPPED: (LOST_LAW, "r1", 1, [*written(), removed("r1", 1, "unmapped")]),
+    of.SUPERSEDED: (LOST_LAW, "r1", 0, [*written(), removed("r1", 0, "superseded", winner=1)]),
+    of.BEATEN_LOST: (
+        LOST_LAW,
+        "r1",
+        0,
+        [*written(), removed("r1", 0, "superseded", winner=1), ReplicaCrashed("r1", 1, 1)],
+    ),
+    of.REPLACED: (
+        LOST_LAW,
+        "r2",
+        1,
+        [*written("r2"), SnapshotInstalled("r2", 2, 1, (), 2, 2, leading=False)],
+    ),
+    of.DISK_LOST: (LOST_LAW, "r2", 1, [*written("r2"), ReplicaWiped("r2", "a new disk")]),
+}
+
+
+@pytest.mark.parametrize("mechanism", LOST)
+def test_what_no_story_shows_is_found_in_events_made_for_it(mechanism: str) -> None:
+    law, replica, offset, events = LOST[mechanism]
+
+    assert mechanism in made(law, replica, offset, *events).mechanism
+
+
+def test_a_horizon_has_passed_by_a_clock_that_is_ahead_only_while_it_has_not_by_itself() -> None:
+    value, delete = batch(0, "K"), batch(1, "K", None)
+    told = Acknowledged("r1", -1, -1, 0, 0, 1, "1")
+    stamp = cleaned("r1", 2, hw=2)._replace(horizons=((1, 1_100),), now_ms=1_000)
+    events = [
+        *cluster("r1", "r2", "r3"),
+        *appended("r1", value, delete),
+        told,
+        Copied("r3", "r1", 0, (value,), 1),
+        HighWatermarkMoved("r1", 2, leading=True),
+        stamp,
+        Copied("r2", "r1", 0, (value, delete._replace(delete_horizon_ms=1_100)), 2),
+    ]
+    gone = cleaned("r2", 2, Removal(1, 101, "K", "tombstone", None), hw=2)
+    for later, mechanism in ((20, of.CLOCK_AHEAD), (200, of.HORIZON_PASSED)):
+        now = 1_000 + later
+        last = gone._replace(now_ms=now + 5_000)  # its clock is 5 s ahead
+        times = [*range(1, len(events) - 1), 1_000, 1_010, now]
+        found = made("tombstone-safety", "r2", 1, *events, last, at=times)
+        assert found.mechanism == (mechanism, of.HOLDER_BEHIND)
+
+
+CUT_HOLDER = """\
+format: replog-story/1
+id: a_holder_that_was_cut
+replicas: [r1, r2]
+steps:
+  - elect r1 1
+  - append r1 v1 k1
+  - sync r2 r1
+  - append r1 v2 k1
+  - elect_from_isr r2 2
+  - isr r2
+  - append r2 v3 k1 tombstone=true
+  - compact r2
+  - fetch r1 r2
+  - advance 100
+  - compact r2
+expect:
+  violated: [tombstone-safety]
+"""
+
+
+def test_every_mechanism_has_an_example_and_a_near_one(tmp_path: Path) -> None:
+    (tmp_path / "cut.yaml").write_text(CUT_HOLDER)
+    by_law: defaultdict[str, set[tuple[str, ...]]] = defaultdict(set)
+    for path in [tmp_path / "cut.yaml", *TIMED, *stories()]:
+        events, violations, rules = judged(str(path))
+        firsts = {each.invariant: each for each in reversed(violations)}
+        for each in firsts.values():
+            by_law[each.invariant].add(signature_of(events, each, rules).mechanism)
+    for law, replica, offset, made_events in LOST.values():
+        by_law[law].add(made(law, replica, offset, *made_events).mechanism)
+
+    shown = {fact for found in by_law.values() for mechanism in found for fact in mechanism}
+    generic = {fact for fact in shown if fact.startswith(FOUND_AT) or fact.endswith(" changed")}
+    assert shown - generic == set(MECHANISMS) - {of.CLOCK_AHEAD}  # which has a test of its own
+    for name in shown - generic:
+        near = [
+            other
+            for found in by_law.values()
+            if any(name in each for each in found)
+            for other in found
+            if name not in other
+        ]
+        assert near or name == of.NO_RECORD_LEFT, name  # the one way in which that law breaks
