@@ -134,7 +134,7 @@ def causes_of(
 
     Args:
         out: The folder of a sweep.
-        stories: The folder of the track record; None = `scenarios`, if it is there.
+        stories: The folder of the track record; None = the scenarios that come with Replog.
         told: Told how far it is where causes have to be worked out anew, in folders that are older
             than the column `cause`.
 

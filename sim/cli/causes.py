@@ -31,7 +31,7 @@ def _takes(parser: Parser) -> None:
         "--stories",
         type=Path,
         metavar="DIR",
-        help="The track record: stories with known causes (default: scenarios).",
+        help="The track record: stories of known causes (default: those that come with Replog).",
     )
     take_plugins(parser)
     take_json(parser)
