@@ -316,11 +316,23 @@ def _picture(drawn: _Drawn, kind: str, captions: Mapping[int, str], *, everythin
         rules=case.rules,
         labels=case.labels,
         title="" if captions else drawn.title,
+        note="" if captions else _decided(drawn),
         unit=drawn.unit,
         captions=captions,
         everything=everything,
     )
     return content if isinstance(content, bytes) else content.encode()
+
+
+def _decided(drawn: _Drawn) -> str:
+    """The fact that decided, in a sentence."""
+    from sim.explain import explanation
+
+    case = drawn.case
+    if case.violation is None:
+        return ""
+    told = explanation(case.events, case.violation, rules=case.rules, skews=drawn.skews)
+    return f"Decided by: {told.decided_by}."
 
 
 def _page(drawn: _Drawn, other: Case | None, *, everything: bool) -> bytes:

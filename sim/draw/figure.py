@@ -21,6 +21,7 @@ from sim.rules import Rules
 ROWS_MAX = 60
 """Of more events than that the last ones are drawn, and how many are not is said."""
 _WIDTH = 900.0
+_HEADING_MAX = 1_000
 _PANEL = 250.0
 _PANELS_IN_A_ROW = 3
 
@@ -32,6 +33,7 @@ def svg(
     rules: Rules | None = None,
     labels: Mapping[int, str] | None = None,
     title: str = "",
+    note: str = "",
     unit: str = "",
     captions: Mapping[int, str] | None = None,
     everything: bool = False,
@@ -44,6 +46,7 @@ def svg(
         rules: Of the run: they say which version decides and what marks a tombstone.
         labels: Of a story: uid -> label.
         title: Goes on top.
+        note: Goes below the violation, such as what decided.
         unit: What times count: `ms`, `step`.
         captions: When (ms, or the step) -> what to look at, or an empty text: draws the logs at
             these moments side by side, and nothing else.
@@ -53,7 +56,7 @@ def svg(
         BadInput: A moment of `captions` at which nothing has happened yet, or after the end.
     """
     picture = _figure(
-        events, violation, rules, labels, title, unit, captions, everything=everything
+        events, violation, rules, labels, title, note, unit, captions, everything=everything
     )
     return svg_of(picture, alternative=_alternative(title, violation))
 
@@ -65,6 +68,7 @@ def figure_html(
     rules: Rules | None = None,
     labels: Mapping[int, str] | None = None,
     title: str = "",
+    note: str = "",
     unit: str = "",
     captions: Mapping[int, str] | None = None,
     everything: bool = False,
@@ -74,7 +78,7 @@ def figure_html(
     For the arguments see `svg`.
     """
     picture = _figure(
-        events, violation, rules, labels, title, unit, captions, everything=everything
+        events, violation, rules, labels, title, note, unit, captions, everything=everything
     )
     return snippet_of(picture, alternative=_alternative(title, violation))
 
@@ -86,6 +90,7 @@ def png(
     rules: Rules | None = None,
     labels: Mapping[int, str] | None = None,
     title: str = "",
+    note: str = "",
     unit: str = "",
     captions: Mapping[int, str] | None = None,
     everything: bool = False,
@@ -102,7 +107,9 @@ def png(
     except ModuleNotFoundError as error:
         raise BadInput(f"a PNG needs {error.name}: pip install 'replog[report]'") from None
     return png_of(
-        _figure(events, violation, rules, labels, title, unit, captions, everything=everything)
+        _figure(
+            events, violation, rules, labels, title, note, unit, captions, everything=everything
+        )
     )
 
 
@@ -117,6 +124,7 @@ def _figure(
     rules: Rules | None,
     labels: Mapping[int, str] | None,
     title: str,
+    note: str,
     unit: str,
     captions: Mapping[int, str] | None,
     *,
@@ -143,6 +151,8 @@ def _figure(
     frame = replay.frame()
     if violation is not None:
         parts.append(_heading(f"{violation.invariant}: {violation.sentence}", "ta"))
+    if note:
+        parts.append(_heading(note, "t"))
     parts.append(Grid(cells, words, violation).picture(frame))
     parts.append(legend(parts[-1:], _WIDTH))
     shown = positions_shown(events, violation, rules=rules, everything=everything)
@@ -179,7 +189,7 @@ def _at_each(events: Events, replay: Replay, captions: Mapping[int, str]) -> lis
 
 
 def _heading(text: str, look: str) -> Picture:
-    lines = textwrap.wrap(printable(text), int(_WIDTH / letter_width(look)))
+    lines = textwrap.wrap(printable(text, longest=_HEADING_MAX), int(_WIDTH / letter_width(look)))
     size = letter_width(look) * 2.6
     shapes = tuple(Text(0, 12 + number * size, line, look) for number, line in enumerate(lines))
     return Picture(max(one.width for one in shapes), 12 + (len(lines) - 1) * size, shapes)

@@ -69,7 +69,8 @@ class Grid:
     def _picture(
         self, frame: Frame, columns: Sequence[_Column], lines: Sequence[str], *, numbers: bool
     ) -> Picture:
-        subject = subject_of(frame, self._words, self._violation)
+        violation = self._violation
+        subject = subject_of(frame, self._words, violation)
         right = columns[-1].x + columns[-1].width if columns else 120.0
         tails = [marks(lane) for lane in frame.lanes] if numbers else []
         width = right + 14 + max([len(tail) for tail in tails], default=0) * letter_width("tf")
@@ -94,12 +95,13 @@ class Grid:
         shapes.append(Path(((0, y - GAP / 2), (right, y - GAP / 2)), "rule"))
         over: list[Shape] = []
         for number, lane in enumerate(frame.lanes):
-            shapes += self._lane(lane, frame, columns, y)
+            concerned = numbers and violation is not None and violation.replica == lane.name
+            shapes += self._lane(lane, frame, columns, y, concerned=concerned)
             over += _marks(lane, columns, y)
             if numbers:
                 shapes.append(Text(right + 14, y + ROW / 2 + 4, tails[number], "tf"))
             y += ROW + GAP
-        if numbers and self._violation is not None and subject is not None:
+        if numbers and violation is not None and subject is not None:
             shapes += self._pointer(frame, columns, subject, top + ROW + GAP)
         return Picture(width, y, (*shapes, *over))
 
@@ -144,9 +146,8 @@ class Grid:
         return min(max(widest + 8, _NARROWEST), _WIDEST)
 
     def _lane(
-        self, lane: Lane, frame: Frame, columns: Sequence[_Column], y: float
+        self, lane: Lane, frame: Frame, columns: Sequence[_Column], y: float, *, concerned: bool
     ) -> Iterable[Shape]:
-        concerned = self._violation is not None and self._violation.replica == lane.name
         name = fitting(printable(lane.name), "tb", 130)
         role = _role(lane)
         if role:
@@ -218,15 +219,10 @@ def _marks(lane: Lane, columns: Sequence[_Column], y: float) -> Iterable[Shape]:
         return
     end = _place(columns, lane.log_end_offset)
     if end is not None:
-        yield Path(
-            ((end, y + 2), (end + 3, y + 2), (end + 3, y + ROW - 2), (end, y + ROW - 2)), "end"
-        )
+        yield _bracket(end + 1, end + 5, y)
     start = _place(columns, lane.log_start_offset) if lane.log_start_offset else None
     if start is not None:
-        left = start - 3
-        yield Path(
-            ((start, y + 2), (left, y + 2), (left, y + ROW - 2), (start, y + ROW - 2)), "end"
-        )
+        yield _bracket(start - 1, start - 5, y)
     clean = _place(columns, lane.clean_point) if lane.clean_point else None
     if clean is not None:
         bottom = y + ROW + 1
@@ -238,6 +234,11 @@ def _marks(lane: Lane, columns: Sequence[_Column], y: float) -> Iterable[Shape]:
     high = _place(columns, lane.high_watermark)
     if high is not None:
         yield Path(((high, y - 3), (high, y + ROW + 3)), "hw")
+
+
+def _bracket(opening: float, back: float, y: float) -> Path:
+    top, bottom = y + 2, y + ROW - 2
+    return Path(((opening, top), (back, top), (back, bottom), (opening, bottom)), "end")
 
 
 def _place(columns: Sequence[_Column], offset: int) -> float | None:
@@ -253,7 +254,7 @@ def legend(pictures: Sequence[Picture], width: float) -> Picture:
     """What the signs mean that these pictures have, in as many rows as it takes."""
     looks = {shape.look for picture in pictures for shape in picture.shapes}
     shapes: list[Shape] = []
-    x, y = 0.0, 10.0
+    x, y, widest = 0.0, 10.0, 0.0
     for look, text in _MEANINGS.items():
         if look not in looks and not (look == "d0" and any(one[0] == "d" for one in looks)):
             continue
@@ -263,7 +264,8 @@ def legend(pictures: Sequence[Picture], width: float) -> Picture:
         shapes += _sample(look, x, y)
         shapes.append(Text(x + 22, y, text, "tf"))
         x += room
-    return Picture(width, y + 6, tuple(shapes))
+        widest = max(widest, x)
+    return Picture(widest, y + 6, tuple(shapes))
 
 
 _MEANINGS = {

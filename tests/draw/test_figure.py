@@ -64,6 +64,16 @@ def test_chosen_moments_side_by_side() -> None:
         svg(run.events, captions={99: "never"})
 
 
+def test_a_note_stands_below_the_violation_however_long_it_is() -> None:
+    run = story(LOST_TAIL)
+    note = " ".join(f"word{number}" for number in range(60))
+
+    found = texts(svg(run.events, run.violations[0], note=note))
+
+    assert "word59" in " ".join(found)
+    assert all(len(text) < 160 for text in found)
+
+
 def test_every_shape_has_a_look_and_no_letter_is_lost_to_xml() -> None:
     run = story(LOST_TAIL)
     first = next(event for _, event in run.events if isinstance(event, Appended))
