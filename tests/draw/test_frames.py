@@ -1,13 +1,22 @@
 """What replicas hold after each event, out of events alone."""
 
+import msgspec
 import pytest
 
-from sim.draw.frames import Kind, position_of, replayed
+from sim.draw.frames import Kind, Lane, position_of, replayed
 from sim.draw.reasons import Reasons
 from sim.draw.words import Words
-from sim.trace import Cleaned, Truncated
+from sim.files.trace_file import TOMBSTONE_MARKS
+from sim.rules import settings_from
+from sim.scenario.generate import generate
+from sim.scenario.generate.mix import Mix
+from sim.scenario.trace_header import header_of
+from sim.timed_run import run_scenario
+from sim.trace import Cleaned, Event, Truncated
+from sim.trace.written import as_row
 from tests.draw.stories import LOST_TAIL, SCENARIOS, story, violation_of
 from tests.story.running import run_steps
+from tests.trace.rebuilt import Rebuilder, RebuiltLog, Row
 
 STORIES = [
     f"{folder}/{path.name}"
@@ -33,6 +42,61 @@ def test_the_last_frame_is_what_the_replicas_of_a_story_hold() -> None:
             assert lane.high_watermark == view.high_watermark, path
             # A batch that straddles the log start is there as a whole, and drawn from there on.
             assert [at for at in view.offsets if at >= view.log_start_offset] == held, path
+
+
+@pytest.mark.parametrize(("seed", "preset"), [(3, "kafka-4.0"), (1, "kraft")])
+def test_frames_of_random_runs_are_what_their_traces_say(seed: int, preset: str) -> None:
+    mix = Mix(
+        duration_ms=3_000,
+        sends=(60, 90),
+        power_losses=0.5,
+        cleaning_crashes=0.5,
+        install_crashes=0.5,
+        transactional=1.0,
+        snapshots=1.0 if preset == "kraft" else 0.0,
+    )
+    scenario = generate(seed, mix).with_rules(settings_from({"preset": preset}, where="test"))
+    events: list[tuple[int, Event]] = []
+    run_scenario(scenario, trace=events)
+    header = header_of(scenario)
+    mark = TOMBSTONE_MARKS[header.judged_by.cleaner.tombstone_mark]
+    rebuilt = Rebuilder(read(header.as_row()))
+    replay = replayed([], rules=scenario.rules)
+    for position, (at, event) in enumerate(events):
+        rebuilt.take(read(as_row(at, event, mark)))
+        replay.take(at, event)
+        if position % 25 == 0 or position == len(events) - 1:
+            lanes = replay.frame().lanes
+            assert [lane.name for lane in lanes] == list(rebuilt.logs)
+            assert [seen(lane) for lane in lanes] == [told(each) for each in rebuilt.logs.values()]
+            holes = [one for lane in lanes for one in lane.spots if one.kind is Kind.HOLE]
+            assert all(hole.reason for hole in holes)
+
+
+def read(row: Row) -> Row:
+    found: Row = msgspec.json.decode(msgspec.json.encode(row))
+    return found
+
+
+def seen(lane: Lane) -> tuple[object, ...]:
+    """A lane as a log of a trace: who has what, with the delete horizon of its batch."""
+    held = {
+        offset: (one.uid, one.horizon_ms)
+        for offset, one in enumerate(lane.spots)
+        if one.uid or one.kind is Kind.EMPTY
+    }
+    return lane.up, lane.log_start_offset, lane.log_end_offset, lane.high_watermark, held
+
+
+def told(log: RebuiltLog) -> tuple[object, ...]:
+    held = {}
+    for batch in log.batches:
+        for record in batch["records"]:
+            held[record["offset"]] = (record["uid"], batch["delete_horizon_ms"])
+        if not batch["records"]:
+            held[batch["last_offset"]] = (0, None)
+    held = {offset: held[offset] for offset in sorted(held) if offset >= log.start}
+    return log.up, log.start, log.end, log.high_watermark, held
 
 
 EXPIRED = "kip280/kip280_18_expired_last_tombstone.yaml"
