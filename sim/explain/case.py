@@ -292,7 +292,11 @@ class Case:
             header = self.rules.topic.strategy_header or DEFAULT_HEADER
             found = [value for name, value in record.headers if name == header]
             return f", bytes {found[-1].hex(' ')}" if found else ""
-        taken = read[1] if len(read) == 3 and read[0] else None
+        taken: int | None = read[0]
+        if self.rules.cleaner.header_form == "last_long":
+            taken = read[1] if read[0] else None
+        elif self.rules.cleaner.header_form == "first_varint" and read[0] < 0:
+            taken = None
         if taken == meant:
             return ""
         return ", read as no version" if taken is None else f", read as {taken}"

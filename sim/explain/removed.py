@@ -15,6 +15,9 @@ from sim.trace import (
     RemovalBoundMoved,
 )
 
+NAMED = 4
+"""Of the records that somebody still held so many are named: the last ones."""
+
 BY_TIME = ("horizon", "record_horizon", "last_modified", "cleaning_checkpoint")
 """Values of `tombstone_removal` that compare a clock with a time."""
 
@@ -176,33 +179,49 @@ def still_needed(case: Case, position: int, remover: str, removal: Removal) -> s
     found = []
     for replica in _others(case, remover):
         end = case.end_of(replica, before=position)
-        if end > removal.offset:
-            continue
-        for uid in case.uids_of(removal.key):
-            offset = case.known.records[uid].offset
-            held = case.uid_at(replica, offset, before=position) == uid
-            if held and not case.tombstone(uid) and case.beats(removal.uid, uid):
-                fault = case.fault_of(replica, position)
-                found.append(f"{replica}, log end offset {end}, still held {case.name(uid)}{fault}")
-    return listed(list(dict.fromkeys(found)))
+        held = [
+            uid
+            for uid in case.uids_of(removal.key)
+            if case.uid_at(replica, case.known.records[uid].offset, before=position) == uid
+            and not case.tombstone(uid)
+            and case.beats(removal.uid, uid)
+        ]
+        if end <= removal.offset and held:
+            fault = case.fault_of(replica, position)
+            names = case.names(held[-NAMED:])
+            found.append(f"{replica}, log end offset {end}{fault}, still held {names}")
+    return "; ".join(found)
 
 
 def _still_undecided(case: Case, position: int, remover: str, removal: Removal) -> str:
-    batch = case.known.batches.get(removal.uid)
+    """Who held data of the transaction that a removed marker ends."""
+    batch, known = case.known.batches.get(removal.uid), case.known
     if batch is None:
         return ""
+    ended = [
+        written.batch.last_offset
+        for one in known.all("marker", str(batch.producer_id), before=position)
+        if isinstance(written := case.event(one), Appended)
+    ]
+    begins = max((offset for offset in ended if offset < removal.offset), default=-1)
+    data = [
+        uid
+        for uid, other in known.batches.items()
+        if other.producer_id == batch.producer_id
+        and other.control is None
+        and begins < known.records[uid].offset < removal.offset
+    ]
     found = []
     for replica in _others(case, remover):
         end = case.end_of(replica, before=position)
-        if end > removal.offset:
-            continue
-        for uid, other in case.known.batches.items():
-            same = other.producer_id == batch.producer_id and other.control is None
-            offset = case.known.records[uid].offset
-            if same and case.uid_at(replica, offset, before=position) == uid:
-                found.append(f"{replica}, log end offset {end}, still held {case.name(uid)}")
-                break
-    return listed(found)
+        held = [
+            u for u in data if case.uid_at(replica, known.records[u].offset, before=position) == u
+        ]
+        if end <= removal.offset and held:
+            fault = case.fault_of(replica, position)
+            names = case.names(held[-NAMED:])
+            found.append(f"{replica}, log end offset {end}{fault}, still held {names}")
+    return "; ".join(found)
 
 
 def _aborted(case: Case, position: int, event: Cleaned, removal: Removal) -> Fact:

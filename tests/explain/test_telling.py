@@ -319,7 +319,7 @@ def test_a_clock_that_is_ahead_is_what_decided() -> None:
     assert found.decided_by.startswith(
         "r2 removed the tombstone K=null@2 at 2,766 ms since its clock (5,000 ms ahead) at 7,766 "
         "ms had passed its delete horizon 6,733 ms (given at 1,733 ms by r1, its clock at 1,733 "
-        "ms), 3,967 ms before the retention was over, while r3, log end offset 2, still held K=v@1"
+        "ms), 3,967 ms before the retention was over, while r3, log end offset 2 (partition at "
     )
     assert "2766  r2 cleaned [0, 5), its clock (5,000 ms ahead) at 7,766 ms" in found.chain[0]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sim.check.folding import own_state
 from sim.explain.case import Case, Fact, listed
 from sim.explain.laws.logs import two_records_at
@@ -16,6 +18,9 @@ from sim.trace import (
     Removal,
     RemovalBoundMoved,
 )
+
+_DELETED_AT = re.compile(r"was deleted at offset (\d+)")
+"""How the laws on deleted keys name the tombstone."""
 
 
 def state_differs(case: Case, why: Why) -> Facts:
@@ -36,28 +41,27 @@ def state_differs(case: Case, why: Why) -> Facts:
         else:
             facts += why.lacks(replica, offset, before=judged)
     if held:
-        facts += _survived(case, why, replica, held, winner)
+        can_lose = winner and held != winner and case.beats(winner, held)
+        kept = _passed_over(case, replica, held, winner) if can_lose else []
+        facts = [*kept, *facts] if kept else facts + _survived(case, why, replica, held, winner)
     return facts or taken_from_key(case, key)
 
 
 def _held_and_wanted(case: Case, replica: str, key: str) -> tuple[int, int]:
     """What a log gives a key, and what committed history does, 0 = nothing.
 
-    Where the violation is about a value that was there for a while, that and its tombstone.
+    Where the violation says at which offset the key was deleted, the tombstone there: it may have
+    been there for a while only, and another record wins by now.
     """
     winner, records = case.history.winners.get(key, 0), case.known.records
     view, offset = case.history.replicas.get(replica), case.violation.offset
     held = own_state(case.history, view).get(key, 0) if view is not None else 0
     if offset is not None:
         held = next((uid for uid in case.uids_of(key) if records[uid].offset == offset), held)
-    if held and (not winner or winner == held or not case.beats(winner, held)):
-        deletes = [
-            uid
-            for uid in case.uids_of(key)
-            if case.tombstone(uid) and uid != held and case.beats(uid, held)
-        ]
-        if offset is not None and deletes:
-            winner = deletes[-1]
+    said = _DELETED_AT.search(case.violation.sentence)
+    if said is not None:
+        deleted_at = int(said[1])
+        winner = next((u for u in case.uids_of(key) if records[u].offset == deleted_at), winner)
     return held, winner
 
 
@@ -88,9 +92,13 @@ def _survived(case: Case, why: Why, replica: str, held: int, winner: int) -> Fac
         text = f"{replica} holds {case.name(held)} where {case.name(committed)} is committed"
         position = case.known.slot(replica, offset)
         return [*two_records_at(case, why, offset), Fact("epoch", text, position)]
-    if case.known.batches[held].transactional:
-        return of_transaction(case, why, replica, held)
-    if not winner or not case.beats(winner, held) or offset < records[winner].offset:
+    if case.known.batches[held].transactional and (
+        decided := of_transaction(case, why, replica, held)
+    ):
+        return decided
+    if not winner or not case.beats(winner, held):
+        return []
+    if offset < records[winner].offset:
         return []
     at = case.known.appended_at[held]
     text = f"{case.name(held)} was appended {case.when(at)}"
@@ -102,6 +110,45 @@ def _survived(case: Case, why: Why, replica: str, held: int, winner: int) -> Fac
             f"{case.order_kind()} says that it loses"
         )
     return [Fact(case.order_kind(), text, at)]
+
+
+def _passed_over(case: Case, replica: str, held: int, winner: int) -> Facts:
+    """A pass of the replica saw a record and one that beats it, and kept the one that lost.
+
+    That it took the winner for the loser is another matter: what it compared then says why.
+    """
+    known = case.known
+    low, high = known.records[held].offset, known.records[winner].offset
+    for position in known.all("cleaned", replica):
+        event = case.event(position)
+        if not isinstance(event, Cleaned) or event.upper_bound <= max(low, high):
+            continue
+        seen = case.uid_at(replica, low, before=position) == held
+        seen = seen and case.uid_at(replica, high, before=position) == winner
+        kept = case.uid_at(replica, low, before=position + 1) == held
+        beaten = any(r.offset == high and r.reason == "superseded" for r in event.removals)
+        if seen and kept and not beaten:
+            text = (
+                f"the pass of {replica} over [{event.first_dirty_offset}, {event.upper_bound}) "
+                f"{case.when(position)} kept {case.name(held)}, though {case.name(winner)} beats it"
+                f"{_because(case, event, low, high)}"
+            )
+            return [Fact(case.order_kind(), text, position)]
+    return []
+
+
+def _because(case: Case, event: Cleaned, low: int, high: int) -> str:
+    """Why a pass kept the record at an offset, `low`, that one at another, `high`, beats."""
+    cleaner = case.rules.cleaner
+    if event.protected_offset == low:
+        return f": the fix {cleaner.fix} protected {low}"
+    if cleaner.map_range == "dirty" and high < event.first_dirty_offset:
+        return f": its map began at {event.first_dirty_offset} (map_range: dirty)"
+    if event.partial:
+        return f": its map was full at {event.upper_bound}"
+    if cleaner.map_reads_from != "segment_start":
+        return f" (map_reads_from: {cleaner.map_reads_from})"
+    return ""
 
 
 def taken_from_key(case: Case, key: str) -> Facts:
@@ -304,6 +351,8 @@ def verdict(case: Case, replica: str, uid: int) -> Facts:
         if other is not None and decides and other.producer_id == batch.producer_id:
             here = case.uid_at(replica, at)
             break
+    if here == committed:
+        return []
     text = (
         f"{case.name(uid)} is decided by {case.name(committed) if committed else 'no marker'} in "
         f"committed history, on {replica} by {case.name(here) if here else 'no marker'}"
