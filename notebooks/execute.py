@@ -69,7 +69,10 @@ def differences(before: Any, after: Any) -> list[str]:
     for number, (old, new) in enumerate(zip(before.cells, after.cells, strict=True), start=1):
         texts = [[_texts(one) for one in cell.get("outputs", ())] for cell in (old, new)]
         if texts[0] != texts[1]:
-            found.append(f"cell {number}: another output than the one that stands there")
+            found.append(
+                f"cell {number}: another output than the one that stands there; if it is right: "
+                "make notebooks ARGS=--write"
+            )
     return found
 
 

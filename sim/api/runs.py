@@ -159,16 +159,57 @@ class Run:
         return columns_table(self.scenario.time)
 
     def explain(self, invariant: str | None = None) -> Explanation:
-        """Why an invariant is violated: what led there; without a name, the first one.
+        """Why an invariant is violated, the fact that decided first; without a name, the first one.
+
+            >>> import sim
+            >>> run = sim.run("scenarios/kip630/kip630_01_tombstone_removed_too_early.yaml")
+            >>> run.explain("no-resurrection").about
+            'no-resurrection'
 
         Raises:
             BadInput: The run violates nothing, or not that.
         """
-        from sim.explain import explain
+        from sim.explain import explanation
 
         found, recorded = self.violation(invariant), self.recorded
-        lines = explain(recorded.events, found, rules=recorded.rules, skews=recorded.skews)
-        return Explanation(found.invariant, lines)
+        told = explanation(recorded.events, found, rules=recorded.rules, skews=recorded.skews)
+        return Explanation(found.invariant, told.lines, decided_by=told.decided_by)
+
+    def heals(self, invariant: str | None = None, *, within_s: float | None = 30.0) -> pd.DataFrame:
+        """The single changes that avoid a violation, a row each; those that heal all come first.
+
+        `change` (a rule with its value, or one fault or step less), `kind` (`rule`, `fault`,
+        `step`), `still` (what is violated with it, joined by spaces; empty = nothing).
+
+        Args:
+            invariant: Without a name, the first one.
+            within_s: Stop after so many seconds with what was found; None = try all.
+        """
+        from sim.api.otherwise import heals_table
+
+        return heals_table(self.scenario, self.violation(invariant).invariant, within_s=within_s)
+
+    def no_return(
+        self, invariant: str | None = None, *, tries: int = 20, within_s: float | None = 30.0
+    ) -> pd.DataFrame:
+        """How likely a violation was after each moment that was tried, a row each, by time.
+
+        From a moment (`at_ms`) on, the future is drawn anew `tries` times; `violated` of them, a
+        `share` with 95 % between `low` and `high`, violate the invariant again. `sealed` says that
+        all did: the first such row is the point of no return, `sentence` what happened then.
+
+        Args:
+            invariant: Without a name, the first one.
+            tries: So many futures from each moment.
+            within_s: Stop after so many seconds with what is known; None = take all the time.
+
+        Raises:
+            BadInput: It is a story, which has no chance in it.
+        """
+        from sim.api.otherwise import no_return_table
+
+        found = self.violation(invariant)
+        return no_return_table(self.scenario, self.recorded, found, tries=tries, within_s=within_s)
 
     def timeline(
         self,

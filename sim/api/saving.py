@@ -75,4 +75,4 @@ def _header(scenario: Scenario) -> TraceHeader:
         return header_of(content)
     from sim.scenario.trace_header import header_of as header_of_timed
 
-    return header_of_timed(content)
+    return header_of_timed(content, mix=scenario.mix)

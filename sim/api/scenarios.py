@@ -17,6 +17,7 @@ from sim.plugins import as_options
 if TYPE_CHECKING:
     from sim.files.document import Document
     from sim.rules import Settings
+    from sim.scenario.generate import Mix
     from sim.scenario.model import Scenario as TimedScenario
     from sim.story.format import Story
 
@@ -40,6 +41,7 @@ class Scenario:
         path: The file it was read from; None = from none.
         text: The file as it stands, YAML or JSON; None = it was changed, or drawn at random.
         changes: Options of `replog run` that make of the file what it is now.
+        mix: What it was drawn from; None = it was written by somebody.
     """
 
     kind: Literal["story", "timed"]
@@ -47,6 +49,7 @@ class Scenario:
     path: Path | None = None
     text: str | None = field(default=None, repr=False)
     changes: tuple[str, ...] = ()
+    mix: Mix | None = field(default=None, repr=False)
 
     @property
     def id(self) -> str:
@@ -234,9 +237,9 @@ def load(source: Source, *, seed: int | None = None) -> Scenario:
     return _loaded(read_document(path), path=path, text=_text_of(path), seed=seed)
 
 
-def drawn_from(content: TimedScenario) -> Scenario:
-    """A timed scenario that stands in no file."""
-    return Scenario("timed", content)
+def drawn(content: TimedScenario, mix: Mix) -> Scenario:
+    """A timed scenario that was drawn from a mix."""
+    return Scenario("timed", content, mix=mix)
 
 
 def _drawn(seed: int) -> Scenario:
@@ -244,7 +247,8 @@ def _drawn(seed: int) -> Scenario:
 
     if not 0 <= seed < SEED_LIMIT:
         raise BadInput(f"seed {seed}: a seed is between 0 and {SEED_LIMIT - 1}")
-    return drawn_from(generate(seed, Mix()))
+    mix = Mix()
+    return drawn(generate(seed, mix), mix)
 
 
 def _parsed(text: str) -> Document:

@@ -13,7 +13,7 @@ from weakref import finalize
 from sim.api.failures import Failures
 from sim.api.markup import grid
 from sim.api.runs import Row, Run
-from sim.api.scenarios import drawn_from
+from sim.api.scenarios import drawn
 from sim.api.tables import check_pandas
 from sim.errors import BadInput
 
@@ -161,7 +161,8 @@ class Sweep:
             sentence=sentence,
             lasting=not self._temporary,
         )
-        return Run(drawn_from(scenario_of_run(self.folder, run_id)), row=row, about=about)
+        mix = self._sweep.environment_of(case_id).mix
+        return Run(drawn(scenario_of_run(self.folder, run_id), mix), row=row, about=about)
 
     def _sentences(self, about: str) -> dict[int, str]:
         """run_id -> its first violation, of an invariant if `about` names one."""

@@ -13,11 +13,13 @@ class Explanation(Sequence[str]):
 
     Attributes:
         about: The invariant.
+        decided_by: The fact that decided, in one sentence.
     """
 
-    def __init__(self, about: str, lines: Sequence[str]) -> None:
+    def __init__(self, about: str, lines: Sequence[str], *, decided_by: str = "") -> None:
         """The explanation of a violation of `about`."""
         self.about = about
+        self.decided_by = decided_by
         self._lines = tuple(lines)
 
     @overload
@@ -42,8 +44,7 @@ class Explanation(Sequence[str]):
 
     def __repr__(self) -> str:
         """One line for people."""
-        last = " ".join(self._lines[-1].split()) if self._lines else ""
-        return f"Explanation({self.about}, {len(self)} lines: {shorten(last, 120)})"
+        return f"Explanation({self.about}, {len(self)} lines: {shorten(self.decided_by, 120)})"
 
     def _repr_html_(self) -> str:
         return plain_text(str(self))

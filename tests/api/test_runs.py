@@ -13,8 +13,9 @@ from sim.api.tables import EVENT_COLUMNS, RECORD_COLUMNS, REPLICA_COLUMNS, VIOLA
 from sim.rules import rules_from
 from sim.story.driver import run_story
 from sim.story.format import load_story
-from tests.api.conftest import STORY
+from tests.api.conftest import ROOT, STORY
 
+TIMED_LOST_TAIL = ROOT / "scenarios/kip280/timed_lost_tail.yaml"
 TIMED = """\
 format: replog-scenario/1
 title: nothing goes wrong
@@ -132,6 +133,8 @@ def test_an_explanation_is_about_the_invariant_that_was_asked_for() -> None:
     assert run.explain().about == "follower-position-sound"
     about = run.explain("no-offset-reuse")
     assert about.about == "no-offset-reuse"
+    assert about.decided_by
+    assert about.decided_by in str(about)
     assert "gave offset 3 to e@3" in about[0]
     assert str(about).count("\n") == len(about) - 1
     assert "\n" not in repr(about)
@@ -222,3 +225,26 @@ def test_a_path_with_a_space_is_quoted_in_the_command(tmp_path: Path) -> None:
     copy.write_text(STORY.read_text())
 
     assert sim.load(copy).command == f"replog run '{copy}'"
+
+
+def test_the_changes_that_heal_a_story_heal_it() -> None:
+    heals = sim.run(STORY).heals("no-offset-reuse")
+
+    whole = heals[(heals.still == "") & (heals.kind == "rule")]
+    assert "fix: empty_batch" in whole.change.tolist()
+    assert "fix: none" not in heals.change.tolist()
+    assert sim.run(STORY, fix="empty_batch").violated == []
+    assert {"rule", "step"} == set(heals.kind)
+
+
+def test_a_violation_is_sealed_at_the_latest_when_it_is_found() -> None:
+    run = sim.run(TIMED_LOST_TAIL)
+    points = run.no_return("no-offset-reuse", tries=2, within_s=None)
+
+    assert points.at_ms.is_monotonic_increasing
+    assert points.sealed.tolist() == sorted(points.sealed)
+    assert points.iloc[-1].sealed
+    assert points.iloc[-1].share == 1.0
+    assert ((points.low <= points.share) & (points.share <= points.high)).all()
+    with pytest.raises(sim.BadInput, match="a story has no chance in it"):
+        sim.run(STORY).no_return()
