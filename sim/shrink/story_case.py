@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from sim.check.checker import story_invariants
 from sim.check.registry import INVARIANTS, Kind
 from sim.errors import BadInput
 from sim.files.yaml_text import parse_yaml
@@ -150,8 +151,7 @@ class StoryCase:
         if found is None:
             return None
         change = rules_text({found.rule: found.value})
-        liveness = INVARIANTS[self._invariant].kind is Kind.LIVENESS
-        judged_by = INVARIANTS[self._invariant].in_stories and not liveness
-        checked = None if judged_by else [self._invariant]
+        by_default = self._invariant in story_invariants(liveness=False)
+        checked = None if by_default else [self._invariant]
         named = self._named(found.story, near_miss=change)
         return NearMissFile(story_text(named, violated=[], checked=checked), change)

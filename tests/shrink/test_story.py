@@ -82,7 +82,7 @@ def test_a_lost_tail_among_hundreds_of_steps_is_found_in_six_as_well() -> None:
     assert shrink_story(hidden, "log-matching").steps == 6
 
 
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(st.sampled_from(SMALL), st.integers(0, 10_000))
 def test_hidden_anyhow_the_same_law_is_left_broken_for_the_same_cause(name: str, seed: int) -> None:
     story = load_story(SCENARIOS / name)
@@ -93,7 +93,7 @@ def test_hidden_anyhow_the_same_law_is_left_broken_for_the_same_cause(name: str,
 
     found = sought.found_in(shrunk.story)
     assert found is not None
-    assert found.at == shrunk.steps <= violation.at
+    assert found.at == shrunk.steps < len(hidden.steps)
     assert shrink_story(hidden, violation.invariant) == shrunk
     assert key_of(shrink_story(shrunk.story, violation.invariant).story) == key_of(shrunk.story)
 
