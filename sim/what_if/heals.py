@@ -12,6 +12,7 @@ from sim.errors import BadInput
 from sim.rules import Rules
 from sim.scenario.model import Scenario
 from sim.story.driver import run_story
+from sim.story.expect import StoryExpect
 from sim.story.format import STORY_DEFAULTS, Story
 from sim.timed_run import run_scenario
 from sim.what_if.changes import rule_changes
@@ -51,7 +52,11 @@ _Variant = tuple[str, str, Callable[[], Iterable[str]]]
 
 
 def heals_story(story: Story, invariant: str, *, within_s: float | None = None) -> Healings:
-    """Which single change of a rule, or step less, keeps a story from violating an invariant."""
+    """Which single change of a rule, or step less, keeps a story from violating an invariant.
+
+    A step that adds a replica is not left out: later ones could name it.
+    """
+    story = replace(story, expect=StoryExpect((invariant,)))
 
     def under(changed: Story) -> Callable[[], Iterable[str]]:
         return lambda: run_story(changed).violated
@@ -61,6 +66,8 @@ def heals_story(story: Story, invariant: str, *, within_s: float | None = None) 
             rules = story.rules.with_values({name: value})
             yield "rule", f"{name}: {value}", under(replace(story, rules=rules, preset=None))
         for index, step in enumerate(story.steps):
+            if step.op == "add_replica":
+                continue
             rest = (*story.steps[:index], *story.steps[index + 1 :])
             words = f"without step {step.number}, {step.line}"
             yield "step", words, under(replace(story, steps=rest))

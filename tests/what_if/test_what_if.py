@@ -1,5 +1,6 @@
 """When a violation was sealed, and which single change avoids it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from sim.check import Violation
 from sim.scenario.file.load import load_scenario
 from sim.scenario.model import Scenario
 from sim.story import load_story
+from sim.story.expect import StoryExpect
 from sim.timed_run import run_scenario
 from sim.trace import Event
 from sim.what_if.heals import heals_scenario, heals_story
@@ -97,3 +99,23 @@ def test_a_violation_at_the_start_of_all_that_led_to_it_is_a_moment_of_its_own()
 
     assert run.violated
     assert point_of_no_return(LOST_TAIL, events, nowhere, tries=2).first.at_ms == 0
+
+
+def test_a_story_that_adds_a_replica_is_healed_without_leaving_out_that_step() -> None:
+    story = load_story(ROOT / "scenarios/findings/finding_09_ghost_of_an_old_leader.yaml")
+
+    healings = heals_story(story, "materialized-state-equivalence")
+
+    added = [step.number for step in story.steps if step.op == "add_replica"]
+    assert healings.complete
+    assert not [one for one in healings.found if f"without step {added[0]}," in one.change]
+
+
+def test_a_law_that_a_story_does_not_expect_is_judged_all_the_same() -> None:
+    story = load_story(ROOT / "scenarios/raft/raft_21_epoch_kept_in_memory.yaml")
+    silent = replace(story, expect=StoryExpect())
+
+    changes = [one.change for one in heals_story(silent, "epoch-monotonic").found]
+
+    assert "epoch_storage: disk" in changes
+    assert "fix: leo_retention" not in changes
