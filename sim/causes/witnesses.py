@@ -15,9 +15,9 @@ from typing import Any, Final
 from sim.causes.grouping import Cause, Causes
 from sim.causes.witness import TRIES, Witness, make_witness
 from sim.plugins import Plugins, in_use, load_in_worker
-from sim.sweeps.engines.process import follow_the_parent
 from sim.sweeps.output import clear_errors, write_json, write_text
 from sim.version import __version__
+from sim.workers import follow_the_parent
 
 WITNESSES: Final = "witnesses"
 """The folder of witnesses in that of a sweep."""

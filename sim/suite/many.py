@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
@@ -22,8 +21,8 @@ def run_suite(found: Collected, *, jobs: int = 1) -> Generator[CaseResult]:
         jobs: Number of processes; 1 = this one, 0 = one for each core.
     """
     wanted = [path for path in found.files if path not in found.refused]
-    jobs = min(jobs or _usable_cores(), len(wanted))
-    with closing(_here(wanted) if jobs <= 1 else _elsewhere(wanted, jobs)) as results:
+    alone = jobs == 1 or len(wanted) < 2
+    with closing(_here(wanted) if alone else _elsewhere(wanted, jobs)) as results:
         for path in found.files:
             refused = found.refused.get(path)
             yield next(results) if refused is None else without_result(path, BAD_INPUT, refused)
@@ -37,7 +36,3 @@ def _elsewhere(paths: list[Path], jobs: int) -> Generator[CaseResult]:
     from sim.suite.processes import run_on_processes  # takes longer to import than a story to run
 
     yield from run_on_processes(paths, jobs)
-
-
-def _usable_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
-import signal
-import threading
 from collections.abc import Generator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -14,6 +11,7 @@ from pathlib import Path
 from sim.plugins import Plugins, in_use, load_in_worker
 from sim.suite.cases import run_any, without_result
 from sim.suite.result import ERROR, CaseResult
+from sim.workers import follow_the_parent, usable_cores
 
 DIED = "the process that was to run it ended, perhaps for want of memory; try -j 1"
 
@@ -21,11 +19,12 @@ DIED = "the process that was to run it ended, perhaps for want of memory; try -j
 def run_on_processes(paths: list[Path], jobs: int) -> Generator[CaseResult]:
     """The results of `paths` in their order; when a process dies, those left are errors.
 
+    `jobs` is the number of processes; 0 = one for each core.
     Closing the generator, as an exception such as Ctrl-C does, ends the processes.
     """
     before = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(
-        max_workers=jobs,
+        max_workers=min(jobs or usable_cores(), len(paths)),
         mp_context=multiprocessing.get_context("spawn"),
         initializer=_start_worker,
         initargs=(in_use(),),
@@ -46,19 +45,10 @@ def run_on_processes(paths: list[Path], jobs: int) -> Generator[CaseResult]:
 
 
 def _start_worker(plugins: Plugins) -> None:
-    """Leave Ctrl-C, which reaches every process, to the parent, and do not outlive it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_the_parent, daemon=True).start()
+    follow_the_parent()
     load_in_worker(plugins)
 
 
 def _run(path: Path) -> CaseResult:
     result = run_any(path)
     return result._replace(detail=dict(result.detail))  # what is read-only cannot be sent
-
-
-def _end_with_the_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)

@@ -9,7 +9,7 @@ from hashlib import blake2b
 
 from sim.studies.phases import QUESTIONS
 from sim.studies.phases.question import Found, Question
-from sim.sweeps.engines.process import follow_the_parent, usable_cores
+from sim.workers import follow_the_parent, usable_cores
 
 CASES_PER_TASK = 25
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
-import signal
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -22,37 +19,16 @@ from sim.sweeps.layout import Wave
 from sim.sweeps.output import clear_errors, close_folder, worker_died
 from sim.sweeps.runs_progress import Reporter
 from sim.sweeps.tally import Counts
+from sim.workers import follow_the_parent, usable_cores
 
 BLOCKS_IN_FLIGHT_PER_CORE = 3
 WARM_UP_SECONDS = 0.05
 """How long a worker sleeps when it is new, so that none of them gets the others' call to start."""
 
 
-def usable_cores() -> int:
-    """Processors this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def follow_the_parent() -> None:
-    """In a worker: leave Ctrl-C to the parent, and do not outlive it.
-
-    Ctrl-C reaches every process of the group; only the parent decides what to do about it. A parent
-    that is killed tells nobody, and its workers would wait for work for ever.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_the_parent, daemon=True).start()
-
-
 def _start_worker(work: Work) -> None:
     follow_the_parent()
     get_ready(work)
-
-
-def _end_with_the_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 @contextmanager
