@@ -87,6 +87,7 @@ LOOKS: Final[Mapping[str, Look]] = {
     "band1": Look(Colour("#fdebc8", "#4c3a10"), Colour("#9a6400", "#e69f00"), 0.8),
     "message": Look(None, INK, 1.3),
     "answer": Look(None, FAINT, 1.1, "3 2"),
+    "fault": Look(None, ALARM, 1.6, "4 2"),
     "head": Look(INK, None),
     "glyph": Look(INK, PAPER, 1.0),
     "open": Look(PAPER, INK, 1.5),

@@ -18,6 +18,7 @@ from sim.trace import (
     CoordinatorAnswered,
     Copied,
     Event,
+    FaultEnded,
     FaultInjected,
     GapLearned,
     HighWatermarkMoved,
@@ -57,6 +58,7 @@ _BAND = 16.0
 _SENTENCE_MAX = 96
 """So many characters of a sentence are shown."""
 CLIENTS = "clients"
+CONTROLLER = "controller"
 
 
 @dataclass
@@ -65,6 +67,7 @@ class _State:
 
     leads: dict[str, tuple[int, float]] = field(default_factory=dict)
     down: dict[str, float] = field(default_factory=dict)
+    faults: dict[tuple[str, str], list[float]] = field(default_factory=dict)
 
 
 class SpaceTime:
@@ -102,21 +105,23 @@ class SpaceTime:
             dict.fromkeys(event.replica for _, event in events if isinstance(event, ReplicaAdded))
         )
         shown = [events[position][1] for position in positions]
-        clients = dict.fromkeys(name for event in shown if (name := self._client(event)))
+        clients = dict.fromkeys(name for event in shown if (name := self._other(event)))
         self.names = [*self._replicas, *clients]
         self._lane = min(_LANE, max(_LANES / max(len(self.names), 1), _LANE_NARROWEST))
         middles = [_TIME + self._lane * (number + 0.5) for number in range(len(self.names))]
         self._x = dict(zip(self.names, middles, strict=True))
         self.lanes_end = _TIME + len(self.names) * self._lane
 
-    def _client(self, event: Event) -> str | None:
-        """The client that an event is about, if it is about one."""
+    def _other(self, event: Event) -> str | None:
+        """Who has a part in an event and is no replica: a client, or the controller."""
         if isinstance(event, Consumed | ConsumerReset | ReadingEnded | Understood):
             return event.consumer
         if isinstance(event, CoordinatorAnswered):
             return event.client
         if isinstance(event, Acknowledged):
             return CLIENTS if event.producer_id < 0 else f"producer {event.producer_id}"
+        if isinstance(event, UncleanElection):
+            return CONTROLLER
         if event.replica is not None and event.replica not in self._replicas:
             return event.replica
         return None
@@ -175,6 +180,10 @@ class SpaceTime:
                 bands += self._band(name, epoch, start, y)
             if isinstance(event, LeaderElected):
                 state.leads[name] = (event.epoch, y)
+            elif isinstance(event, FaultInjected) and event.fault not in INSTANT_FAULTS:
+                state.faults.setdefault((name, event.fault), []).append(y)
+            elif isinstance(event, FaultEnded):
+                lines += self._fault(name, state.faults.get((name, event.fault)), y)
             elif isinstance(event, ReplicaCrashed | ReplicaRemoved):
                 lines += self._line(name, since.get(name, top), y, "lane")
                 state.down[name] = since[name] = y
@@ -183,16 +192,29 @@ class SpaceTime:
                 since[name] = y
         for name, (epoch, start) in state.leads.items():
             bands += self._band(name, epoch, start, bottom)
+        for (name, _), going_on in state.faults.items():
+            while going_on:
+                lines += self._fault(name, going_on, bottom)
         for name in self.names:
             look = "lanedown" if name in state.down else "lane"
             lines += self._line(name, since.get(name, top), bottom, look)
         return bands, lines
 
     def _band(self, name: str, epoch: int, start: float, end: float) -> Iterable[Shape]:
+        if end <= HEAD:  # all of it was before the first event that is shown
+            return
         x, height = self._x[name], max(end - start, 4.0)
         title = f"{printable(name)} leads epoch {epoch}"
         yield Rect(x - _BAND / 2, start, _BAND, height, f"band{epoch % 2}", 3, title)
-        yield Text(x + _BAND / 2 + 3, start + 4, f"e{epoch}", "te")
+        if height > _BAND / 2:
+            yield Text(x + _BAND / 2 + 3, start + 4, f"e{epoch}", "te")
+
+    def _fault(self, name: str, going_on: list[float] | None, end: float) -> Iterable[Shape]:
+        """The earliest fault of a kind that goes on at a replica is over."""
+        if going_on and name in self._x:
+            start, x = going_on.pop(0), self._x[name] - _BAND / 2 - 4
+            if end > max(start, HEAD):
+                yield Path(((x, max(start, HEAD)), (x, end)), "fault")
 
     def _line(self, name: str, start: float, end: float, look: str) -> Iterable[Shape]:
         if end > start:
@@ -217,7 +239,9 @@ class SpaceTime:
             case Consumed(_, consumer) | ConsumerReset(_, consumer):
                 yield from self._arrow(name, consumer, y, "message")
             case CoordinatorAnswered() | Acknowledged():
-                yield from self._arrow(name, self._client(event) or "", y, "message")
+                yield from self._arrow(name, self._other(event) or "", y, "message")
+            case UncleanElection():
+                yield from self._arrow(CONTROLLER, name, y, "answer")
             case Quiesced():
                 yield Path(((_TIME, y), (self.lanes_end, y)), "rule")
             case _:
@@ -268,8 +292,8 @@ def _sign(event: Event, x: float, y: float) -> Iterable[Shape]:
         case Appended():
             corners = ((x - 5, y - 5), (x + 5, y - 5), (x + 5, y + 5), (x - 5, y + 5))
             yield Path(corners, "glyph", closed=True)
-        case LeaderElected() | UncleanElection():
-            yield _diamond(x, y, 7, "open" if isinstance(event, LeaderElected) else "alarm")
+        case LeaderElected():
+            yield _diamond(x, y, 7, "open")
         case Cleaned():
             yield Path(((x - 7, y + 5), (x + 7, y + 5), (x, y - 7)), "open", closed=True)
         case FaultInjected(_, fault) if fault in INSTANT_FAULTS:

@@ -39,6 +39,16 @@ def test_the_other_fix_is_shown_beside_it(replog: Replog, here: Path) -> None:
     assert "--against=fix=empty_batch" in page
 
 
+def test_of_a_preset_those_rules_are_named_that_it_changes(replog: Replog, here: Path) -> None:
+    answer = replog("draw", str(TIMED), "-o", "x.html", "--against", "preset=kraft")
+
+    assert (answer.status, answer.out) == (0, "x.html\n")
+    page = (here / "x.html").read_text()
+    assert "commit=isr" in page
+    assert "commit=majority" in page
+    assert "snapshot_placement=" not in page
+
+
 def test_a_run_without_a_violation_is_drawn_at_its_end(replog: Replog, here: Path) -> None:
     rule = ("--rule", "fix=empty_batch")
     answer = replog("draw", str(LOST_TAIL), *rule)

@@ -2,12 +2,14 @@
 
 import json
 import re
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import sim.draw.page as page_module
-from sim.draw import Case, html
+from sim.draw import Case, html, png
 from sim.draw.page import PAGE_BYTES_MAX
 from sim.errors import BadInput
 from sim.trace import Appended
@@ -135,3 +137,14 @@ def test_the_same_run_gives_the_same_page() -> None:
     run = story(LOST_TAIL)
 
     assert html(run.events, run.violations[0]) == html(run.events, run.violations[0])
+
+
+@pytest.mark.parametrize(("missing", "what"), [("jinja2", html), ("matplotlib", png)])
+def test_what_is_not_installed_is_named_with_its_remedy(
+    monkeypatch: pytest.MonkeyPatch, missing: str, what: Callable[..., object]
+) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    monkeypatch.delitem(sys.modules, "sim.draw.raster", raising=False)
+
+    with pytest.raises(BadInput, match=rf"{missing}: pip install 'replog\[report\]'"):
+        what(story(LOST_TAIL).events)
