@@ -12,14 +12,14 @@ from sim.draw.frames import Events, Frame, Replay, position_of
 from sim.draw.grid import Grid, legend
 from sim.draw.looks import letter_width
 from sim.draw.shapes import Picture, Text, beside, snippet_of, stacked, svg_of
-from sim.draw.shown import positions_shown
+from sim.draw.shown import left_out_in_words, positions_shown, window
 from sim.draw.space_time import SpaceTime
 from sim.draw.words import Words, printable
 from sim.errors import BadInput
 from sim.rules import Rules
 
 ROWS_MAX = 60
-"""Of more events than that the last ones are drawn, and how many are not is said."""
+"""Of more events than that the last ones and the violation are drawn; how many are not is said."""
 _WIDTH = 900.0
 _HEADING_MAX = 1_000
 _PANEL = 250.0
@@ -50,7 +50,7 @@ def svg(
         unit: What times count: `ms`, `step`.
         captions: When (ms, or the step) -> what to look at, or an empty text: draws the logs at
             these moments side by side, and nothing else.
-        everything: All events, not only those that led to the violation; the last 60 are drawn.
+        everything: All events, not only those that led to the violation; 60 are drawn.
 
     Raises:
         BadInput: A moment of `captions` at which nothing has happened yet, or after the end.
@@ -156,14 +156,16 @@ def _figure(
     parts.append(Grid(cells, words, violation).picture(frame))
     parts.append(legend(parts[-1:], _WIDTH))
     shown = positions_shown(events, violation, rules=rules, everything=everything)
-    left_out = len(shown) - ROWS_MAX
-    if left_out > 0:
-        parts.append(_heading(f"{left_out} earlier events are left out", "tf"))
+    place = shown.index(position) if position in shown else len(shown) - 1
+    chosen = window(len(shown), place, ROWS_MAX)
+    left_out = left_out_in_words(chosen.start, len(shown) - chosen.stop)
+    if left_out:
+        parts.append(_heading(left_out, "tf"))
     subject = subject_of(frame, words, violation)
     about = about_subject(frame, words, violation, subject)
     diagram = SpaceTime(
         events,
-        shown[max(left_out, 0) :],
+        [shown[each] for each in chosen],
         violation=violation,
         violated_at=None if violation is None else position,
         unit=unit,

@@ -11,7 +11,7 @@ from sim.draw.case import Case
 from sim.draw.cells import NOTHING, Cell, Cells
 from sim.draw.columns import about_subject, has_a_place, subject_of
 from sim.draw.frames import NOT_THERE, Lane, Replay, Spot, position_of
-from sim.draw.shown import positions_shown
+from sim.draw.shown import left_out_in_words, positions_shown, window
 from sim.draw.space_time import HEAD, ROW, SpaceTime, sentence_of
 from sim.draw.words import Words, printable
 from sim.rules import Rules
@@ -25,7 +25,7 @@ class Film:
     """One case, ready for a page.
 
     Attributes:
-        left_out: So many events that should be shown are not, the earliest ones.
+        left_out: How many events that should be shown are not, in words; empty = none.
         shown: So many are.
         which: What is shown, where that is not all.
         total: So many events the run has.
@@ -45,7 +45,7 @@ class Film:
         Args:
             case: What to show.
             everything: All events, not only those that led to the violation.
-            most: So many events at most, the last ones; None = all.
+            most: So many events at most, the last ones and the violation; None = all.
             like: Of a case without a violation: one of another case, to show the same offset.
         """
         self._case = case
@@ -54,8 +54,10 @@ class Film:
         positions = positions_shown(
             case.events, self._subject, rules=case.rules, everything=everything
         )
-        self.left_out = 0 if most is None else max(len(positions) - most, 0)
-        self._positions = positions[self.left_out :]
+        place = positions.index(self._last) if self._last in positions else len(positions) - 1
+        chosen = window(len(positions), place, most)
+        self.left_out = left_out_in_words(chosen.start, len(positions) - chosen.stop)
+        self._positions = [positions[each] for each in chosen]
         self.shown, self.total = len(self._positions), len(case.events)
         self.which = ""
         if len(positions) < self.total:

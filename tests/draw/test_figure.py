@@ -8,6 +8,7 @@ import pytest
 
 from sim.draw import figure_html, png, svg
 from sim.draw.looks import LOOKS
+from sim.draw.shown import window
 from sim.errors import BadInput
 from sim.trace import Appended
 from tests.draw.stories import LOST_TAIL, story, violation_of
@@ -62,6 +63,24 @@ def test_chosen_moments_side_by_side() -> None:
     assert "E=e" in found
     with pytest.raises(BadInput, match="step 99: the story has steps 1 to 20"):
         svg(run.events, captions={99: "never"})
+
+
+@pytest.mark.parametrize(
+    ("count", "focus", "most", "shown"),
+    [
+        (10, 3, None, range(10)),
+        (10, 3, 10, range(10)),
+        (100, 99, 60, range(40, 100)),
+        (100, 45, 60, range(60)),
+        (100, 60, 60, range(15, 75)),
+        (100, 2, 60, range(60)),
+    ],
+)
+def test_where_there_is_no_room_for_all_events_the_violation_is_among_those_shown(
+    count: int, focus: int, most: int | None, shown: range
+) -> None:
+    assert window(count, focus, most) == shown
+    assert focus in shown
 
 
 def test_a_note_stands_below_the_violation_however_long_it_is() -> None:

@@ -126,8 +126,13 @@ def test_what_does_not_fit_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch)
     shown, total = len(case["frames"]), len(events)
     assert 100 < shown < total
     assert len(page.encode()) <= 250_000
-    assert f"{total - shown} earlier events are left out, to keep this file below 1 MB" in page
+    assert f"{total - shown} earlier events left out, to keep this file below 1 MB" in page
     assert case["frames"][case["focus"]]["a"] == violation.at
+    early = violation._replace(at=events[60][0], offset=0)
+    page = html(events, early, rules=rules, everything=True)
+    (case,) = data(page)
+    assert case["frames"][case["focus"]]["a"] == early.at
+    assert re.search(r"\d+ later events left out, to keep this file below 1 MB", page)
     monkeypatch.setattr(page_module, "PAGE_BYTES_MAX", 10_000)
     with pytest.raises(BadInput, match="even one moment of its logs takes more than 10,000 bytes"):
         html(events, violation, rules=rules)
