@@ -53,6 +53,9 @@ def _superseded(
         text += _other_settings(case, event.replica)
     if removal.key is None:
         text += f", as one key to the cleaner (marker_lookup: {case.rules.cleaner.marker_lookup})"
+    if case.tombstone(removal.uid):
+        needed = still_needed(case, position, event.replica, removal)
+        text += f", while {needed}" if needed else ""
     kind: FactKind = case.order_kind()
     if winner_offset >= event.high_watermark:
         text += f", which was not committed: high watermark {event.high_watermark}"
@@ -228,16 +231,25 @@ def _aborted(case: Case, position: int, event: Cleaned, removal: Removal) -> Fac
     """Data went since the cleaner took its transaction for aborted."""
     batch = case.known.batches.get(removal.uid)
     producer = -1 if batch is None else batch.producer_id
-    markers = []
+    ends = {}
     for one in case.known.all("marker", str(producer), before=position):
         written = case.event(one)
         if isinstance(written, Appended):
-            held = case.uid_at(event.replica, written.batch.last_offset, before=position)
-            gone = "" if held else f", which {event.replica} does not hold any more"
-            markers.append(f"{written.batch.control} at {written.batch.last_offset}{gone}")
-    seen = f"; its markers: {listed(markers)}" if markers else ""
+            ends[written.batch.last_offset] = written.batch.control
+    below = [offset for offset in ends if offset < removal.offset]
+    above = [offset for offset in ends if offset > removal.offset]
+    markers = []
+    for offset in (*below[-1:], *above[:1]):
+        held = case.uid_at(event.replica, offset, before=position)
+        gone = "" if held else f", which {event.replica} does not hold any more"
+        markers.append(f"{ends[offset]} at {offset}{gone}")
+    seen = f"; the markers next to it: {listed(markers)}" if markers else ""
     text = (
         f"{event.replica} removed {case.name(removal.uid)} {case.when(position)}, taking its "
         f"transaction (producer {producer}) for aborted{seen}"
     )
+    needed = (
+        still_needed(case, position, event.replica, removal) if case.tombstone(removal.uid) else ""
+    )
+    text += f", while {needed}" if needed else ""
     return Fact("marker", text, position)

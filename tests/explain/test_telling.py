@@ -281,7 +281,7 @@ def timed(scenario: Scenario, invariant: str) -> Explanation:
             "transactions/txn_22_evicted_abort_marker_takes_committed_data.yaml",
             "hole-justified",
             "marker",
-            "(producer 7) for aborted; its markers: ABORT at 1, which r1 does not hold any more",
+            "for aborted; the markers next to it: ABORT at 1, which r1 does not hold any more",
         ),
         (
             "snapshots/snap_20_deleted_faster_than_read.yaml",

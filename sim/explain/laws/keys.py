@@ -17,6 +17,7 @@ from sim.trace import (
     CoordinatorLoaded,
     Removal,
     RemovalBoundMoved,
+    ReplicaCrashed,
 )
 
 _DELETED_AT = re.compile(r"was deleted at offset (\d+)")
@@ -131,10 +132,19 @@ def _passed_over(case: Case, replica: str, held: int, winner: int) -> Facts:
             text = (
                 f"the pass of {replica} over [{event.first_dirty_offset}, {event.upper_bound}) "
                 f"{case.when(position)} kept {case.name(held)}, though {case.name(winner)} beats it"
-                f"{_because(case, event, low, high)}"
+                f"{_because(case, event, low, high) or crashed_after(case, position, replica)}"
             )
             return [Fact(case.order_kind(), text, position)]
     return []
+
+
+def crashed_after(case: Case, position: int, replica: str) -> str:
+    """That a replica crashed as soon as a pass had said how far it got."""
+    following = case.event(position + 1) if position + 1 < len(case.events) else None
+    if isinstance(following, ReplicaCrashed) and following.replica == replica:
+        rule = case.rules.storage.cleaner_checkpoint
+        return f": {replica} crashed with its checkpoint moved on (cleaner_checkpoint: {rule})"
+    return ""
 
 
 def _because(case: Case, event: Cleaned, low: int, high: int) -> str:
@@ -201,9 +211,7 @@ def kept_loser(case: Case, _: Why) -> Facts:
             text += f" (map_reads_from: {case.rules.cleaner.map_reads_from})"
         elif dirty and case.known.records[best].offset < first:
             text += f": its map begins at {first} (map_range: dirty) and knows only what is above"
-        crash = case.known.last("down", replica)
-        if crash is not None and position is not None and crash > position:
-            text += f", and {replica} crashed {case.when(crash)}"
+        text += crashed_after(case, position or 0, replica)
     return [Fact(case.order_kind(), text, position)]
 
 

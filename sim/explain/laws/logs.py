@@ -73,7 +73,8 @@ def two_records_at(case: Case, why: Why, offset: int) -> Facts:
     again = next((one for one in reversed(given) if one[2] != committed), given[-1])
     if case.known.appended_at.get(committed, -1) > again[0]:
         again = next(one for one in given if one[2] == committed)
-    first = next(one for one in given if one[0] != again[0])
+    others = [one for one in given if one[0] != again[0]]
+    first = next((one for one in others if one[2] == committed), others[0])
     text = (
         f"{first[1]} had given offset {offset} to {case.name(first[2])} in epoch {first[3]} "
         f"{case.when(first[0])}"
