@@ -302,11 +302,8 @@ def sweep(
 def _plan(given: str | Path | Mapping[str, Any]) -> tuple[Plan, str | None]:
     """The plan, and its file if it has one."""
     from sim.files.document import Document
-    from sim.files.fields import check_format
-    from sim.files.formats import PLAN_FORMAT
-    from sim.files.models import validate
     from sim.files.yaml_text import parse_yaml
-    from sim.sweeps.plan import Plan, load_plan
+    from sim.sweeps.plan import load_plan, plan_in
 
     if isinstance(given, Mapping):
         document = Document("the plan", dict(given))
@@ -314,5 +311,4 @@ def _plan(given: str | Path | Mapping[str, Any]) -> tuple[Plan, str | None]:
         document = parse_yaml(given, "the plan")
     else:
         return load_plan(Path(given)), str(given)
-    check_format(document, (PLAN_FORMAT,))
-    return validate(document, Plan), None
+    return plan_in(document), None

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from sim.cli.explaining import EXPLAIN, with_explain_apart
-from sim.cli.output import terminal_width
+from sim.cli.output import complain, terminal_width
 from sim.errors import BadInput, did_you_mean
 
 SEED_MAX = 2**63 - 1
@@ -156,13 +156,19 @@ class Number:
 
 
 def shipped(text: str) -> Path:
-    """A file or a folder, or what Replog ships under that name. Raises BadInput as that does."""
+    """A file or a folder, or what Replog ships under that name, which is then said on stderr.
+
+    Raises BadInput as `shipped_path` does.
+    """
     path = Path(text)
     if path.exists():
         return path  # the usual case, and at no cost
     from sim.files.shipped import shipped_path
 
-    return shipped_path(text)
+    found = shipped_path(text)
+    if found != path:
+        complain(f"{text}: the one that comes with Replog, {found}")
+    return found
 
 
 def take_json(parser: Parser) -> None:

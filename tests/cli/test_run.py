@@ -357,4 +357,5 @@ def test_a_shipped_scenario_is_run_by_its_id_from_anywhere(replog: Replog, here:
 
     assert answer.status == 0
     assert answer.document["id"].startswith("kip280_07_")
+    assert answer.err.startswith("replog: kip280_07: the one that comes with Replog, /")
     assert replog("run", "kip280_7").complaint.startswith("kip280_7: ")

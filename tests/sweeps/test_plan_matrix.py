@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
+from sim.files.yaml_text import parse_yaml
 from sim.sweeps.output import describe
 from sim.sweeps.plan import Plan, load_plan, number_runs
 
@@ -123,6 +124,19 @@ def test_what_a_folder_says_of_a_plan_is_written_out(plan: Load) -> None:
     assert stored["plan"]["rule_sets"] == [{"fix": "none"}, {"fix": "empty_batch"}]
     assert "matrix" not in stored["plan"]
     assert Plan.model_validate_json(json.dumps(stored["plan"])) == matrix
+
+
+def test_a_plan_in_python_has_a_matrix_too() -> None:
+    from sim.api.sweeps import _plan
+
+    data = parse_yaml(HEAD, "a test").data | {"matrix": {"fix": ["none", "gap_fetch"]}}
+
+    (found, file), (other, _) = _plan(data), _plan(HEAD + "matrix: {fix: [none, gap_fetch]}\n")
+
+    assert found.rule_sets == other.rule_sets == [{"fix": "none"}, {"fix": "gap_fetch"}]
+    assert file is None
+    with pytest.raises(BadInput, match=r"^the plan: matrix\.fix: no value"):
+        _plan(data | {"matrix": {"fix": []}})
 
 
 @pytest.mark.parametrize(
