@@ -132,6 +132,7 @@ def _replace(path: Path, text: str) -> None:
 def _show(case: Case, outcome: Outcome, out: Path | None, near: Path | None, within: float) -> None:
     """The result on stdout; what there is to say of it beside the file goes to stderr."""
     lines = [f"{outcome.invariant}: {outcome.sentence}", _how_small(case, outcome, within)]
+    lines += [outcome.remark] if outcome.remark else []
     if outcome.near_miss is not None:
         where = "" if near is None else f": {near}"
         lines.append(f"near miss, with {outcome.near_miss.change}{where}")
@@ -146,10 +147,10 @@ def _show(case: Case, outcome: Outcome, out: Path | None, near: Path | None, wit
 
 
 def _how_small(case: Case, outcome: Outcome, within: float) -> str:
-    size = f"{outcome.size} {case.unit} of {case.size}, {outcome.tries:,} tries"
+    size = f"{outcome.size} {case.unit} of {case.whole}, {outcome.tries:,} tries"
     if outcome.complete:
-        one = case.unit.removesuffix("s")
-        return f"{size}; no single {one} can be left out (1-minimal)"
+        one = "single step" if case.unit == "steps" else "part of it"
+        return f"{size}; no {one} can be left out (1-minimal)"
     why = "interrupted" if outcome.interrupted else f"out of time after {within:g} s"
     return f"{size}; {why}: it may get smaller; with the same --output it goes on from here"
 
@@ -169,6 +170,7 @@ def _document(
         "complete": outcome.complete,
         "interrupted": outcome.interrupted,
         "text": outcome.text,
+        "remark": outcome.remark,
         "output": None if out is None else str(out),
         "near_miss": None
         if missed is None

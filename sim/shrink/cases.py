@@ -44,6 +44,7 @@ class Outcome(NamedTuple):
         interrupted: Whether it was interrupted.
         text: The file.
         near_miss: The same with one change, and nothing is broken; None = no single one heals it.
+        remark: What else there is to say of it, such as why it is no story; empty = nothing.
     """
 
     id: str
@@ -55,6 +56,7 @@ class Outcome(NamedTuple):
     interrupted: bool
     text: str
     near_miss: NearMissFile | None
+    remark: str = ""
 
 
 class Case(Protocol):
@@ -64,11 +66,13 @@ class Case(Protocol):
         id: What its result is called, and its file in a folder.
         unit: What its size counts: `steps`, or what else there is.
         size: How large it is.
+        whole: The same for people, with its unit if that is another one.
     """
 
     id: str
     unit: str
     size: int
+    whole: str
 
     def shrink(
         self, *, within_s: float | None, told: Callable[[Told], None], unfinished: str | None

@@ -25,16 +25,20 @@ def open_case(path: Path, run_id: int | None, *, invariant: str | None, command:
     if path.is_dir():
         if run_id is None:
             raise BadInput(f"{path}: is a folder; a run of a sweep is given as DIR RUN_ID")
-        raise BadInput(f"{path} {run_id}: runs of sweeps are not shrunk yet; stories are")
+        from sim.shrink.run_case import RunCase
+
+        return RunCase.of_row(path, run_id, invariant=invariant, command=command)
     if run_id is not None:
         raise BadInput(f"{path}: no such folder; only a run of a sweep has a number")
     found = format_of(path)
     if found == STORY_FORMAT:
         from sim.shrink.story_case import StoryCase
 
-        return StoryCase(path, invariant=invariant, command=command)
+        return StoryCase.read(path, invariant=invariant, command=command)
     if found == SCENARIO_FORMAT:
-        raise BadInput(f"{path}: timed scenarios are not shrunk yet; stories are")
+        from sim.shrink.run_case import RunCase
+
+        return RunCase.read(path, invariant=invariant, command=command)
     raise BadInput(
         f"{path}: format: {found or 'missing'}; allowed: {STORY_FORMAT}, {SCENARIO_FORMAT}"
     )

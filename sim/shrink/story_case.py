@@ -8,15 +8,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from sim.check import Violation
 from sim.check.checker import story_invariants
 from sim.check.registry import INVARIANTS, Kind
 from sim.errors import BadInput
+from sim.explain.signature import signature_of
 from sim.files.yaml_text import parse_yaml
 from sim.shrink.cases import NearMissFile, Outcome, Told
 from sim.shrink.ddmin import Place
 from sim.shrink.near_miss import near_miss_of
 from sim.shrink.story import Progress, shrink_story, sought_in
 from sim.shrink.story_edit import with_steps
+from sim.shrink.story_shows import Cause
 from sim.shrink.writing import rules_text, story_text
 from sim.story import Story, load_story, run_story
 from sim.story.expect import StoryExpect
@@ -26,24 +29,65 @@ _HEAD = "unfinished shrink of {digest}: pass {number}, at {position}, {changed}"
 _READ = re.compile(r"# unfinished shrink of (\w+): pass (\d+), at ([\d ]*), (changed|unchanged)\n")
 
 
+def digest_of(content: bytes, invariant: str | None) -> str:
+    """What tells one thing to shrink from another: what is in it, and the law."""
+    return hashlib.sha256(content + (invariant or "").encode()).hexdigest()[:16]
+
+
+def id_of(name: str, invariant: str) -> str:
+    """What the result is called: also a name for a file."""
+    return re.sub(r"[^\w.-]", "_", f"{name}_{invariant.replace('-', '_')}")
+
+
 class StoryCase:
-    """A story file to shrink; see `sim.shrink.cases.Case`."""
+    """A story to shrink; see `sim.shrink.cases.Case`."""
 
     unit = "steps"
 
-    def __init__(self, path: Path, *, invariant: str | None, command: str) -> None:
-        """Read the file.
+    def __init__(
+        self,
+        story: Story,
+        sought: Violation | str | None,
+        *,
+        digest: str,
+        command: str,
+        whole: str | None = None,
+        cause_of: Cause = signature_of,
+        where: str | None = None,
+    ) -> None:
+        """A story.
+
+        Args:
+            story: It breaks a law.
+            sought: Which one, as in `shrink_story`.
+            digest: Tells what is shrunk from everything else, so that a shrink can go on.
+            command: What was typed, for the source of the result.
+            whole: What the story comes from, and how large that is; None = it is that itself.
+            cause_of: What tells causes apart.
+            where: What messages call the story.
+
+        Raises:
+            BadInput: It breaks no law, or not this one.
+        """
+        self._story = story
+        self._command = command
+        self._cause_of = cause_of
+        self._sought, self._violation = sought_in(story, sought, cause_of=cause_of, where=where)
+        self._invariant = self._sought.invariant
+        self._digest = digest
+        self.id = id_of(story.id, self._invariant)
+        self.size = len(story.steps)
+        self.whole = str(self.size) if whole is None else whole
+
+    @classmethod
+    def read(cls, path: Path, *, invariant: str | None, command: str) -> StoryCase:
+        """The story in a file.
 
         Raises:
             BadInput: It is no story, breaks no law, or not this one.
         """
-        self._story = load_story(path)
-        self._command = command
-        self._sought, _ = sought_in(self._story, invariant, where=str(path))
-        self._invariant = self._sought.invariant
-        self._digest = hashlib.sha256(path.read_bytes() + self._invariant.encode()).hexdigest()[:16]
-        self.id = re.sub(r"[^\w.-]", "_", f"{self._story.id}_{self._invariant.replace('-', '_')}")
-        self.size = len(self._story.steps)
+        digest = digest_of(path.read_bytes(), invariant)
+        return cls(load_story(path), invariant, digest=digest, command=command, where=str(path))
 
     def shrink(
         self, *, within_s: float | None, told: Callable[[Told], None], unfinished: str | None
@@ -60,7 +104,12 @@ class StoryCase:
 
         try:
             shrunk = shrink_story(
-                self._story, self._invariant, within_s=within_s, progress=progress, start=start
+                self._story,
+                self._violation,
+                within_s=within_s,
+                progress=progress,
+                cause_of=self._cause_of,
+                start=start,
             )
         except KeyboardInterrupt:
             if latest is None:
@@ -105,7 +154,7 @@ class StoryCase:
     def _named(self, story: Story, *, near_miss: str | None = None) -> Story:
         """The story under the name of the result, with where it comes from."""
         count = len(story.steps)
-        title = f"{self._invariant} broken in {count} steps, shrunk from {self.size} of"
+        title = f"{self._invariant} broken in {count} steps, shrunk from {self.whole} of"
         if near_miss is not None:
             title = f"{near_miss}: {self._invariant} holds in {count} steps, shrunk from those of"
         return replace(

@@ -1,0 +1,89 @@
+"""`replog shrink` of runs in simulated time: scenario files, and rows of sweeps."""
+
+from pathlib import Path
+
+import pytest
+
+from sim.sweeps import load_plan, number_runs
+from sim.sweeps.output import prepare_folder
+from tests.cli.conftest import Replog
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+LOST_TAIL = SCENARIOS / "kip280/timed_lost_tail.yaml"
+OLD_CLIENT = SCENARIOS / "kip87/timed_unchanged_application.yaml"
+
+PLAN = """
+format: replog-sweep/1
+title: tombstones that go at once
+source: a test
+count: 1
+seed: 5
+generate: {duration_ms: 2500, sends: [20, 60], delete_share: [0.3, 0.4]}
+rules: {tombstone_removal: immediate}
+rule_sets: [{fix: none}]
+"""
+
+
+def test_a_scenario_becomes_a_story_where_one_shows_the_same(replog: Replog, here: Path) -> None:
+    answer = replog("shrink", LOST_TAIL, "-o", "out.yaml")
+
+    assert answer.status == 0
+    assert "5 steps of 75 events" in answer.out
+    assert "as a story, made of the records of the " in answer.out
+    assert "near miss, with fix: leo_retention: out_near_miss.yaml" in answer.out
+    assert replog("run", "out.yaml").status == 0
+    assert replog("run", "out_near_miss.yaml").status == 0
+    assert "format: replog-story/1" in (here / "out.yaml").read_text()
+
+
+def test_what_no_story_shows_stays_a_scenario_and_says_why(replog: Replog, here: Path) -> None:
+    answer = replog("shrink", OLD_CLIENT, "-o", "out.yaml", "--json")
+
+    assert answer.status == 0
+    assert (answer.document["unit"], answer.document["size_before"]) == ("events", 40)
+    assert answer.document["size"] < 10
+    assert answer.document["remark"].startswith("as a scenario: no story ")
+    assert replog("run", "out.yaml").status == 0
+    assert replog("run", "out_near_miss.yaml").status == 0
+    assert "format: replog-scenario/1" in (here / "out.yaml").read_text()
+
+
+def test_a_scenario_goes_on_from_where_it_was_cut_short(replog: Replog, here: Path) -> None:
+    cut = replog("shrink", OLD_CLIENT, "-o", "out.yaml", "--within", "0.1")
+    assert "it goes on from here" in cut.out
+    assert (here / "out.yaml").read_text().startswith("# unfinished shrink of ")
+    assert replog("run", "out.yaml").status == 0
+
+    replog("shrink", OLD_CLIENT, "-o", "out.yaml")
+    replog("shrink", OLD_CLIENT, "-o", "whole.yaml")
+
+    assert (here / "out.yaml").read_text() == (here / "whole.yaml").read_text()
+
+
+def test_a_run_of_a_sweep_is_shrunk_by_its_number(replog: Replog, here: Path) -> None:
+    (here / "plan.yaml").write_text(PLAN)
+    prepare_folder(here / "swept", number_runs(load_plan(here / "plan.yaml")))
+
+    answer = replog("shrink", "swept", 0, "-o", "out.yaml")
+
+    assert answer.status == 0
+    assert " steps of 298 events, " in answer.out
+    assert "as a story, made of the records of the key" in answer.out
+    assert replog("run", "out.yaml").status == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ([OLD_CLIENT, "--invariant", "election-safety"], "election-safety is not broken"),
+        ([SCENARIOS / "isr/timed_eligible_leader_replicas.yaml"], "breaks no law"),
+        ([OLD_CLIENT, 3], "no such folder; only a run of a sweep has a number"),
+    ],
+)
+def test_what_cannot_be_shrunk_is_told_in_a_line(
+    replog: Replog, words: list[object], complaint: str
+) -> None:
+    answer = replog("shrink", *words)
+
+    assert answer.status == 2
+    assert complaint in answer.complaint
