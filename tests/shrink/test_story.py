@@ -22,7 +22,6 @@ SOME = [
     "kip280/kip280_01_followers_assign_offsets.yaml",
     "kip280/kip280_07_log_end_from_last_record.yaml",
     "kip534/kip534_19_horizon_of_each_pass.yaml",
-    "raft/raft_01_commit_old_epoch_by_counting.yaml",
     "readers/readers_03_a_record_nobody_delivers.yaml",
 ]
 
@@ -82,7 +81,7 @@ def test_a_lost_tail_among_hundreds_of_steps_is_found_in_six_as_well() -> None:
     assert shrink_story(hidden, "log-matching").steps == 6
 
 
-@settings(max_examples=4)
+@settings(max_examples=3)
 @given(st.sampled_from(SMALL), st.integers(0, 10_000))
 def test_hidden_anyhow_the_same_law_is_left_broken_for_the_same_cause(name: str, seed: int) -> None:
     story = load_story(SCENARIOS / name)
