@@ -103,7 +103,7 @@ def _facts(found: Causes, cause: Cause) -> Iterator[str]:
     if story is None:
         yield "   new: no story of the track record has this cause"
     else:
-        yield f"   known: {story.path} ({story.steps} steps)"
+        yield f"   known: {story.path} ({story.size})"
     if witness is not None:
         cut = "" if witness.complete else "; the tries ran out"
         yield f"   witness: {witness.size} (the run had {witness.run_events:,}){cut}"

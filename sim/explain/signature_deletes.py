@@ -86,16 +86,15 @@ class Deletes:
         past, version = self.past, self.losses.version
         before = past.end if before is None else before
         of_key = self._of_key(key)
+        if offset is None:
+            held = [each for each in of_key if self._holds(replica, each, before)]
+        else:
+            shown = past.last_written(replica, offset, before)
+            held = [each for each in of_key if each.record.uid == shown]
         held = [
             each
-            for each in of_key
-            if not self.losses.is_tombstone(each.record)
-            and not self.losses.aborted(each)
-            and (
-                each.record.offset == offset
-                if offset is not None
-                else self._holds(replica, each, before)
-            )
+            for each in held
+            if not self.losses.is_tombstone(each.record) and not self.losses.aborted(each)
         ]
         if not held:
             return ()
@@ -127,6 +126,8 @@ class Deletes:
         if fate.became is Became.CLEANED and step is not None:
             removal = next(r for r in step.event.removals if r.offset == offset)
             facts = self.losses.why_cleaned(fate.replica, removal, step.event, step.position)
+            if removal.reason == "superseded" and deciding.batch.control is None:
+                return facts
             if fate.replica == replica:
                 return (*facts, *self._why_left(replica, deciding, value, step.position))
             kept = past.fate(replica, value.record.offset, value.record.uid, step.position)
@@ -160,7 +161,13 @@ class Deletes:
         """Why the pass that took a tombstone, or a marker, left what it decides."""
         if deciding.batch.control is not None:
             return (of.VALUE_LEFT,)
-        if value.batch.transactional or deciding.batch.transactional:
+        producers = {
+            each.batch.producer_id for each in (value, deciding) if each.batch.transactional
+        }
+        if any(
+            each.batch.control is Control.ABORT and each.batch.producer_id in producers
+            for each in self.past.written.values()
+        ):
             return (of.AS_ABORTED, of.VALUE_LEFT)
         low, high = value.record.offset, deciding.record.offset
         unfinished = any(
@@ -186,6 +193,9 @@ class Deletes:
         if fate.became is not Became.CLEANED or fate.step is None:
             return self.losses.why_lacking(replica, offset, uid, before) or (of.CAME_LATE,)
         event, late = fate.step.event, value.record.offset
+        removal = next(r for r in event.removals if r.offset == offset)
+        if removal.reason == "superseded":
+            return self.losses.why_cleaned(fate.replica, removal, event, fate.step.position)
         if value.position > fate.step.position or late >= event.upper_bound:
             wiped = any(
                 isinstance(step.event, ReplicaWiped) for step in past.steps.get(replica, ())
