@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _NAMED = 3
 """So many violated invariants are named in a verdict."""
+_RULES = 6
+"""So many of the rules that tell two cases apart are named."""
 _KINDS = (".html", ".svg", ".png", ".txt")
 
 
@@ -278,7 +280,14 @@ def _chosen(violations: Sequence[Violation], invariant: str | None) -> Violation
 
 def _name(rules: Rules, names: Sequence[str]) -> str:
     values = rules.as_dict()
-    return ", ".join(f"{name}={values[name]}" for name in names if name in values)
+    told = [f"{name}={_value(values[name])}" for name in names if name in values]
+    more = f" and {len(told) - _RULES} more rules" if len(told) > _RULES else ""
+    return ", ".join(told[:_RULES]) + more
+
+
+def _value(value: object) -> str:
+    """A rule's value as it is written on a command line."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _verdict(violations: Sequence[Violation]) -> str:

@@ -50,6 +50,7 @@ PAPER: Final = Colour("#ffffff", "#15181c")
 RULE: Final = Colour("#d0d7de", "#3d444d")
 ALARM: Final = Colour("#b3261e", "#ff9d94")
 BLUE: Final = Colour("#0057a8", "#85c1ff")
+_SOFT: Final = Colour("#f6f8fa", "#1d2126")
 _WRONG: Final = Colour("#b84a00", "#ffb38a")
 _WHITE: Final = Colour("#ffffff", "#2a1204")
 
@@ -127,6 +128,19 @@ def css(*, dark: bool, within: str = "") -> str:
         ]
         rules.append(f"{within}.{name}{{{';'.join(parts)}}}")
     return "".join(rules)
+
+
+def variables(*, dark: bool) -> str:
+    """The colours as custom properties of a style sheet, by the names that `page.css` uses."""
+    named = {"ink": INK, "faint": FAINT, "paper": PAPER, "rule": RULE, "alarm": ALARM, "blue": BLUE}
+    named |= {"soft": _SOFT, "wrongink": _WHITE}
+    for name in ("wrong", "marker", "empty", "alarmband"):
+        fill = LOOKS[name].fill
+        assert fill is not None
+        named[name] = fill
+    for number, (fill, stroke) in enumerate(_KEYS):
+        named[f"k{number}"], named[f"k{number}b"] = fill, stroke
+    return "".join(f"--{name}:{c.dark if dark else c.light};" for name, c in named.items())
 
 
 def measures(within: str = "") -> str:

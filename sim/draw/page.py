@@ -14,7 +14,7 @@ from sim.check import Violation
 from sim.draw.case import Case
 from sim.draw.film import Film
 from sim.draw.frames import Events
-from sim.draw.looks import css, measures
+from sim.draw.looks import css, measures, variables
 from sim.draw.shapes import inline_of
 from sim.draw.words import printable
 from sim.errors import BadInput
@@ -110,13 +110,10 @@ def _parts(cases: Sequence[Case], films: Sequence[Film]) -> dict[str, Any]:
 
     folder = files("sim.draw") / "templates"
     contents = [film.content() for film in films]
-    system = css(dark=True, within=":root:not([data-theme=light]) svg ")
     style = (
-        (folder / "page.css").read_text(encoding="utf-8")
-        + measures("svg ")
-        + css(dark=False, within="svg ")
-        + f"@media (prefers-color-scheme:dark){{{system}}}"
-        + css(dark=True, within=":root[data-theme=dark] svg ")
+        f":root{{{variables(dark=False)}}}{measures('svg ')}{css(dark=False, within='svg ')}"
+        f"@media (prefers-color-scheme:dark){{{_dark(':root:not([data-theme=light])')}}}"
+        f"{_dark(':root[data-theme=dark]')}\n" + (folder / "page.css").read_text(encoding="utf-8")
     )
     return {
         "style": Markup(style),  # noqa: S704 - our own file and table
@@ -137,6 +134,11 @@ def _parts(cases: Sequence[Case], films: Sequence[Film]) -> dict[str, Any]:
             for case, film in zip(cases, films, strict=True)
         ],
     }
+
+
+def _dark(root: str) -> str:
+    """The dark side of all colours, where a selector holds."""
+    return f"{root}{{{variables(dark=True)}}}{css(dark=True, within=f'{root} svg ')}"
 
 
 def _as_script(value: Any) -> str:

@@ -125,11 +125,14 @@ def test_the_violation_is_in_view_and_nothing_sticks_out(
             assert violated is not None
             assert violated["x"] >= box["x"]
             assert violated["x"] + violated["width"] <= box["x"] + box["width"]
+        names = opened.page.locator(".spacetime svg g text").first.bounding_box()
         row = opened.page.locator(".spacetime svg .here").first.bounding_box()
         box = opened.page.locator(".spacetime").first.bounding_box()
         assert row is not None
         assert box is not None
         assert box["y"] <= row["y"] + row["height"] / 2 <= box["y"] + box["height"]
+        assert names is not None
+        assert box["y"] <= names["y"] <= box["y"] + 40  # of lanes, however far it is scrolled
         assert opened.complaints == []
 
 

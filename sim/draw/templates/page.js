@@ -88,6 +88,23 @@
       this.here.setAttribute("height", step - 1);
       this.here.setAttribute("rx", 4);
       svg.append(this.here);
+      this.keepNames(svg, width, head - 8);
+    }
+
+    // The names of the lanes stay in sight while the diagram is scrolled.
+    keepNames(svg, width, height) {
+      const names = document.createElementNS(SVG, "g");
+      const sheet = document.createElementNS(SVG, "rect");
+      sheet.setAttribute("class", "paper");
+      sheet.setAttribute("width", width);
+      sheet.setAttribute("height", height);
+      const texts = [...svg.querySelectorAll("text")].filter((text) => Number(text.getAttribute("y")) < height);
+      names.append(sheet, ...texts);
+      svg.append(names);
+      const box = svg.parentElement;
+      box.addEventListener("scroll", () => {
+        names.setAttribute("transform", `translate(0 ${Math.max(0, box.scrollTop - 4)})`);
+      });
     }
 
     // What is where after frame `index`: numbers of cells, and the marks of each row.
