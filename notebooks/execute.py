@@ -26,6 +26,7 @@ CELL_SECONDS_MAX = 120
 """After so long a cell hangs; a whole notebook takes less than 10 s on an idle machine."""
 PICTURES = ("image/png",)
 """Bytes that depend on fonts and versions: not compared."""
+_MARKUP = re.compile(r"<style.*?</style>|<[^<>]*>", re.DOTALL)
 _FRAME_STYLE = re.compile(r"<style scoped>.*?</style>\s*", re.DOTALL)
 
 
@@ -59,8 +60,10 @@ def problems(notebook: Any) -> list[str]:
 
 
 def _texts(output: Any) -> list[str]:
-    data = {kind: text for kind, text in output.get("data", {}).items() if kind not in PICTURES}
-    return [output.get("text", ""), *map(str, data.values())]
+    """What an output says; how it looks does not count, nor where in a picture it stands."""
+    data = output.get("data", {})
+    texts = [str(data[kind]) for kind in sorted({*data} - {*PICTURES})]
+    return [output.get("text", ""), *(" ".join(_MARKUP.sub(" ", text).split()) for text in texts)]
 
 
 def differences(before: Any, after: Any) -> list[str]:
