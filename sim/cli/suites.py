@@ -101,6 +101,9 @@ def suite(
     is an error, and so is a path that is not there: what Replog ships is run with --shipped, and
     never in the place of a folder that is missing. What is not run is counted.
 
+    Status 0: all as expected. 1: something is not. 2: bad input, whatever else is. 3: a run hit a
+    bound, so that nobody knows. 130: interrupted; what is finished is told all the same.
+
     On GitHub Actions the page of --markdown is also added to the summary of the job.
     """
     from sim.files.atomic import check_writable

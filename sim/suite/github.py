@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from sim.errors import BadInput
 from sim.files.reading import read_document
 from sim.suite.failure import failure_lines
 from sim.suite.result import BAD_INPUT, ERROR, CaseResult
+from sim.suite.scenario_files import from_here
 
 _LINE = re.compile(r":(\d+):|\(line (\d+)\)")
 """How messages about files, and about log files, say where."""
@@ -24,7 +24,7 @@ def error_commands(results: Sequence[CaseResult]) -> Iterator[str]:
     for result in results:
         if not result.expectation_met:
             place = {
-                "file": str(_from_here(result.path)),
+                "file": str(from_here(result.path)),
                 "line": str(line_of(result)),
                 "title": f"{result.id}: {_what(result)}",
             }
@@ -52,12 +52,6 @@ def line_of(result: CaseResult) -> int:
 def _what(result: CaseResult) -> str:
     stopped = result.verdict in (BAD_INPUT, ERROR)
     return result.verdict if stopped else "not as expected"
-
-
-def _from_here(path: Path) -> Path:
-    """GitHub knows files by their paths in the repository, where its steps begin."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _data(text: str) -> str:

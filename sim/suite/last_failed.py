@@ -13,6 +13,7 @@ from pathlib import Path
 from sim.errors import BadInput
 from sim.files.atomic import replacing
 from sim.suite.result import CaseResult
+from sim.suite.scenario_files import from_here
 
 FOLDER = Path(".replog_cache")
 FILE = FOLDER / "last_failed.json"
@@ -42,12 +43,7 @@ def remember(results: Iterable[CaseResult]) -> str | None:
             failed.add(path)
     if failed == known:
         return None
-    here = Path.cwd()
-    names = sorted(
-        str(path.relative_to(here) if path.is_relative_to(here) else path)
-        for path in failed
-        if path.exists()
-    )
+    names = sorted(str(from_here(path)) for path in failed if path.exists())
     text = json.dumps({"format": FORMAT, "failed": names}, indent=1, ensure_ascii=False)
     try:
         FOLDER.mkdir(exist_ok=True)

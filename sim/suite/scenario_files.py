@@ -148,6 +148,12 @@ def refusal(path: Path, formats: Sequence[str]) -> str:
     return document.problem(["format"], f"write it as plain text: format: {formats[0]}")
 
 
+def from_here(path: Path) -> Path:
+    """A path as people name it in the current folder, if it is in there."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
 def scenario_files(folder: Path) -> list[Path]:
     """All stories, timed scenarios and log files below `folder`, sorted by path.
 

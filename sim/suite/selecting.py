@@ -12,7 +12,7 @@ from sim.errors import BadInput
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.reading import read_document
 from sim.files.tags import is_tag, tags_at
-from sim.suite.scenario_files import Collected
+from sim.suite.scenario_files import Collected, from_here
 
 KINDS = {STORY_FORMAT: "story", SCENARIO_FORMAT: "timed", LOG_FORMAT: "log"}
 """The tag that each file has by its format."""
@@ -75,7 +75,7 @@ def names_of(path: Path) -> tuple[str, ...]:
     """What a scenario file goes by: its path, its id, and its tags."""
     data = read_document(path).data
     given = data.get("id") if isinstance(data, dict) else None
-    return (str(path), str(given or path.stem), *tags_of(path))
+    return (str(from_here(path)), str(given or path.stem), *tags_of(path))
 
 
 def tags_of(path: Path) -> tuple[str, ...]:

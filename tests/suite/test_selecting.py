@@ -67,6 +67,12 @@ def test_a_file_goes_by_its_path_its_id_its_kind_its_folder_and_its_own_tags(fil
     assert tags_of(folder / "c.json") == ("log", "s")
 
 
+def test_the_way_to_the_current_folder_is_no_name(fill: Fill) -> None:
+    path = fill({"a.yaml": GOOD}).absolute() / "a.yaml"
+
+    assert names_of(path)[0] == "s/a.yaml"
+
+
 def test_the_files_that_are_meant_are_chosen_in_their_order(fill: Fill) -> None:
     files = {"b.yaml": GOOD + "tags: [slow]\n", "a.yaml": GOOD, "c.yaml": GOOD + "id: raft_x\n"}
     found = collect([fill(files)])
