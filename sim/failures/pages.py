@@ -44,7 +44,11 @@ def readme(failure: Failure, *, command: str, texts: Mapping[str, str]) -> str:
         "\n".join(["| | |", "|---|---|", *table]),
         "Run it again, in this folder:",
         f"```console\n$ {command}\n```",
-        f"What every replica held:\n\n{_block(texts['strip.txt'])}",
+        "What every replica held ([to step through](picture.html)):"
+        if "picture.html" in texts
+        else "What every replica held:",
+        "![what every replica held, and the messages that led there](picture.svg)",
+        _block(texts["strip.txt"]),
         f"What led there:\n\n{_block(texts['explanation.txt'])}",
         "\n".join(["Files:", "", *files]),
     ]

@@ -72,6 +72,7 @@ def test_it_is_about_the_invariant_that_was_asked_for(tmp_path: Path) -> None:
     for name in FILES:
         assert f"]({name})" in readme
     assert "no-offset-reuse at step 16: " in readme
+    assert "](picture.svg)" in readme
     assert document["digest"] in readme
 
 
