@@ -117,7 +117,10 @@ def _try(
     made = Translation(story, past, rules=of_run, choice=choice, invariants=(violation.invariant,))
     driver, seen = made.driver, 0
     for _, event in past:
-        made.on(event)
+        try:
+            made.on(event)
+        except ValueError:  # a log refuses what no leader would send: this is no story of the run
+            return None
         violations = driver.checker.violations
         while seen < len(violations):
             found = violations[seen]

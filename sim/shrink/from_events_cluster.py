@@ -188,21 +188,23 @@ class Following:
             self.making.follow(fetcher, source)
             free = everything or not self.making.choice.exact
             self.making.fetch(fetcher, source, None if free else count)
-            if fetcher.log.log_end_offset > end and fetcher.log.log_end_offset >= wanted:
+            if not count or fetcher.log.log_end_offset >= max(wanted, end + 1):
                 return
 
     def _truncated(self, event: Truncated) -> None:
         fetcher, leader = self.making.replica(event.replica), self.making.driver.leader
-        if fetcher is None or leader is None:
+        pair = None if leader is None else self.making.pair(event.replica, leader)
+        if fetcher is None or pair is None:
             return
-        pair = self.making.pair(event.replica, leader)
-        if pair is not None and fetcher.log.log_end_offset > self.making.map.in_story(
-            fetcher, event.target if event.lowest is None else event.lowest
-        ):
-            if self.making.rules.replication.truncation == "epoch_diverging":
-                self.making.fetch(*pair)
-            else:
-                self.making.follow(*pair)
+        target = event.target if event.lowest is None else event.lowest
+        end = fetcher.log.log_end_offset
+        # What stood at the end may be cleaned away: then its place says nothing of the target.
+        if end <= self.making.map.in_story(fetcher, target) and end <= pair[1].log.log_end_offset:
+            return
+        if self.making.rules.replication.truncation == "epoch_diverging":
+            self.making.fetch(*pair)
+        else:
+            self.making.follow(*pair)
 
     def _high_watermark(self, event: HighWatermarkMoved) -> None:
         fetcher, leader = self.making.replica(event.replica), self.making.driver.leader

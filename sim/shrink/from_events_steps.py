@@ -7,10 +7,11 @@ what is left out of it moves the rest no further than it has to.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from sim.rules import Rules
-from sim.shrink.from_events_cluster import Following, Handlers, Leading, Writing
+from sim.shrink.from_events_cluster import Following, Leading, Writing
 from sim.shrink.from_events_making import Choice, Making
 from sim.shrink.from_events_upkeep import Breaking, Cleaning, Reading, Snapping
 from sim.story.format import Story
@@ -31,13 +32,21 @@ class Translation(Making):
     ) -> None:
         """A story without steps; `rules` are those of the run, `invariants` judge the story."""
         super().__init__(story, rules=rules, choice=choice, invariants=invariants)
-        self._handlers: Handlers = {}
-        for part in (Leading(self), Following(self), Breaking(self), Snapping(self), Reading(self)):
-            self._handlers |= part.handlers
-        self._handlers |= Writing(self, events).handlers | Cleaning(self, events).handlers
+        parts = (
+            Leading(self),
+            Following(self),
+            Breaking(self),
+            Snapping(self),
+            Writing(self, events),
+            Cleaning(self, events),
+            Reading(self),
+        )
+        self._handlers: dict[type, list[Callable[[Any], None]]] = {}
+        for part in parts:
+            for kind, take in part.handlers.items():
+                self._handlers.setdefault(kind, []).append(take)
 
     def on(self, event: Event) -> None:
         """Take what steps the event needs."""
-        take = self._handlers.get(type(event))
-        if take is not None:
+        for take in self._handlers.get(type(event), ()):
             take(event)

@@ -197,6 +197,7 @@ class Reading:
 
     def __init__(self, making: Making) -> None:
         self.making = making
+        self._names: dict[str, str] = {}
         self.handlers: Handlers = {
             Consumed: self._consumed,
             ConsumerReset: self._reset,
@@ -214,20 +215,28 @@ class Reading:
         end = self.making.map.in_story(replica, event.end)
         upto = end if end < replica.log.high_watermark else None
         isolation = "read_committed" if event.committed else None
-        self.making.step(
-            "consume",
-            consumer=event.consumer,
-            replica=event.replica,
-            upto=upto,
-            isolation=isolation,
-        )
+        self._consume(event.consumer, event.replica, upto, isolation)
 
     def _reset(self, event: ConsumerReset) -> None:
-        """Its position moves as soon as it reads, if it is to move."""
-        replica = self.making.replica(event.replica)
-        if self.making.choice.reads and replica is not None and replica.up:
-            upto = self.making.map.in_story(replica, event.position)
-            self.making.step("consume", consumer=event.consumer, replica=event.replica, upto=upto)
+        """Its position moves when it asks; where that does not move it, another reader goes on.
+
+        A story moves readers only as far as KIP-320 does; who is new begins where it likes.
+        """
+        replica, driver = self.making.replica(event.replica), self.making.driver
+        if not self.making.choice.reads or replica is None or not replica.up:
+            return
+        seen = len(driver.events)
+        self._consume(
+            event.consumer, event.replica, self.making.map.in_story(replica, event.position)
+        )
+        if not any(isinstance(each, ConsumerReset) for _, each in driver.events[seen:]):
+            self._names[event.consumer] = f"{self._names.get(event.consumer, event.consumer)}+"
+
+    def _consume(
+        self, consumer: str, replica: str, upto: int | None, isolation: str | None = None
+    ) -> None:
+        name = self._names.get(consumer, consumer)
+        self.making.step("consume", consumer=name, replica=replica, upto=upto, isolation=isolation)
 
     def _reading_ended(self, event: ReadingEnded) -> None:
         replica = self.making.replica(event.replica)
