@@ -429,3 +429,18 @@ def test_a_folder_of_failures_that_cannot_be_written_costs_no_result(
     assert answer.status == 1
     assert ending(answer.out) == ["0 as expected, 1 not"]
     assert answer.err.startswith("replog: --failures kept: kept: is a file; ")
+
+
+def test_what_shrink_writes_into_the_folder_of_regressions_is_part_of_the_suite(
+    replog: Replog, here: Path
+) -> None:
+    (here / "s/regressions").mkdir(parents=True)
+    (here / "long.yaml").write_text(RED["story.yaml"] + "  - quiesce\n")
+
+    shrunk = replog("shrink", "long.yaml", "-o", "s/regressions")
+    answer = replog("suite", "s", "-k", "regressions and story")
+
+    assert (shrunk.status, answer.status) == (0, 0)
+    written = sorted(Path("s/regressions").iterdir())
+    assert written
+    assert statuses(answer.out) == [f"ok   {path}" for path in written]
