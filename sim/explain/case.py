@@ -313,6 +313,13 @@ class Case:
             return "order"
         return "timestamp" if strategy == "timestamp" else "version"
 
+    def by_clock(self, position: int) -> str:
+        """What the clock of an event's replica said then, after a comma; empty in a story."""
+        at, event = self.events[position]
+        if self.skews is None or event.replica is None:
+            return ""
+        return f", {self.clock(event.replica, at + self.skews.get(event.replica, 0))}"
+
     def clock(self, replica: str, now_ms: int) -> str:
         """What a replica's clock said, such as `its clock (1,200 ms ahead) at 9,500 ms`."""
         skew = 0 if self.skews is None else self.skews.get(replica, 0)

@@ -338,7 +338,20 @@ class Why:
                 facts = self.lacks(replica, offset, before=position)
                 text = f"the log of {replica} ended at {event.log_end_offset} {when}"
                 return [*facts, Fact("loss", text, position)]
-        return self._taken(position, event, when)
+        return [*self._followed(position, event), *self._taken(position, event, when)]
+
+    def _followed(self, position: int, event: Event) -> Facts:
+        """Why the leader's log start had moved, where a follower took it over."""
+        case = self._case
+        leader = case.leader_at(position)
+        if not isinstance(event, LogStartMoved) or not event.cause.startswith("the leader"):
+            return []
+        if leader is None or leader[0] == event.replica:
+            return []
+        moved = case.known.last("start", leader[0], before=position)
+        if moved is None:
+            return []
+        return self._taken(moved, case.event(moved), case.when(moved))
 
     def _taken(self, position: int, event: Event, when: str) -> Facts:
         """One event by which a log lost records otherwise than by cleaning or a truncation."""
@@ -358,7 +371,9 @@ class Why:
                 text = f"{replica} lost its whole log {when}: {reason}"
             case PrefixDeleted(_, start, mark) | LogStartMoved(_, start, mark, _):
                 kind = "position"
-                cause = f" ({event.cause})" if isinstance(event, LogStartMoved) else ""
+                cause = ""
+                if isinstance(event, LogStartMoved):
+                    cause = f" ({event.cause}{self._case.by_clock(position)})"
                 text = f"{replica} deleted below {start}{cause} {when}, high watermark {mark}"
                 text += f", newest snapshot {newest}"
             case SnapshotInstalled(_, end, epoch, _, before, mark, _):

@@ -388,6 +388,18 @@ def test_lines_begin_with_the_law_and_what_decided() -> None:
     assert found.as_json()["chain"] == list(found.chain)
 
 
+def test_what_retention_took_is_told_with_the_clock_it_went_by() -> None:
+    scenario = load_scenario(ROOT / "scenarios/kip630/timed_coordinator_of_a_deleted_log.yaml")
+    first, *others = scenario.replicas
+    ahead = replace(scenario, replicas=(replace(first, clock_skew_ms=40), *others))
+
+    found = timed(ahead, "state-kept")
+
+    assert found.decided_by.startswith(
+        "r1 moved its log start to 1 (retention.ms, its clock (40 ms"
+    )
+
+
 GENERAL = ("write", "read")
 """Kinds that decide nothing by themselves: a finder found no more than what happened."""
 

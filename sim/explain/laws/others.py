@@ -89,9 +89,12 @@ def prefix(case: Case, _: Why) -> Facts:
     event = None if start is None else case.event(start)
     facts: Facts = []
     if start is not None and isinstance(event, PrefixDeleted | LogStartMoved):
+        cause = ""
+        if isinstance(event, LogStartMoved):
+            cause = f" ({event.cause}{case.by_clock(start)})"
         text = (
-            f"{replica} moved its log start to {event.log_start_offset} {case.when(start)}, high "
-            f"watermark {event.high_watermark}, newest snapshot "
+            f"{replica} moved its log start to {event.log_start_offset}{cause} {case.when(start)}, "
+            f"high watermark {event.high_watermark}, newest snapshot "
             f"{case.newest_snapshot(replica, before=start) or 'none'}"
         )
         facts.append(Fact("position", text, start))
