@@ -18,6 +18,13 @@ its cases are drawn again in the others.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
+from sim.errors import BadInput
+
+if not all(find_spec(needed) for needed in ("numpy", "scipy", "pyarrow")):
+    raise BadInput("gates need more than the base installation: pip install 'replog[report]'")
+
 from sim.gates.judge import Verdict, judge
 from sim.gates.wanted import Budget, Gates, budget_in, names_in
 

@@ -1,10 +1,12 @@
 """What gates say of a sweep: outcomes, lines, JSON, Markdown, and what they refuse."""
 
+import importlib
 import json
 from pathlib import Path
 
 import pytest
 
+import sim.gates
 from sim.check.families import FAMILIES, LOG_DIVERGENCE, READERS
 from sim.errors import BadInput
 from sim.gates import Budget, Gates, budget_in, judge, names_in
@@ -165,3 +167,10 @@ def test_what_neither_sweep_saw_is_counted_and_not_told() -> None:
     assert told.endswith(": no growth shown (p = 0.62; 13 would have shown it)")
     assert unseen == "passed    5 seen in neither sweep; --json has them all"
     assert summary.startswith("gates passed: 6 comparisons")
+
+
+def test_without_what_tests_need_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+
+    with pytest.raises(BadInput, match=r"gates need .* pip install 'replog\[report\]'"):
+        importlib.reload(sim.gates)
