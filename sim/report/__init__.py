@@ -2,8 +2,9 @@
 
 `write_report` makes the three files out of `plan.json` and `tallies.json`; `comparison_table` and
 `headline` are the short form for a terminal, `grid_as_markdown` sets one rule against the others.
-Costs and times come from the tables of runs, column by column; of a folder that has the two
-documents alone, a report leaves their intervals out.
+Costs and times come from the tables of runs, column by column, and so do the causes of failing
+runs (`sim.causes`); of a folder that has the two documents alone, a report leaves intervals and
+causes out.
 """
 
 from __future__ import annotations
