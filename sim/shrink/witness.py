@@ -107,7 +107,7 @@ def witness_of(
         )
         spent.tries += shrunk.tries
         story = _named(shrunk.story, scenario, name, signature, source)
-        events, text = _told(story, name)
+        story, events, text = _told(story, name)
         complete = shrunk.complete and (small is None or small.complete)
         outcome = _Outcome("story", shrunk.violation.sentence, text, events, complete, found.choice)
         return _witness(name, signature, outcome, events_before, spent, story=story)
@@ -268,13 +268,16 @@ def story_of(
     return found, violation.invariant, signature, len(events)
 
 
-def _told(story: Story, invariant: str) -> tuple[int, str]:
-    """How many events a story has, and its file."""
+def _told(story: Story, invariant: str) -> tuple[Story, int, str]:
+    """The story with what it expects, how many events it has, and its file."""
     driver = StoryDriver(replace(story, expect=StoryExpect((invariant,))))
     driver.run()
     broken = dict.fromkeys(violation.invariant for violation in driver.checker.violations)
     sentence = next(one.sentence for one in driver.checker.violations if one.invariant == invariant)
-    violated = [
+    violated = tuple(
         name for name in broken if name == invariant or INVARIANTS[name].kind is not Kind.LIVENESS
-    ]
-    return len(driver.events), story_text(story, violated=violated, remark=sentence)
+    )
+    # Claims that are plain mappings, so that a witness travels from a process to another one.
+    expect = StoryExpect(violated, replicas={}, moments={})
+    text = story_text(story, violated=violated, remark=sentence)
+    return replace(story, expect=expect), len(driver.events), text

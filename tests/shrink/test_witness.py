@@ -1,5 +1,6 @@
 """Witnesses of failing runs: a story where there is one, else a scenario; the same every time."""
 
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,7 @@ def test_a_run_becomes_a_story_that_expects_what_it_violates(tmp_path: Path) -> 
     assert run.differences() == []
     assert "leader-completeness" in run.violated
     assert str(witness.signature) == run.story.title
+    assert deepcopy(witness) == witness  # as it travels between processes
 
 
 def test_what_no_story_says_stays_a_scenario(tmp_path: Path) -> None:
