@@ -101,6 +101,20 @@ lint: $(STAMP)  ## style, format, types, who may import whom
 notebooks: $(STAMP)  ## execute the notebooks; an error fails, and another output; ARGS=--write takes it
 	@$(BIN)/python notebooks/execute.py $(ARGS)
 
+# Builds without the network; a link that leads nowhere fails.
+.PHONY: site
+site: $(STAMP)  ## the documentation as a site in build/site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet -f notebooks/guide/mkdocs.yml
+
+# As somebody who has pip and nothing else: what the lock file or the test tools bring is not there.
+TUTORIAL := build/tutorial
+.PHONY: tutorial
+tutorial:  ## the tutorial, command by command, in an environment that pip install made
+	@rm -rf $(TUTORIAL) && $(PYTHON) -m venv $(TUTORIAL)
+	@$(TUTORIAL)/bin/python -m pip install --quiet --disable-pip-version-check '.[report]'
+	@$(TUTORIAL)/bin/python tests/guide/run_page.py notebooks/guide/pages/tutorial.md \
+	  --path $(TUTORIAL)/bin
+
 .PHONY: bench
 bench: $(COMPILED)/installed  ## measure side by side with the commit before, write reports/bench.json
 	$(BIN)/python -m sim.bench $(ARGS)
@@ -142,9 +156,14 @@ conformance: $(STAMP)  ## compare the cleaner with Apache Kafka's own and with a
 	@$(BIN)/python -m sim.conformance.seen_files
 	@$(BIN)/python -m sim.conformance.seen_files 2.8.2
 
+.PHONY: shrink-report
+shrink-report: $(STAMP)  ## how small failures get: every red story hidden in noise; writes reports/shrink.md
+	$(BIN)/python -m sim.bench.shrinking -j 2 $(ARGS)
+
 .PHONY: lock
 lock:  ## write requirements.lock anew from pyproject.toml; needs uv on the PATH
-	uv pip compile pyproject.toml --all-extras --group test --group lint --group build --group docs --group bench \
+	uv pip compile pyproject.toml --all-extras --group test --group lint --group build --group docs \
+	  --group bench \
 	  --universal --fork-strategy fewest --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header --quiet --upgrade --output-file requirements.lock
 

@@ -1,6 +1,6 @@
 """Replog: a testbed for compacted replicated logs.
 
-A simulated cluster, thousands of random runs, and the shortest counterexample.
+A simulated cluster, thousands of random runs, and minimal counterexamples.
 
 For notebooks and scripts this package is the whole interface:
 

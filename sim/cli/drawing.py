@@ -15,6 +15,7 @@ from sim.cli.arguments import (
     Parser,
     plugin_arguments,
     rule_values,
+    shipped,
     take_output,
     take_plugins,
     take_rules,
@@ -40,9 +41,9 @@ _KINDS = (".html", ".svg", ".png", ".txt")
 def _draw_takes(parser: Parser) -> None:
     parser.add_argument(
         "source",
-        type=Path,
+        type=shipped,
         metavar="FILE|DIR",
-        help="A story or a timed scenario, or the folder of a sweep.",
+        help="A story or a timed scenario, or the id of a shipped one; or the folder of a sweep.",
     )
     parser.add_argument(
         "run_id", type=Number(), nargs="?", metavar="RUN_ID", help="Of a sweep: the run's number."

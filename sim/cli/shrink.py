@@ -14,6 +14,7 @@ from sim.cli.arguments import (
     Number,
     Parser,
     plugin_arguments,
+    shipped,
     take_json,
     take_output,
     take_plugins,
@@ -30,7 +31,11 @@ LINE_EVERY_S = 10.0
 
 
 def _takes(parser: Parser) -> None:
-    parser.add_argument("file", type=Path, help="A story or a scenario, or the folder of a sweep.")
+    parser.add_argument(
+        "file",
+        type=shipped,
+        help="A story or a scenario, or the id of a shipped one; or the folder of a sweep.",
+    )
     parser.add_argument(
         "run_id", type=Number(0), nargs="?", help="The number of a run, in the folder of a sweep."
     )

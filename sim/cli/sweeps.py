@@ -203,12 +203,6 @@ def _replay_takes(parser: Parser) -> None:
     )
     take_explain(parser)
     take_trace(parser)
-    parser.add_argument(
-        "--scenario",
-        type=Path,
-        metavar="FILE.yaml",
-        help="Write the run as a scenario file that loads to the same run.",
-    )
     take_failures(parser)
     take_plugins(parser)
     take_json(parser)
@@ -224,7 +218,6 @@ def replay(
     *,
     explain: str | None,
     trace: Path | None,
-    scenario: Path | None,
     failures: Path | None,
     as_json: bool,
 ) -> int:
@@ -235,7 +228,10 @@ def replay(
     from sim import sweeps
     from sim.timed_run import as_document
 
-    _check_outputs({"--trace": trace, "--scenario": scenario})
+    if trace is not None:
+        from sim.files.atomic import check_writable
+
+        check_writable(trace, what=f"--trace {trace}")
     there = sweeps.has_runs(folder)
     digest = sweeps.digest_of_run(folder, run_id) if there else None
     events: list[tuple[int, Event]] = []
@@ -243,8 +239,6 @@ def replay(
     same = digest == made.digest if there else None
     if trace is not None:
         _write_trace(trace, folder, run_id, made, events)
-    if scenario is not None:
-        _write_scenario(scenario, folder, run_id, made)
     reasons = None if explain is None else _reasons(folder, run_id, made, events, explain)
     saved = None
     if failures is not None and made.violations and same is not False:
@@ -264,32 +258,6 @@ def replay(
             words = [str(folder), str(run_id), *plugin_arguments()]
             print(f"reproduce: replog replay {shlex.join(words)}")
     return EXIT_FAILED if same is False else 0
-
-
-def _check_outputs(given: Mapping[str, Path | None]) -> None:
-    """Raise BadInput for a file that cannot be written, before anything is run."""
-    for option, path in given.items():
-        if path is not None:
-            from sim.files.atomic import check_writable
-
-            check_writable(path, what=f"{option} {path}")
-
-
-def _write_scenario(path: Path, folder: Path, run_id: int, made: Run) -> None:
-    """The scenario of a run as a file that expects what the run violates."""
-    from dataclasses import replace
-
-    from sim.files.atomic import replacing
-    from sim.scenario.file.write import scenario_text
-    from sim.scenario.model import Expect
-    from sim.sweeps import scenario_of_run
-
-    scenario = scenario_of_run(folder, run_id)
-    said = replace(
-        scenario, source=f"run {run_id} of {folder}", expect=Expect(tuple(made.violated))
-    )
-    with replacing(path) as file:
-        file.write(scenario_text(said, folder=path.parent).encode())
 
 
 def _write_trace(

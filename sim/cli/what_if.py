@@ -12,6 +12,7 @@ from sim.cli.arguments import (
     Number,
     Parser,
     rule_values,
+    shipped,
     take_json,
     take_plugins,
     take_rules,
@@ -31,7 +32,11 @@ WITHIN_S = 60.0
 
 
 def _takes(parser: Parser) -> None:
-    parser.add_argument("file", type=Path, help="A story or a scenario, or the folder of a sweep.")
+    parser.add_argument(
+        "file",
+        type=shipped,
+        help="A story or a scenario, or the id of a shipped one; or the folder of a sweep.",
+    )
     parser.add_argument(
         "about",
         nargs="*",

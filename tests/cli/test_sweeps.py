@@ -120,14 +120,6 @@ def test_a_replay_can_save_the_events(replog: Replog, swept: Path, here: Path) -
     assert (verdict["digest"], verdict["events"]) == (told["digest"], len(rows))
 
 
-def test_a_replay_can_write_the_scenario(replog: Replog, swept: Path, here: Path) -> None:
-    told = replog("replay", swept, 1, "--json", "--scenario", "run.yaml").document
-    again = replog("run", "run.yaml", "--json").document
-
-    assert again["digest"] == told["digest"]
-    assert again["rules"] == told["rules"]
-
-
 def test_a_replay_can_explain_the_first_violation(
     replog: Replog, swept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

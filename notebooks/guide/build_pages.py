@@ -1,0 +1,158 @@
+"""Makes the pages that nobody writes: the reference, out of the code, and the repository's own.
+
+Pages of the repository keep their paths in the site, and so do the files that they link to: a link
+that works in the one works in the other. MkDocs calls `on_files` (its hooks).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+from sim.cli import GROUPS, MODULES, listing
+from sim.cli.arguments import Parser
+from sim.rules import RULES
+
+ROOT = Path(__file__).resolve().parents[2]
+OF_THE_REPOSITORY = (
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "scenarios/README.md",
+    "sim/certify/README.md",
+    "sim/logfile/FORMAT.md",
+    "sim/trace/FORMAT.md",
+)
+PICTURES = (".svg", ".png", ".html")
+_LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)]*)?\))")
+_LANGUAGES = {".yaml": "yaml", ".py": "python", ".json": "json", ".ipynb": "json"}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages of the reference and of the repository, and what these link to."""
+    texts = dict(_reference())
+    for file in [file for file in files if file.src_uri.endswith(".md")]:
+        texts[file.src_uri] = file.content_string
+        files.remove(file)
+    reports = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "reports").glob("*.md"))]
+    for uri in (*OF_THE_REPOSITORY, *reports):
+        texts[uri] = (ROOT / uri).read_text(encoding="utf-8")
+    pages = set(texts)
+    linked: set[str] = set()
+    for uri in sorted(pages):
+        texts[uri] = _linked(uri, texts[uri], pages, linked)
+    for target in sorted(linked):
+        if target.endswith(PICTURES):
+            files.append(File.generated(config, target, abs_src_path=str(ROOT / target)))
+        else:
+            texts[f"{target}.md"] = _as_page(target)
+    for uri, text in texts.items():
+        files.append(File.generated(config, uri, content=text))
+    return files
+
+
+def _linked(uri: str, text: str, pages: set[str], linked: set[str]) -> str:
+    """The text with its links to files of the repository made links to what shows them here.
+
+    A page of the guide says `../../../` to reach the repository; in the site that is its root.
+    """
+    folder = Path(uri).parent
+
+    def put(found: re.Match[str]) -> str:
+        opening, target, closing = found.groups()
+        path = _within_root(folder / target)
+        if "://" in target or (path not in pages and not (ROOT / path).is_file()):
+            return found[0]
+        if path == "README.md":
+            path = "index.md"
+        elif path not in pages:
+            linked.add(path)
+            path = path if path.endswith(PICTURES) else f"{path}.md"
+        return f"{opening}{os.path.relpath(path, folder)}{closing}"
+
+    return _LINK.sub(put, text)
+
+
+def _within_root(path: Path) -> str:
+    """The path without `..`; those that lead out of the root are left out."""
+    parts: list[str] = []
+    for part in path.parts:
+        if part == "..":
+            parts[-1:] = []
+        else:
+            parts.append(part)
+    return "/".join(parts)
+
+
+def _as_page(target: str) -> str:
+    """A file of the repository as a page."""
+    path = ROOT / target
+    language = _LANGUAGES.get(path.suffix, "text")
+    return f"# {path.name}\n\n`{target}`\n\n````{language}\n{path.read_text('utf-8')}\n````\n"
+
+
+def _reference() -> Iterator[tuple[str, str]]:
+    yield "reference/commands.md", "\n".join(_commands())
+    yield "reference/rules.md", "\n".join(_rules())
+    for uri, title, table in (
+        ("presets", "Presets", "presets"),
+        ("invariants", "Invariants", "invariants"),
+        ("situations", "Situations that a scenario may expect", "reached"),
+        ("steps", "Steps of stories", "ops"),
+        ("faults", "Faults", "faults"),
+        ("mixes", "Mixes of random clusters", "mixes"),
+        ("columns", "Columns of a sweep", "columns"),
+    ):
+        yield f"reference/{uri}.md", "\n".join(_records(title, listing.TABLES[table]()))
+
+
+def _commands() -> Iterator[str]:
+    """The help of every command."""
+    yield "# Commands"
+    yield ""
+    yield "What `replog COMMAND --help` prints. Exit status of all: 0 every expectation met,"
+    yield "1 one failed, 2 bad usage or input, 3 inconclusive, 130 interrupted."
+    for name in MODULES:
+        command = import_module(f"sim.cli.{MODULES[name]}").COMMANDS[name]
+        parser = Parser(name, command.run.__doc__ or "")
+        command.declare(parser)
+        yield from ("", f"## replog {name}", "", "```text", parser.format_help().rstrip(), "```")
+    assert set(GROUPS) <= {name.split()[0] for name in MODULES}
+
+
+def _rules() -> Iterator[str]:
+    yield "# Rules"
+    yield ""
+    yield "Every disputed behaviour (`replog list rules`), its values, and what shows each."
+    meant = {row["rule"]: row for row in listing.rules()}
+    for name in RULES:
+        row = meant[name]
+        source = f" ({row['source']})" if row["source"] else ""
+        yield from ("", f"## {name}", "", f"{row['decides'].capitalize()}{source}.", "")
+        yield from ("| value | means | source | example |", "|---|---|---|---|")
+        for value in row["values"]:
+            mark = " (default)" if value["value"] == row["default"] else ""
+            example = value["example"]
+            shown = f"[file](../{example})" if example else ""
+            cells = (f"`{value['value']}`{mark}", value["means"], value["source"], shown)
+            yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _records(title: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Each row as a section that is named by its first column."""
+    yield f"# {title}"
+    for row in rows:
+        (_, name), *others = row.items()
+        yield from ("", f"## {name}", "")
+        for column, value in others:
+            if isinstance(value, Mapping):
+                yield from (f"- `{field}`: {meaning}" for field, meaning in value.items())
+            elif value:
+                yield f"*{column}*: {str(value).replace('[', '&#91;')}"
+            yield ""

@@ -1,0 +1,41 @@
+"""The guide does what it says: every command on every page is typed, in order, and compared."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.guide.run_page import agrees, run_page, steps_of
+
+PAGES = Path(__file__).parents[2] / "notebooks/guide/pages"
+
+
+def pages() -> list[Path]:
+    return [page for page in sorted(PAGES.rglob("*.md")) if any(steps_of(page.read_text("utf-8")))]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(PAGES)))
+def test_what_a_page_says_is_printed_is_printed(page: Path, tmp_path: Path) -> None:
+    folder = Path(sys.executable).parent
+    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(PAGES.parents[2])}
+
+    assert run_page(page, tmp_path, environment) == []
+
+
+def test_a_page_that_is_wrong_is_told(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```console\n$ echo two\none\n$ false\n$ echo a b c\na ... c\n```\n")
+
+    problems = run_page(page, tmp_path, os.environ)
+
+    assert [problem.split("\n")[0] for problem in problems] == ["$ echo two", "$ false"]
+
+
+def test_times_and_dots_are_no_difference() -> None:
+    assert agrees("a; 12 ms\n...\nz", "a; 700 ms\nb\nc\nz\n")
+    assert agrees("a\n...\nz", "a\nz\n")
+    assert agrees("a b ... d", "a b c d")
+    assert not agrees("a ... d", "a b\nc d")
+    assert not agrees("a; 12 ms\nz", "a; 12 ms\nb\nz\n")
