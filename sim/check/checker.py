@@ -153,20 +153,23 @@ class Checker:
 def story_invariants(*, liveness: bool) -> list[str]:
     """The invariants of the story format, with or without the liveness ones."""
     discover()
-    return [
+    own = [
         name
         for name, cls in INVARIANTS.items()
-        if cls.in_stories
+        if name not in PLUGGED
+        and cls.in_stories
         and cls.kind is not Kind.FINDING
         and (liveness or cls.kind is not Kind.LIVENESS)
     ]
+    return [*own, *PLUGGED]
 
 
 def safety_invariants() -> list[str]:
     """Every invariant whose violation breaks a promise of the protocol, liveness left out."""
     discover()
     wanted = (Kind.SAFETY, Kind.AT_REST)
-    return [name for name, cls in INVARIANTS.items() if cls.kind in wanted]
+    own = [n for n, cls in INVARIANTS.items() if n not in PLUGGED and cls.kind in wanted]
+    return [*own, *PLUGGED]
 
 
 def known_invariants() -> list[str]:
