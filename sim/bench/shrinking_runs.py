@@ -40,7 +40,7 @@ PLANS = (
     "coordinators",
     "log_end",
 )
-RUNS = 120
+RUNS = 60
 """So many runs of a plan are looked at, spread over its cases and rule sets."""
 CASES = 100_000
 STRIDE = 7919
