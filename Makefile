@@ -132,7 +132,7 @@ certify: $(STAMP)  ## 3,000 random runs and all scenarios: does the oracle of tr
 wheel: $(STAMP)  ## compile the simulator with mypyc: a wheel in dist/; needs a C compiler, minutes
 	@echo "compiling the simulator (some minutes) ..." >&2
 	@rm -rf $(BUILD) && mkdir -p $(BUILD)
-	@cp -r sim pyproject.toml README.md LICENSE $(BUILD)
+	@cp -r sim scenarios pyproject.toml README.md LICENSE $(BUILD)
 	@cd $(BUILD) && HATCH_BUILD_HOOKS_ENABLE=1 CFLAGS=-g0 \
 	  $(abspath $(BIN))/python -m hatchling build -t wheel -d $(CURDIR)/dist
 
