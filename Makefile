@@ -157,8 +157,9 @@ conformance: $(STAMP)  ## compare the cleaner with Apache Kafka's own and with a
 	@$(BIN)/python -m sim.conformance.seen_files 2.8.2
 
 .PHONY: shrink-report
-shrink-report: $(STAMP)  ## how small failures get: every red story hidden in noise; writes reports/shrink.md
-	$(BIN)/python -m sim.bench.shrinking -j 2 $(ARGS)
+shrink-report: $(STAMP)  ## how small failures get: red stories hidden in noise, random runs; reports/shrink*.md
+	$(BIN)/python -m sim.bench.shrinking -j 2
+	$(BIN)/python -m sim.bench.shrinking_runs -j 2
 
 .PHONY: lock
 lock:  ## write requirements.lock anew from pyproject.toml; needs uv on the PATH
