@@ -171,6 +171,26 @@ def shipped(text: str) -> Path:
     return found
 
 
+def take_run(parser: Parser) -> None:
+    """What has a run to look into: a file, or the folder of a sweep, as `file`."""
+    parser.add_argument(
+        "file",
+        type=shipped,
+        help="A story or a scenario, or the id of a shipped one; or the folder of a sweep.",
+    )
+
+
+def take_within(parser: Parser, default_s: float, help_text: str) -> None:
+    """`--within SECONDS`, as `within`."""
+    parser.add_argument(
+        "--within",
+        type=Number(0, whole=False),
+        default=default_s,
+        metavar="SECONDS",
+        help=help_text,
+    )
+
+
 def take_json(parser: Parser) -> None:
     """`--json`, as `as_json`."""
     parser.add_argument(

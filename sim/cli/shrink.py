@@ -14,10 +14,11 @@ from sim.cli.arguments import (
     Number,
     Parser,
     plugin_arguments,
-    shipped,
     take_json,
     take_output,
     take_plugins,
+    take_run,
+    take_within,
 )
 from sim.cli.output import EXIT_INTERRUPTED, complain, print_json
 from sim.errors import BadInput
@@ -31,11 +32,7 @@ LINE_EVERY_S = 10.0
 
 
 def _takes(parser: Parser) -> None:
-    parser.add_argument(
-        "file",
-        type=shipped,
-        help="A story or a scenario, or the id of a shipped one; or the folder of a sweep.",
-    )
+    take_run(parser)
     parser.add_argument(
         "run_id", type=Number(0), nargs="?", help="The number of a run, in the folder of a sweep."
     )
@@ -44,13 +41,7 @@ def _takes(parser: Parser) -> None:
         "The file to write, also while it goes on; a folder gets a file named after the case. "
         "Default: the result is printed.",
     )
-    parser.add_argument(
-        "--within",
-        type=Number(0, whole=False),
-        default=WITHIN_S,
-        metavar="SECONDS",
-        help="Stop then, with the best found.",
-    )
+    take_within(parser, WITHIN_S, "Stop then, with the best found.")
     parser.add_argument(
         "--invariant",
         metavar="NAME",

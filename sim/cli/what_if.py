@@ -12,10 +12,11 @@ from sim.cli.arguments import (
     Number,
     Parser,
     rule_values,
-    shipped,
     take_json,
     take_plugins,
     take_rules,
+    take_run,
+    take_within,
 )
 from sim.cli.explaining import explained, in_json, print_explanation
 from sim.cli.output import print_json
@@ -32,11 +33,7 @@ WITHIN_S = 60.0
 
 
 def _takes(parser: Parser) -> None:
-    parser.add_argument(
-        "file",
-        type=shipped,
-        help="A story or a scenario, or the id of a shipped one; or the folder of a sweep.",
-    )
+    take_run(parser)
     parser.add_argument(
         "about",
         nargs="*",
@@ -50,13 +47,7 @@ def _takes(parser: Parser) -> None:
         help="Also find out after which event it could not be avoided any more, and which single "
         "changes avoid it.",
     )
-    parser.add_argument(
-        "--within",
-        type=Number(0, whole=False),
-        default=WITHIN_S,
-        metavar="SECONDS",
-        help="With --what-if: stop then, with what is known.",
-    )
+    take_within(parser, WITHIN_S, "With --what-if: stop then, with what is known.")
     parser.add_argument(
         "--tries",
         type=Number(2, 1_000),

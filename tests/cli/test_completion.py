@@ -1,6 +1,5 @@
 """Completion: what bash is given completes commands, options, names, rules and files."""
 
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +9,6 @@ import pytest
 from sim.cli import MODULES
 from sim.cli.completion import SHELLS
 from tests.cli.conftest import Replog
-
-BASH = shutil.which("bash")
 
 
 @pytest.fixture
@@ -30,14 +27,13 @@ def completed(replog: Replog, here: Path) -> Callable[..., list[str]]:
             printf '%s\\n' "${{COMPREPLY[@]}}"
         """
         ended = subprocess.run(
-            [BASH, "--norc", "-c", script], capture_output=True, text=True, check=True
+            ["bash", "--norc", "-c", script], capture_output=True, text=True, check=True
         )
         return [line.rstrip() for line in ended.stdout.splitlines() if line]
 
     return ask
 
 
-@pytest.mark.skipif(BASH is None, reason="there is no bash on this machine")
 def test_bash_completes_commands_options_names_rules_and_files(
     completed: Callable[..., list[str]], here: Path
 ) -> None:
