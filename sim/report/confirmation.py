@@ -43,6 +43,9 @@ class Confirmation:
     """All rates under both seeds."""
 
     development_seed: int
+    """The first one."""
+    development_seeds: tuple[int, ...]
+    """All, of a sweep that has grown."""
     confirmation_seed: int
     command: str
     """What made the second sweep."""
@@ -62,8 +65,10 @@ class Confirmation:
             f"{wording.count(one.confirmation.judged)}"
             for one in apart
         )
+        listed = ", ".join(map(str, self.development_seeds))
+        seeds = f"{'seed' if len(self.development_seeds) == 1 else 'seeds'} {listed}"
         return (
-            f"Of {count} rates under seed {self.development_seed} and the confirmation seed "
+            f"Of {count} rates under {seeds} and the confirmation seed "
             f"{self.confirmation_seed} {found} (Fisher's exact test, p values Holm's){named}."
         )
 
@@ -80,10 +85,16 @@ def confirm(folder: SweepFolder, other: SweepFolder) -> Confirmation:
             raise BadInput(
                 f"{other.name}: another {name} than in {folder.name}; it confirms nothing"
             )
-    seed, wanted = other.plan["seed"], plan["plan"].get("confirmation_seed")
-    if seed != wanted or seed == plan["seed"]:
+    seeds = tuple(part.seed for part in folder.parts)
+    wanted = plan["plan"].get("confirmation_seed")
+    if wanted in seeds:
         raise BadInput(
-            f"{other.name}: made with seed {seed}; the plan's confirmation seed is {wanted}"
+            f"{folder.name}: the confirmation seed {wanted} is among its own ({folder.seeds_text});"
+            " it confirms nothing"
+        )
+    if [part.seed for part in other.parts] != [wanted]:
+        raise BadInput(
+            f"{other.name}: made with {other.seeds_text}; the plan's confirmation seed is {wanted}"
         )
     found = [
         (one.environment, entry["label"], name, _share(entry, name), _share(again, name))
@@ -93,8 +104,9 @@ def confirm(folder: SweepFolder, other: SweepFolder) -> Confirmation:
     ]
     values = [_fisher(development, confirmation) for *_, development, confirmation in found]
     return Confirmation(
-        development_seed=plan["seed"],
-        confirmation_seed=seed,
+        development_seed=seeds[0],
+        development_seeds=seeds,
+        confirmation_seed=wanted,
         command=other.sweep_command,
         cases=other.plan["count"],
         rates=tuple(TwoRates(*one, p) for one, p in zip(found, stats.holm(values), strict=True)),

@@ -38,6 +38,8 @@ def report_content(
         "cases": plan["count"],
         "runs": plan["runs"],
         "seed": plan["seed"],
+        "segments": [part._asdict() for part in folder.parts],
+        "seeds_text": folder.seeds_text,
         "plan_file": plan["plan_file"],
         "about": plan["plan"].get("about", []),
         "package_version": plan["package_version"],

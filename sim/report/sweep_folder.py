@@ -10,6 +10,7 @@ from typing import Any
 
 from sim.errors import BadInput
 from sim.plugins import as_options
+from sim.sweeps.segments import Part, parts_in, seeds_text
 
 PLAN_FILE = "plan.json"
 TALLIES_FILE = "tallies.json"
@@ -48,12 +49,25 @@ class SweepFolder:
         return slice(self.first_case, None, self.turns)
 
     @property
+    def parts(self) -> list[Part]:
+        """Its seeds, each with the cases drawn from it."""
+        return parts_in(self.plan)
+
+    @property
+    def seeds_text(self) -> str:
+        """`seed 7`, or `seeds 7 (100 cases), 8 (50 cases)`."""
+        return seeds_text(self.parts)
+
+    @property
     def sweep_command(self) -> str:
-        """What made it."""
-        plan = self.plan
-        file = shlex.quote(_without_folders(plan["plan_file"] or "PLAN"))
-        counted = f"{file} --count {plan['count']} --seed {plan['seed']}"
-        return f"replog sweep {counted} --out {self._named()}"
+        """What makes it: of several seeds one command each, joined as a shell does."""
+        file = shlex.quote(_without_folders(self.plan["plan_file"] or "PLAN"))
+        more = ("", *["--append "] * (len(self.parts) - 1))
+        return " && ".join(
+            f"replog sweep {file} {append}--count {part.cases} --seed {part.seed} "
+            f"--out {self._named()}"
+            for append, part in zip(more, self.parts, strict=True)
+        )
 
     @property
     def report_command(self) -> str:

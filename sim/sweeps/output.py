@@ -18,8 +18,9 @@ from typing import Any
 from sim.errors import BadInput
 from sim.plugins import in_use
 from sim.sweeps.layout import Wave, waves_of
-from sim.sweeps.plan import Plan, Sweep, number_runs
+from sim.sweeps.plan import Plan, Sweep, number_parts
 from sim.sweeps.revision import revision
+from sim.sweeps.segments import parts_in
 
 FOLDER_FORMAT = "replog-sweep-output/1"
 SCHEMA_VERSION = 3
@@ -49,6 +50,7 @@ def describe(sweep: Sweep, *, plan_file: str | None = None) -> dict[str, Any]:
         "plugins": list(in_use().modules),
         "count": sweep.count,
         "seed": sweep.seed,
+        "segments": [part._asdict() for part in sweep.parts],
         "runs": sweep.runs,
         "environments": [
             {
@@ -106,6 +108,8 @@ def _differences(there: dict[str, Any], here: dict[str, Any]) -> list[str]:
     """In what two `plan.json` differ, in a few words each; titles and file names do not count."""
     names = ("format", "schema_version", "package_version", "count", "seed")
     found = [_difference(name, there, here) for name in names]
+    if not any(found):  # one of these says it better
+        found.append(_difference("segments", {"segments": here["segments"], **there}, here))
     plan_there, plan_here = there.get("plan"), json.loads(json.dumps(here["plan"]))
     if not isinstance(plan_there, dict):
         return ["no plan there"]
@@ -248,7 +252,7 @@ def read_sweep(out: Path) -> Sweep:
         )
     try:
         plan = Plan.model_validate_json(json.dumps(content["plan"]))
-        return number_runs(plan, count=content["count"], seed=content["seed"])
-    except (KeyError, TypeError, ValueError) as error:
+        return number_parts(plan, parts_in(content))
+    except (BadInput, KeyError, TypeError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise BadInput(f"{out / PLAN_FILE}: no longer a valid plan: {reason}") from None

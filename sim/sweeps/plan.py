@@ -8,7 +8,9 @@ Runs are numbered without gaps, `run_id = case_id * len(rule_sets) + rule_set`, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -30,12 +32,9 @@ from sim.rules.rules import DEFAULTS, Rules, RuleValue, Settings, shown
 from sim.scenario.generate.mix import Mix
 from sim.sweeps.environments import Environment, environments_of
 from sim.sweeps.plan_matrix import expanded
+from sim.sweeps.segments import COUNT_LIMIT, SEED_LIMIT, Part, Segment, in_order
 
 PRESET = "preset"
-SEED_LIMIT = 2**63
-"""Exclusive: every seed fits a signed 64-bit column."""
-COUNT_LIMIT = 10**12
-"""Exclusive: `run_id` stays far inside a signed 64-bit column whatever the number of rule sets."""
 FLAG_MARKS = ("magic", "flag")
 """Values of `tombstone_mark` with which a plan may have `flag_upgrade` or `mixed_clients`: by the
 format, and with cleaners that know the flag alone."""
@@ -206,14 +205,28 @@ class RuleSet:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A plan with its count and seed fixed: the complete description of a table of runs."""
+    """A plan with its seeds and counts fixed: the complete description of a table of runs."""
 
     plan: Plan
-    count: int
-    """Cases, not runs."""
-    seed: int
+    segments: tuple[Segment, ...]
+    """A seed each with its cases, one after the other; mostly there is one."""
     rule_sets: tuple[RuleSet, ...]
     environments: tuple[Environment, ...]
+
+    @property
+    def count(self) -> int:
+        """Cases, not runs."""
+        return self.segments[-1].end
+
+    @property
+    def seed(self) -> int:
+        """Of the first segment."""
+        return self.segments[0].seed
+
+    @property
+    def parts(self) -> list[Part]:
+        """The segments without their places."""
+        return [segment.part for segment in self.segments]
 
     @property
     def swept(self) -> tuple[str, ...]:
@@ -252,11 +265,39 @@ class Sweep:
     def case_seed(self, case_id: int) -> int:
         """The seed of a case's scenario, in [0, 2**63); one draw has one in every environment.
 
-        It is a hash of (plan seed, draw): a case is the same however many others there are.
+        It is a hash of (seed of the segment, draw): a case is the same however many others there
+        are.
         """
-        draw = case_id // len(self.environments)
-        digest = blake2b(f"{self.seed}/{draw}".encode(), digest_size=8).digest()
+        segment = self._segment_of(case_id)
+        draw = (case_id - segment.first) // len(self.environments)
+        digest = blake2b(f"{segment.seed}/{draw}".encode(), digest_size=8).digest()
         return int.from_bytes(digest, "big") >> 1
+
+    def _segment_of(self, case_id: int) -> Segment:
+        if len(self.segments) == 1:
+            return self.segments[0]
+        return self.segments[bisect_right(self.segments, case_id, key=lambda one: one.first) - 1]
+
+    def identity_of(self, cases: range) -> str:
+        """What decides the rows of some cases: two sweeps with the same identity share them.
+
+        A digest of what the plan draws from, of its rule sets, and of the seeds of these cases with
+        their places. How many cases there are beside them is no part of it, nor are titles.
+        """
+        decides = {
+            "environments": [
+                [one.name, one.mix.model_dump(mode="json")] for one in self.environments
+            ],
+            "rule_sets": [[one.preset, one.settings.as_dict()] for one in self.rule_sets],
+            "swept": list(self.swept),
+            "segments": [
+                [segment.seed, segment.first]
+                for segment in self.segments
+                if segment.first < cases.stop and cases.start < segment.end
+            ],
+        }
+        text = json.dumps(decides, sort_keys=True)
+        return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def number_runs(plan: Plan, *, count: int | None = None, seed: int | None = None) -> Sweep:
@@ -265,17 +306,17 @@ def number_runs(plan: Plan, *, count: int | None = None, seed: int | None = None
     Raises BadInput when either is out of range.
     """
     cases = plan.count if count is None else count
-    chosen_seed = plan.seed if seed is None else seed
-    if not 1 <= cases < COUNT_LIMIT:
-        raise BadInput(f"count {cases}: a sweep has between 1 and {COUNT_LIMIT - 1} cases")
-    if not 0 <= chosen_seed < SEED_LIMIT:
-        raise BadInput(f"seed {chosen_seed}: a seed is between 0 and {SEED_LIMIT - 1}")
+    return number_parts(plan, [Part(plan.seed if seed is None else seed, cases)])
+
+
+def number_parts(plan: Plan, parts: Sequence[Part]) -> Sweep:
+    """The runs of a plan under one or several seeds. Raises BadInput as `in_order` does."""
+    environments = environments_of(plan.generate, plan.environments)
     return Sweep(
         plan=plan,
-        count=cases,
-        seed=chosen_seed,
+        segments=in_order(parts, turns=len(environments)),
         rule_sets=_rule_sets(plan),
-        environments=environments_of(plan.generate, plan.environments),
+        environments=environments,
     )
 
 

@@ -6,7 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from sim.errors import BadInput
-from sim.sweeps.plan import SEED_LIMIT, load_plan, number_runs
+from sim.sweeps.plan import load_plan, number_runs
+from sim.sweeps.segments import SEED_LIMIT
 from tests.sweeps.fakes import plan
 
 PLAN = """\
