@@ -1,0 +1,106 @@
+"""Which code simulates here: a digest of its sources, and whether they run compiled.
+
+Two processes with the same digest and the same build make the same rows. The digest says more than
+the version, which stays while somebody works on the code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from hashlib import blake2b
+from importlib.util import find_spec
+from pathlib import Path
+
+PURE = "pure Python"
+COMPILED = "compiled"
+
+NOT_SIMULATING = frozenset(
+    {
+        "api",
+        "bench",
+        "causes",
+        "certify",
+        "cli",
+        "conformance",
+        "failures",
+        "gates",
+        "pytest_plugin",
+        "report",
+        "schemas",
+        "shipped",
+        "shrink",
+        "studies",
+        "suite",
+        "what_if",
+    }
+)
+"""Parts of `sim` that sweeps may not import, so that no row depends on them: the layers above."""
+
+
+@cache
+def code_digest() -> str:
+    """A digest of the sources that decide the rows of a sweep: 32 hex digits.
+
+    It is that of the `.py` files, also where mypyc's libraries beside them are what runs: compiled
+    and pure builds of the same sources have the same digest, and `build` tells them apart.
+    """
+    return _digest({name: path for name, path in simulating().items() if path.suffix == ".py"})
+
+
+@cache
+def build() -> str:
+    """How the sources run: "pure Python", or "compiled" and a digest of the libraries.
+
+    Libraries are compared byte by byte: nobody can see what sources one was compiled from.
+    """
+    libraries = {name: path for name, path in simulating().items() if path.suffix == ".so"}
+    return f"{COMPILED} {_digest(libraries)[:12]}" if libraries else PURE
+
+
+def digest_of_module(name: str) -> str:
+    """A digest of the files of a top-level module or package, such as a plugin: 32 hex digits.
+
+    Raises:
+        ModuleNotFoundError: There is none of that name.
+    """
+    return _digest(files_of_module(name))
+
+
+def simulating() -> dict[str, Path]:
+    """The files of `sim` that decide a row, by their names as in `files_of_module`."""
+    return {
+        name: path
+        for name, path in files_of_module("sim").items()
+        if name.split("/")[1].split(".")[0] not in NOT_SIMULATING
+    }
+
+
+def files_of_module(name: str) -> dict[str, Path]:
+    """The files of a top-level module or package, bytecode apart, by their names beside others.
+
+    A name is relative to the folder that is on `sys.path`: `package/module.py`.
+
+    Raises:
+        ModuleNotFoundError: There is none of that name.
+    """
+    spec = find_spec(name)
+    if spec is None:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    if spec.submodule_search_locations is None:
+        file = Path(spec.origin or "")
+        return {file.name: file} if file.is_file() else {}
+    return {
+        f"{name}/{path.relative_to(folder).as_posix()}": path
+        for folder in spec.submodule_search_locations
+        for path in sorted(Path(folder).rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def _digest(files: Mapping[str, Path]) -> str:
+    total = blake2b(digest_size=16)
+    for name, path in sorted(files.items()):
+        content = blake2b(path.read_bytes(), digest_size=16)
+        total.update(f"{name} {content.hexdigest()}\n".encode())
+    return total.hexdigest()

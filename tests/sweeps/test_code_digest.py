@@ -1,0 +1,99 @@
+"""The digest of the code that simulates: what changes it, and what does not."""
+
+import re
+import shutil
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from sim.sweeps import code_digest as code
+from tests.sweeps.conftest import ROOT
+
+
+@pytest.fixture
+def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package of a few files in the place of `sim`."""
+    package = tmp_path / "sim"
+    for name in ("log/record.py", "sweeps/row.py", "cli/sweeps.py", "errors.py"):
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / "sim" / name, package / name)
+    spec = type("Spec", (), {"submodule_search_locations": [str(package)]})
+    monkeypatch.setattr(code, "find_spec", lambda _name: spec)
+    return package
+
+
+def digest_and_build() -> tuple[str, str]:
+    code.code_digest.cache_clear()
+    code.build.cache_clear()
+    try:
+        return code.code_digest(), code.build()
+    finally:
+        code.code_digest.cache_clear()
+        code.build.cache_clear()
+
+
+def test_a_change_of_what_simulates_is_another_digest(copied: Path) -> None:
+    before = digest_and_build()
+    with (copied / "log/record.py").open("a") as file:
+        file.write("\n# one line more\n")
+
+    assert digest_and_build()[0] != before[0]
+
+
+def test_a_file_by_another_name_is_another_digest(copied: Path) -> None:
+    before = digest_and_build()
+    (copied / "log/record.py").rename(copied / "log/other.py")
+
+    assert digest_and_build()[0] != before[0]
+
+
+def test_commands_and_bytecode_do_not_count(copied: Path) -> None:
+    before = digest_and_build()
+    (copied / "cli/sweeps.py").write_text("")
+    (copied / "__pycache__").mkdir()
+    (copied / "__pycache__/errors.cpython-311.pyc").write_bytes(b"bytecode")
+
+    assert digest_and_build() == before
+
+
+def test_compiled_and_pure_have_one_digest_and_are_two_builds(copied: Path) -> None:
+    digest, build = digest_and_build()
+    library = copied / "log/record.cpython-311-x86_64-linux-gnu.so"
+    library.write_bytes(b"a library")
+    compiled = digest_and_build()
+    library.write_bytes(b"another")
+    again = digest_and_build()
+
+    assert build == "pure Python"
+    assert compiled[0] == again[0] == digest
+    assert compiled[1].startswith("compiled ")
+    assert compiled[1] != again[1]
+
+
+def test_what_is_left_out_are_the_layers_above_sweeps_and_what_none_imports() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    layers = next(
+        contract["layers"]
+        for contract in settings["tool"]["importlinter"]["contracts"]
+        if contract["id"] == "layers"
+    )
+    names = [re.findall(r"\w+", layer) for layer in layers]
+    above = names[: next(at for at, layer in enumerate(names) if "sweeps" in layer) + 1]
+
+    assert {name for layer in above for name in layer} - {"sweeps"} | {
+        "certify",
+        "shipped",
+    } == code.NOT_SIMULATING
+
+
+def test_a_module_of_one_file_has_a_digest_and_a_missing_one_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my_rules.py").write_text("x = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    assert code.files_of_module("my_rules") == {"my_rules.py": tmp_path / "my_rules.py"}
+    assert re.fullmatch("[0-9a-f]{32}", code.digest_of_module("my_rules"))
+    with pytest.raises(ModuleNotFoundError, match="no_such_rules"):
+        code.digest_of_module("no_such_rules")
