@@ -7,23 +7,25 @@ dates are not monotone, so such a log has what KIP-280 is about: records that ar
 from __future__ import annotations
 
 import os
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
+from sim.changelog.git_process import git_output
+from sim.changelog.repository import Repository, read_repository
 from sim.errors import BadInput
 
-_CHUNK_BYTES = 1 << 20
+CHANGES_MAX = 100_000_000
+"""Most changes of one changelog: some commits of a few bytes can stand for any number of them."""
+PATH_BYTES_MAX = 4_096
+"""Longest path in a tree, in bytes: no file system takes a longer one (PATH_MAX of Linux)."""
 _ROWS_PER_GROUP = 50_000
 _HEADER = b"commit "
+_MS_MAX = 2**63 - 1
 _NO_CONTENT = b"D"
 """Status letter of a deletion (git-diff, RAW OUTPUT FORMAT)."""
-_ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_NAMESPACE")
-"""Variables that would make git look at another repository, as inside a hook."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,10 @@ def write_git_changelog(repo: Path, out: Path, *, limit: int | None = None) -> G
     that is not UTF-8 has its other bytes written in hexadecimal. Memory does not grow with the
     history.
 
+    Nothing that the repository's configuration names is run, and nothing is fetched
+    (`sim.changelog.git_process`). Replaced objects and grafts do not count: the log is that of the
+    commits themselves.
+
     An existing `out` is replaced when the new one is complete, and only then.
 
     Args:
@@ -60,9 +66,10 @@ def write_git_changelog(repo: Path, out: Path, *, limit: int | None = None) -> G
         limit: Stop after so many changes; None = all.
 
     Raises:
-        BadInput: No git, no repository, no commits, or `out` cannot be written.
+        BadInput: No git, no repository, no commits, objects that are missing or damaged, more
+            changes than `CHANGES_MAX` without a limit, or `out` cannot be written.
     """
-    _check(repo, out, limit)
+    repository = _check(repo, out, limit)
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -80,16 +87,20 @@ def write_git_changelog(repo: Path, out: Path, *, limit: int | None = None) -> G
     part = out.with_name(f".{out.name}.{os.getpid()}.part")
     try:
         with (
-            _git_log(repo) as stream,
+            git_output(repository, str(repo), _log_of(repository.head)) as output,
             pq.ParquetWriter(part, schema, compression="zstd") as writer,
         ):
-            history = _Rows(stream)
+            history = _Rows(repo, output)
             rows = islice(history, limit)
             while chunk := list(islice(rows, _ROWS_PER_GROUP)):
                 columns = [list(column) for column in zip(*chunk, strict=True)]
                 writer.write_table(pa.table(columns, schema=schema))
                 changes += len(chunk)
                 deletions += sum([row.value is None for row in chunk])
+                if limit is None and changes > CHANGES_MAX:
+                    raise BadInput(
+                        f"{repo}: more than {CHANGES_MAX:,} changes; --limit takes the first ones"
+                    )
             commits = history.commits
         if not changes:
             raise BadInput(f"{repo}: its history changes no file")
@@ -101,9 +112,9 @@ def write_git_changelog(repo: Path, out: Path, *, limit: int | None = None) -> G
     return GitChangelog(out, commits, changes, deletions)
 
 
-def _check(repo: Path, out: Path, limit: int | None) -> None:
-    if limit is not None and limit < 1:
-        raise BadInput(f"limit {limit}: at least 1 change")
+def _check(repo: Path, out: Path, limit: int | None) -> Repository:
+    if limit is not None and not 1 <= limit <= CHANGES_MAX:
+        raise BadInput(f"limit {limit}: at least 1 change, at most {CHANGES_MAX:,}")
     if out.suffix != ".parquet":
         raise BadInput(f"{out}: the name of a trace ends with .parquet")
     if out.is_dir() or not out.parent.is_dir():
@@ -111,56 +122,16 @@ def _check(repo: Path, out: Path, limit: int | None) -> None:
         raise BadInput(f"{out}: {what}")
     if not repo.is_dir():
         raise BadInput(f"{repo}: there is no such folder")
-    found = _git(repo, "rev-parse", "--git-dir")
-    if found.returncode:
-        raise BadInput(f"{repo}: is not a git repository: {_last_line(found.stderr)}")
-    if _git(repo, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").returncode:
-        raise BadInput(f"{repo}: has no commits")
+    return read_repository(repo)
 
 
-def _environment() -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in _ELSEWHERE}
-    return {**kept, "LC_ALL": "C"}
-
-
-def _git(repo: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    command = ["git", "-C", str(repo), *arguments]
-    try:
-        return subprocess.run(command, capture_output=True, check=False, env=_environment())
-    except FileNotFoundError:
-        raise BadInput("git is not on the PATH; a changelog needs it") from None
-
-
-@contextmanager
-def _git_log(repo: Path) -> Iterator[IO[bytes]]:
-    """The output of `git log` over first parents; git is stopped when the block ends early.
-
-    The options override what a user's configuration could change about the output.
-    """
-    command = ["git", "-C", str(repo), "-c", "log.showRoot=true", "log"]
-    command += ["--first-parent", "-m", "--reverse", "--raw", "-z", "--no-abbrev", "--no-renames"]
-    command += ["--no-relative", "--no-ext-diff", "--no-color", "--no-show-signature"]
-    command += ["--no-notes", "--ignore-submodules=none", "-O/dev/null", "--format=commit %at %ct"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment()
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        ended = False
-        try:
-            yield process.stdout
-            ended = not process.stdout.read(1)
-        finally:
-            if not ended:
-                process.kill()
-        errors = process.stderr.read()
-        if ended and process.wait():
-            raise BadInput(f"{repo}: git log failed: {_last_line(errors)}")
-
-
-def _last_line(output: bytes) -> str:
-    lines = output.decode("utf-8", "backslashreplace").strip().splitlines()
-    return lines[-1] if lines else "no reason given"
+def _log_of(commit: str) -> list[str]:
+    """Arguments of git for the history of a commit over first parents, oldest first."""
+    return [
+        *("log", "--first-parent", "-m", "--reverse", "--raw", "-z", "--no-abbrev"),
+        *("--no-renames", "--no-ext-diff", "--no-textconv", "--no-notes"),
+        *("--ignore-submodules=none", "--format=commit %at %ct", commit, "--"),
+    ]
 
 
 class _Rows(Iterator[_Row]):
@@ -173,9 +144,9 @@ class _Rows(Iterator[_Row]):
         commits: Commits with changes so far.
     """
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, repo: Path, output: Iterable[bytes]) -> None:
         self.commits = 0
-        self._rows = self._parse(_fields(stream))
+        self._rows = self._parse(_fields(repo, output))
 
     def __next__(self) -> _Row:
         return next(self._rows)
@@ -199,15 +170,22 @@ class _Rows(Iterator[_Row]):
 
 
 def _milliseconds(seconds: bytes) -> int:
-    """A date of git; a commit with a damaged one counts as from 1970."""
-    return int(seconds) * 1000 if seconds else 0
+    """A date of git; one that is damaged, or beyond 64 bits in ms, counts as from 1970."""
+    if not seconds or len(seconds) > len(str(_MS_MAX)):
+        return 0
+    milliseconds = int(seconds) * 1000
+    return milliseconds if milliseconds <= _MS_MAX else 0
 
 
-def _fields(stream: IO[bytes]) -> Iterator[bytes]:
-    """What stands between the NULs of a stream, read piece by piece."""
+def _fields(repo: Path, output: Iterable[bytes]) -> Iterator[bytes]:
+    """What stands between the NULs of an output that comes piece by piece."""
     rest = b""
-    while chunk := stream.read(_CHUNK_BYTES):
-        *whole, rest = (rest + chunk).split(b"\0")
+    for piece in output:
+        *whole, rest = (rest + piece).split(b"\0")
+        if max(map(len, (*whole, rest))) > PATH_BYTES_MAX:
+            raise BadInput(
+                f"{repo}: a path or date in its history is longer than {PATH_BYTES_MAX:,} bytes"
+            )
         yield from whole
     if rest:
         yield rest

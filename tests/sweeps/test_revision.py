@@ -7,6 +7,7 @@ import pytest
 from sim.sweeps import revision as module
 from sim.sweeps.output import describe
 from sim.sweeps.plan import number_runs
+from tests.changelog.test_git import commit, git
 from tests.sweeps.fakes import plan
 
 
@@ -29,6 +30,25 @@ def test_a_checkout_goes_by_git_and_without_it_by_the_variable(
     monkeypatch.setenv(module.VARIABLE, "v1-3-gabc")
 
     assert module.revision() == "v1-3-gabc"
+
+
+def test_the_checkout_is_the_one_of_this_package_even_inside_a_hook(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hook of git has variables that name its repository; and nothing monitors the files."""
+    git(tmp_path, "init", "-q")
+    commit(tmp_path, author=1, committer=1, a="1")
+    trap = tmp_path / "trap"
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/canary\n")
+    trap.chmod(0o755)
+    git(tmp_path, "config", "core.fsmonitor", str(trap))
+    monkeypatch.setattr(module, "__file__", str(tmp_path / "sim/sweeps/revision.py"))
+    (tmp_path / "canary").unlink(missing_ok=True)
+    head = git(tmp_path, "rev-parse", "--short", "HEAD").strip()
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+
+    assert module.revision() == head
+    assert not (tmp_path / "canary").exists()
 
 
 def test_the_folder_of_a_sweep_says_it() -> None:
