@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from sim.foreign.lines import LONGEST, one_line
+
 
 class BadInput(Exception):
     """Something given to Replog cannot be used: a file, a value, a name, a folder.
@@ -11,6 +13,13 @@ class BadInput(Exception):
     The text is one clear line: where it is (file, line or path), what is wrong, what is allowed.
     The command line prints it on stderr and exits with status 2; nothing is left half-written.
     """
+
+    def __init__(self, *lines: str) -> None:
+        """One line, or one for each thing that is wrong; what is foreign in them is escaped."""
+        super().__init__(*[one_line(line, longest=LONGEST) for line in lines])
+
+    def __str__(self) -> str:
+        return "\n".join(self.args)
 
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import product
@@ -17,6 +16,7 @@ from sim.api.shrunk import Shrunk, smallest
 from sim.api.texts import Explanation
 from sim.api.timelines import Timeline
 from sim.errors import BadInput, did_you_mean
+from sim.foreign import shell
 from sim.plugins import as_options
 
 if TYPE_CHECKING:
@@ -386,8 +386,8 @@ class Run:
             return self.scenario.command
         if not self.row.lasting:
             return None
-        words = [str(self.row.folder), str(self.row.run_id), *as_options()]
-        return f"replog replay {shlex.join(words)}"
+        words: list[object] = [self.row.folder, self.row.run_id, *as_options()]
+        return f"replog replay {shell.command(words)}"
 
     def __repr__(self) -> str:
         """One line for people."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sim.api.markup import facts, plain_text
 from sim.errors import BadInput
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
+from sim.foreign import shell
 from sim.plugins import as_options
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class Scenario:
         """The command that runs it; None = it stands in no file."""
         if self.path is None:
             return None
-        return f"replog run {shlex.join([str(self.path), *self.changes, *as_options()])}"
+        return f"replog run {shell.command([self.path, *self.changes, *as_options()])}"
 
     def as_file(self, folder: str | Path = ".") -> str:
         """The text of a scenario file that loads to this scenario, for a file in `folder`.

@@ -20,6 +20,7 @@ from sim.check.registry import (
     Violation,
     discover,
 )
+from sim.foreign.lines import LONGEST, one_line
 from sim.invariant_plugins import handlers_of
 from sim.rules import Rules
 from sim.trace import Event, ReplicaCrashed
@@ -147,7 +148,8 @@ class Checker:
             self._seen.add(identity)
             family = family_of(self.queries, name, replica, offset, key)
             at = self.history.at
-            self.violations.append(Violation(name, at, replica, offset, key, sentence, family))
+            told = one_line(sentence, longest=LONGEST)  # keys and values in it may be anything
+            self.violations.append(Violation(name, at, replica, offset, key, told, family))
 
 
 def story_invariants(*, liveness: bool) -> list[str]:

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import atexit
 import gc
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 
 from sim.cli.arguments import Command, Parser
 from sim.cli.output import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_INTERRUPTED, complain, terminal_width
+from sim.cli.streams import shown_streams, write_no_more
 from sim.errors import BadInput, did_you_mean
+from sim.foreign.lines import one_line
 from sim.version import __version__
 
 COLLECT_AFTER = 100_000
@@ -58,8 +59,19 @@ def main() -> None:
     """Run the command line; every expected problem is one line and an exit status."""
     gc.set_threshold(COLLECT_AFTER)
     atexit.register(gc.freeze)  # what is left then goes with the process, cycles or not
+    with shown_streams():
+        status = _status(sys.argv[1:])
+    sys.exit(status)
+
+
+def _status(words: Sequence[str]) -> int:
+    """Run the command line; its exit status, once all that it printed was taken."""
+    status: object
     try:
-        status = _run(sys.argv[1:])
+        try:
+            status = _run(words)
+        except SystemExit as ended:  # argparse has printed the help
+            status = ended.code
         sys.stdout.flush()
     except BadInput as error:
         complain(str(error))
@@ -68,14 +80,15 @@ def main() -> None:
         complain("interrupted")
         status = EXIT_INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        write_no_more()
         status = EXIT_FAILED
     except OSError as error:
         if error.filename is None and error.strerror is None:
             raise
-        complain(f"{error.filename or 'output'}: {error.strerror}")
+        complain(one_line(f"{error.filename or 'output'}: {error.strerror}"))
+        write_no_more()
         status = EXIT_BAD_INPUT
-    sys.exit(status)
+    return status if isinstance(status, int) else EXIT_FAILED
 
 
 def _run(words: Sequence[str]) -> int:

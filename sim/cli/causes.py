@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from sim.cli.arguments import Command, Parser, plugin_arguments, take_json, take_plugins
 from sim.cli.output import print_json, print_table, width
+from sim.cli.streams import beneath
+from sim.foreign import shell
 
 if TYPE_CHECKING:
     from sim.causes import Cause, Causes
@@ -58,7 +59,8 @@ def causes(folder: Path, *, shrink: bool, stories: Path | None, as_json: bool) -
 def tell_runs(done: int, runs: int) -> None:
     """On a terminal, how many of the failing runs have been run again for their causes."""
     if sys.stderr.isatty():
-        print(f"\rcauses of failing runs: {done} of {runs}", end="", file=sys.stderr)
+        told = f"\rcauses of failing runs: {done} of {runs}"
+        print(told, end="", file=beneath(sys.stderr))
 
 
 def tell_witness(done: int, causes: int, cause: Cause) -> None:
@@ -97,7 +99,7 @@ def _shares(cause: Cause) -> Iterator[dict[str, str]]:
 
 def _facts(found: Causes, cause: Cause) -> Iterator[str]:
     example, story, witness = cause.example, cause.story, cause.witness
-    words = shlex.join([str(found.folder), str(example.run_id), *plugin_arguments()])
+    words = shell.command([found.folder, str(example.run_id), *plugin_arguments()])
     yield from _wrapped(f"earliest: after {example.at_ms:,} ms: {example.sentence}")
     yield f"     replog replay {words}"
     if story is None:
@@ -107,7 +109,7 @@ def _facts(found: Causes, cause: Cause) -> Iterator[str]:
     if witness is not None:
         cut = "" if witness.complete else "; the tries ran out"
         yield f"   witness: {witness.size} (the run had {witness.run_events:,}){cut}"
-        yield f"     replog run {shlex.join([str(witness.file), *plugin_arguments()])}"
+        yield f"     replog run {shell.command([witness.file, *plugin_arguments()])}"
 
 
 def _wrapped(text: str) -> list[str]:

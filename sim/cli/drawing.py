@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +22,7 @@ from sim.cli.arguments import (
 from sim.cli.output import width
 from sim.errors import BadInput, did_you_mean
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
+from sim.foreign import shell
 
 if TYPE_CHECKING:
     from sim.check import Violation
@@ -188,12 +188,12 @@ class _Subject:
             name=_name(case.rules, self._compared(named)),
             verdict=_verdict(violations),
         )
-        words = [str(self._source)]
-        words += [] if self._run_id is None else [str(self._run_id)]
+        words: list[object] = [self._source]
+        words += [] if self._run_id is None else [self._run_id]
         words += [f"--rule={name}={value}" for name, value in self._rules.items()]
         words += [f"--invariant={invariant}"] if invariant else []
         words += [f"--against={name}={value}" for name, value in named.items()]
-        command = f"replog draw {shlex.join([*words, *plugin_arguments()])}"
+        command = f"replog draw {shell.command([*words, *plugin_arguments()])}"
         unit = "step" if self._is_story else "ms"
         return _Drawn(case, title, unit, command, self._skews)
 

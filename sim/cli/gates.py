@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 from sim.cli.arguments import Command, Number, Parser, plugin_arguments, take_json, take_plugins
 from sim.cli.github import add_to_job_summary, on_github
 from sim.cli.output import EXIT_FAILED, EXIT_INCONCLUSIVE, complain, print_json
+from sim.cli.streams import beneath
 from sim.errors import BadInput
+from sim.foreign import shell
+from sim.foreign.lines import one_line
 
 if TYPE_CHECKING:
     from sim.gates import Gates, Verdict
@@ -185,7 +188,7 @@ def hand_over(verdict: Verdict, *, markdown: Path | None, github: bool, file: Te
     add_to_job_summary(page)
     if github or on_github():
         for line in error_commands(verdict):
-            print(line, file=file)
+            print(line, file=beneath(file))
 
 
 def check_markdown(path: Path | None) -> None:
@@ -201,7 +204,7 @@ def show_verdict(verdict: Verdict) -> None:
     from sim.gates.page import lines
 
     for line in lines(verdict, passed=PASSED_SHOWN):
-        print(line)
+        print(one_line(line))
     if verdict.reproduce is not None:
         print(f"reproduce: {verdict.reproduce}")
 
@@ -239,7 +242,7 @@ def gate(folder: Path, *, as_json: bool, **options: Any) -> int:
     file = sys.stderr if as_json else sys.stdout
     hand_over(verdict, markdown=options["markdown"], github=options["github"], file=file)
     if missing.first_run is not None:
-        words = " ".join([str(folder), str(missing.first_run), *plugin_arguments()])
+        words = shell.command([folder, missing.first_run, *plugin_arguments()])
         complain(
             f"not green: {missing.errors:,} runs ended in an exception, "
             f"{missing.unfinished:,} hit a bound\nreproduce: replog replay {words}"

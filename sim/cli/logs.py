@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,8 @@ from sim.cli.arguments import (
     take_rules,
 )
 from sim.cli.output import EXIT_FAILED, print_json, print_table
+from sim.foreign import shell
+from sim.foreign.lines import one_line
 
 _ROUNDS_SHOWN = 12
 
@@ -70,7 +71,7 @@ def clean(
         print_json(answer | ({"differences": differences} if check else {}))
     elif explained is not None:
         for one in explained:
-            print(one.sentence)
+            print(one_line(one.sentence))
     else:
         _show_steps(loaded, answer)
     return _end(differences, check, as_json, _command("clean", logfile, rule))
@@ -122,13 +123,13 @@ def _differences(file: Path, rules: dict[str, str]) -> list[str]:
 
 def _command(name: str, file: Path, rule: list[str] | None) -> str:
     options = [*(f"--rule={text}" for text in rule or []), *plugin_arguments()]
-    return f"replog {name} {shlex.join([str(file), *options])} --check"
+    return f"replog {name} {shell.command([file, *options])} --check"
 
 
 def _end(differences: list[str], check: bool, as_json: bool, command: str) -> int:
     if check and not as_json:
         for line in differences:
-            print(f"not as expected: {line}")
+            print(one_line(f"not as expected: {line}"))
         print("expectation NOT met" if differences else "expectation met")
         if differences:
             print(f"reproduce: {command}")
@@ -138,13 +139,13 @@ def _end(differences: list[str], check: bool, as_json: bool, command: str) -> in
 def _show_steps(file: LogFile, answer: dict[str, Any]) -> None:
     from sim.logfile.text import heading, log_lines, rows_of
 
-    print(f"rules: {heading(file)}")
+    print(one_line(f"rules: {heading(file)}"))
     for number, (step, answered) in enumerate(
         zip(file.steps, answer["steps"], strict=True), start=1
     ):
         print()
         for line in log_lines(number, step, answered):
-            print(line)
+            print(one_line(line))
         rows = rows_of(answered)
         if rows:
             print_table(rows)
@@ -169,14 +170,15 @@ def _show_selection(selection: Selection) -> None:
     ]
     if rows:
         print_table(rows)
-    for name, judged in selection.logs.items():
-        print(f"{name}: {judged.why}")
+    for log, judged in selection.logs.items():
+        name = one_line(log)
+        print(one_line(f"{name}: {judged.why}"))
         if judged.dirty.force_update:
             print(
                 f"{name}: the checkpoint {judged.log.checkpoint} is no offset of the log, "
                 f"{judged.log.log_start_offset} to {judged.log.log_end_offset}; it is rewritten"
             )
-    print(f"selected: {selection.selected or 'none'}")
+    print(f"selected: {one_line(selection.selected or 'none')}")
     if selection.selected is not None:
         print(f"max-compaction-delay-secs: {selection.delay_secs}")
 
@@ -187,8 +189,10 @@ def _show_schedule(schedule: dict[str, Any], file: Path) -> None:
     if rounds:
         print_table(rounds[:_ROUNDS_SHOWN])
     if len(rounds) > _ROUNDS_SHOWN:
-        print(f"and {len(rounds) - _ROUNDS_SHOWN} rounds more: replog eligible {file} --json")
-    for name, one in schedule["logs"].items():
+        command = f"replog eligible {shell.quoted(file)} --json"
+        print(f"and {len(rounds) - _ROUNDS_SHOWN} rounds more: {command}")
+    for log, one in schedule["logs"].items():
+        name = one_line(log)
         late = f", up to {one['largest_delay_ms']} ms overdue as one began"
         late += f" and {one['late_ms']} ms as one ended"
         waits = f", overdue by {one['waiting_ms']} ms at the end"

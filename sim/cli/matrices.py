@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 from sim.cli.arguments import (
@@ -17,6 +16,7 @@ from sim.cli.arguments import (
 )
 from sim.cli.output import print_json, print_table
 from sim.errors import BadInput
+from sim.foreign import shell
 
 
 def _matrix_takes(parser: Parser) -> None:
@@ -120,11 +120,11 @@ def _sections(folders: list[Path], rule: str) -> list[str]:
 
 def _command(paths: list[Path], vary: str, output: Path, **repeated: object) -> str:
     """The command as it was given, the options in one order."""
-    words = [*map(str, paths), "--vary", vary]
+    words: list[object] = [*paths, "--vary", vary]
     for name, given in repeated.items():
         values: list[object] = given if isinstance(given, list) else []
         words += [word for value in values for word in (f"--{name}", str(value))]
-    return f"replog matrix {shlex.join([*words, *plugin_arguments(), '-o', str(output)])}"
+    return f"replog matrix {shell.command([*words, *plugin_arguments(), '-o', output])}"
 
 
 COMMANDS = {"matrix": Command(matrix, _matrix_takes)}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import shlex
 from pathlib import Path
 from typing import NamedTuple
 
 from sim.cli.arguments import Command, Parser, take_output
 from sim.errors import BadInput, did_you_mean
+from sim.foreign import shell
 
 TEMPLATES = Path(__file__).with_name("templates")
 
@@ -62,7 +62,7 @@ def new(kind: str, *, output: Path | None, force: bool) -> int:
 
     with replacing(output) as file:
         file.write(text.encode())
-    print(f"{output}; next: {made.next.replace('FILE', shlex.quote(str(output)))}")
+    print(f"{output}; next: {made.next.replace('FILE', shell.quoted(output))}")
     if made.has_schema:
         print(f"for an editor, as its first line: {_modeline(output)}")
     return 0

@@ -5,7 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from sim.cli.streams import beneath
+from sim.foreign.lines import one_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
@@ -13,6 +19,8 @@ EXIT_INCONCLUSIVE = 3
 EXIT_INTERRUPTED = 130
 
 WIDTH_WHEN_PIPED = 160
+WIDEST = 1_000
+"""No line is filled up to more columns, whatever the environment says."""
 TABLE_WIDTH = 120
 """A narrower terminal gets a list with one field per line instead of a table of texts."""
 NAME_WIDTH = 40
@@ -23,15 +31,25 @@ Cells = Sequence[Mapping[str, object]]
 
 def complain(text: str) -> None:
     """Problems go to stderr, each line with the name of the program."""
-    for line in text.splitlines():
+    for line in text.split("\n") if text else ():
         print(f"replog: {line}", file=sys.stderr)
 
 
 def print_json(value: object) -> None:
     """One document."""
-    import json
+    from sim.foreign.documents import fit_for, json_text
 
-    print(json.dumps(value, indent=1, ensure_ascii=False))
+    print(fit_for(json_text(value, indent=1), sys.stdout.encoding or "utf-8"))
+
+
+def progress_console() -> Console:
+    """Stderr for bars of progress, with texts of our own alone."""
+    from rich.console import Console
+
+    columns = terminal_width() if "COLUMNS" in os.environ else None
+    return Console(
+        file=beneath(sys.stderr), width=columns, highlight=False, markup=False, emoji=False
+    )
 
 
 def width() -> int:
@@ -47,11 +65,11 @@ def terminal_width() -> int:
     That module takes as long to import as argparse, which asks it whenever it is not told.
     """
     columns = os.environ.get("COLUMNS", "")
-    if columns.isdecimal() and int(columns):
-        return int(columns)
+    if columns.isascii() and columns.isdecimal() and int(columns[:9]):
+        return min(int(columns[:9]), WIDEST)
     try:
         return os.get_terminal_size().columns or 80
-    except OSError:
+    except (OSError, ValueError):  # no terminal, or closed
         return 80
 
 
@@ -60,9 +78,10 @@ def print_table(rows: Cells, *, texts: bool = False) -> None:
 
     With `texts` every column is text that may wrap; where there is no room for that, a list.
     """
-    longest = max(len(str(next(iter(row.values())))) for row in rows)
+    shown = [{one_line(name): one_line(str(cell)) for name, cell in row.items()} for row in rows]
+    longest = max(len(next(iter(row.values()))) for row in shown)
     if texts and (width() < TABLE_WIDTH or longest > NAME_WIDTH):
-        _print_list(rows)
+        _print_list(shown)
         return
     from rich.console import Console
     from rich.table import Table
@@ -75,14 +94,15 @@ def print_table(rows: Cells, *, texts: bool = False) -> None:
         force_terminal=sys.stdout.isatty(),
     )
     table = Table(box=None, pad_edge=False)
-    for index, name in enumerate(rows[0]):
+    for index, name in enumerate(shown[0]):
         left = texts or index == 0
         table.add_column(name, justify="left" if left else "right", no_wrap=index == 0)
-    for row in rows:
-        table.add_row(*[str(value) for value in row.values()])
+    for row in shown:
+        table.add_row(*row.values())
     with console.capture() as captured:
         console.print(table)
-    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    lines = [line.rstrip() for line in captured.get().split("\n")[:-1]]
+    print("\n".join(lines), file=beneath(sys.stdout))  # in bold, perhaps; all texts are escaped
 
 
 def _print_list(rows: Cells) -> None:

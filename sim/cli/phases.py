@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sim.cli.arguments import Command, Number, Parser, take_json
-from sim.cli.output import print_json, print_table
+from sim.cli.output import print_json, print_table, progress_console
 from sim.errors import BadInput, did_you_mean
+from sim.foreign import shell
 
 if TYPE_CHECKING:
     from sim.studies.phases.question import Found
@@ -47,8 +47,6 @@ def phases(names: list[str], *, cases: int, seed: int, out: Path | None, as_json
     by lateness, an offset given twice by rolls, pause and outage, a record that waits longer than
     KIP-354 says by disorder. Everything else is held still.
     """
-    from rich.console import Console
-
     from sim.studies.phases import QUESTIONS, page
     from sim.studies.phases.measuring import measure
     from sim.sweeps.runs_progress import show_progress
@@ -60,11 +58,11 @@ def phases(names: list[str], *, cases: int, seed: int, out: Path | None, as_json
     if out is not None and not out.is_dir():
         raise BadInput(f"--out {out}: no such folder")
     words = ["replog", "phases", *names, "--cases", str(cases), "--seed", str(seed)]
-    command = shlex.join([*words, "--out", str(out)])
+    command = shell.command([*words, "--out", out])
     asked = [QUESTIONS[name] for name in dict.fromkeys(names or QUESTIONS)]
     total = cases * sum(len(question.points) for question in asked)
     found: list[Found] = []
-    with show_progress(Console(stderr=True), total=total) as report:
+    with show_progress(progress_console(), total=total) as report:
         for question in asked:
             before = sum(cases * len(one.question.points) for one in found)
             found.append(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,8 @@ from sim.cli.output import (
     print_json,
     print_violations,
 )
+from sim.foreign import shell
+from sim.foreign.lines import one_line
 
 if TYPE_CHECKING:
     from sim.explain import Explanation
@@ -92,12 +93,12 @@ def run(
                 document["idle_steps"] = [number for number, _ in result.idle_steps]
         print_json(document)
     else:
-        arguments = [str(file), *(f"--rule={text}" for text in rule or [])]
+        arguments: list[object] = [file, *(f"--rule={text}" for text in rule or [])]
         arguments += plugin_arguments()
         arguments += [] if seed is None else [f"--seed={seed}"]
-        _show(result, explanation, explain is not None, f"replog run {shlex.join(arguments)}")
+        _show(result, explanation, explain is not None, f"replog run {shell.command(arguments)}")
         if saved is not None:
-            print(f"failure: {saved}")
+            print(one_line(f"failure: {saved}"))
     return result.exit_code
 
 
@@ -119,7 +120,7 @@ def _explanation(result: CaseResult, wanted: str) -> Explanation | None:
 
 
 def _show(result: CaseResult, explanation: Explanation | None, told: bool, command: str) -> None:
-    print(f"{result.id}: {result.title}" if result.title else result.id)
+    print(one_line(f"{result.id}: {result.title}" if result.title else result.id))
     unit = "step" if result.is_story else "ms"
     print_violations(result.violations, unit=unit)
     for name, view in result.detail.get("replicas", {}).items():
@@ -135,12 +136,12 @@ def _show(result: CaseResult, explanation: Explanation | None, told: bool, comma
         print_explanation(explanation, result.violations, unit=unit)
     if told:
         for number, line in result.idle_steps:
-            print(f"  step {number} ({line}) did nothing")
+            print(one_line(f"  step {number} ({line}) did nothing"))
     for line in result.differences:
-        print(f"  not as expected: {line}")
+        print(one_line(f"  not as expected: {line}"))
     verdict = result.verdict + (f" ({result.reason})" if result.reason else "")
     met = "expectation met" if result.expectation_met else "expectation NOT met"
-    print(f"{verdict}; {met}; {result.wall_ms} ms")
+    print(one_line(f"{verdict}; {met}; {result.wall_ms} ms"))
     if not result.expectation_met:
         print(f"reproduce: {command}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,8 +19,9 @@ from sim.cli.arguments import (
     take_run,
     take_within,
 )
-from sim.cli.output import EXIT_INTERRUPTED, complain, print_json
+from sim.cli.output import EXIT_INTERRUPTED, complain, print_json, progress_console
 from sim.errors import BadInput
+from sim.foreign import shell
 
 if TYPE_CHECKING:
     from sim.shrink.cases import Case, Outcome, Told
@@ -74,9 +74,9 @@ def shrink(
     """
     from sim.shrink.opening import open_case
 
-    words = [str(file), *([] if run_id is None else [str(run_id)])]
+    words: list[object] = [file, *([] if run_id is None else [run_id])]
     words += ["--invariant", invariant] if invariant else []
-    command = f"replog shrink {shlex.join([*words, *plugin_arguments()])}"
+    command = f"replog shrink {shell.command([*words, *plugin_arguments()])}"
     out = None if output is None else _checked_output(output, file)
     case = open_case(file, run_id, invariant=invariant, command=command)
     if out is not None and out.is_dir():
@@ -205,10 +205,9 @@ class _Watch:
 @contextmanager
 def _progress(case: Case, out: Path | None) -> Iterator[_Watch]:
     """A bar on a terminal, plain lines elsewhere; both on stderr."""
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
-    console = Console(stderr=True)
+    console = progress_console()
     if not console.is_terminal:
         yield _Watch(case, out, lambda line, _: complain(line), LINE_EVERY_S)
         return

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, TextIO
 from sim.cli.arguments import Command, Number, Parser, take_failures, take_json, take_plugins
 from sim.cli.github import add_to_job_summary, on_github
 from sim.cli.output import EXIT_INTERRUPTED, complain, print_json
+from sim.cli.streams import beneath
 from sim.errors import BadInput
+from sim.foreign.lines import one_line
 
 if TYPE_CHECKING:
     from sim.suite import CaseResult, Collected
@@ -135,7 +137,7 @@ def suite(
     problem = remember(results)
     if problem is not None:
         complain(problem)
-    notes = [*_same_ids(results), *_not_run(found, chosen, len(results))]
+    notes = [*map(one_line, _same_ids(results)), *_not_run(found, chosen, len(results))]
     seconds = time.perf_counter() - started
     red = sum(not result.expectation_met for result in results)
     summary = f"{len(results) - red} as expected, {red} not; {seconds:.1f} s"
@@ -190,18 +192,18 @@ class _Progress:
         if self._show_rows:
             self.wipe()
             mark = "ok  " if result.expectation_met else "FAIL"
-            print(f"{mark} {result.path}  {result.wall_ms} ms", flush=True)
+            print(one_line(f"{mark} {result.path}  {result.wall_ms} ms"), flush=True)
         now = time.monotonic()
         if self._on_terminal and (self._show_rows or now >= self._next):
             self._next = now + REDRAWN_EVERY_SECONDS
             told = f"{self._done} of {self._total}, {self._failures} not as expected"
-            sys.stderr.write(f"\r\x1b[K{told}")
+            beneath(sys.stderr).write(f"\r\x1b[K{told}")
             sys.stderr.flush()
 
     def wipe(self) -> None:
         """Take the line away."""
         if self._on_terminal:
-            sys.stderr.write("\r\x1b[K")
+            beneath(sys.stderr).write("\r\x1b[K")
             sys.stderr.flush()
 
 
@@ -262,10 +264,11 @@ def _tell(
         return
     for result in results:
         if not result.expectation_met:
-            print(f"\n{result.path}{f': {result.title}' if result.title else ''}")
+            title = f": {result.title}" if result.title else ""
+            print(f"\n{one_line(f'{result.path}{title}')}")
             print(*(f"  {line}" for line in failure_lines(result)), sep="\n")
             if result.path in saved:
-                print(f"  failure: {saved[result.path]}")
+                print(one_line(f"  failure: {saved[result.path]}"))
     if not all(result.expectation_met for result in results):
         print()
     print(*notes, summary, sep="\n")
@@ -295,7 +298,7 @@ def _annotate(results: Sequence[CaseResult], file: TextIO) -> None:
     from sim.suite.github import error_commands
 
     for line in error_commands(results):
-        print(line, file=file)
+        print(line, file=beneath(file))
 
 
 COMMANDS = {"suite": Command(suite, _suite_takes)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,8 +37,10 @@ from sim.cli.output import (
     print_json,
     print_table,
     print_violations,
+    progress_console,
 )
 from sim.errors import BadInput
+from sim.foreign import shell
 
 if TYPE_CHECKING:
     from sim.explain import Explanation
@@ -102,8 +103,6 @@ def sweep(
     failure, status 1, like a gate that failed; a run that hit a bound has no verdict, status 3,
     unless it left the durability contract, like a gate that so few runs cannot decide.
     """
-    from rich.console import Console
-
     from sim.sweeps import load_plan, run_sweep
 
     loaded = load_plan(plan)
@@ -120,7 +119,7 @@ def sweep(
         master=master,
         partitions=partitions,
         resume=resume,
-        console=Console(stderr=True),
+        console=progress_console(),
         plan_file=str(plan),
     )
     verdict = None
@@ -135,9 +134,9 @@ def sweep(
 
         tell_saved(save_causes(result.out, failures), file=sys.stderr if as_json else sys.stdout)
     if result.reproduce is not None:
-        words = [str(result.out), str(result.reproduce), *plugin_arguments()]
+        words = [result.out, result.reproduce, *plugin_arguments()]
         tell = complain if as_json else print
-        tell(f"{_not_green(result)}\nreproduce: replog replay {shlex.join(words)}")
+        tell(f"{_not_green(result)}\nreproduce: replog replay {shell.command(words)}")
     return worst(STATUS[verdict.outcome] if verdict else 0, result.errors, result.unfinished)
 
 
@@ -170,7 +169,7 @@ def _show_sweep(result: SweepResult, verdict: Verdict | None, *, as_json: bool) 
     print(
         f"{result.runs:,} runs of {result.cases:,} cases in {result.out}, "
         f"{result.rate:,.0f} runs/s; next: replog report "
-        + shlex.join([str(result.out), *plugin_arguments()])
+        + shell.command([result.out, *plugin_arguments()])
     )
     if verdict is not None:
         show_verdict(verdict)
@@ -255,8 +254,8 @@ def replay(
         if saved is not None:
             print(f"failure: {saved}")
         if same is False:
-            words = [str(folder), str(run_id), *plugin_arguments()]
-            print(f"reproduce: replog replay {shlex.join(words)}")
+            words = [folder, run_id, *plugin_arguments()]
+            print(f"reproduce: replog replay {shell.command(words)}")
     return EXIT_FAILED if same is False else 0
 
 

@@ -21,6 +21,7 @@ from sim.cli.arguments import (
 from sim.cli.explaining import explained, in_json, print_explanation
 from sim.cli.output import print_json
 from sim.errors import BadInput
+from sim.foreign.lines import one_line
 
 if TYPE_CHECKING:
     from sim.explain import Explanation
@@ -89,7 +90,7 @@ def explain(
         raise BadInput(f"{file}: nothing is violated, so there is nothing to explain")
     document: dict[str, Any] = {"id": opened.id, **in_json(explanation)}
     if not as_json:
-        print(opened.id)
+        print(one_line(opened.id))
         unit = "steps" if opened.skews is None else "ms"
         print_explanation(explanation, opened.violations, unit=unit)
     if what_if:
@@ -205,11 +206,11 @@ def _show_healings(healings: Healings) -> None:
         else f"  no single change of {healings.tried} tried makes it pass"
     )
     for line in _by_rule(passing):
-        print(f"    {line}")
+        print(one_line(f"    {line}"))
     if others:
         print("  avoided, but something else is violated then:")
         for each in others:
-            print(f"    {each.change} ({', '.join(each.still)})")
+            print(one_line(f"    {each.change} ({', '.join(each.still)})"))
     if not healings.complete:
         print("  the time was over before all changes were tried: see --within")
 

@@ -12,6 +12,7 @@ from sim.explain.case import Case, Fact, listed
 from sim.explain.chain import chain
 from sim.explain.laws import deciding
 from sim.explain.provenance import Recorded
+from sim.foreign.lines import LONGEST, one_line
 from sim.rules import Rules
 
 
@@ -95,14 +96,19 @@ def explanation(
     case = Case(events, violation, rules, skews)
     return Explanation(
         violation,
-        tuple(deciding(case)),
-        tuple(_truth(case)),
-        tuple(_now(case)),
+        tuple(fact._replace(text=_shown(fact.text)) for fact in deciding(case)),
+        tuple(map(_shown, _truth(case))),
+        tuple(map(_shown, _now(case))),
         ", ".join(f"{k}={v}" for k, v in case.rules.differing_from(Rules()).items()),
-        tuple(chain(case)),
+        tuple(map(_shown, chain(case))),
         tuple(case.cone.positions),
         case.cone.judged,
     )
+
+
+def _shown(line: str) -> str:
+    """A line that names keys and values, which may be anything."""
+    return one_line(line, longest=LONGEST)
 
 
 def explain(

@@ -76,7 +76,7 @@ def _bad_input(
         place = (document.line_of(location) or 0, document.problem(location, ""))
         found.setdefault(place, []).append(text)
     lines = [start + _either(texts) for (_line, start), texts in sorted(found.items())]
-    return BadInput("\n".join(lines))
+    return BadInput(*lines)
 
 
 def _either(texts: list[str]) -> str:

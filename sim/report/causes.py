@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ from sim.causes.witness import Witness
 from sim.causes.witnesses import ToldWitness
 from sim.draw import figure_html, strip
 from sim.errors import BadInput
+from sim.foreign import shell
 from sim.plugins import as_options
 from sim.report.sweep_folder import SweepFolder
 from sim.sweeps import wording
@@ -68,7 +68,7 @@ def _witness(folder: SweepFolder, witness: Witness) -> dict[str, Any]:
         "file": file.as_posix(),
         "size": witness.size,
         "text": witness.text,
-        "command": f"replog run {shlex.join(words)}",
+        "command": f"replog run {shell.command(words)}",
         "strip": _drawn(witness, _strip),
     }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from base64 import b64encode
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from markupsafe import Markup
 from sim.causes.failing import Told
 from sim.causes.witnesses import ToldWitness
 from sim.errors import BadInput
+from sim.foreign import shell
 from sim.report import figures
 from sim.report.bootstrap import RESAMPLES, TELLING_MIN
 from sim.report.causes import causes_content, causes_in, pictures
@@ -62,7 +62,7 @@ def write_report(
     content["causes"] = causes_content(folder, causes)
     report_command = folder.report_command
     if confirmed_by:
-        report_command += f" --confirmed-by {shlex.quote(confirmed_by.as_posix())}"
+        report_command += f" --confirmed-by {shell.quoted(confirmed_by.as_posix())}"
     context = {
         "comparisons": environments,
         "confirmation": confirmation,

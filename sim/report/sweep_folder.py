@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sim.errors import BadInput
+from sim.foreign import shell
 from sim.plugins import as_options
 from sim.sweeps.segments import Part, parts_in, seeds_text
 
@@ -61,7 +61,7 @@ class SweepFolder:
     @property
     def sweep_command(self) -> str:
         """What makes it: of several seeds one command each, joined as a shell does."""
-        file = shlex.quote(_without_folders(self.plan["plan_file"] or "PLAN"))
+        file = shell.quoted(_without_folders(self.plan["plan_file"] or "PLAN"))
         more = ("", *["--append "] * (len(self.parts) - 1))
         return " && ".join(
             f"replog sweep {file} {append}--count {part.cases} --seed {part.seed} "
@@ -80,7 +80,7 @@ class SweepFolder:
 
     def _named(self, *more: str) -> str:
         """The folder, and the plugins that the sweep was made with."""
-        return shlex.join([self.name, *more, *as_options(self.plan.get("plugins", ()))])
+        return shell.command([self.name, *more, *as_options(self.plan.get("plugins", ()))])
 
 
 def read_folder(out: Path) -> SweepFolder:

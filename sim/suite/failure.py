@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from sim.foreign.lines import LONGEST, one_line
 from sim.suite.result import BAD_INPUT, ERROR, CaseResult
 
 DIFFERENCES = 4
@@ -18,7 +19,8 @@ def failure_lines(result: CaseResult, *, whole: bool = False) -> list[str]:
         result: The result.
         whole: All differences and violations, for a file that a machine reads.
     """
-    return [*_what(result, whole=whole), f"reproduce: {result.command}"]
+    told = (one_line(line, longest=LONGEST) for line in _what(result, whole=whole))
+    return [*told, f"reproduce: {result.command}"]
 
 
 def _what(result: CaseResult, *, whole: bool) -> Iterator[str]:
@@ -43,7 +45,7 @@ def _what(result: CaseResult, *, whole: bool) -> Iterator[str]:
     unit = "step {}" if result.is_story else "{} ms"
     sentences = [f"{one.invariant} ({unit.format(one.at)}): {one.sentence}" for one in unexpected]
     yield from _first(None if whole else SENTENCES, sentences, "violations")
-    yield from result.strip.splitlines()
+    yield from result.strip.split("\n") if result.strip else ()
 
 
 def _verdict(violated: Iterable[str]) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.check import Violation
+from sim.foreign import shell
 from sim.plugins import as_options
 from sim.trace import Event
 
@@ -107,8 +107,8 @@ class CaseResult(NamedTuple):
     @property
     def command(self) -> str:
         """What reproduces it, with the plugins that were named."""
-        words = [str(self.path), *["--check"] * self.is_log, *as_options()]
-        return f"{self.run_with} {shlex.join(words)}"
+        words: list[object] = [self.path, *["--check"] * self.is_log, *as_options()]
+        return f"{self.run_with} {shell.command(words)}"
 
     def as_json(self) -> dict[str, Any]:
         """What `replog run --json` prints."""

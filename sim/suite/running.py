@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sim.errors import BadInput
 from sim.files.formats import LOG_FORMAT, PLAN_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.reading import read_document
+from sim.foreign import shell
 from sim.suite.result import CaseResult
 from sim.suite.scenario_files import format_of, refusal
 
@@ -64,9 +64,7 @@ def run_file(
 
 def _elsewhere(path: Path, found: str, what: str, command: str) -> str:
     """That a file of this format belongs to another command."""
-    return (
-        f"{path}: format: {found}: {what}; run it with: replog {command} {shlex.quote(str(path))}"
-    )
+    return f"{path}: format: {found}: {what}; run it with: replog {command} {shell.quoted(path)}"
 
 
 def story_at(path: Path, rules: Mapping[str, str]) -> Story:

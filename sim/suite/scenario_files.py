@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -28,6 +27,7 @@ from sim.files.formats import (
     WRITTEN,
 )
 from sim.files.reading import read_document
+from sim.foreign import shell
 
 SUFFIXES = (".yaml", ".yml", ".json")
 IN_A_SUITE = (STORY_FORMAT, SCENARIO_FORMAT, LOG_FORMAT)
@@ -260,7 +260,7 @@ def set_aside(path: Path, *, named: bool = False) -> str | None:
     if found in IN_A_SUITE:
         return None
     if named and found in NOT_RUN:
-        command = shlex.join(["replog", NOT_RUN[found].command, str(path)])
+        command = shell.command(["replog", NOT_RUN[found].command, path])
         raise BadInput(f"{path}: format: {found}: a {NOT_RUN[found].name}; use it with: {command}")
     if found in NOT_RUN:
         return NOT_RUN[found].name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from sim.foreign.lines import LONGEST, one_line
 from sim.log import Batch, Record
 from sim.trace import (
     Acknowledged,
@@ -81,7 +82,7 @@ NAMED = 4
 
 
 def describe(event: Event, *, about: About | None = None) -> str:
-    """One event as one sentence.
+    """One event as one sentence in one line, whatever its keys and values are.
 
     Args:
         event: What happened.
@@ -98,10 +99,10 @@ def describe(event: Event, *, about: About | None = None) -> str:
     )
     for part in parts:
         sentence = sentence or part(event)
-    if sentence is not None:
-        return sentence
-    fields = ", ".join(f"{key} {value}" for key, value in event._asdict().items())
-    return f"{type(event).__name__}: {fields}"
+    if sentence is None:
+        fields = ", ".join(f"{key} {value}" for key, value in event._asdict().items())
+        sentence = f"{type(event).__name__}: {fields}"
+    return one_line(sentence, longest=LONGEST)
 
 
 def _on_the_log(event: Event, about: About | None) -> str | None:

@@ -98,7 +98,7 @@ def test_an_annotation_escapes_what_would_end_it(results: list[CaseResult]) -> N
     (line,) = error_commands([strange])
 
     assert line.startswith("::error file=a,line=1,title=50%25%2C a%3A b%3A not as expected::")
-    assert "100%25 of a%0D%0Ab::c%0A" in line
+    assert "100%25 of a\\r\\nb::c%0A" in line
 
 
 @pytest.mark.parametrize(

@@ -64,5 +64,5 @@ def scenario_in(
     scenario = build(file, path=path, seed=seed, report=report)
     check_expectations(file, report, known_invariants=known_invariants, known_reached=known_reached)
     if found:
-        raise BadInput("\n".join(dict.fromkeys(line for _number, line in sorted(found))))
+        raise BadInput(*dict.fromkeys(line for _number, line in sorted(found)))
     return scenario

@@ -116,7 +116,7 @@ def _check(text: str, said: Scenario, folder: Path) -> None:
 
     read = build(validate(document, ScenarioFile), path=folder / "x.yaml", seed=None, report=report)
     if problems:
-        raise BadInput("\n".join(dict.fromkeys(problems)))
+        raise BadInput(*dict.fromkeys(problems))
     for field in fields(Scenario):
         wanted, found = getattr(said, field.name), getattr(read, field.name)
         if field.name == "workload":
