@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 
 from sim.errors import BadInput
 from sim.scenario.generate import generate
 from sim.sweeps.caused import run_with_causes
-from sim.sweeps.output import RUNS, VIOLATIONS, clear_errors, files_of, read_sweep
+from sim.sweeps.output import RUNS, VIOLATIONS, files_of, read_sweep
+from sim.sweeps.parquet import batches, shape_of
 from sim.sweeps.plan import Sweep
 
 Told = Callable[[int, int], None]
@@ -28,9 +29,9 @@ _COLUMNS = (
     "first_violation_ms",
     "events",
     "digest",
+    "cause",
 )
 _JUDGED = ("holds", "violated")
-_BATCH_ROWS = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +56,53 @@ class FailingRun:
 
 
 @dataclass(slots=True)
+class Group:
+    """The runs that fail for one cause first: how many, and which fails earliest.
+
+    Attributes:
+        first: The one that fails earliest; ties: fewest events, lowest number.
+        runs: How many there are.
+        invariants: What they violate first -> how many.
+        cells: Their rule sets and environments -> how many.
+    """
+
+    first: FailingRun
+    runs: int = 0
+    invariants: Counter[str] = field(default_factory=Counter)
+    cells: Counter[int] = field(default_factory=Counter)
+
+    def add(self, run: FailingRun) -> None:
+        """Count one more."""
+        self.runs += 1
+        self.invariants[run.invariant] += 1
+        self.cells[run.cell] += 1
+        self.first = min(self.first, run, key=_shortness)
+
+
+def _shortness(run: FailingRun) -> tuple[int, int, int]:
+    return run.at_ms, run.events, run.run_id
+
+
+@dataclass(slots=True)
 class FailingRuns:
-    """What the tables of a sweep say of its failing runs.
+    """What the tables of a sweep say of its failing runs. It grows with the causes alone.
 
     Attributes:
         sweep: The sweep.
-        runs: Those that violated something, by number.
+        failing: How many there are.
+        groups: Cause -> its runs.
         judged: Cell -> how many of its runs held or violated something.
     """
 
     sweep: Sweep
-    runs: list[FailingRun] = field(default_factory=list)
+    failing: int = 0
+    groups: dict[str, Group] = field(default_factory=dict)
     judged: Counter[int] = field(default_factory=Counter)
+
+    def add(self, run: FailingRun) -> None:
+        """Count one more."""
+        self.failing += 1
+        self.groups.setdefault(run.cause, Group(run)).add(run)
 
 
 def read_failing(out: Path, *, told: Told | None = None) -> FailingRuns:
@@ -75,39 +111,42 @@ def read_failing(out: Path, *, told: Told | None = None) -> FailingRuns:
     Where the table has no causes, since it is older than they are, each failing run is run again.
 
     Raises:
-        BadInput: There is no sweep, no wave of it is finished, or its runs come out otherwise now.
+        BadInput: There is no sweep, no wave of it is finished, its tables are damaged, or its runs
+            come out otherwise now.
     """
     sweep = read_sweep(out)
     files = files_of(out, RUNS, sweep)
     if not files:
         raise BadInput(f"{out}: no wave of this sweep is finished yet; --resume continues it")
     found = FailingRuns(sweep)
-    unexplained: list[dict[str, Any]] = []
-    with clear_errors(out):
-        for row in _rows(files):
-            cell = sweep.cell_of(row["case_id"], row["rule_set"])
-            found.judged[cell] += row["verdict"] in _JUDGED
-            if row["verdict"] == "violated":
-                if row["cause"] is None:
-                    unexplained.append(row)
-                else:
-                    found.runs.append(_failing(row, cell, row["cause"]))
-    for done, row in enumerate(unexplained):
-        if told is not None:
-            told(done, len(unexplained))
+    unexplained = _unexplained(out, files, sweep) if told is not None else 0
+    done = 0
+    for row in _rows(out, files, sweep, _COLUMNS):
         cell = sweep.cell_of(row["case_id"], row["rule_set"])
-        found.runs.append(_failing(row, cell, _cause_again(out, sweep, row)))
-    found.runs.sort(key=lambda run: run.run_id)
+        found.judged[cell] += row["verdict"] in _JUDGED
+        if row["verdict"] != "violated":
+            continue
+        cause = row["cause"]
+        if cause is None:
+            if told is not None:
+                told(done, unexplained)
+            done += 1
+            cause = _cause_again(out, sweep, row)
+        found.add(_failing(row, cell, cause))
     return found
 
 
-def _rows(files: list[Path]) -> Iterator[dict[str, Any]]:
-    for path in files:
-        with pq.ParquetFile(path) as file:
-            columns = [*_COLUMNS, *({"cause"} & set(file.schema_arrow.names))]
-            for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
-                for row in batch.to_pylist():
-                    yield {"cause": None, **row}
+def _unexplained(out: Path, files: list[Path], sweep: Sweep) -> int:
+    """How many failing runs have no cause in the table."""
+    rows = _rows(out, files, sweep, ("run_id", "verdict", "cause"))
+    return sum(row["verdict"] == "violated" and row["cause"] is None for row in rows)
+
+
+def _rows(
+    out: Path, files: list[Path], sweep: Sweep, columns: tuple[str, ...]
+) -> Iterator[dict[str, Any]]:
+    for batch in batches(out, RUNS, files, shape_of(sweep), columns):
+        yield from batch.to_pylist()
 
 
 def _failing(row: dict[str, Any], cell: int, cause: str) -> FailingRun:
@@ -138,10 +177,11 @@ def sentences_of(out: Path, run_ids: set[int]) -> dict[int, str]:
     """What the first violation of each of some runs says."""
     found: dict[int, str] = {}
     sweep = read_sweep(out)
-    with clear_errors(out):
-        for path in files_of(out, VIOLATIONS, sweep):
-            columns = ["run_id", "position", "sentence"]
-            for row in pq.read_table(path, columns=columns, partitioning=None).to_pylist():
-                if row["position"] == 0 and row["run_id"] in run_ids:
-                    found[row["run_id"]] = row["sentence"]
+    columns = ("run_id", "position", "sentence")
+    files = files_of(out, VIOLATIONS, sweep)
+    for batch in batches(out, VIOLATIONS, files, shape_of(sweep), columns):
+        firsts = batch.filter(pc.equal(batch.column("position"), 0))
+        found |= {
+            row["run_id"]: row["sentence"] for row in firsts.to_pylist() if row["run_id"] in run_ids
+        }
     return found

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from sim.causes.failing import FailingRun, FailingRuns, Told, read_failing, sentences_of
+from sim.causes.failing import FailingRun, FailingRuns, Group, Told, read_failing, sentences_of
 from sim.causes.track_record import Shown, TrackRecord
 from sim.causes.witness import Witness
 from sim.sweeps.plan import Sweep
@@ -143,33 +142,25 @@ def causes_of(
     """
     out = Path(out)
     found = read_failing(out, told=told)
-    by_cause: defaultdict[str, list[FailingRun]] = defaultdict(list)
-    for run in found.runs:
-        by_cause[run.cause].append(run)
-    firsts = {text: min(runs, key=_shortness) for text, runs in by_cause.items()}
-    sentences = sentences_of(out, {run.run_id for run in firsts.values()})
+    sentences = sentences_of(out, {group.first.run_id for group in found.groups.values()})
     known = TrackRecord(stories)
     causes = [
         Cause(
             text,
-            len(runs),
-            dict(Counter(run.invariant for run in runs).most_common()),
-            _shares(found, runs),
-            _example(found.sweep, firsts[text], sentences),
-            known.story_of(text, firsts[text].invariant),
+            group.runs,
+            dict(group.invariants.most_common()),
+            _shares(found, group),
+            _example(found.sweep, group.first, sentences),
+            known.story_of(text, group.first.invariant),
         )
-        for text, runs in by_cause.items()
+        for text, group in found.groups.items()
     ]
     causes.sort(key=lambda cause: (-cause.runs, cause.text))
-    return Causes(out, len(found.runs), tuple(causes))
+    return Causes(out, found.failing, tuple(causes))
 
 
-def _shortness(run: FailingRun) -> tuple[int, int, int]:
-    return run.at_ms, run.events, run.run_id
-
-
-def _shares(found: FailingRuns, runs: list[FailingRun]) -> tuple[Share, ...]:
-    sweep, seen = found.sweep, Counter(run.cell for run in runs)
+def _shares(found: FailingRuns, group: Group) -> tuple[Share, ...]:
+    sweep, seen = found.sweep, group.cells
     size = len(sweep.rule_sets)
     shares = []
     for number, environment in enumerate(sweep.environments):

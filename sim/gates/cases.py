@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from sim.check.families import FAMILIES
-from sim.errors import BadInput
 from sim.gates.finding import Place
 from sim.gates.wanted import ABOUT, ANY
 from sim.report.sweep_folder import SweepFolder
+from sim.sweeps.parquet import RUNS, VIOLATIONS, files_in, table_of
 
 RUN_COLUMNS = ("run_id", "seed", "rule_set", "environment", "verdict", "weather")
 VIOLATION_COLUMNS = ("run_id", "invariant", "family")
@@ -45,8 +43,8 @@ class Tables:
     """`runs` and `violations` of a sweep, in memory, without the columns that no gate needs."""
 
     def __init__(self, folder: SweepFolder) -> None:
-        self._runs = _read(folder.path / "runs", RUN_COLUMNS).sort_by("run_id")
-        self._violations = _read(folder.path / "violations", VIOLATION_COLUMNS)
+        self._runs = _read(folder, RUNS, RUN_COLUMNS)
+        self._violations = _read(folder, VIOLATIONS, VIOLATION_COLUMNS)
         self._labels = {one["label"]: one["index"] for one in folder.plan["rule_sets"]}
         self._about = folder.plan["plan"]["about"]
 
@@ -88,16 +86,8 @@ def tables_of(folder: SweepFolder) -> Tables | None:
     Raises:
         BadInput: They cannot be read.
     """
-    if next((folder.path / "runs").glob("*/*.parquet"), None) is None:
-        return None
-    return Tables(folder)
+    return Tables(folder) if files_in(folder.path, RUNS) else None
 
 
-def _read(folder: Path, columns: tuple[str, ...]) -> Any:
-    try:
-        files = sorted(folder.glob("*/*.parquet"))
-        return pa.concat_tables(
-            [pq.read_table(file, columns=list(columns), partitioning=None) for file in files]
-        )
-    except (OSError, pa.ArrowInvalid) as error:
-        raise BadInput(f"{folder}: cannot be read: {error}") from None
+def _read(folder: SweepFolder, table: str, columns: tuple[str, ...]) -> pa.Table:
+    return table_of(folder.path, table, files_in(folder.path, table), folder.shape, columns)

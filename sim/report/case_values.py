@@ -6,19 +6,17 @@ the runs themselves; where somebody kept the tallies alone, a report does withou
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from sim.errors import BadInput
-
-RUNS, VIOLATIONS = "runs", "violations"
+from sim.report.sweep_folder import SweepFolder
+from sim.sweeps.parquet import RUNS, VIOLATIONS, batches, files_in, table_of
 
 Times = npt.NDArray[np.float64]
 
@@ -28,46 +26,39 @@ def are_there(out: Path) -> bool:
     return next((out / RUNS).glob("*/*.parquet"), None) is not None
 
 
-def costs_by_case(out: Path, counter: str, *, rule_sets: int) -> npt.NDArray[np.float64]:
-    """A counter of every run: cases by rule sets, nan for a run that did not end."""
-    runs = _read(out, RUNS, ["run_id", counter]).sort_by("run_id")
+def costs_by_case(folder: SweepFolder, counter: str) -> npt.NDArray[np.float64]:
+    """A counter of every run of all cases: cases by rule sets, nan for a run that did not end."""
+    runs = _runs(folder, counter)
     values = runs.column(counter).cast(pa.float64()).fill_null(float("nan")).to_numpy()
-    return _by_case(np.asarray(values), out, rule_sets)
+    return np.asarray(values).reshape(-1, folder.shape.rule_sets)
 
 
-def first_violations(
-    out: Path, invariants: Collection[str], *, rule_sets: int
-) -> npt.NDArray[np.float64]:
+def first_violations(folder: SweepFolder, invariants: Collection[str]) -> npt.NDArray[np.float64]:
     """When each violated run violated one of `invariants` first: cases by rule sets, in ms.
 
     Infinite for a violated run that violated others alone, and for one that holds; nan for a run
     without a verdict. The table holds the first violation of each invariant in each run.
     """
-    runs = _read(out, RUNS, ["run_id", "verdict"]).sort_by("run_id")
-    judged = pc.is_in(runs.column("verdict"), pa.array(["holds", "violated"])).to_numpy()
+    verdicts = _runs(folder, "verdict").column("verdict")
+    judged = pc.is_in(verdicts, pa.array(["holds", "violated"])).to_numpy()
     times = np.where(judged, np.inf, np.nan)
-    found = _read(out, VIOLATIONS, ["run_id", "invariant", "at_ms"])
+    columns = ("run_id", "invariant", "at_ms")
     names = pa.array(sorted(invariants), pa.string())
-    wanted = found.filter(pc.is_in(found.column("invariant"), names))
-    firsts = wanted.group_by("run_id").aggregate([("at_ms", "min")])
-    places = np.searchsorted(runs.column("run_id").to_numpy(), firsts.column("run_id").to_numpy())
-    firsts_ms = firsts.column("at_ms_min").to_numpy()
-    times[places] = np.where(judged[places], firsts_ms, np.nan)
-    return _by_case(times, out, rule_sets)
+    files = files_in(folder.path, VIOLATIONS)
+    for found in batches(folder.path, VIOLATIONS, files, folder.shape, columns):
+        wanted = found.filter(pc.is_in(found.column("invariant"), names))
+        places, at_ms = (wanted.column(name).to_numpy() for name in ("run_id", "at_ms"))
+        np.fmin.at(times, places, np.where(judged[places], at_ms, np.nan))
+    return times.reshape(-1, folder.shape.rule_sets)
 
 
-def _by_case(values: npt.NDArray[np.float64], out: Path, rule_sets: int) -> npt.NDArray[np.float64]:
-    if len(values) % rule_sets:
-        raise BadInput(f"{out / RUNS}: {len(values)} runs under {rule_sets} rule sets; some miss")
-    return values.reshape(-1, rule_sets)
-
-
-def _read(out: Path, table: str, columns: Iterable[str]) -> Any:
-    """Columns of all files of a table, as an Arrow table."""
-    try:
-        files = sorted((out / table).glob("*/*.parquet"))
-        return pa.concat_tables(
-            [pq.read_table(file, columns=list(columns), partitioning=None) for file in files]
+def _runs(folder: SweepFolder, column: str) -> pa.Table:
+    """A column of all runs, in order of their numbers, which are their places."""
+    shape = folder.shape
+    runs = table_of(folder.path, RUNS, files_in(folder.path, RUNS), shape, ("run_id", column))
+    if runs.num_rows != shape.runs:
+        raise BadInput(
+            f"{folder.path / RUNS}: {runs.num_rows} of {shape.runs} runs are there; "
+            "the table is damaged"
         )
-    except (OSError, pa.ArrowInvalid) as error:
-        raise BadInput(f"{out / table}: cannot be read: {error}") from None
+    return runs

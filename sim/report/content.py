@@ -96,7 +96,8 @@ def _rates(violated: Sequence[int], rates: Sequence[Rate]) -> list[dict[str, Any
     """How often one invariant was violated under each rule set, with its exact 95 % interval."""
     found = []
     for runs, rate in zip(violated, rates, strict=True):
-        interval = stats.clopper_pearson(runs, rate.judged) if rate.judged else None
+        judged = rate.judged  # a run that was not judged may have violated something, too
+        interval = stats.clopper_pearson(min(runs, judged), judged) if judged else None
         text = "-" if interval is None else f"{wording.count(runs)} ({wording.shares(interval)})"
         found.append({"violated": runs, "interval": interval, "text": text})
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from sim.check.counters import COSTS
@@ -103,24 +102,22 @@ def costs_of(folder: SweepFolder, *, intervals: bool = True) -> tuple[Cost, ...]
     """
     baselines = baselines_of(folder.plan["rule_sets"])
     entries = folder.tallies["rule_sets"]
-    table = folder.path if intervals and case_values.are_there(folder.path) else None
+    tables = intervals and case_values.are_there(folder.path)
     return tuple(
-        _cost(folder, counter, baselines, table)
+        _cost(folder, counter, baselines, tables=tables)
         for counter in COSTS
         if all(counter in entry["totals"] for entry in entries)
         and (counter in ALWAYS_SHOWN or any(entry["totals"][counter] for entry in entries))
     )
 
 
-def _cost(
-    folder: SweepFolder, counter: str, baselines: tuple[int, ...], table: Path | None
-) -> Cost:
-    if table is None:
+def _cost(folder: SweepFolder, counter: str, baselines: tuple[int, ...], *, tables: bool) -> Cost:
+    if not tables:
         places = enumerate(baselines)
         found = [_from_tallies(folder, counter, place, baseline) for place, baseline in places]
         return Cost(counter, COSTS[counter], tuple(found))
     labels = [entry["label"] for entry in folder.tallies["rule_sets"]]
-    by_case = case_values.costs_by_case(table, counter, rule_sets=len(labels))[folder.cases]
+    by_case = case_values.costs_by_case(folder, counter)[folder.cases]
     alone, paired = bootstrap.costs(by_case, baselines)
     return Cost(
         counter,

@@ -60,7 +60,7 @@ def onsets_of(folder: SweepFolder) -> tuple[Onset, ...]:
     entries = folder.tallies["rule_sets"]
     names = {name for entry in entries for name in entry["counts"]["invariant"]}
     at_any_time = {name for name in names if is_judged_at_any_time(name)}
-    times = case_values.first_violations(folder.path, at_any_time, rule_sets=len(entries))
+    times = case_values.first_violations(folder, at_any_time)
     times = times[folder.cases]
     return tuple(
         _onset(entry["label"], column[~np.isnan(column)], duration, violated=_violated(entry))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,14 @@ from typing import Any
 from sim.errors import BadInput
 from sim.foreign import shell
 from sim.plugins import as_options
+from sim.sweeps.inside import check_folder_of
+from sim.sweeps.parquet import Shape
 from sim.sweeps.segments import Part, parts_in, seeds_text
+from sim.sweeps.shapes import read_plan_file, read_tallies
 
 PLAN_FILE = "plan.json"
 TALLIES_FILE = "tallies.json"
-OUTPUT_FORMAT = "replog-sweep-output/1"
+OUTPUT_FORMATS = ("replog-sweep-output/1", "replog-sweep-output/2")
 TALLIES_FORMAT = "replog-tallies/2"
 
 
@@ -47,6 +49,11 @@ class SweepFolder:
     def cases(self) -> slice:
         """Which of all cases, in order of `case_id`, `tallies` are of: environments take turns."""
         return slice(self.first_case, None, self.turns)
+
+    @property
+    def shape(self) -> Shape:
+        """What its tables have to fit."""
+        return Shape(self.plan["runs"], len(self.plan["rule_sets"]))
 
     @property
     def parts(self) -> list[Part]:
@@ -84,34 +91,33 @@ class SweepFolder:
 
 
 def read_folder(out: Path) -> SweepFolder:
-    """Reads a finished sweep. Raises BadInput when there is none, or it was not finished."""
-    plan = _read(
-        out / PLAN_FILE,
-        OUTPUT_FORMAT,
-        f"{out}: no {PLAN_FILE} there; give the folder of a sweep (--out of `replog sweep`)",
-    )
-    tallies = _read(
-        out / TALLIES_FILE,
-        TALLIES_FORMAT,
-        f"{out}: this sweep was not finished; `replog sweep ... --resume` finishes it",
-    )
+    """Reads a finished sweep.
+
+    Raises:
+        BadInput: There is none, it was not finished, or one of its two documents is not what a
+            sweep writes.
+    """
+    if out.exists():
+        check_folder_of(out)
+    if not _is_there(out / PLAN_FILE):
+        raise BadInput(
+            f"{out}: no {PLAN_FILE} there; give the folder of a sweep (--out of `replog sweep`)"
+        )
+    plan = read_plan_file(out, out / PLAN_FILE, OUTPUT_FORMATS)
+    if not _is_there(out / TALLIES_FILE):
+        raise BadInput(
+            f"{out}: this sweep was not finished; `replog sweep ... --resume` finishes it"
+        )
+    tallies = read_tallies(out, out / TALLIES_FILE, (TALLIES_FORMAT,), plan)
     return SweepFolder(path=out, name=_without_folders(out.as_posix()), plan=plan, tallies=tallies)
+
+
+def _is_there(path: Path) -> bool:
+    """Whether something has this name: a file, or what is in its place."""
+    return path.exists() or path.is_symlink()
 
 
 def _without_folders(name: str) -> str:
     """An absolute path by its last part: a page travels, and the folders of one machine do not."""
     path = Path(name)
     return path.name if path.is_absolute() else name
-
-
-def _read(path: Path, expected: str, absent: str) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        raise BadInput(absent) from None
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{path}: cannot be read: {error}") from None
-    found = content.get("format") if isinstance(content, dict) else None
-    if found != expected:
-        raise BadInput(f"{path}: format {found!r}; this version of Replog reads {expected!r}")
-    return dict(content)

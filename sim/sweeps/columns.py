@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from sim.check.counters import COUNTERS
-from sim.sweeps.tally import MEASURES
+from sim.sweeps.shapes import MEASURES
 
 
 class Column(NamedTuple):

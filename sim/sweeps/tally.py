@@ -22,6 +22,7 @@ from sim.check.counters import COSTS, COUNTERS
 from sim.sweeps.output import write_json, write_text
 from sim.sweeps.plan import Sweep
 from sim.sweeps.row import VERDICTS
+from sim.sweeps.shapes import MEASURES
 
 TALLIES_FORMAT = "replog-tallies/2"
 TALLIES_FILE = "tallies.json"
@@ -34,17 +35,6 @@ NAMES_MAX = 10_000
 NAMES_PER_MEASURE_MAX = 100
 """Of those, the most frequent kept per rule set and measure."""
 
-MEASURES = (
-    "verdict",
-    "invariant",
-    "first_invariant",
-    "reached",
-    "reason",
-    "error",
-    "family",
-    "about",
-    "hunted",
-)
 COMPARED = ("invariant", "family", "about")
 """Measures by which pairs of rule sets are compared case by case; judged runs alone count in the
 last two."""

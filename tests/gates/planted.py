@@ -29,6 +29,7 @@ def folder(
         found = entry(index, label, verdicts | {"inconclusive": unjudged}, counts=counts)
         entries.append(found)
     plan = {
+        "runs": cases * len(environments) * len(rule_sets),
         "plan": {"about": list(about)},
         "environments": [
             {"name": name, "generate": dict(generate or {"mix": "reference"})}

@@ -29,15 +29,17 @@ def entry(
     named: dict[str, dict[str, int]] = {measure: {} for measure in measures}
     named |= {"reason": {}, "error": {}} | (counts or {})
     everything = {"holds": 0, "violated": 0, "inconclusive": 0, "error": 0} | verdicts
+    cases = sum(everything.values())
+    first = min(4, cases - 1)
     return {
         "index": index,
         "label": label,
-        "runs": sum(everything.values()),
+        "runs": cases,
         "counts": {
-            measure: {name: {"runs": runs, "first_run": 4} for name, runs in names.items()}
+            measure: {name: {"runs": runs, "first_run": first} for name, runs in names.items()}
             for measure, names in ({"verdict": everything} | named).items()
         },
-        "ended": sum(everything.values()) - everything["error"],
+        "ended": cases - everything["error"],
         "totals": dict.fromkeys(COUNTERS, 0) | (totals or {}),
         "squares": dict.fromkeys(COSTS, 0) | (squares or {}),
         "shortest": shortest or [],

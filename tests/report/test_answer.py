@@ -114,7 +114,10 @@ def test_the_sides_of_a_pair_do_not_turn_the_answer(tmp_path: Path, left: int, r
     verdicts: Verdicts = {"holds/holds": 900, "violated/holds": 100}
     if left:
         verdicts = {"holds/holds": 900, "holds/violated": 100}
-    entries = [entry(0, "none", {"holds": 900, "violated": 100}), entry(1, "leo", {"holds": 1_000})]
+    entries = [
+        entry(0, "none", {"holds": 900, "violated": 100}),
+        entry(1, "leo_retention", {"holds": 1_000}),
+    ]
     rule_sets = [rule_set(0, "none"), rule_set(1, "leo_retention")]
     out = write_folder(tmp_path, rule_sets, entries, [pair(left, right, verdicts)])
 

@@ -11,7 +11,8 @@ from tests.report.folders import entry, pair, rule_set, write_folder
 
 
 def swept(index: int, fix: str, strategy: str) -> dict[str, object]:
-    return {**rule_set(index, fix, strategy), "swept": {"fix": fix, "strategy": strategy}}
+    own = {"label": "abcd"[index], "swept": {"fix": fix, "strategy": strategy}}
+    return rule_set(index, fix, strategy) | own
 
 
 @pytest.fixture

@@ -1,0 +1,333 @@
+"""The Parquet files of a sweep, read as if anybody could have written them.
+
+Everything that reads rows comes through here: a file of somebody else, a truncated one, one with
+other columns or with rows that no sweep has, is one line that names it. What is read at once is
+bounded by the rows of a batch and the longest text, whatever a file says of itself.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from sim.check.counters import COUNTERS
+from sim.errors import BadInput
+from sim.sweeps.inside import MIB, size_inside
+from sim.sweeps.row import VERDICTS, VIOLATIONS_PER_RUN_MAX, runs_schema
+
+if TYPE_CHECKING:
+    from sim.sweeps.plan import Sweep
+
+RUNS, VIOLATIONS = "runs", "violations"
+BATCH_ROWS = 2_048
+TEXT_BYTES_MAX = 65_536
+"""Of one value. The longest text is a traceback of 8,000 characters."""
+CHUNK_BYTES_MAX = 256 * MIB
+"""Of one column in one row group, as the file says itself: of a dictionary it may hold one."""
+FOOTER_BYTES_MAX = 16 * MIB
+GROUPS_MAX = 100_000
+"""Row groups of a file."""
+
+_INT, _TEXT, _BOOL, _REAL = pa.int64(), pa.string(), pa.bool_(), pa.float64()
+_TYPES: dict[str, dict[str, pa.DataType]] = {
+    RUNS: {
+        **dict.fromkeys(("run_id", "case_id", "seed", "rule_set"), _INT),
+        **dict.fromkeys(("verdict", "reason", "first_invariant"), _TEXT),
+        **dict.fromkeys(("first_violation_ms", "violation_count", *COUNTERS), _INT),
+        **dict.fromkeys(("reached", "digest", "weather", "error", "environment", "cause"), _TEXT),
+        "wall_ms": _REAL,
+        "hunted": _BOOL,
+    },
+    VIOLATIONS: {
+        **dict.fromkeys(("run_id", "position", "at_ms", "offset"), _INT),
+        **dict.fromkeys(("invariant", "replica", "key", "sentence", "family", "cause"), _TEXT),
+    },
+}
+_NEVER_NULL = {
+    RUNS: ("run_id", "case_id", "seed", "rule_set", "verdict", "wall_ms", "environment", "hunted"),
+    VIOLATIONS: ("run_id", "position", "invariant", "at_ms", "sentence", "family"),
+}
+_OLDER_WITHOUT = ("cause",)
+"""Columns that a table of an earlier schema version does not have."""
+_FROM_0 = {
+    RUNS: ("seed", "first_violation_ms", "violation_count", *COUNTERS),
+    VIOLATIONS: ("position", "at_ms"),
+}
+_ENDED = ("digest", "weather", "reached", "violation_count", *COUNTERS)
+"""What a run that came to an end has, and one that did not has not."""
+
+
+class Shape(NamedTuple):
+    """What the numbers of a sweep's runs have to fit.
+
+    Attributes:
+        runs: How many there are; they are numbered from 0.
+        rule_sets: How many neighbouring ones are of one case.
+        swept: The columns of the swept rules with their types.
+    """
+
+    runs: int
+    rule_sets: int
+    swept: Mapping[str, pa.DataType] = MappingProxyType({})
+
+
+def shape_of(sweep: Sweep) -> Shape:
+    """The shape of a sweep's tables."""
+    schema = runs_schema(sweep)
+    swept = {name: schema.field(name).type for name in sweep.swept}
+    return Shape(sweep.runs, len(sweep.rule_sets), swept)
+
+
+def files_in(out: Path, table: str) -> list[Path]:
+    """The files of a table in order of their runs: a file is named after its first."""
+    return sorted((out / table).glob("*/*.parquet"), key=lambda path: (path.name, path.parent.name))
+
+
+def batches(
+    out: Path, table: str, paths: Iterable[Path], shape: Shape, columns: Collection[str]
+) -> Iterator[pa.RecordBatch]:
+    """Some columns of a table, in small batches, in order of `run_id`.
+
+    A column that only newer tables have is null throughout in older ones.
+
+    Args:
+        out: The folder of the sweep.
+        table: RUNS or VIOLATIONS.
+        paths: Its files, in order.
+        shape: Of the sweep.
+        columns: Their names, `run_id` among them.
+
+    Raises:
+        BadInput: A file is not what it should be, or has a row that this sweep cannot have; the
+            line says which file, and what is wrong.
+    """
+    order = _Order(table, shape)
+    for path in paths:
+        for batch in _batches_of(out, path, table, shape, columns):
+            problem = order.problem(batch) or _problem(table, batch)
+            if problem is not None:
+                raise BadInput(f"{path}: {problem}; the table is damaged or not of this sweep")
+            yield batch
+
+
+def table_of(
+    out: Path, table: str, paths: Iterable[Path], shape: Shape, columns: Collection[str]
+) -> pa.Table:
+    """The same as one table in memory. Raises as `batches`."""
+    found = list(batches(out, table, paths, shape, columns))
+    if found:
+        return pa.Table.from_batches(found)
+    return pa.schema([(name, _TYPES[table][name]) for name in columns]).empty_table()
+
+
+def columns_of(out: Path, path: Path) -> tuple[str, ...]:
+    """The names of the columns of a file. Raises BadInput as `batches`."""
+    with _opened(out, path) as file:
+        return tuple(file.schema_arrow.names)
+
+
+class _Order:
+    """Rows come in order, no run twice, and none that the sweep does not have."""
+
+    def __init__(self, table: str, shape: Shape) -> None:
+        self._table = table
+        self._shape = shape
+        self._last = (-1, -1)
+
+    def problem(self, batch: pa.RecordBatch) -> str | None:
+        """What is wrong with the numbers of these rows; None = nothing."""
+        run_ids = batch.column("run_id")
+        if not len(run_ids):
+            return None
+        if run_ids.null_count:
+            return "a row without run_id"
+        lowest, highest = pc.min_max(run_ids).values()
+        if lowest.as_py() < 0 or highest.as_py() >= self._shape.runs:
+            wrong = lowest if lowest.as_py() < 0 else highest
+            return f"run {wrong}, but this sweep has runs 0 to {self._shape.runs - 1}"
+        return self._place_problem(batch, run_ids) or self._order_problem(batch, run_ids)
+
+    def _place_problem(self, batch: pa.RecordBatch, run_ids: pa.Array) -> str | None:
+        rule_sets = self._shape.rule_sets
+        cases = pc.divide(run_ids, rule_sets)
+        places = pc.subtract(run_ids, pc.multiply(cases, rule_sets))
+        for name, values in {"case_id": cases, "rule_set": places}.items():
+            if self._table == RUNS and name in batch.schema.names:
+                there = batch.column(name)
+                if there.null_count or not there.equals(values):
+                    return f"a {name} that does not go with its run_id"
+        return None
+
+    def _order_problem(self, batch: pa.RecordBatch, run_ids: pa.Array) -> str | None:
+        numbers = run_ids.to_numpy()
+        steps = numbers[1:] - numbers[:-1]
+        again = int((steps <= 0).argmax()) + 1 if (steps <= 0).any() else 0
+        if self._table == VIOLATIONS:
+            again = int((steps < 0).argmax()) + 1 if (steps < 0).any() else 0
+        first = int(numbers[0])
+        before = self._last[0]
+        self._last = (int(numbers[-1]), 0)
+        if first < before or (first == before and self._table == RUNS):
+            return f"run {first} comes after run {before}"
+        if again:
+            return f"run {numbers[again]} comes after run {numbers[again - 1]}"
+        return None
+
+
+def _problem(table: str, batch: pa.RecordBatch) -> str | None:
+    """What no row of a sweep has; None = nothing of the kind."""
+    there = set(batch.schema.names)
+    for name in _NEVER_NULL[table]:
+        if name in there and batch.column(name).null_count:
+            return f"a row without {name}"
+    for name in _FROM_0[table]:
+        if name in there:
+            lowest = pc.min(batch.column(name)).as_py()
+            if lowest is not None and lowest < 0:
+                return f"{name} {lowest}"
+    return None if table == VIOLATIONS else _run_problem(batch, there)
+
+
+def _run_problem(batch: pa.RecordBatch, there: set[str]) -> str | None:
+    if "verdict" in there and (problem := _verdict_problem(batch, there)):
+        return problem
+    if "digest" in there:
+        ended = pc.is_valid(batch.column("digest"))
+        for name in there.intersection(_ENDED):
+            if _any(pc.and_(ended, pc.is_null(batch.column(name)))):
+                return f"a run that ended, without {name}"
+    return None
+
+
+def _verdict_problem(batch: pa.RecordBatch, there: set[str]) -> str | None:
+    verdicts = batch.column("verdict")
+    unknown = verdicts.filter(pc.invert(pc.is_in(verdicts, pa.array(VERDICTS))))
+    if len(unknown):
+        return f"verdict {unknown[0].as_py()!r:.60} (there are {', '.join(VERDICTS)})"
+    violated = pc.equal(verdicts, "violated")
+    for name in {"first_invariant", "first_violation_ms"} & there:
+        if _any(pc.and_(violated, pc.is_null(batch.column(name)))):
+            return f"a violated run without {name}"
+    judged = pc.or_(violated, pc.equal(verdicts, "holds"))
+    if "digest" in there and _any(pc.and_(judged, pc.is_null(batch.column("digest")))):
+        return "a judged run without digest"
+    return None
+
+
+def _any(flags: pa.Array) -> bool:
+    return bool(pc.any(flags).as_py())
+
+
+def _batches_of(
+    out: Path, path: Path, table: str, shape: Shape, columns: Collection[str]
+) -> Iterator[pa.RecordBatch]:
+    """The batches of one file, with texts that are texts; how it can be read is checked."""
+    types = {**_TYPES[table], **shape.swept}
+    with _opened(out, path) as file:
+        _check_columns(path, file.schema_arrow, types, columns)
+        _check_sizes(path, file.metadata, table, shape)
+        present = [name for name in columns if name in file.schema_arrow.names]
+        metadata = file.metadata
+    texts = [name for name in present if types[name] == _TEXT]
+    with _opened(out, path, metadata, texts) as file:
+        try:
+            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=present):
+                batch.validate(full=True)
+                yield _with_texts(path, batch, columns)
+        except (pa.ArrowException, OSError, MemoryError, UnicodeError) as error:
+            raise BadInput(_unreadable(path, error)) from None
+
+
+def _opened(
+    out: Path, path: Path, metadata: pq.FileMetaData | None = None, texts: Sequence[str] = ()
+) -> pq.ParquetFile:
+    """A file; with its metadata, if they were read before, and some columns as dictionaries."""
+    size = size_inside(out, path)
+    try:
+        _check_footer(path, size)
+        return pq.ParquetFile(
+            path,
+            metadata=metadata,
+            read_dictionary=list(texts),
+            thrift_string_size_limit=FOOTER_BYTES_MAX,
+            thrift_container_size_limit=GROUPS_MAX * 10,
+        )
+    except (pa.ArrowException, OSError, MemoryError, ValueError) as error:
+        raise BadInput(_unreadable(path, error)) from None
+
+
+def _check_footer(path: Path, size: int) -> None:
+    """A footer says how large it is in the last eight bytes; Arrow reads it as a whole."""
+    if size < 12:
+        raise BadInput(f"{path}: is no Parquet file ({size} bytes)")
+    with path.open("rb") as file:
+        file.seek(size - 8)
+        footer, magic = struct.unpack("<I4s", file.read(8))
+    if magic != b"PAR1":
+        raise BadInput(f"{path}: is no Parquet file, or was cut off (its end is not PAR1)")
+    if footer > min(size, FOOTER_BYTES_MAX):
+        raise BadInput(f"{path}: damaged: a footer of {footer:,} bytes")
+
+
+def _check_columns(
+    path: Path, schema: pa.Schema, types: dict[str, pa.DataType], columns: Collection[str]
+) -> None:
+    if len(set(schema.names)) != len(schema.names):
+        raise BadInput(f"{path}: a column twice; not a table of a sweep")
+    for name in columns:
+        if name not in schema.names:
+            if name in _OLDER_WITHOUT:
+                continue
+            raise BadInput(f"{path}: no column {name}; not a table of a sweep")
+        found, wanted = schema.field(name).type, types.get(name)
+        if pa.types.is_dictionary(found) and wanted == _TEXT:
+            found = found.value_type  # as it was asked for
+        if found != wanted:
+            raise BadInput(f"{path}: column {name} has type {found!s:.60}; expected {wanted}")
+
+
+def _check_sizes(path: Path, metadata: pq.FileMetaData, table: str, shape: Shape) -> None:
+    rows_max = shape.runs * (1 if table == RUNS else VIOLATIONS_PER_RUN_MAX * 10)
+    if not 0 <= metadata.num_rows <= rows_max:
+        raise BadInput(f"{path}: {metadata.num_rows:,} rows in a sweep of {shape.runs:,} runs")
+    if metadata.num_row_groups > GROUPS_MAX:
+        raise BadInput(f"{path}: {metadata.num_row_groups:,} row groups; {GROUPS_MAX:,} at most")
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        for column in range(group.num_columns):
+            if group.column(column).total_uncompressed_size > CHUNK_BYTES_MAX:
+                name = group.column(column).path_in_schema
+                raise BadInput(
+                    f"{path}: column {name:.60} of row group {number} unpacks to more than "
+                    f"{CHUNK_BYTES_MAX // MIB} MiB"
+                )
+
+
+def _with_texts(path: Path, batch: pa.RecordBatch, columns: Collection[str]) -> pa.RecordBatch:
+    """Texts were read as dictionaries, so that a long one is in memory once: now each by itself."""
+    arrays = []
+    for name in columns:
+        if name not in batch.schema.names:
+            arrays.append(pa.nulls(batch.num_rows, _TEXT))
+            continue
+        values = batch.column(name)
+        if pa.types.is_dictionary(values.type):
+            longest = pc.max(pc.binary_length(values.dictionary)).as_py() or 0
+            if longest > TEXT_BYTES_MAX:
+                raise BadInput(f"{path}: a {name} of {longest:,} bytes; {TEXT_BYTES_MAX:,} at most")
+            values = values.cast(_TEXT)
+        arrays.append(values)
+    return pa.RecordBatch.from_arrays(arrays, names=list(columns))
+
+
+def _unreadable(path: Path, error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    reason = getattr(error, "strerror", None) or text or type(error).__name__
+    return f"{path}: cannot be read as Parquet: {reason:.200}"

@@ -1,0 +1,387 @@
+"""What `plan.json` and `tallies.json` look like, whoever wrote them: fields, types, and sums.
+
+A report, a gate or a replay goes by what these files say. So each field that is read is there, has
+its type, and agrees with its neighbours; then no arithmetic on them can fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from itertools import combinations
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from sim.check.counters import COSTS
+from sim.errors import BadInput
+from sim.sweeps.inside import MIB, read_bytes
+from sim.sweeps.row import VERDICTS
+from sim.sweeps.segments import parts_in
+
+PLAN_BYTES_MAX = 16 * MIB
+TALLIES_BYTES_MAX = 64 * MIB
+PAIR_BYTES = 32 * 1024
+"""What a pair of rule sets may take more, in an environment."""
+SUM_MAX = 10**38
+"""Sums of squares leave 64 bits behind."""
+
+MEASURES = (
+    "verdict",
+    "invariant",
+    "first_invariant",
+    "reached",
+    "reason",
+    "error",
+    "family",
+    "about",
+    "hunted",
+)
+"""What runs are counted by."""
+TOTALS = (
+    "keys",
+    "late_sends",
+    "leader_changes",
+    "log_ends_cleaned",
+    "markers_removed",
+    "outages",
+    "outages_beyond_retention",
+    "reads",
+    "rolls",
+    "sends",
+    "tombstones_removed",
+    "unmeant_keys",
+)
+"""Counters that reports need; an older sweep may lack others, and what it costs is left out."""
+
+Natural = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Number = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+Value = str | int | bool
+T = TypeVar("T")
+
+
+class PlanWords(Struct):
+    """What a report reads of the plan itself."""
+
+    title: str
+    source: str
+    about: list[str] = []
+    notes: list[str] = []
+    confirmation_seed: Natural | None = None
+    generate: dict[str, Any] = {}
+
+
+class EnvironmentFile(Struct):
+    """An environment in `plan.json`."""
+
+    name: str
+    cases: Natural
+    generate: dict[str, Any]
+
+
+class RuleSetFile(Struct):
+    """A rule set in `plan.json`."""
+
+    index: Natural
+    label: str
+    swept: dict[str, Value]
+    rules: dict[str, Value]
+
+
+class PlanFile(Struct):
+    """`plan.json`, as far as somebody reads it without the plan's own validation."""
+
+    format: str
+    schema_version: int
+    package_version: str
+    count: Number
+    seed: Natural
+    runs: Number
+    rule_sets: Annotated[list[RuleSetFile], Meta(min_length=1)]
+    plan: PlanWords
+    plan_file: str | None = None
+    revision: str | None = None
+    plugins: list[str] = []
+    environments: list[EnvironmentFile] | None = None
+
+
+class Seen(Struct):
+    """How often something was seen."""
+
+    runs: Natural
+    first_run: Natural | None
+
+
+class ShortestRun(Struct):
+    """One of the runs that fail earliest."""
+
+    rule_set: Natural
+    run_id: Natural
+    case_id: Natural
+    seed: Natural
+    first_invariant: str
+    first_violation_ms: Natural
+    events: Natural
+    violation_count: Natural
+    sentence: str
+
+
+class EarliestViolation(Struct):
+    """The earliest violation of an invariant."""
+
+    invariant: str
+    at_ms: Natural
+    run_id: Natural
+    sentence: str
+
+
+class Entry(Struct):
+    """A rule set in `tallies.json`."""
+
+    index: Natural
+    label: str
+    runs: Natural
+    counts: dict[str, dict[str, Seen]]
+    ended: Natural
+    totals: dict[str, int]
+    squares: dict[str, int]
+    shortest: list[ShortestRun]
+    earliest: list[EarliestViolation]
+
+
+class Cases(Struct):
+    """Cases in which both of a pair violated something, or one of them."""
+
+    both: Natural
+    only_left: Natural
+    only_right: Natural
+
+
+class PairFile(Struct):
+    """A pair of rule sets in `tallies.json`."""
+
+    left: Natural
+    right: Natural
+    verdicts: dict[str, Natural]
+    other_weather: Natural
+    ended: Natural
+    differences: dict[str, int]
+    squares: dict[str, int]
+    invariants: dict[str, Cases]
+    families: dict[str, Cases]
+    about: Cases
+
+
+class EnvironmentTallies(Struct):
+    """The tallies of one environment."""
+
+    name: str
+    cases: Natural
+    rule_sets: list[Entry]
+    pairs: list[PairFile]
+
+
+class Tallies(Struct):
+    """`tallies.json`."""
+
+    format: str
+    cases: Number
+    rule_sets: list[Entry]
+    pairs: list[PairFile]
+    environments: Annotated[list[EnvironmentTallies], Meta(min_length=1)]
+
+
+def read_plan_file(out: Path, path: Path, formats: Iterable[str]) -> dict[str, Any]:
+    """The content of `plan.json`, checked.
+
+    Raises:
+        BadInput: It is not there, no `plan.json` of one of these formats, or contradicts itself.
+    """
+    content = read_bytes(out, path, at_most=PLAN_BYTES_MAX)
+    found = _decoded(path, content, PlanFile, formats)
+    problem = _plan_problem(found)
+    if problem is not None:
+        raise BadInput(f"{path}: {problem}")
+    document: dict[str, Any] = msgspec.json.decode(content)
+    try:
+        parts_in(document)
+    except ValueError as error:
+        raise BadInput(f"{path}: {error}") from None
+    return document
+
+
+def _plan_problem(found: PlanFile) -> str | None:
+    runs = found.count * len(found.rule_sets)
+    if found.runs != runs:
+        return f"runs {found.runs}, but {found.count} cases under all rule sets are {runs}"
+    duration = found.plan.generate.get("duration_ms")
+    if duration is not None and (type(duration) is not int or not 0 < duration < 2**53):
+        return "plan.generate.duration_ms: expected a whole number above 0"
+    return _rule_sets_problem(found.rule_sets) or _environments_problem(found)
+
+
+def _rule_sets_problem(rule_sets: list[RuleSetFile]) -> str | None:
+    first = rule_sets[0]
+    for place, one in enumerate(rule_sets):
+        if one.index != place:
+            return f"rule_sets[{place}].index: {one.index}"
+        if one.swept.keys() != first.swept.keys() or one.rules.keys() != first.rules.keys():
+            return f"rule_sets[{place}]: has other rules than the first"
+    if len({one.label for one in rule_sets}) < len(rule_sets):
+        return "rule_sets: a label comes twice"
+    missing = {"fix", "strategy", "delete_retention_ms"} - first.rules.keys()
+    if missing:
+        return f"rule_sets[0].rules: {min(missing)} is missing"
+    if any(type(one.rules["delete_retention_ms"]) is not int for one in rule_sets):
+        return "rule_sets: rules.delete_retention_ms is a whole number"
+    return None
+
+
+def _environments_problem(found: PlanFile) -> str | None:
+    environments = found.environments
+    if environments is None:
+        return None
+    if not environments or sum(one.cases for one in environments) != found.count:
+        return "environments: their cases are not count"
+    if len({one.name for one in environments}) < len(environments):
+        return "environments: a name comes twice"
+    return None
+
+
+def read_tallies(out: Path, path: Path, formats: Iterable[str], plan: dict[str, Any]) -> Any:
+    """The content of `tallies.json`, checked, beside the `plan.json` it is of.
+
+    Raises:
+        BadInput: As `read_plan_file`, or it is of another sweep.
+    """
+    size, turns = len(plan["rule_sets"]), len(plan.get("environments") or [None])
+    at_most = TALLIES_BYTES_MAX + size * (size - 1) // 2 * (turns + 1) * PAIR_BYTES
+    content = read_bytes(out, path, at_most=min(at_most, 2**30))
+    found = _decoded(path, content, Tallies, formats)
+    problem = _of_this_sweep(found, plan) or _tables_problem(found)
+    if problem is not None:
+        raise BadInput(f"{path}: {problem}")
+    return msgspec.json.decode(content)
+
+
+def _of_this_sweep(found: Tallies, plan: dict[str, Any]) -> str | None:
+    if found.cases != plan["count"]:
+        return f"cases {found.cases}, but plan.json has count {plan['count']}"
+    labels = [one["label"] for one in plan["rule_sets"]]
+    environments = plan.get("environments")
+    if environments is not None:
+        told = [(one["name"], one["cases"]) for one in environments]
+        if told != [(one.name, one.cases) for one in found.environments]:
+            return "environments: not those of plan.json"
+    for where, table, cases in _tables(found):
+        if [one.label for one in table.rule_sets] != labels:
+            return f"{where}rule_sets: not those of plan.json, by their labels"
+        for place, entry in enumerate(table.rule_sets):
+            if entry.index != place or entry.runs != cases:
+                return f"{where}rule_sets[{place}]: index {entry.index}, runs {entry.runs}"
+            if any(seen.first_run and seen.first_run >= plan["runs"] for seen in _all_seen(entry)):
+                return f"{where}rule_sets[{place}].counts: a first_run that is no run"
+    return None
+
+
+def _all_seen(entry: Entry) -> Iterable[Seen]:
+    return (seen for names in entry.counts.values() for seen in names.values())
+
+
+def _tables(found: Tallies) -> Iterable[tuple[str, Tallies | EnvironmentTallies, int]]:
+    yield "", found, found.cases
+    for number, one in enumerate(found.environments):
+        yield f"environments[{number}].", one, one.cases
+
+
+def _tables_problem(found: Tallies) -> str | None:
+    for where, table, cases in _tables(found):
+        for place, entry in enumerate(table.rule_sets):
+            problem = _entry_problem(entry)
+            if problem is not None:
+                return f"{where}rule_sets[{place}]: {problem}"
+        wanted = combinations(range(len(table.rule_sets)), 2)
+        if sorted(sorted((pair.left, pair.right)) for pair in table.pairs) != list(
+            map(list, wanted)
+        ):
+            return f"{where}pairs: not every pair of rule sets once"
+        costs = COSTS.keys() & table.rule_sets[0].totals.keys()
+        if any(costs - entry.totals.keys() for entry in table.rule_sets):
+            return f"{where}rule_sets: totals of different counters"
+        for place, pair in enumerate(table.pairs):
+            problem = _pair_problem(pair, cases, costs)
+            if problem is not None:
+                return f"{where}pairs[{place}]: {problem}"
+    return None
+
+
+def _entry_problem(entry: Entry) -> str | None:
+    for measure in MEASURES:
+        if measure not in entry.counts:
+            return f"counts: {measure} is missing"
+    verdicts = entry.counts["verdict"]
+    if set(verdicts) != set(VERDICTS):
+        return f"counts.verdict: expected {', '.join(VERDICTS)}"
+    if sum(seen.runs for seen in verdicts.values()) != entry.runs:
+        return f"counts.verdict: they do not add up to {entry.runs} runs"
+    if any(seen.runs > entry.runs for seen in _all_seen(entry)):
+        return "counts: something was seen in more runs than there are"
+    if any(seen.runs and seen.first_run is None for seen in _all_seen(entry)):
+        return "counts: something was seen, and first_run is null"
+    if entry.ended > entry.runs:
+        return f"ended {entry.ended}, of {entry.runs} runs"
+    missing = [name for name in TOTALS if name not in entry.totals]
+    if missing:
+        return f"totals: {missing[0]} is missing"
+    return _sums_problem({"totals": entry.totals, "squares": entry.squares}, lowest=0)
+
+
+def _pair_problem(pair: PairFile, cases: int, costs: Set[str]) -> str | None:
+    known = {f"{left}/{right}" for left in VERDICTS for right in VERDICTS}
+    if not pair.verdicts.keys() <= known:
+        return "verdicts: expected such as holds/violated"
+    if sum(pair.verdicts.values()) > cases or pair.ended > cases or pair.other_weather > cases:
+        return f"more cases than the {cases} there are"
+    judged = sum(
+        pair.verdicts.get(f"{left}/{right}", 0)
+        for left in ("holds", "violated")
+        for right in ("holds", "violated")
+    )
+    compared = [pair.about, *pair.invariants.values(), *pair.families.values()]
+    if any(one.both + one.only_left + one.only_right > judged for one in compared):
+        return f"something differs in more cases than the {judged} judged under both"
+    if costs - pair.differences.keys():
+        return f"differences: {min(costs - pair.differences.keys())} is missing"
+    sums = {"differences": pair.differences, "squares": pair.squares}
+    return _sums_problem(sums, lowest=-SUM_MAX)
+
+
+def _sums_problem(sums: Mapping[str, Mapping[str, int]], *, lowest: int) -> str | None:
+    for name, values in sums.items():
+        for what, value in values.items():
+            if not lowest <= value <= SUM_MAX:
+                return f"{name}.{what:.40}: {str(value)[:40]}"
+    return None
+
+
+def _decoded(path: Path, content: bytes, kind: type[T], formats: Iterable[str]) -> T:
+    """A document as a type, its format first: that of another version may look otherwise."""
+    try:
+        found = msgspec.json.decode(content, type=_Format).format
+        if found not in formats:
+            allowed = " or ".join(map(repr, formats))
+            raise BadInput(f"{path}: format {found!r:.80}; this version of Replog reads {allowed}")
+        return msgspec.json.decode(content, type=kind)
+    except RecursionError:
+        raise BadInput(f"{path}: is nested too deeply") from None
+    except msgspec.ValidationError as error:
+        what, _, where = str(error).partition(" - at `$")
+        place = where.strip("`.") or "the whole of it"
+        raise BadInput(f"{path}: {place:.120}: {what[0].lower()}{what[1:]}") from None
+    except msgspec.DecodeError as error:
+        raise BadInput(f"{path}: is not JSON: {error}") from None
+
+
+class _Format(Struct):
+    format: str
