@@ -90,6 +90,11 @@ test: $(STAMP)  ## all tests, those on Spark included
 	@$(HAVE_JAVA) || { echo "Some of the tests run on Spark, which $(NO_JAVA)" >&2; exit 2; }
 	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
 
+# For an hour, unless ARGS says otherwise, as in: make fuzz ARGS="--minutes 10 -j 2 --seed 7"
+.PHONY: fuzz
+fuzz: $(STAMP)  ## absurd inputs for every reader, for an hour; what it finds is in build/fuzz
+	@$(BIN)/python -m tests.fuzz $(ARGS)
+
 .PHONY: lint
 lint: $(STAMP)  ## style, format, types, who may import whom
 	$(BIN)/ruff check
