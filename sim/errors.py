@@ -6,6 +6,9 @@ from collections.abc import Iterable
 
 from sim.foreign.lines import LONGEST, one_line
 
+_COMPARED = 200
+"""Characters of a name that are compared with the names there are."""
+
 
 class BadInput(Exception):
     """Something given to Replog cannot be used: a file, a value, a name, a folder.
@@ -26,5 +29,6 @@ def did_you_mean(given: object, known: Iterable[str]) -> str:
     """` (did you mean 'x'?)` when one of `known` is close to what was given, else nothing."""
     from difflib import get_close_matches  # only a mistake needs it
 
-    close = get_close_matches(str(given), list(known), n=1)
+    # What is many times as long is like none of them, and would take as long to compare.
+    close = get_close_matches(str(given)[:_COMPARED], list(known), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""

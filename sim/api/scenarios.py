@@ -231,10 +231,12 @@ def load(source: Source, *, seed: int | None = None) -> Scenario:
         from sim.files.document import Document
 
         return _loaded(Document(TEXT, dict(source)), path=None, text=None, seed=seed)
-    from sim.files.reading import read_document
+    from sim.files.opening import read_text
+    from sim.files.reading import document_in
 
     path = Path(source)
-    return _loaded(read_document(path), path=path, text=_text_of(path), seed=seed)
+    text = read_text(path)  # once: it may come through a pipe
+    return _loaded(document_in(text, path), path=path, text=text, seed=seed)
 
 
 def drawn(content: TimedScenario, mix: Mix) -> Scenario:
@@ -259,10 +261,6 @@ def _parsed(text: str) -> Document:
     from sim.files.yaml_text import parse_yaml
 
     return parse_yaml(text, TEXT)
-
-
-def _text_of(path: Path) -> str:
-    return path.read_text(encoding="utf-8-sig")
 
 
 def _loaded(

@@ -18,6 +18,7 @@ from sim.cli.arguments import Command, Parser
 from sim.cli.output import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_INTERRUPTED, complain, terminal_width
 from sim.cli.streams import shown_streams, write_no_more
 from sim.errors import BadInput, did_you_mean
+from sim.files.opening import keep_pipes
 from sim.foreign.lines import one_line
 from sim.version import __version__
 
@@ -96,6 +97,7 @@ def _run(words: Sequence[str]) -> int:
     if words[:1] == ["--version"]:
         print(f"replog {__version__}")
         return 0
+    keep_pipes()
     name = words[0] if words else ""
     if name in GROUPS and len(words) > 1:
         name = f"{name} {words[1]}"

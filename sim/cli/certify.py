@@ -26,9 +26,10 @@ def certify(trace: Path, *, as_json: bool) -> int:
     """
     from sim.certify import Refused, Undecidable
     from sim.certify import certify as judge
+    from sim.files.opening import TRACE_BYTES, read_bytes
 
     try:
-        made = judge(trace.read_bytes())
+        made = judge(read_bytes(trace, limit=TRACE_BYTES))
     except Refused as error:
         raise BadInput(f"{trace}: {error}") from error
     except Undecidable as error:

@@ -103,7 +103,9 @@ def _checked_output(output: Path, file: Path) -> Path:
 
 
 def _unfinished(out: Path | None) -> str | None:
-    return out.read_text(encoding="utf-8") if out is not None and out.is_file() else None
+    from sim.files.opening import read_text
+
+    return read_text(out) if out is not None and out.is_file() else None
 
 
 def _write(outcome: Outcome, out: Path | None) -> Path | None:

@@ -18,9 +18,18 @@ Location = Sequence[str | int]
 Report = Callable[[Location, str], None]
 """Takes a place in the file and what is wrong there."""
 
+DEPTH_LIMIT = 64
+"""Levels of lists and fields in one file; none of Replog's formats has more than ten."""
+SIZE_LIMIT = 1_000_000
+"""Values in one file: what is read, and complained about, in seconds."""
+COMPLAINTS_LIMIT = 100
+"""Of what is wrong with a file so much is told; nobody reads on."""
+
 _NUMBER = re.compile(r"[-+]?[\d.]+")
 _SHOWN = 60
 """Characters of a wrong value that a message repeats."""
+_NAME = 100
+"""Characters of a name of a field that a message repeats."""
 
 
 class Document:
@@ -170,16 +179,36 @@ def path_of(location: Location) -> str:
 
 def field_name(name: str) -> str:
     """The name of a field in a path; quoted where it would break a line."""
+    name = clipped(name, _NAME)
     plain = name.isprintable() and name.strip() == name != ""
     return name if plain else json.dumps(name)
 
 
 def shown(value: object) -> str:
     """A value as a message repeats it: as in JSON, in one line, shortened."""
+    if isinstance(value, str):
+        value = value[: _SHOWN + 1]
     text = json.dumps(value, ensure_ascii=False, default=str)
     if not text.isprintable():
         text = json.dumps(value, default=str)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return clipped(text, _SHOWN)
+
+
+def clipped(text: str, length: int = _SHOWN) -> str:
+    """A text, or as much of it as a message shows."""
+    return text if len(text) <= length else f"{text[:length]}…"
+
+
+def told_together(complaints: Sequence[str], *, more: int = 0) -> BadInput:
+    """Complaints about one file, a line each: the first ones, and how many there are beside them.
+
+    Args:
+        complaints: What is wrong, in order.
+        more: How many there are that nobody put into words.
+    """
+    left = max(0, len(complaints) - COMPLAINTS_LIMIT) + more
+    lines = [*complaints[:COMPLAINTS_LIMIT], *([f"and {left:,} more"] if left else [])]
+    return BadInput(*lines)
 
 
 def listed(values: Iterable[object]) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
 
 from sim.errors import BadInput
-from sim.files.document import Document, Location, Place, path_of, shown
+from sim.files.document import DEPTH_LIMIT, SIZE_LIMIT, Document, Location, Place, path_of, shown
 
-_DECODER = json.JSONDecoder()
-_SPACE = re.compile(r"[ \t\n\r]*")
+_DIGITS = 30
+"""Of a whole number: more than any field takes, and fewer than make reading one slow."""
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{},:]|[^\s"\[\]{},:]++', re.DOTALL)
+"""A piece of JSON; one that is not closed reaches to the end, so that every text is read once."""
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -19,29 +21,74 @@ class _GivenTwice(Exception):
     """Some object gives a field twice."""
 
 
+class _Unusable(Exception):
+    """A number, or a word that stands for one, that cannot be used.
+
+    Attributes:
+        token: As it is written.
+        why: What is said about it.
+    """
+
+    def __init__(self, token: str, why: str) -> None:
+        super().__init__(why)
+        self.token = token
+        self.why = why
+
+
 def parse_json(text: str, name: str) -> Document:
     """The document in `text`; `name` is for messages.
 
     Raises:
-        BadInput: It is not JSON, gives a field twice, or has half a character in it, which nobody
-            could write as UTF-8.
+        BadInput: It is not JSON, gives a field twice, has a number that is none or has more digits
+            than any field takes, or half a character, which nobody could write as UTF-8; or it is
+            nested or sized beyond reason.
     """
+    _check_extent(text, name)
     try:
-        data = json.loads(text, object_pairs_hook=_object)
+        data = json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_int=_integer,
+            parse_float=_decimal,
+            parse_constant=_constant,
+        )
     except _GivenTwice:
         problem = _given_twice(text, name)
+    except _Unusable as error:
+        problem = f"{name}:{_line_of_token(text, error.token)}: {error.why}"
     except json.JSONDecodeError as error:
-        raise BadInput(f"{name}:{error.lineno}: is not JSON: {error.msg}") from None
-    except RecursionError:
-        raise BadInput(f"{name}: is nested too deeply") from None
-    except ValueError as error:
-        raise BadInput(f"{name}: is not JSON: {error}") from None
+        problem = f"{name}:{_line_at(text, error.pos)}: is not JSON: {error.msg}"
     else:
-        document = Document(name, data, lambda location: _line_of(text, location))
+        lines = _Lines(text)
+        document = Document(name, data, lines.line_of)
         if _SURROGATE.search(text):
             _check_characters(data, document.top)
         return document
     raise BadInput(problem)
+
+
+def _check_extent(text: str, name: str) -> None:
+    """Raise BadInput for what is nested too deeply, or has too many values, before it is read."""
+    opening = text.count("[") + text.count("{")
+    if opening <= DEPTH_LIMIT and opening + text.count(",") < SIZE_LIMIT:
+        return
+    depth = values = 0
+    for number, token in enumerate(_TOKEN.finditer(text)):
+        sign = text[token.start()]
+        if sign in "[{":
+            depth += 1
+            if depth > DEPTH_LIMIT:
+                _fail(text, name, token.start(), f"nested deeper than {DEPTH_LIMIT} levels")
+        elif sign in "]}":
+            depth -= 1
+        values += sign in ",[{"
+        # A text that is no JSON may have any number of other pieces.
+        if values >= SIZE_LIMIT or number > 6 * SIZE_LIMIT:
+            _fail(text, name, token.start(), f"more than {SIZE_LIMIT} values in one file")
+
+
+def _fail(text: str, name: str, at: int, what: str) -> NoReturn:
+    raise BadInput(f"{name}:{_line_at(text, at)}: {what}")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -49,6 +96,29 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         raise _GivenTwice
     return found
+
+
+def _integer(token: str) -> int:
+    digits = len(token.removeprefix("-"))
+    if digits > _DIGITS:
+        why = f"a whole number of {digits:,} digits; allowed: at most {_DIGITS}"
+        raise _Unusable(token, why)
+    return int(token)
+
+
+def _decimal(token: str) -> float:
+    number = float(token)
+    if number in (float("inf"), float("-inf")):
+        raise _Unusable(token, f"{_cut(token)} is beyond the largest number there is")
+    return number
+
+
+def _constant(token: str) -> NoReturn:
+    raise _Unusable(token, f"is not JSON: {token} is no number")
+
+
+def _cut(token: str) -> str:
+    return token if len(token) <= _DIGITS else f"{token[:_DIGITS]}…"
 
 
 def _check_characters(value: Any, place: Place) -> None:
@@ -67,57 +137,86 @@ def _check_characters(value: Any, place: Place) -> None:
             _check_characters(item, place.at(key))
 
 
+@dataclass(slots=True)
+class _Part:
+    """Where a value stands, and what is in it.
+
+    Attributes:
+        at: Index of its first character, or of its name, if it is a field.
+        is_object: Whether it has fields.
+        parts: What is in it, by name or index.
+    """
+
+    at: int
+    is_object: bool
+    parts: dict[str | int, _Part] = field(default_factory=dict)
+
+
+class _Lines:
+    """The lines of a document's values: all places are found at once, when the first is asked for.
+
+    A message about a file that is one long line must not take as long as its length squared.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._root: _Part | None = None
+        self._known = (0, 1)
+
+    def line_of(self, location: Location) -> int:
+        """The line of what stands at `location`, which exists: of its name, if it is a field."""
+        part = self._root = self._root or _parts_of(self._text, [])
+        for step in location:
+            part = part.parts[step]
+        # Complaints come in about the order of the file: on from the last one.
+        index, line = self._known if self._known[0] <= part.at else (0, 1)
+        self._known = (part.at, _line_at(self._text, part.at, since=index) + line - 1)
+        return self._known[1]
+
+
 def _given_twice(text: str, name: str) -> str:
     """What is said about a field that is given twice."""
-    waiting: list[tuple[list[str | int], int]] = [([], _skip(text, 0))]
-    while waiting:
-        location, at = waiting.pop()
-        lines: dict[str | int, int] = {}
-        for step, starts, value_starts in _members(text, at):
-            line, path = _line_at(text, starts), [*location, step]
-            if step in lines:
-                return f"{name}:{line}: {path_of(path)}: given twice, first in line {lines[step]}"
-            lines[step] = line
-            waiting.append((path, value_starts))
-    raise AssertionError  # parsing found one
+    repeated: list[tuple[list[str | int], int, int]] = []
+    _parts_of(text, repeated)
+    way, first, again = repeated[0]
+    told = f"given twice, first in line {_line_at(text, first)}"
+    return f"{name}:{_line_at(text, again)}: {path_of(way)}: {told}"
 
 
-def _line_of(text: str, location: Location) -> int:
-    """The line of what stands at `location`, which exists: of its name, if it is a field."""
-    at = found = _skip(text, 0)
-    for wanted in location:
-        for step, starts, value_starts in _members(text, at):
-            if step == wanted:
-                found, at = starts, value_starts
-                break
-    return _line_at(text, found)
+def _parts_of(text: str, repeated: list[tuple[list[str | int], int, int]]) -> _Part:
+    """Where everything stands in a text that is JSON.
+
+    The first field that is given twice goes to `repeated`: the way to it, and where both stand.
+    """
+    around: list[tuple[str | int, _Part]] = [("", _Part(0, is_object=False))]
+    name: tuple[str, int] | None = None
+    for token in _TOKEN.finditer(text):
+        at = token.start()
+        sign = text[at]
+        holder = around[-1][1]
+        if sign in "]}":
+            around.pop()
+        elif holder.is_object and name is None and sign == '"':
+            name = (json.loads(token[0]) if "\\" in token[0] else token[0][1:-1], at)
+        elif sign not in ",:":
+            step, at = (len(holder.parts), at) if name is None else name
+            if step in holder.parts and not repeated:
+                way = [*(one for one, _ in around[2:]), step]
+                repeated.append((way, holder.parts[step].at, at))
+            part = holder.parts[step] = _Part(at, is_object=sign == "{")
+            name = None
+            if sign in "[{":
+                around.append((step, part))
+    return around[0][1].parts[0]
 
 
-def _line_at(text: str, index: int) -> int:
-    return text.count("\n", 0, index) + 1
+def _line_of_token(text: str, token: str) -> int:
+    """The line of the first piece of `text` that reads `token`, which is in no quotes."""
+    found = next(one for one in _TOKEN.finditer(text) if one[0] == token)
+    return _line_at(text, found.start())
 
 
-def _members(text: str, at: int) -> Iterator[tuple[str | int, int, int]]:
-    """(name or index, where it stands, where its value begins) of what is in the value at `at`."""
-    if text[at] not in "{[":
-        return
-    is_object, number, at = text[at] == "{", 0, _skip(text, at + 1)
-    while text[at] not in "}]":
-        starts: int = at
-        step: str | int = number
-        if is_object:
-            step, at = _DECODER.raw_decode(text, at)
-            at = _skip(text, _skip(text, at) + 1)
-        yield step, starts, at
-        _, at = _DECODER.raw_decode(text, at)
-        at = _skip(text, at)
-        if text[at] == ",":
-            at = _skip(text, at + 1)
-        number += 1
-
-
-def _skip(text: str, at: int) -> int:
-    """Where the next thing begins that is no white space."""
-    found = _SPACE.match(text, at)
-    assert found is not None  # an empty match will do
-    return found.end()
+def _line_at(text: str, index: int, since: int = 0) -> int:
+    """The line of a character, from 1 at `since`; lines end as on any system."""
+    ends = text.count("\n", since, index) + text.count("\r", since, index)
+    return 1 + ends - text.count("\r\n", since, index)

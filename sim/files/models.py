@@ -14,12 +14,25 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 
 from sim.errors import BadInput
-from sim.files.document import Document, Location, shown, unknown_field, unknown_value
+from sim.files.document import (
+    Document,
+    Location,
+    shown,
+    told_together,
+    unknown_field,
+    unknown_value,
+)
 from sim.files.fields import check_format
 from sim.files.reading import read_document
 
 M = TypeVar("M")
 
+_READ = 2_000
+"""Of what pydantic finds in a file so much is put into words: some of it is about the same value,
+and beyond what is told nobody asks for more than the number."""
+VALUES_LIMIT = 250_000
+"""Values in a file that is validated here: each may be wrong in several ways, all of which are in
+memory at once. Nobody writes so many; what is recorded stands in a change log of its own."""
 _STRICT = ConfigDict(strict=True, extra="forbid")
 
 
@@ -41,6 +54,9 @@ def load_model(path: Path, model: type[M], formats: tuple[str, ...]) -> M:
 def validate(document: Document, model: type[M]) -> M:
     """The document's content as `model`. Raises like `load_model`, the format is not looked at."""
     data = document.data
+    if _has_more_values(data, VALUES_LIMIT):
+        hint = "what producers write may stand in a file of its own, workload.trace"
+        document.top.fail(f"more than {VALUES_LIMIT:,} values; {hint}")
     if issubclass(model, BaseModel):
         if "format" not in model.model_fields:
             data = {key: value for key, value in data.items() if key != "format"}
@@ -61,12 +77,24 @@ def validate(document: Document, model: type[M]) -> M:
     return content
 
 
+def _has_more_values(data: Any, most: int) -> bool:
+    waiting, found = [data], 1
+    while waiting and found <= most:
+        value = waiting.pop()
+        if isinstance(value, dict | list):
+            inner = value.values() if isinstance(value, dict) else value
+            found += len(value)
+            waiting += [one for one in inner if isinstance(one, dict | list)]
+    return found > most
+
+
 def _bad_input(
     document: Document, error: ValidationError, model: type[object], *, skip: int
 ) -> BadInput:
     schema = TypeAdapter(model).json_schema()
     found: dict[tuple[int, str], list[str]] = {}
-    for item in error.errors(include_url=False):
+    errors = error.errors(include_url=False)
+    for item in errors[:_READ]:
         if item["type"] == "too_short" and item["input"]:
             continue  # nothing valid was left; each item has a message of its own
         location = item["loc"][skip:]
@@ -75,8 +103,9 @@ def _bad_input(
         text = _explain(item["type"], item, fields, location)
         place = (document.line_of(location) or 0, document.problem(location, ""))
         found.setdefault(place, []).append(text)
-    lines = [start + _either(texts) for (_line, start), texts in sorted(found.items())]
-    return BadInput(*lines)
+    in_order = sorted(found.items(), key=lambda one: one[0][0])
+    lines = [start + _either(texts) for (_line, start), texts in in_order]
+    return told_together(lines, more=max(0, len(errors) - _READ))
 
 
 def _either(texts: list[str]) -> str:

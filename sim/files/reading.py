@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sim.errors import BadInput
 from sim.files.document import Document
 from sim.files.json_text import parse_json
+from sim.files.opening import read_text
 
 
 def read_document(path: Path) -> Document:
@@ -16,23 +16,19 @@ def read_document(path: Path) -> Document:
         BadInput: The file cannot be read, is not UTF-8, is not what its name says, has a field
             twice, or is nested or sized beyond reason; YAML: or has an ambiguous plain value.
     """
+    return document_in(read_text(path), path)
+
+
+def document_in(text: str, path: Path) -> Document:
+    """The one document in the text of the file at `path`. Raises like `read_document`."""
     if path.suffix == ".json":
-        return read_json(path)
+        return parse_json(text, str(path))
     # A JSON file is read without PyYAML, which takes as long to import as a small story to run.
     from sim.files.yaml_text import parse_yaml
 
-    return parse_yaml(_text_in(path), str(path))
+    return parse_yaml(text, str(path))
 
 
 def read_json(path: Path) -> Document:
     """The JSON document in a file, whatever its name. Raises like `read_document`."""
-    return parse_json(_text_in(path), str(path))
-
-
-def _text_in(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: is not UTF-8 text (byte {error.start})") from None
+    return parse_json(read_text(path), str(path))

@@ -23,15 +23,12 @@ from yaml.events import (
 )
 
 from sim.errors import BadInput
-from sim.files.document import Document, Location, path_of
+from sim.files.document import DEPTH_LIMIT, SIZE_LIMIT, Document, Location, clipped, path_of
 
 Scalar = str | int | float | bool | None
 Data = Scalar | Mapping[str, "Data"] | Sequence["Data"]
 
-DEPTH_LIMIT = 64
-SIZE_LIMIT = 1_000_000
-"""Values in one file, aliases counted as often as they are used."""
-
+TOO_DEEP = f"nested deeper than {DEPTH_LIMIT} levels"
 _NULLS = frozenset({"", "~", "null"})
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,29})")
 _DECIMAL = re.compile(r"[-+]?[0-9]{1,30}\.[0-9]{1,30}")
@@ -50,13 +47,16 @@ class Node:
         value: A scalar, a list of nodes, or a mapping of nodes by key.
         line: The line it starts in, from 1.
         key_lines: For a mapping: the line of each key.
-        size: Number of scalars and collections in it, itself included.
+        size: Number of scalars and collections in it, itself included; what an alias repeats is
+            counted as often as it is used.
+        depth: Levels of collections in it, itself included.
     """
 
     value: Scalar | list[Node] | dict[str, Node]
     line: int
     key_lines: dict[str, int] = field(default_factory=dict)
     size: int = 1
+    depth: int = 0
 
     def data(self) -> Data:
         """The value without lines: what `json.loads` would give."""
@@ -90,9 +90,17 @@ def parse_yaml(text: str, name: str) -> Document:
         root = _Builder(name).build(events)
     except yaml.MarkedYAMLError as error:
         line = 1 if error.problem_mark is None else error.problem_mark.line + 1
-        raise BadInput(f"{name}:{line}: is not YAML: {error.problem or error.context}") from None
+        what = clipped(str(error.problem or error.context))
+        raise BadInput(f"{name}:{line}: is not YAML: {what}") from None
+    except yaml.reader.ReaderError as error:
+        line = text.encode()[: error.position].count(b"\n") + 1
+        what = f"unacceptable character #x{error.character:04x}: {error.reason}"
+        raise BadInput(f"{name}:{line}: is not YAML: {what}") from None
     except yaml.YAMLError as error:
         raise BadInput(f"{name}: is not YAML: {' '.join(str(error).split())}") from None
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        raise BadInput(f"{name}:{line}: half a character (a lone surrogate)") from None
     root = root or Node(None, 1)
     return Document(name, root.data(), root.line_of)
 
@@ -124,7 +132,7 @@ class _Builder:
                 self.end(line)
             elif isinstance(event, AliasEvent):
                 if event.anchor not in self.anchors:
-                    self.fail(line, f"alias *{event.anchor} has no anchor before it")
+                    self.fail(line, f"alias *{clipped(event.anchor or '')} has no anchor before it")
                 self.add(self.anchors[event.anchor], line)
         return self.root
 
@@ -142,12 +150,12 @@ class _Builder:
     def start(self, event: MappingStartEvent | SequenceStartEvent, line: int) -> None:
         mapping = isinstance(event, MappingStartEvent)
         if event.tag is not None:
-            self.fail(line, f"tags are not allowed: {event.tag}")
+            self.fail(line, f"tags are not allowed: {clipped(event.tag)}")
         if len(self.open) >= DEPTH_LIMIT:
-            self.fail(line, f"nested deeper than {DEPTH_LIMIT} levels")
+            self.fail(line, TOO_DEEP)
         if self.awaits_key():
             self.fail(line, "a key must be a plain word")
-        self.open.append(Node({} if mapping else [], line))
+        self.open.append(Node({} if mapping else [], line, depth=1))
         self.keys.append(None)
         self.open_anchors.append(event.anchor)
 
@@ -166,7 +174,7 @@ class _Builder:
             self.key(event, line)
             return
         if event.tag is not None and event.tag != "!":
-            self.fail(line, f"tags are not allowed: {event.tag}")
+            self.fail(line, f"tags are not allowed: {clipped(event.tag)}")
         plain = event.style is None or event.style == ""
         value = self.resolve(event.value, line) if plain and event.tag is None else event.value
         node = Node(value, line)
@@ -197,6 +205,9 @@ class _Builder:
                 self.fail(line, "a key must be a plain word")
             parent.value[key] = node
             self.keys[-1] = None
+        parent.depth = max(parent.depth, node.depth + 1)
+        if len(self.open) + node.depth > DEPTH_LIMIT:  # an alias may bring levels with it
+            self.fail(line, TOO_DEEP)
         parent.size += node.size
         if parent.size > SIZE_LIMIT:
             self.fail(line, f"more than {SIZE_LIMIT} values in one file")
@@ -218,7 +229,7 @@ class _Builder:
         if _NUMBER.fullmatch(text) or _FLOAT.fullmatch(text):
             self.fail(
                 line,
-                f"plain {text} is not the same number in every YAML version; "
+                f"plain {clipped(text)} is not the same number in every YAML version; "
                 "write a decimal number such as 1000 or 0.5, or quote it",
             )
         return text

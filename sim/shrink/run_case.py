@@ -14,6 +14,7 @@ from pathlib import Path
 
 from sim.errors import BadInput
 from sim.explain.signature import signature_of
+from sim.files.opening import read_bytes
 from sim.files.yaml_text import parse_yaml
 from sim.rules import Rules
 from sim.scenario.file.load import load_scenario, scenario_in
@@ -59,7 +60,7 @@ class RunCase:
     @classmethod
     def read(cls, path: Path, *, invariant: str | None, command: str) -> RunCase:
         """The scenario in a file. Raises BadInput as `RunCase`, or since it is no scenario."""
-        digest = digest_of(path.read_bytes(), invariant)
+        digest = digest_of(read_bytes(path), invariant)
         return cls(load_scenario(path), invariant=invariant, command=command, digest=digest)
 
     @classmethod

@@ -13,6 +13,7 @@ from sim.check.checker import story_invariants
 from sim.check.registry import INVARIANTS, Kind
 from sim.errors import BadInput
 from sim.explain.signature import signature_of
+from sim.files.opening import read_bytes
 from sim.files.yaml_text import parse_yaml
 from sim.shrink.cases import NearMissFile, Outcome, Told
 from sim.shrink.ddmin import Place
@@ -86,7 +87,7 @@ class StoryCase:
         Raises:
             BadInput: It is no story, breaks no law, or not this one.
         """
-        digest = digest_of(path.read_bytes(), invariant)
+        digest = digest_of(read_bytes(path), invariant)
         return cls(load_story(path), invariant, digest=digest, command=command, where=str(path))
 
     def shrink(

@@ -26,7 +26,8 @@ from sim.files.formats import (
     TRACE_FORMAT,
     WRITTEN,
 )
-from sim.files.reading import read_document
+from sim.files.opening import read_text
+from sim.files.reading import document_in, read_document
 from sim.foreign import shell
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -101,25 +102,16 @@ def format_of(path: Path) -> str | None:
     Raises:
         BadInput: The file cannot be read.
     """
-    text = _text_in(path)
+    text = read_text(path)
     if path.suffix != ".json":
         found = _AT_THE_LEFT.search(text)
         if found:
             return found.group(3)
     elif (first := _first_line(text)) is not None:
         return str(first.get("format"))
-    top = _top_of(read_document(path))
+    top = _top_of(document_in(text, path))
     given = top.get("format")
     return given if isinstance(given, str) else None
-
-
-def _text_in(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise BadInput(f"{path}: cannot be read: not UTF-8 text") from None
 
 
 def _first_line(text: str) -> Mapping[str, Any] | None:
@@ -129,7 +121,7 @@ def _first_line(text: str) -> Mapping[str, Any] | None:
         return None
     try:
         value = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) and "format" in value else None
 

@@ -145,7 +145,7 @@ def test_what_cannot_be_done_is_said_in_one_line(
 def test_a_file_that_is_no_text(replog: Replog, here: Path) -> None:
     (here / "x.yaml").write_bytes(b"format: \xff")
 
-    assert replog("run", "x.yaml").complaint == "x.yaml: cannot be read: not UTF-8 text"
+    assert replog("run", "x.yaml").complaint == "x.yaml:1: is not UTF-8 text (byte 8)"
 
 
 def test_every_mistake_of_a_file_is_a_line(replog: Replog, here: Path) -> None:
@@ -241,7 +241,7 @@ def test_a_full_disk_leaves_what_was_there(
         ("format: [", "x.yaml:2: is not YAML: did not find expected node content"),
         ('{"format": 0}', "x.yaml:1: format: unknown format 0; allowed: replog-story/1, replog-"),
         ("format: &a replog-story/1", "x.yaml:1: format: write it as plain text: format: repl"),
-        ("\0", "x.yaml: is not YAML: unacceptable character #x0000"),
+        ("\0", "x.yaml:1: is not YAML: unacceptable character #x0000"),
     ],
 )
 def test_what_is_no_scenario_is_told_what_it_is(

@@ -3,12 +3,14 @@
 import json
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.errors import BadInput
+from sim.files import json_text
 from sim.files.json_text import parse_json
 
 TEXT = """{
@@ -49,7 +51,7 @@ def test_surrogate_pairs_and_tabs_are_json() -> None:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(),
+    st.none() | st.booleans() | st.integers(-(10**30) + 1, 10**30 - 1) | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=20,
 )
@@ -79,8 +81,14 @@ def test_every_value_is_found_where_it_was_written(value: Any) -> None:
     [
         ("", "some.json:1: is not JSON: Expecting value"),
         ('{\n"a": 1,\n}', "some.json:3: is not JSON: "),
-        ("[" * 100_000, "some.json: is nested too deeply"),
-        ("9" * 5_000, "some.json: is not JSON: "),
+        ("[" * 100_000, "some.json:1: nested deeper than 64 levels"),
+        ('{"a":\n' * 65 + "1" + "}" * 65, "some.json:65: nested deeper than 64 levels"),
+        ("[\r1,\r" + "9" * 5_000 + "]", "some.json:3: a whole number of 5,000 digits; allowed"),
+        ("[-1e400]", "some.json:1: -1e400 is beyond the largest number there is"),
+        ('["NaN",\r\nNaN]', "some.json:2: is not JSON: NaN is no number"),
+        ("[-Infinity]", "some.json:1: is not JSON: -Infinity is no number"),
+        ("[1,\n\0]", "some.json:2: is not JSON: "),
+        ('"\\"' * 9, "some.json:1: is not JSON: "),
         (
             '{"a": [0,\n{"b": "\\ud83d"}]}',
             'some.json:2: a[1].b: "\\ud83d" is half a character (a lone surrogate)',
@@ -98,3 +106,26 @@ def test_what_is_not_json_is_refused_with_its_line(text: str, complaint: str) ->
 
     assert str(caught.value).startswith(complaint)
     assert "\n" not in str(caught.value)
+
+
+def test_brackets_and_commas_within_text_are_no_levels_and_no_values() -> None:
+    text = json.dumps(["[{" * 100, "\\" * 3 + '"' + "[" * 100, "," * 3_000_000])
+
+    assert parse_json(text, "some.json").data[0] == "[{" * 100
+
+
+@pytest.mark.parametrize("value", ["[]", "0", '{"a":0}'])
+def test_a_file_of_too_many_values_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setattr(json_text, "SIZE_LIMIT", 1_000)
+
+    assert parse_json(f"[{','.join([value] * 450)}]", "some.json").data
+    with pytest.raises(BadInput, match=r"^some.json:2: more than 1000 values in one file$"):
+        parse_json(f"[\n{','.join([value] * 1_000)}]", "some.json")
+
+
+def test_a_hundred_lines_of_one_long_line_are_found_in_one_pass() -> None:
+    document = parse_json(json.dumps({"a": [{"b": n} for n in range(3_000)]}), "some.json")
+
+    with mock.patch.object(json_text, "_parts_of", wraps=json_text._parts_of) as passes:
+        assert {document.line_of(("a", n, "b")) for n in range(0, 3_000, 30)} == {1}
+    assert passes.call_count == 1

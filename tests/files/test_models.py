@@ -10,6 +10,7 @@ from annotated_types import Ge
 from pydantic import BaseModel, ConfigDict, Field
 
 from sim.errors import BadInput
+from sim.files import models
 from sim.files.models import load_model
 
 Write = Callable[[str], Path]
@@ -132,3 +133,36 @@ def test_only_the_named_formats_are_accepted(write: Write, model: type[object]) 
         )
     ]
     assert complaints(write("format: {a: 1}\n"), model)[0].startswith("x.yaml:1: format: unknown")
+
+
+def test_a_hundred_complaints_are_told_and_the_others_counted(write: Write) -> None:
+    path = write("format: thing/1\nparts:\n" + "  - 3\n" * 2_500)
+
+    lines = complaints(path, Checked)
+
+    assert lines[99].startswith("x.yaml:102: parts[99]: expected fields, not 3")
+    assert lines[100:] == ["and 2,400 more"]
+
+
+@pytest.mark.parametrize(
+    "line", ["{k}: 1", "name: [{k}]", "name: a\nkind: {k}", "name: a\ninner: {{{k}: {k}}}"]
+)
+def test_no_complaint_repeats_a_long_value(write: Write, line: str) -> None:
+    (told,) = complaints(write("format: thing/1\n" + line.format(k="k" * 5_000)), Plain)
+
+    assert len(told) < 300
+
+
+def test_values_that_nobody_could_complain_about_one_by_one_are_refused(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(models, "VALUES_LIMIT", 100)
+    full = "format: thing/1\nparts: [" + "0, " * 97
+
+    assert complaints(write(full + "]"), Checked)[96].startswith("x.yaml:2: parts[96]: expected")
+    assert complaints(write(full + "0]"), Checked) == [
+        (
+            "x.yaml:1: more than 100 values; "
+            "what producers write may stand in a file of its own, workload.trace"
+        )
+    ]

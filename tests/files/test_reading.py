@@ -35,7 +35,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         read_document(tmp_path / "nowhere.yaml")
     with pytest.raises(BadInput, match=r"cannot be read: Is a directory"):
         read_document(tmp_path)
-    with pytest.raises(BadInput, match=r"binary.yaml: is not UTF-8 text \(byte 3\)"):
+    with pytest.raises(BadInput, match=r"binary.yaml:1: is not UTF-8 text \(byte 3\)"):
         read_document(binary)
 
 

@@ -56,7 +56,12 @@ def test_plain_text_stays_text(word: str) -> None:
         ("a: &a [*a]\n", "some.yaml:1: alias *a has no anchor before it"),
         ("? [1]\n: 2\n", "some.yaml:1: a key must be a plain word"),
         ("a: " + "[" * 100_000, "some.yaml:1: nested deeper than 64 levels"),
-        ("a: \x01\n", "some.yaml: is not YAML: unacceptable character"),
+        ("a: ä\nb: \x01\n", "some.yaml:2: is not YAML: unacceptable character #x0001: control"),
+        ("a: 1\nb: \ud83d\n", "some.yaml:2: half a character (a lone surrogate)"),
+        ("a: *" + "x" * 1_000, f"some.yaml:1: alias *{'x' * 60}… has no anchor before it"),
+        ("a: !" + "x" * 1_000 + " 1", f"some.yaml:1: tags are not allowed: !{'x' * 59}…"),
+        ("a: " + "9" * 1_000, f"some.yaml:1: plain {'9' * 60}… is not the same number"),
+        ("k" * 500 + ": 1\n" + "k" * 500 + ": 2", f"some.yaml:2: {'k' * 100}…: given twice"),
     ],
 )
 def test_what_is_not_plain_data_is_refused_with_its_line(text: str, complaint: str) -> None:
@@ -77,4 +82,11 @@ def test_aliases_cannot_blow_up_a_small_file() -> None:
     lines += [f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 8)}]" for n in range(1, 9)]
 
     with pytest.raises(BadInput, match="more than 1000000 values in one file"):
+        parse_yaml("\n".join(lines), FILE)
+
+
+def test_aliases_cannot_nest_deeper_than_a_file_may() -> None:
+    lines = ["x0: &x0 []", *(f"x{n}: &x{n} [*x{n - 1}]" for n in range(1, 80))]
+
+    with pytest.raises(BadInput, match=r"^some.yaml:64: nested deeper than 64 levels$"):
         parse_yaml("\n".join(lines), FILE)

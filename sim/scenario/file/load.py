@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from sim.errors import BadInput
-from sim.files.document import Document, Location
+from sim.files.document import Document, Location, told_together
 from sim.files.fields import check_format
 from sim.files.formats import SCENARIO_FORMAT
 from sim.files.models import validate
@@ -64,5 +63,5 @@ def scenario_in(
     scenario = build(file, path=path, seed=seed, report=report)
     check_expectations(file, report, known_invariants=known_invariants, known_reached=known_reached)
     if found:
-        raise BadInput(*dict.fromkeys(line for _number, line in sorted(found)))
+        raise told_together(list(dict.fromkeys(line for _number, line in sorted(found))))
     return scenario

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.errors import BadInput
-from sim.files.document import Location, shown
+from sim.files.document import Location, shown, told_together
 from sim.files.formats import SCENARIO_FORMAT
 from sim.files.models import validate
 from sim.files.yaml_text import parse_yaml
@@ -116,7 +116,7 @@ def _check(text: str, said: Scenario, folder: Path) -> None:
 
     read = build(validate(document, ScenarioFile), path=folder / "x.yaml", seed=None, report=report)
     if problems:
-        raise BadInput(*dict.fromkeys(problems))
+        raise told_together(list(dict.fromkeys(problems)))
     for field in fields(Scenario):
         wanted, found = getattr(said, field.name), getattr(read, field.name)
         if field.name == "workload":

@@ -1,0 +1,191 @@
+"""The one place that opens what users hand over: regular files, and pipes, which are read once.
+
+Nothing here waits for ever or reads without an end: devices, sockets and folders are refused before
+they are opened, a named pipe has to have a writer, and every file has a largest size.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, ClassVar
+
+from sim.errors import BadInput
+
+MEBIBYTE = 1 << 20
+DOCUMENT_BYTES = 64 * MEBIBYTE
+"""The largest scenario, story, log file or plan: a hundred times the largest that people write,
+and read in less than a gigabyte of memory."""
+TRACE_BYTES = 256 * MEBIBYTE
+"""The largest trace to certify, which is in memory as a whole: about a million events."""
+WAIT_FOR_STDIN_S = 60.0
+"""How long a pipe that another program fills, such as `/dev/stdin`, may be silent."""
+WAIT_FOR_NAMED_S = 5.0
+"""The same for a pipe with a name: whoever has opened that is about to write."""
+
+_ALLOWED = "allowed: a regular file, or a pipe"
+_CHUNK = MEBIBYTE
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class _Kept:
+    """What came through pipes, by device and inode; None = it is not kept."""
+
+    contents: ClassVar[dict[tuple[int, int], bytes] | None] = None
+
+
+def keep_pipes() -> None:
+    """From now on a pipe has one content, however often it is asked for.
+
+    For a process that carries out one command, which looks into its files several times. What came
+    through pipes before is forgotten.
+    """
+    _Kept.contents = {}
+
+
+def read_bytes(path: Path, *, limit: int = DOCUMENT_BYTES) -> bytes:
+    """All that is in a file, or comes through a pipe.
+
+    Args:
+        path: The file.
+        limit: Most bytes it may have.
+
+    Raises:
+        BadInput: It cannot be read, is neither a regular file nor a pipe, is larger than `limit`,
+            or is a pipe that nobody writes to.
+    """
+    with _clear_errors(path):
+        found = _refuse_others(path, path.stat())
+        name = (found.st_dev, found.st_ino)
+        is_pipe = stat.S_ISFIFO(found.st_mode)
+        if is_pipe and _Kept.contents is not None and name in _Kept.contents:
+            return _Kept.contents[name]
+        with _opened(path) as number:
+            content = _all_of(path, number, limit)
+        if is_pipe and _Kept.contents is not None:
+            _Kept.contents[name] = content
+        return content
+
+
+def read_text(path: Path, *, limit: int = DOCUMENT_BYTES) -> str:
+    """All of a file as text, without a byte order mark. Raises as `read_bytes`.
+
+    Raises:
+        BadInput: It is not UTF-8.
+    """
+    content = read_bytes(path, limit=limit)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        if content.startswith(_UTF_16):
+            raise BadInput(f"{path}: is UTF-16 text; allowed: UTF-8") from None
+        line = content.count(b"\n", 0, error.start) + 1
+        raise BadInput(f"{path}:{line}: is not UTF-8 text (byte {error.start})") from None
+
+
+def head_of(path: Path, count: int) -> bytes:
+    """The first bytes of a regular file, at most `count`. Raises as `open_regular`."""
+    with open_regular(path) as file, _clear_errors(path):
+        return file.read(count)
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """A regular file, opened to be read piece by piece, more than once.
+
+    Raises:
+        BadInput: It cannot be opened, or is none: a pipe can be read only once.
+    """
+    with _clear_errors(path):
+        found = _refuse_others(path, path.stat())
+        if stat.S_ISFIFO(found.st_mode):
+            text = "is a pipe, and is read more than once here; save what comes through it first"
+            raise BadInput(f"{path}: {text}")
+        with _opened(path) as number:
+            return os.fdopen(os.dup(number), "rb")  # which closes its own
+
+
+def is_pipe(path: Path) -> bool:
+    """Whether a path leads to a pipe; false also when it leads nowhere."""
+    try:
+        return stat.S_ISFIFO(path.stat().st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+@contextmanager
+def _clear_errors(path: Path) -> Iterator[None]:
+    """What the system says about a file as one line of BadInput."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        if str(path) == "-":
+            reason += "; what comes through a pipe is /dev/stdin"
+        raise BadInput(f"{path}: cannot be read: {reason}") from None
+    except ValueError as error:  # a name with a NUL byte in it, which no file can have
+        raise BadInput(f"{path}: cannot be read: {error}") from None
+
+
+def _refuse_others(path: Path, found: os.stat_result) -> os.stat_result:
+    """What was found at `path`, if it may be read at all."""
+    mode = found.st_mode
+    if stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
+        return found
+    if stat.S_ISDIR(mode):
+        raise BadInput(f"{path}: cannot be read: Is a directory")
+    if stat.S_ISSOCK(mode):
+        raise BadInput(f"{path}: is a socket; {_ALLOWED}")
+    raise BadInput(f"{path}: is a device; {_ALLOWED}")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """The file as a descriptor that never blocks: not even where it was exchanged meanwhile."""
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        _refuse_others(path, os.fstat(number))
+        yield number
+    finally:
+        os.close(number)
+
+
+def _all_of(path: Path, number: int, limit: int) -> bytes:
+    """Everything up to the end, or BadInput when that is more than `limit` bytes."""
+    found = os.fstat(number)
+    parts: list[bytes] = []
+    size = 0
+    while max(size, found.st_size) <= limit:
+        part = _some_of(path, number)
+        if not part:
+            break
+        parts.append(part)
+        size += len(part)
+    else:
+        raise BadInput(f"{path}: has more than {_told(limit)}, the most that is read")
+    if not parts and stat.S_ISFIFO(found.st_mode):
+        raise BadInput(f"{path}: is a pipe through which nothing comes; nobody writes to it")
+    return b"".join(parts)
+
+
+def _some_of(path: Path, number: int) -> bytes:
+    """Some bytes; none at the end. A pipe may be silent for a while, as long as it has a writer."""
+    try:
+        return os.read(number, _CHUNK)
+    except BlockingIOError:
+        pass
+    import select  # a file is never waited for
+
+    named = not str(path).startswith(("/dev/", "/proc/"))
+    seconds = WAIT_FOR_NAMED_S if named else WAIT_FOR_STDIN_S
+    waiting = select.poll()
+    waiting.register(number, select.POLLIN)
+    if not waiting.poll(seconds * 1000):
+        raise BadInput(f"{path}: nothing came through this pipe for {seconds:g} s")
+    return os.read(number, _CHUNK)
+
+
+def _told(size: int) -> str:
+    return f"{size // MEBIBYTE} MiB" if size % MEBIBYTE == 0 else f"{size:,} bytes"
