@@ -15,6 +15,7 @@ WRITTEN = (
     "replog-phases/1",
     "replog-report/1",
     "replog-sweep-output/1",
+    "replog-sweep-output/2",
     "replog-tallies/2",
 )
 """Of files that commands write for other commands and programs; nobody runs these."""
