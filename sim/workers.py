@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import threading
+from multiprocessing.connection import Connection, wait
 
 
 def usable_cores() -> int:
@@ -13,18 +14,37 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def follow_the_parent() -> None:
+class Lifeline:
+    """Held by the process that starts workers: they end once it is cut, or its holder is gone.
+
+    Attributes:
+        end: For the workers (`follow_the_parent`).
+    """
+
+    def __init__(self) -> None:
+        self.end, self._held = multiprocessing.Pipe(duplex=False)
+
+    def cut(self) -> None:
+        """Ends the workers at once, whatever they are doing. Again does nothing."""
+        self._held.close()
+        self.end.close()
+
+
+def follow_the_parent(lifeline: Connection | None = None) -> None:
     """In a worker: leave Ctrl-C to the parent, and do not outlive it.
 
     Ctrl-C reaches every process of the group; only the parent decides what to do about it. A parent
     that is killed tells nobody, and its workers would wait for work for ever.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_the_parent, daemon=True).start()
+    threading.Thread(target=_end_with_the_parent, args=(lifeline,), daemon=True).start()
 
 
-def _end_with_the_parent() -> None:
+def _end_with_the_parent(lifeline: Connection | None) -> None:
     parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
+    held: list[Connection | int] = [] if parent is None else [parent.sentinel]
+    if lifeline is not None:
+        held.append(lifeline)
+    if held:
+        wait(held)
         os._exit(1)

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from sim.errors import BadInput
 from sim.scenario.generate import generate
 from sim.sweeps.caused import run_with_causes
-from sim.sweeps.output import RUNS, VIOLATIONS, files_of, read_sweep
+from sim.sweeps.layout import RUNS, VIOLATIONS
+from sim.sweeps.output import files_of, read_sweep
 from sim.sweeps.parquet import batches, shape_of
 from sim.sweeps.plan import Sweep
 
@@ -115,7 +116,7 @@ def read_failing(out: Path, *, told: Told | None = None) -> FailingRuns:
             come out otherwise now.
     """
     sweep = read_sweep(out)
-    files = files_of(out, RUNS, sweep)
+    files = files_of(out, RUNS)
     if not files:
         raise BadInput(f"{out}: no wave of this sweep is finished yet; --resume continues it")
     found = FailingRuns(sweep)
@@ -178,7 +179,7 @@ def sentences_of(out: Path, run_ids: set[int]) -> dict[int, str]:
     found: dict[int, str] = {}
     sweep = read_sweep(out)
     columns = ("run_id", "position", "sentence")
-    files = files_of(out, VIOLATIONS, sweep)
+    files = files_of(out, VIOLATIONS)
     for batch in batches(out, VIOLATIONS, files, shape_of(sweep), columns):
         firsts = batch.filter(pc.equal(batch.column("position"), 0))
         found |= {

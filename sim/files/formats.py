@@ -14,8 +14,10 @@ WRITTEN = (
     "replog-matrix/1",
     "replog-phases/1",
     "replog-report/1",
+    "replog-sweep-finished/1",
     "replog-sweep-output/1",
     "replog-sweep-output/2",
+    "replog-sweep-wave/1",
     "replog-tallies/2",
 )
 """Of files that commands write for other commands and programs; nobody runs these."""

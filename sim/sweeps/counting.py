@@ -8,14 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations, groupby, permutations
 from operator import itemgetter
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow.parquet as pq
-
 from sim.check.counters import COSTS, COUNTERS
-from sim.sweeps.output import RUNS, VIOLATIONS, files_of
+from sim.sweeps.layout import RUNS, VIOLATIONS
+from sim.sweeps.parts import Parts
 from sim.sweeps.plan import Sweep
+from sim.sweeps.reading import every_run, rows_of
 from sim.sweeps.tally import (
     ANY,
     JUDGED,
@@ -198,12 +197,15 @@ class Counting:
         )
 
 
-def count_files(out: Path, sweep: Sweep) -> Counts:
-    """Reads the tables of a finished sweep once, in small batches."""
+def count_files(parts: Parts, sweep: Sweep) -> Counts:
+    """Reads the tables of a finished sweep once, in small batches.
+
+    Raises BadInput unless their runs are exactly those of the sweep.
+    """
     counting = Counting(sweep)
-    runs = _rows(files_of(out, RUNS, sweep), _columns_counted())
-    found = _rows(files_of(out, VIOLATIONS, sweep), VIOLATION_COLUMNS)
-    together = _together(sweep, runs, found)
+    runs = rows_of(parts, RUNS, _columns_counted())
+    found = rows_of(parts, VIOLATIONS, VIOLATION_COLUMNS)
+    together = _together(sweep, every_run(parts, runs, sweep.runs), found)
     for _case, of_case in groupby(together, key=lambda run: run.row["case_id"]):
         counting.add_case(list(of_case))
     return counting.counts()
@@ -226,10 +228,3 @@ def _together(
 def _columns_counted() -> list[str]:
     columns = ["verdict", "reason", "reached", "digest", "weather", "error", "hunted"]
     return list(dict.fromkeys([*SHORTEST_COLUMNS, *columns, *COUNTERS]))
-
-
-def _rows(paths: list[Path], columns: list[str]) -> Iterator[dict[str, Any]]:
-    for path in paths:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=4_096, columns=columns):
-                yield from batch.to_pylist()

@@ -8,16 +8,16 @@ of `run_id`; its name begins with an underscore, so that readers of the table pa
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 LINE_LENGTH = 33
 """32 hex digits, or as many dashes for a run that did not end, and the end of the line."""
 _NONE = "-" * (LINE_LENGTH - 1)
 
 
-def digests_file_of(block_file: Path) -> Path:
-    """Beside which file of `runs` it is."""
-    return block_file.with_name(f"_{block_file.stem}.digests")
+def digests_name_of(part: str) -> str:
+    """The name of the file of digests beside a part of `runs`."""
+    folder, _, name = part.rpartition("/")
+    return f"{folder}/_{name.removesuffix('.parquet')}.digests"
 
 
 def digests_text(digests: Iterable[str | None]) -> str:
@@ -25,17 +25,13 @@ def digests_text(digests: Iterable[str | None]) -> str:
     return "".join(f"{digest or _NONE}\n" for digest in digests)
 
 
-def digest_in(path: Path, place: int) -> str | None:
+def digest_in(content: bytes, place: int) -> str | None:
     """The digest of the run in that place of its block, from 0; None = the run did not end.
 
-    Raises:
-        OSError: There is no such file, as in sweeps that are older than these files.
-        ValueError: It has no such line.
+    Raises ValueError when there is no such line.
     """
-    with path.open(encoding="ascii") as file:
-        file.seek(place * LINE_LENGTH)
-        line = file.read(LINE_LENGTH)
+    line = content[place * LINE_LENGTH : (place + 1) * LINE_LENGTH].decode("ascii")
     if len(line) != LINE_LENGTH or not line.endswith("\n"):
-        raise ValueError(f"{path}: no line {place + 1}")
+        raise ValueError(f"no line {place + 1}")
     digest = line.rstrip("\n")
     return None if digest == _NONE else digest

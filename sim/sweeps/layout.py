@@ -1,95 +1,52 @@
-"""How the cases of a sweep are cut into waves and blocks; no row depends on it.
+"""Names in the folder of a sweep, and how its cases are cut into blocks; no row depends on either.
 
-A *wave* is the unit that survives: one folder per table, there completely or not at all. Its
-size follows from the number of runs alone, so that a sweep can be resumed with another engine.
-A *block* is the unit of scheduling: consecutive cases of one wave. To start a task takes 50 to 100
-ms on Spark, so blocks are long; but a core that finishes early waits for the others' last blocks,
-so they get shorter towards the end.
+A *block* is the unit of scheduling: consecutive cases, simulated by one worker. To start a task
+takes 50 to 100 ms on Spark, so blocks are long; but a core that finishes early waits for the
+others' last blocks, so they get shorter towards the end. A *wave* is what was written at once: the
+blocks that workers answered within some seconds.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from typing import Final
 
 from sim.sweeps.plan import Sweep
+
+PLAN_FILE: Final = "plan.json"
+FINISHED_FILE: Final = "finished.json"
+TALLIES_FILE: Final = "tallies.json"
+SUMMARY_FILE: Final = "summary.csv"
+RUNS: Final = "runs"
+VIOLATIONS: Final = "violations"
+WAVES: Final = "waves"
+STAGING: Final = ".staging"
+"""What is being written; a folder in it for each attempt."""
+SET_ASIDE: Final = "set-aside"
+"""What was found damaged or foreign; nothing reads it."""
+LOCK_FILE: Final = ".lock"
 
 BLOCK_SECONDS_MAX = 8.0
 """Of one process."""
 BLOCK_SECONDS_MIN = 1.0
 BLOCKS_LEFT_PER_CORE = 4
 """A block is at most so large that this many of its size are left for every core."""
-WAVE_RUNS_MIN = 1_000
-"""Small sweeps have few waves, so that their files are not tiny."""
-WAVE_RUNS_MAX = 200_000
-"""Large sweeps have many: no more is lost when one is killed."""
-WAVES_USUAL = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Wave:
-    """Cases [first, end) of a sweep."""
-
-    number: int
-    first: int
-    end: int
-
-    @property
-    def folder_name(self) -> str:
-        """Of its folder under `runs/` and of the one under `violations/`, in Hive's style."""
-        return f"wave={self.number:05d}"
-
-    @property
-    def cases(self) -> range:
-        """The numbers of its cases."""
-        return range(self.first, self.end)
+def wave_name(number: int) -> str:
+    """Of a wave's folder under `runs/` and of the one under `violations/`, in Hive's style."""
+    return f"wave={number:05d}"
 
 
-def waves_of(sweep: Sweep) -> tuple[Wave, ...]:
-    """All waves, in the order of their cases."""
-    usual = min(WAVES_USUAL, sweep.runs // WAVE_RUNS_MIN)
-    count = min(sweep.count, max(1, usual, math.ceil(sweep.runs / WAVE_RUNS_MAX)))
-    ranges = split(range(sweep.count), count)
-    return tuple(Wave(number, cases.start, cases.stop) for number, cases in enumerate(ranges))
+def manifest_name(number: int) -> str:
+    """Of the file that says what a wave consists of."""
+    return f"{WAVES}/{wave_name(number)}.json"
 
 
-def wave_of_case(sweep: Sweep, case_id: int) -> Wave:
-    """The wave a case belongs to."""
-    return next(wave for wave in waves_of(sweep) if case_id in wave.cases)
-
-
-def blocks_of(
-    waves: Iterable[Wave],
-    sweep: Sweep,
-    *,
-    runs_per_second: float,
-    cores: int,
-    blocks: int | None = None,
-) -> Iterator[tuple[Wave, range]]:
-    """The blocks of some waves, in order: the wave and a range of its cases, never empty.
-
-    `runs_per_second` is the rate of one process. `blocks` forces their number in each wave; there
-    is never more than one per case.
-    """
-    waves = tuple(waves)
-    seconds_per_case = len(sweep.rule_sets) / runs_per_second
-    cases_left = sum(len(wave.cases) for wave in waves)
-    for wave in waves:
-        if blocks is not None:
-            for cases in split(wave.cases, min(blocks, len(wave.cases))):
-                yield wave, cases
-            continue
-        first = wave.first
-        while first < wave.end:
-            fair = cases_left * seconds_per_case / (BLOCKS_LEFT_PER_CORE * cores)
-            seconds = min(max(fair, BLOCK_SECONDS_MIN), BLOCK_SECONDS_MAX)
-            size = max(1, round(seconds / seconds_per_case))
-            end = first + size if first + size * 1.5 < wave.end else wave.end
-            yield wave, range(first, end)
-            cases_left -= end - first
-            first = end
+def part_name(table: str, number: int, first_run: int) -> str:
+    """Of a block's part of a table, in a wave."""
+    return f"{table}/{wave_name(number)}/{block_file_name(first_run)}"
 
 
 def block_file_name(first_run: int) -> str:
@@ -100,6 +57,63 @@ def block_file_name(first_run: int) -> str:
 def first_run_of(block_file: str) -> int:
     """The `run_id` in the name of a block's file."""
     return int(block_file.removeprefix("part-").removesuffix(".parquet"))
+
+
+def not_in(covered: Iterable[range], count: int) -> tuple[range, ...]:
+    """What of `range(count)` is in none of the ranges, in order."""
+    found, after = [], 0
+    for cases in sorted(covered, key=lambda one: (one.start, one.stop)):
+        if cases.start > after:
+            found.append(range(after, min(cases.start, count)))
+        after = max(after, cases.stop)
+    found.append(range(after, count))
+    return tuple(cases for cases in found if cases)
+
+
+def joined(ranges: Iterable[range]) -> tuple[range, ...]:
+    """Ranges without overlap, in order, those that touch made one."""
+    found: list[range] = []
+    for cases in sorted(ranges, key=lambda one: one.start):
+        if found and found[-1].stop == cases.start:
+            found[-1] = range(found[-1].start, cases.stop)
+        else:
+            found.append(cases)
+    return tuple(found)
+
+
+def blocks_of(
+    missing: Sequence[range],
+    sweep: Sweep,
+    *,
+    runs_per_second: float,
+    cores: int,
+    blocks: int | None = None,
+) -> Iterator[range]:
+    """The blocks of some ranges of cases, in order, never empty.
+
+    `runs_per_second` is the rate of one process. `blocks` forces how many there are, as far as the
+    gaps between the ranges allow; there is never more than one per case.
+    """
+    left = sum(map(len, missing))
+    if blocks is not None:
+        yield from _equal(missing, -(-left // blocks))
+        return
+    seconds_per_case = len(sweep.rule_sets) / runs_per_second
+    for cases in missing:
+        first = cases.start
+        while first < cases.stop:
+            fair = left * seconds_per_case / (BLOCKS_LEFT_PER_CORE * cores)
+            seconds = min(max(fair, BLOCK_SECONDS_MIN), BLOCK_SECONDS_MAX)
+            size = max(1, round(seconds / seconds_per_case))
+            end = first + size if first + size * 1.5 < cases.stop else cases.stop
+            yield range(first, end)
+            left -= end - first
+            first = end
+
+
+def _equal(missing: Sequence[range], size: int) -> Iterator[range]:
+    for cases in missing:
+        yield from split(cases, -(-len(cases) // size))
 
 
 def split(cases: range, parts: int) -> tuple[range, ...]:

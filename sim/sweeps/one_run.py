@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from sim.errors import BadInput
 from sim.scenario.generate import generate
 from sim.scenario.model import Scenario
-from sim.sweeps.digests import digest_in, digests_file_of
-from sim.sweeps.layout import block_file_name, first_run_of, wave_of_case
-from sim.sweeps.output import RUNS, clear_errors, read_sweep
-from sim.sweeps.plan import Sweep
+from sim.sweeps.digests import digest_in
+from sim.sweeps.layout import RUNS
+from sim.sweeps.manifest import Part, Table
+from sim.sweeps.output import clear_errors, read_sweep
+from sim.sweeps.parts import Parts, damaged, parts_there
+from sim.sweeps.storage import LocalStorage
 from sim.timed_run import Run, run_scenario
 from sim.trace import Event
 
@@ -23,23 +26,28 @@ if TYPE_CHECKING:
 def find_run(out: Path, run_id: int) -> dict[str, Any]:
     """The row of a run by column. Reads one file; imports nothing but pyarrow.parquet.
 
-    Raises BadInput when there is no such run, or its wave has not been run yet.
+    Raises BadInput when there is no such run, it has not been run yet, or the file is damaged.
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    sweep = read_sweep(out)
-    path = _block_file(out, sweep, run_id)
+    parts = _parts(out, run_id)
+    part = _part_with(parts, RUNS, run_id)
     rows: list[dict[str, Any]] = []
-    with clear_errors(out), pq.ParquetFile(path) as file:
-        for batch in file.iter_batches():
+    with clear_errors(out):
+        content = parts.read(part)
+    try:
+        for batch in pq.ParquetFile(pa.BufferReader(content)).iter_batches():
             places = batch.column("run_id").to_pylist()
             rows += [
                 batch.slice(place, 1).to_pylist()[0]
                 for place, there in enumerate(places)
                 if there == run_id
             ]
+    except (pa.ArrowException, KeyError, OSError) as error:
+        raise BadInput(f"{out}/{part.path}: cannot be read as Parquet: {error}") from None
     if len(rows) != 1:
-        raise BadInput(f"{path}: run {run_id} occurs {len(rows)} times; the table is damaged")
+        raise damaged(parts.storage, part.path, f"has run {run_id} {len(rows)} times")
     return rows[0]
 
 
@@ -51,14 +59,20 @@ def has_runs(out: Path) -> bool:
 def digest_of_run(out: Path, run_id: int) -> str | None:
     """The digest in the row of a run; None = the run did not end.
 
-    Reads one line, and the row itself only where that line is missing. Raises like `find_run`.
+    Reads the lines of its block, and in folders that are older than those the row itself. Raises
+    like `find_run`.
     """
-    path = _block_file(out, read_sweep(out), run_id)
-    try:
-        return digest_in(digests_file_of(path), run_id - first_run_of(path.name))
-    except (OSError, ValueError):
+    parts = _parts(out, run_id)
+    if parts.unchecked:
         digest: str | None = find_run(out, run_id)["digest"]
         return digest
+    part = _part_with(parts, "digests", run_id)
+    with clear_errors(out):
+        content = parts.read(part)
+    try:
+        return digest_in(content, run_id - part.first_run)
+    except ValueError as error:
+        raise damaged(parts.storage, part.path, str(error)) from None
 
 
 def trace_header_of_run(out: Path | str, run_id: int) -> TraceHeader:
@@ -73,17 +87,22 @@ def trace_header_of_run(out: Path | str, run_id: int) -> TraceHeader:
     return header_of(scenario_of_run(out, run_id), mix=mix)
 
 
-def _block_file(out: Path, sweep: Sweep, run_id: int) -> Path:
-    """The file of `runs` that a run is in."""
-    case_id, _rule_set = sweep.place_of(run_id)
-    folder = out / RUNS / wave_of_case(sweep, case_id).folder_name
-    if not folder.exists():
-        raise BadInput(f"{out}: run {run_id} is in a wave that was not finished; --resume makes it")
-    names = sorted(path.name for path in folder.glob("part-*.parquet"))
-    earlier = [name for name in names if name <= block_file_name(run_id)]
-    if not earlier:
-        raise BadInput(f"{folder}: run {run_id} occurs 0 times; the table is damaged")
-    return folder / earlier[-1]
+def _parts(out: Path, run_id: int) -> Parts:
+    """The files of the tables, if there is such a run."""
+    read_sweep(out).place_of(run_id)
+    with clear_errors(out):
+        return parts_there(LocalStorage(out))
+
+
+def _part_with(parts: Parts, table: Table, run_id: int) -> Part:
+    """The part of a table that has a run."""
+    there = parts.of(table)
+    place = bisect(there, run_id, key=lambda part: part.first_run) - 1
+    if place < 0 or (there[place].last_run < run_id and not parts.unchecked):
+        raise BadInput(
+            f"{parts.storage.label}: run {run_id} was not run yet; --resume of the sweep runs it"
+        )
+    return there[place]
 
 
 def scenario_of_run(out: Path | str, run_id: int) -> Scenario:

@@ -14,22 +14,20 @@ from rich.console import Console
 
 from sim.errors import BadInput
 from sim.plugins import in_use
-from sim.sweeps.blocks import Work
+from sim.sweeps.blocks import BlockAnswer, Work
 from sim.sweeps.engines.engine import Engine
 from sim.sweeps.engines.process import ProcessEngine
-from sim.sweeps.layout import waves_of
-from sim.sweeps.output import (
-    check_folder,
-    clear_errors,
-    close_folder,
-    drop_stray_violations,
-    missing_waves,
-    prepare_folder,
-)
-from sim.sweeps.plan import Plan, Sweep, number_runs
+from sim.sweeps.layout import FINISHED_FILE, STAGING
+from sim.sweeps.lock import this_process
+from sim.sweeps.output import check_folder, clear_errors, prepare_folder
+from sim.sweeps.parts import missing_cases, parts_there, plan_content
+from sim.sweeps.plan import Plan, number_runs
 from sim.sweeps.runs_progress import show_progress
+from sim.sweeps.storage import LocalStorage, Storage
 from sim.sweeps.tally import write_tallies
 from sim.sweeps.unjudged import unjudged
+from sim.sweeps.waves import WaveWriter
+from sim.sweeps.whole import mended, write_finished
 from sim.sweeps.work import OpenCase, measure_rate, open_case
 
 EngineName = Literal["spark", "process"]
@@ -96,35 +94,36 @@ def run_sweep(
     """Runs a plan into the folder `out` and sums it up there.
 
     `count` (cases) and `seed` replace the plan's. `engine` is "spark" (on `master`, see
-    `spark_session`) or "process". `partitions` forces the number of blocks per wave. `resume`
-    continues what an interrupted sweep left. `console` (stderr) shows progress. `plan_file` is the
-    plan's path as the user wrote it, for the report's command.
+    `spark_session`) or "process". `partitions` forces the number of blocks. `resume` continues what
+    an interrupted sweep left. `console` (stderr) shows progress. `plan_file` is the plan's path as
+    the user wrote it, for the report's command.
 
     The tables are a function of plan, count and seed alone, `wall_ms` apart. An exception inside a
-    run is a row. Ctrl-C cancels, keeps the finished waves and raises KeyboardInterrupt.
+    run is a row. Ctrl-C cancels, keeps what is finished and raises KeyboardInterrupt.
 
     Raises BadInput, before anything is written, for values out of range, a folder that holds
-    something else, or no Java; later for a disk that cannot be written any more.
+    something else or that another sweep is writing into, or no Java; later for a disk that cannot
+    be written any more.
     """
     sweep = number_runs(plan, count=count, seed=seed)
     if engine not in get_args(EngineName):
         raise BadInput(f"engine {engine!r}: one of {', '.join(get_args(EngineName))}")
     if partitions is not None and partitions < 1:
-        raise BadInput(f"partitions {partitions}: at least 1 block per wave")
-    check_folder(out, sweep, resume=resume)
-    started = time.perf_counter()
-    rate = measure_rate(sweep, open_case=open_case)
-    work = Work(sweep, out.absolute(), open_case, rate, partitions, in_use())
-    with _engine(engine, work, master=master) as chosen:
-        prepare_folder(out, sweep, plan_file=plan_file)
-        try:
-            seconds, before, content = _run(chosen, work, console, started=started)
-        except KeyboardInterrupt:
-            _say_interrupted(console, out, sweep)
-            raise
-        finally:
-            close_folder(out)
-        cores = chosen.cores
+        raise BadInput(f"partitions {partitions}: at least 1 block")
+    storage = LocalStorage(out)
+    check_folder(storage, sweep, resume=resume)
+    with clear_errors(out), storage.lock(this_process()):
+        check_folder(storage, sweep, resume=resume)  # somebody may have swept here meanwhile
+        started = time.perf_counter()
+        rate = measure_rate(sweep, open_case=open_case)
+        work = Work(sweep, open_case, rate, partitions, in_use())
+        with _engine(engine, work, master=master) as chosen:
+            prepare_folder(storage, sweep, plan_file=plan_file)
+            try:
+                seconds, before, content = _run(chosen, work, storage, console, started=started)
+            finally:
+                storage.remove(STAGING)
+            cores = chosen.cores
     missing = unjudged(content)
     return SweepResult(
         out=out,
@@ -165,21 +164,32 @@ def _engine(name: EngineName, work: Work, *, master: str | None) -> Iterator[Eng
 
 
 def _run(
-    engine: Engine, work: Work, console: Console | None, *, started: float
+    engine: Engine, work: Work, storage: Storage, console: Console | None, *, started: float
 ) -> tuple[Seconds, int, dict[str, Any]]:
     """What took how long, how many runs were there before, and the tallies."""
-    sweep, out = work.sweep, work.out
-    drop_stray_violations(out, sweep)
-    waves = missing_waves(out, sweep)
-    before = sweep.runs - sum(len(wave.cases) for wave in waves) * len(sweep.rule_sets)
-    if waves:
+    sweep, content = work.sweep, plan_content(storage)
+    kept = mended(storage, content, tell=lambda line: _tell(console, line))
+    missing = missing_cases(sweep, kept)
+    before = sweep.runs - sum(map(len, missing)) * len(sweep.rule_sets)
+    storage.remove(FINISHED_FILE)
+    writer = WaveWriter(storage, sweep, content, kept)
+    busy_ms = 0.0
+    if missing:
         engine.warm_up()
     ready = time.perf_counter()
-    with show_progress(console, total=sweep.runs, before=before) as report:
-        busy_ms = engine.run(waves, report)
+    try:
+        with show_progress(console, total=sweep.runs, before=before) as report, writer:
+            for answer in _answers(engine, work, missing):
+                busy_ms += answer.busy_ms
+                writer.add(answer)
+                report(writer.runs)
+    except KeyboardInterrupt:
+        kept_runs = f"{before + writer.runs:,} of {sweep.runs:,} runs are kept in {storage.label}"
+        _tell(console, f"interrupted: {kept_runs}; the same command with --resume makes the others")
+        raise
     simulated = time.perf_counter()
-    with clear_errors(out):
-        content = write_tallies(out, sweep, engine.count())
+    tallied = write_tallies(storage, sweep, engine.count(parts_there(storage)))
+    write_finished(storage)
     counted = time.perf_counter()
     seconds = Seconds(
         start=ready - started,
@@ -187,17 +197,21 @@ def _run(
         tally=counted - simulated,
         in_runs=busy_ms / 1000,
     )
-    return seconds, before, content
+    return seconds, before, tallied
 
 
-def _say_interrupted(console: Console | None, out: Path, sweep: Sweep) -> None:
-    if console is None:
+def _answers(engine: Engine, work: Work, missing: tuple[range, ...]) -> Iterator[BlockAnswer]:
+    """The answers to all blocks of some cases, each once, as they come."""
+    waiting = set(work.blocks(missing, cores=engine.cores))
+    if not waiting:
         return
-    total = len(waves_of(sweep))
-    kept = total - len(missing_waves(out, sweep))
-    console.print(
-        f"interrupted: {kept} of {total} waves are kept in {out}; "
-        "the same command with --resume makes the others",
-        highlight=False,
-        soft_wrap=True,
-    )
+    with closing(engine.answers(sorted(waiting, key=lambda block: block.first))) as answers:
+        for answer in answers:
+            waiting.remove(answer.block)
+            yield answer
+    assert not waiting, f"{len(waiting)} blocks without an answer"
+
+
+def _tell(console: Console | None, line: str) -> None:
+    if console is not None:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)

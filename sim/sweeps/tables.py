@@ -6,10 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from sim.errors import BadInput
-from sim.sweeps.output import RUNS, VIOLATIONS, files_of, read_sweep
+from sim.sweeps.layout import RUNS, VIOLATIONS
+from sim.sweeps.manifest import Table
+from sim.sweeps.output import clear_errors, read_sweep
+from sim.sweeps.parts import parts_there
+from sim.sweeps.reading import read_part
+from sim.sweeps.storage import LocalStorage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,13 +32,14 @@ def load_violations(out: Path | str) -> pd.DataFrame:
     return _load(Path(out), VIOLATIONS)
 
 
-def _load(out: Path, name: str) -> pd.DataFrame:
-    sweep = read_sweep(out)
-    files = files_of(out, name, sweep)
-    if not files:
-        raise BadInput(f"{out}: no wave of this sweep is finished yet; --resume continues it")
-    table = pa.concat_tables([pq.read_table(file, partitioning=None) for file in files])
-    return _frame(table)
+def _load(out: Path, name: Table) -> pd.DataFrame:
+    read_sweep(out)
+    with clear_errors(out):
+        parts = parts_there(LocalStorage(out))
+        there = parts.of(name)
+        if not there:
+            raise BadInput(f"{out}: no wave of this sweep is finished yet; --resume continues it")
+        return _frame(pa.concat_tables([read_part(parts, part) for part in there]))
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:

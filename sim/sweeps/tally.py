@@ -15,18 +15,17 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from sim.check.counters import COSTS, COUNTERS
-from sim.sweeps.output import write_json, write_text
+from sim.sweeps.layout import SUMMARY_FILE, TALLIES_FILE
+from sim.sweeps.output import as_json
 from sim.sweeps.plan import Sweep
 from sim.sweeps.row import VERDICTS
 from sim.sweeps.shapes import MEASURES
+from sim.sweeps.storage import Storage
 
 TALLIES_FORMAT = "replog-tallies/2"
-TALLIES_FILE = "tallies.json"
-SUMMARY_FILE = "summary.csv"
 JUDGED = ("holds", "violated")
 """Verdicts that say something about the rules."""
 SHORTEST = 3
@@ -279,11 +278,11 @@ def _pair(counts: Counts, cells: set[tuple[int, int]], left: int, right: int) ->
     }
 
 
-def write_tallies(out: Path, sweep: Sweep, counts: Counts) -> dict[str, Any]:
+def write_tallies(storage: Storage, sweep: Sweep, counts: Counts) -> dict[str, Any]:
     """Writes `tallies.json` and `summary.csv`; returns the tallies."""
     content = tallies(sweep, counts)
-    write_json(out / TALLIES_FILE, content)
-    write_text(out / SUMMARY_FILE, summary_csv(sweep, content))
+    storage.write(TALLIES_FILE, as_json(content).encode())
+    storage.write(SUMMARY_FILE, summary_csv(sweep, content).encode())
     return content
 
 

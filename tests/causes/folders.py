@@ -2,12 +2,16 @@
 
 from pathlib import Path
 
-from sim.sweeps.blocks import StagedWaves, Work, simulate_block
+from sim.sweeps.blocks import Block, Work, simulate_block
 from sim.sweeps.counting import count_files
-from sim.sweeps.layout import waves_of
-from sim.sweeps.output import close_folder, prepare_folder
+from sim.sweeps.layout import STAGING
+from sim.sweeps.output import prepare_folder
+from sim.sweeps.parts import parts_there, plan_content
 from sim.sweeps.plan import Plan, number_runs
+from sim.sweeps.storage import LocalStorage
 from sim.sweeps.tally import write_tallies
+from sim.sweeps.waves import WaveWriter
+from sim.sweeps.whole import write_finished
 from sim.sweeps.work import open_case
 
 PLAN: dict[str, object] = {
@@ -26,12 +30,12 @@ PLAN: dict[str, object] = {
 def swept(out: Path, **changes: object) -> Path:
     """The folder of a finished sweep."""
     sweep = number_runs(Plan.model_validate(PLAN | changes))
-    prepare_folder(out, sweep)
-    work = Work(sweep, out, open_case, 100.0, 1)
-    blocks = work.blocks(waves_of(sweep), cores=1)
-    for block in blocks:
-        simulate_block(work, block)
-    StagedWaves(work, blocks).commit()
-    close_folder(out)
-    write_tallies(out, sweep, count_files(out, sweep))
+    storage = LocalStorage(out)
+    prepare_folder(storage, sweep)
+    work = Work(sweep, open_case, 100.0)
+    with WaveWriter(storage, sweep, plan_content(storage), []) as writer:
+        writer.add(simulate_block(work, Block(0, sweep.count)))
+    storage.remove(STAGING)
+    write_tallies(storage, sweep, count_files(parts_there(storage), sweep))
+    write_finished(storage)
     return out

@@ -105,7 +105,10 @@ def _older(folder: Path, old: Path, *, digest: str | None = None) -> Path:
     """A copy of a sweep as it was before its tables had causes."""
     shutil.copytree(folder, old)
     content = json.loads((old / "plan.json").read_text())
-    write_json(old / "plan.json", content | {"schema_version": 2})
+    older = {"format": "replog-sweep-output/1", "schema_version": 2}
+    write_json(old / "plan.json", content | older)
+    shutil.rmtree(old / "waves")
+    (old / "finished.json").unlink()
     for path in old.glob("*/*/*.parquet"):
         table = pq.read_table(path, partitioning=None).drop_columns(["cause"])
         if digest is not None and "digest" in table.column_names:

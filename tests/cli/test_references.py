@@ -11,8 +11,10 @@ from sim.story.ops import OPS
 from sim.sweeps.columns import COUNTERS_TOLD, SWEPT, columns
 from sim.sweeps.counting import count_files
 from sim.sweeps.output import read_sweep
+from sim.sweeps.parts import parts_there
 from sim.sweeps.plan import number_runs
 from sim.sweeps.row import VIOLATIONS_SCHEMA, runs_schema
+from sim.sweeps.storage import LocalStorage
 from sim.sweeps.tally import summary_csv, tallies
 from tests.cli.conftest import Replog
 from tests.sweeps.fakes import plan
@@ -75,7 +77,9 @@ def test_columns_are_those_of_the_tables() -> None:
 
 def test_the_columns_of_the_summary_are_told(swept: Path) -> None:
     sweep = read_sweep(swept)
-    head = summary_csv(sweep, tallies(sweep, count_files(swept, sweep))).split("\n", 1)[0]
+    head = summary_csv(
+        sweep, tallies(sweep, count_files(parts_there(LocalStorage(swept)), sweep))
+    ).split("\n", 1)[0]
 
     told = ["fix" if one.name == SWEPT else one.name for one in columns()]
     assert told[-len(head.split(",")) :] == head.split(",")

@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.sweeps.fakes import HereEngine
+
 ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sweeps with `engine="process"` start no processes: what is tested is around them."""
+    monkeypatch.setattr("sim.sweeps.runner.ProcessEngine", HereEngine)
+    monkeypatch.setattr("sim.sweeps.runner.measure_rate", lambda *_, **__: 1_000.0)
 
 
 @pytest.fixture(scope="session")

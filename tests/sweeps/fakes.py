@@ -3,21 +3,22 @@
 A module of its own, importable by worker processes and by Spark's Python workers.
 """
 
-import errno
 import hashlib
-import multiprocessing
 import os
 import random
 import signal
 import time
-
-import pyarrow.parquet as pq
+from collections.abc import Generator, Sequence
 
 from sim.check.counters import COUNTERS
 from sim.check.families import NO_FAMILY, READERS
 from sim.check.registry import Violation
 from sim.rules.rules import Settings
+from sim.sweeps.blocks import Block, BlockAnswer, Work, simulate_block
+from sim.sweeps.counting import count_files
+from sim.sweeps.parts import Parts
 from sim.sweeps.plan import Plan, Sweep
+from sim.sweeps.tally import Counts
 from sim.sweeps.work import RunCase
 from sim.timed_run import Run
 
@@ -102,19 +103,29 @@ def slow(sweep: Sweep, case_id: int) -> RunCase:
     return quick(sweep, case_id)
 
 
-def full(sweep: Sweep, case_id: int) -> RunCase:
-    """Fills the disk of a worker process, as far as what it writes then is concerned."""
-    if multiprocessing.parent_process() is not None:
-        pq.ParquetWriter.write_table = _no_space
-    return quick(sweep, case_id)
-
-
-def _no_space(*_arguments: object, **_more: object) -> None:
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
 def deadly(sweep: Sweep, case_id: int) -> RunCase:
     """Takes its process along in the last case, as running out of memory does."""
     if case_id == sweep.count - 1:
         os.kill(os.getpid(), signal.SIGKILL)
     return quick(sweep, case_id)
+
+
+class HereEngine:
+    """Simulates blocks one after another in this process."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.cores = 1
+
+    def warm_up(self) -> None:
+        pass
+
+    def answers(self, blocks: Sequence[Block]) -> Generator[BlockAnswer]:
+        for block in blocks:
+            yield simulate_block(self.work, block)
+
+    def count(self, parts: Parts) -> Counts:
+        return count_files(parts, self.work.sweep)
+
+    def close(self) -> None:
+        pass

@@ -1,7 +1,7 @@
 """Both engines make the same tables, whatever the blocks; what was finished survives."""
 
+import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,7 +22,6 @@ from tests.sweeps.conftest import ROOT
 from tests.sweeps.fakes import FAR, TWO_ENVIRONMENTS, deadly, plan, quick, slow
 
 CASES = 1_000
-"""Three waves."""
 
 on_spark = pytest.param("spark", marks=pytest.mark.spark)
 
@@ -61,7 +60,7 @@ def assert_same(out: Path, other: Path) -> None:
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sweep of one wave and two environments, in two blocks."""
+    """A sweep of two environments, in two blocks."""
     out = tmp_path_factory.mktemp("small") / "out"
     run_sweep(plan(**TWO_ENVIRONMENTS), out=out, engine="process", partitions=2, open_case=quick)
     return out
@@ -117,11 +116,13 @@ def test_a_table_has_every_run_once_with_the_columns_of_its_schema(reference: Pa
     assert violations.schema.equals(VIOLATIONS_SCHEMA)
     assert runs.column("run_id").to_pylist() == list(range(3 * CASES))
     assert sorted(path.name for path in reference.iterdir()) == [
+        "finished.json",
         "plan.json",
         "runs",
         "summary.csv",
         "tallies.json",
         "violations",
+        "waves",
     ]
 
 
@@ -135,15 +136,26 @@ def test_failing_runs_are_rows_and_the_sweep_goes_on(reference: Path) -> None:
     assert runs[runs.verdict != "error"].digest.notna().all()
 
 
+@pytest.fixture
+def a_wave_per_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sim.sweeps.waves.WAVE_SECONDS", 0.0)
+
+
 def interrupt_after_a_wave(out: Path) -> Callable[[int], None]:
     def report(_done: int) -> None:
-        if list(out.glob("runs/*")):
+        if list(out.glob("waves/*")):
             raise KeyboardInterrupt
 
     return report
 
 
-def test_ctrl_c_keeps_finished_waves_and_a_resumed_sweep_is_the_same(
+def rows_in_waves(out: Path) -> int:
+    waves = [json.loads(path.read_text()) for path in out.glob("waves/*.json")]
+    return sum(3 * (end - first) for wave in waves for first, end in wave["cases"])
+
+
+@pytest.mark.usefixtures("a_wave_per_answer")
+def test_ctrl_c_keeps_what_is_finished_and_a_resumed_sweep_is_the_same(
     engine: EngineName, reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
@@ -151,15 +163,14 @@ def test_ctrl_c_keeps_finished_waves_and_a_resumed_sweep_is_the_same(
         reporting = _Reporting(interrupt_after_a_wave(out))
         patch.setattr("sim.sweeps.runner.show_progress", lambda *_, **__: reporting)
         with pytest.raises(KeyboardInterrupt):
-            run_sweep(plan(), out=out, count=CASES, engine=engine, open_case=quick)
-    kept = sorted(out.glob("runs/*"))
-    assert 1 <= len(kept) < 3
+            run_sweep(plan(), out=out, count=CASES, engine=engine, partitions=9, open_case=quick)
+    kept = rows_in_waves(out)
+    assert 0 < kept < 3 * CASES
     assert not (out / ".staging").exists()
 
     result = run_sweep(plan(), out=out, count=CASES, engine="process", resume=True, open_case=quick)
 
-    rows = [pq.read_table(folder, partitioning=None).num_rows for folder in kept]
-    assert result.runs_before == sum(rows)
+    assert result.runs_before == kept
     assert_same(out, reference)
 
 
@@ -174,16 +185,17 @@ class _Reporting:
         pass
 
 
-def test_a_wave_whose_worker_dies_leaves_no_rows_and_its_neighbours_stay(
+@pytest.mark.usefixtures("a_wave_per_answer")
+def test_a_block_whose_worker_dies_leaves_no_rows_and_what_was_finished_stays(
     engine: EngineName, reference: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
 
     with pytest.raises(BadInput, match=r"worker process died.*--resume") as caught:
-        run_sweep(plan(), out=out, count=CASES, engine=engine, partitions=2, open_case=deadly)
+        run_sweep(plan(), out=out, count=CASES, engine=engine, partitions=9, open_case=deadly)
 
     assert "\n" not in str(caught.value)
-    assert "wave=00002" not in {path.name for path in (out / "runs").iterdir()}
+    assert 0 < rows_in_waves(out) < 3 * CASES
     run_sweep(plan(), out=out, count=CASES, engine="process", resume=True, open_case=quick)
     assert_same(out, reference)
 
@@ -211,8 +223,10 @@ def test_a_sweep_that_was_killed_can_be_resumed_on_the_other_engine(
         "from sim.sweeps import run_sweep\n"
         "from tests.sweeps.fakes import plan, slow\n"
         "if __name__ == '__main__':\n"
+        "    from sim.sweeps import waves\n"
+        "    waves.WAVE_SECONDS = 0.0\n"
         f"    run_sweep(plan(), out=Path({str(out)!r}), count={CASES}, engine='process',\n"
-        "              partitions=8, open_case=slow)\n"
+        "              partitions=24, open_case=slow)\n"
     )
     (tmp_path / "program.py").write_text(program)
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -224,27 +238,15 @@ def test_a_sweep_that_was_killed_can_be_resumed_on_the_other_engine(
         start_new_session=True,
     ) as process:
         deadline = time.monotonic() + 60
-        while not list(out.glob("runs/*")) and time.monotonic() < deadline:
+        while not list(out.glob("waves/*")) and time.monotonic() < deadline:
             time.sleep(0.05)
         process.kill()
     wait_for_the_end_of_group(process.pid)
-    kept = list(out.glob("runs/*"))
-    assert 1 <= len(kept) < 3
-    assert (out / ".staging").exists()  # what it was at
+    assert 0 < rows_in_waves(out) < 3 * CASES
+    assert (out / ".lock").exists()  # of a process that is no more
 
     run_sweep(plan(), out=out, count=CASES, engine="spark", resume=True, open_case=quick)
 
-    assert_same(out, reference)
-
-
-def test_violations_without_their_wave_do_not_stay(reference: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    shutil.copytree(reference, out)
-    shutil.rmtree(out / "runs" / "wave=00001")  # as if killed between the two renames
-
-    result = run_sweep(plan(), out=out, count=CASES, engine="process", resume=True, open_case=quick)
-
-    assert result.runs_before == 2_001
     assert_same(out, reference)
 
 

@@ -1,72 +1,73 @@
-"""Waves and blocks: every case exactly once, and no row depends on them."""
+"""Blocks: every missing case exactly once, and no row depends on them."""
 
 from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.sweeps.layout import WAVE_RUNS_MAX, Wave, blocks_of, wave_of_case, waves_of
+from sim.sweeps.layout import (
+    blocks_of,
+    first_run_of,
+    joined,
+    not_in,
+    part_name,
+)
 from sim.sweeps.plan import number_runs
 from tests.sweeps.fakes import plan
 
 PLAN = plan()
 
-
-@given(count=st.integers(1, 10_000_000))
-def test_waves_hold_every_case_once_and_in_order(count: int) -> None:
-    sweep = number_runs(PLAN, count=count)
-
-    waves = waves_of(sweep)
-
-    assert [wave.number for wave in waves] == list(range(len(waves)))
-    assert waves[0].first == 0
-    assert waves[-1].end == count
-    assert all(one.end == other.first for one, other in pairwise(waves))
-    assert all(0 < len(wave.cases) * 3 < WAVE_RUNS_MAX + 3 for wave in waves)
+CASES = st.tuples(st.integers(0, 60), st.integers(1, 20)).map(lambda one: range(one[0], sum(one)))
 
 
-def test_a_small_sweep_is_one_wave_and_a_large_one_has_at_least_sixteen() -> None:
-    sizes = {count: len(waves_of(number_runs(PLAN, count=count))) for count in (1, 300, 2_000)}
+@given(covered=st.lists(CASES), count=st.integers(1, 60))
+def test_what_is_missing_are_the_cases_in_no_range_in_order(
+    covered: list[range], count: int
+) -> None:
+    missing = not_in(covered, count)
 
-    assert sizes == {1: 1, 300: 1, 2_000: 6}
-    assert len(waves_of(number_runs(PLAN, count=10_000))) == 16
-    assert len(waves_of(number_runs(PLAN, count=2_000_000))) == 30
+    assert [case for cases in missing for case in cases] == [
+        case for case in range(count) if not any(case in cases for cases in covered)
+    ]
+    assert all(one.stop < other.start for one, other in pairwise(missing))
+    assert all(missing) or not missing
 
 
-@given(count=st.integers(1, 100_000), data=st.data())
-def test_the_wave_of_a_case_is_the_one_that_holds_it(count: int, data: st.DataObject) -> None:
-    sweep = number_runs(PLAN, count=count)
-    case = data.draw(st.integers(0, count - 1))
+@given(lengths=st.lists(st.integers(1, 5), min_size=1), data=st.data())
+def test_ranges_that_touch_are_one(lengths: list[int], data: st.DataObject) -> None:
+    starts = [sum(lengths[:place]) for place in range(len(lengths))]
+    touching = [range(start, start + size) for start, size in zip(starts, lengths, strict=True)]
+    shuffled = data.draw(st.permutations(touching))
 
-    assert case in wave_of_case(sweep, case).cases
+    assert joined(shuffled) == (range(sum(lengths)),)
+    assert joined([range(2), range(3, 4)]) == (range(2), range(3, 4))
 
 
 @given(
     count=st.integers(1, 50_000),
+    covered=st.lists(CASES, max_size=3),
     rate=st.floats(0.01, 1e6),
     cores=st.integers(1, 64),
     blocks=st.none() | st.integers(1, 10_000),
 )
-def test_blocks_hold_every_case_of_their_waves_once_and_in_order(
-    count: int, rate: float, cores: int, blocks: int | None
+def test_blocks_hold_every_missing_case_once_and_in_order(
+    count: int, covered: list[range], rate: float, cores: int, blocks: int | None
 ) -> None:
     sweep = number_runs(PLAN, count=count)
-    waves = waves_of(sweep)
+    missing = not_in(covered, count)
 
-    found = list(blocks_of(waves, sweep, runs_per_second=rate, cores=cores, blocks=blocks))
+    found = list(blocks_of(missing, sweep, runs_per_second=rate, cores=cores, blocks=blocks))
 
-    assert [case for _, cases in found for case in cases] == list(range(count))
-    assert all(
-        cases and cases[0] in wave.cases and cases[-1] in wave.cases for wave, cases in found
-    )
+    assert [case for cases in found for case in cases] == [c for one in missing for c in one]
+    assert all(found)
 
 
 def seconds_of_blocks(cases: int, *, cores: int) -> list[float]:
-    """How long each block of a single wave takes at 300 runs, 100 cases, a second."""
+    """How long each block takes at 300 runs, 100 cases, a second."""
     found = blocks_of(
-        [Wave(0, 0, cases)], number_runs(PLAN, count=cases), runs_per_second=300, cores=cores
+        [range(cases)], number_runs(PLAN, count=cases), runs_per_second=300, cores=cores
     )
-    return [len(block) / 100 for _, block in found]
+    return [len(block) / 100 for block in found]
 
 
 def test_blocks_are_long_at_first_and_short_at_the_end() -> None:
@@ -82,9 +83,16 @@ def test_no_core_is_left_without_a_block_while_there_is_work_for_all() -> None:
     assert all(len(seconds_of_blocks(1_000, cores=cores)) >= cores for cores in (1, 2, 4))
 
 
-def test_a_wave_may_be_cut_into_a_given_number_of_blocks() -> None:
+def test_what_is_missing_may_be_cut_into_a_given_number_of_blocks() -> None:
     sweep = number_runs(PLAN, count=10)
 
-    found = blocks_of([Wave(0, 0, 10)], sweep, runs_per_second=1, cores=2, blocks=3)
+    found = blocks_of([range(10)], sweep, runs_per_second=1, cores=2, blocks=3)
 
-    assert [len(block) for _, block in found] == [3, 3, 4]
+    assert [len(block) for block in found] == [3, 3, 4]
+
+
+def test_names_of_parts_are_in_the_order_of_their_runs() -> None:
+    names = [part_name("runs", 7, first) for first in (0, 9, 10, 99_999, 10**9)]
+
+    assert names == sorted(names)
+    assert [first_run_of(name.rpartition("/")[2]) for name in names] == [0, 9, 10, 99_999, 10**9]

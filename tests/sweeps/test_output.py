@@ -1,19 +1,24 @@
 """The folder of a sweep: who may write into it."""
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from sim.errors import BadInput
 from sim.sweeps import digest_of_run, find_run, load_sweep
-from sim.sweeps.layout import waves_of
-from sim.sweeps.output import check_folder, prepare_folder, read_sweep, write_json
+from sim.sweeps.output import read_sweep, write_json
 from sim.sweeps.plan import number_runs
 from sim.sweeps.runner import run_sweep
-from tests.sweeps.fakes import full, plan, quick
+from sim.sweeps.storage import LocalStorage
+from tests.sweeps.fakes import plan, quick
+from tests.sweeps.folders import check_folder, prepare_folder
 
 SWEEP = number_runs(plan())
+
+pytestmark = pytest.mark.usefixtures("in_this_process")
 
 
 def test_a_new_or_an_empty_folder_is_taken(tmp_path: Path) -> None:
@@ -72,7 +77,7 @@ def test_a_new_title_is_no_other_sweep(tmp_path: Path) -> None:
 def test_the_same_sweep_is_continued_only_when_asked(tmp_path: Path) -> None:
     prepare_folder(tmp_path, SWEEP)
 
-    with pytest.raises(BadInput, match="1 of 1 waves missing; --resume"):
+    with pytest.raises(BadInput, match="120 of 120 runs missing; --resume"):
         check_folder(tmp_path, SWEEP, resume=False)
 
 
@@ -116,19 +121,28 @@ def test_a_damaged_plan_is_one_line(tmp_path: Path) -> None:
         read_sweep(tmp_path)
 
 
-def test_a_full_disk_is_one_line_and_leaves_no_rows(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="no space left on the disk") as caught:
-        run_sweep(plan(), out=tmp_path / "out", engine="process", open_case=full)
+@pytest.mark.parametrize(
+    "name", ["plan.json", ".parquet", ".digests", "wave=00000.json", "tallies.json", "summary.csv"]
+)
+def test_a_full_disk_is_one_line_and_the_sweep_can_be_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    written = LocalStorage.write
+
+    def full(storage: LocalStorage, file: str, content: bytes) -> None:
+        if file.endswith(name):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), file)
+        written(storage, file, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalStorage, "write", full)
+        with pytest.raises(BadInput, match="no space left on the disk") as caught:
+            run_sweep(plan(), out=tmp_path / "out", engine="process", open_case=quick)
 
     assert "\n" not in str(caught.value)
-    assert list((tmp_path / "out" / "runs").iterdir()) == []
     assert not (tmp_path / "out" / ".staging").exists()
-
-
-def test_folders_of_waves_are_in_the_order_that_of_the_cases() -> None:
-    names = [wave.folder_name for wave in waves_of(number_runs(plan(), count=100_000))]
-
-    assert names == sorted(names)
+    run_sweep(plan(), out=tmp_path / "out", engine="process", resume=True, open_case=quick)
+    assert load_sweep(tmp_path / "out").run_id.tolist() == list(range(SWEEP.runs))
 
 
 def test_the_digest_of_every_run_is_that_of_its_row(tmp_path: Path) -> None:
@@ -137,17 +151,6 @@ def test_the_digest_of_every_run_is_that_of_its_row(tmp_path: Path) -> None:
     rows = [find_run(tmp_path, run_id) for run_id in range(SWEEP.runs)]
     assert [digest_of_run(tmp_path, row["run_id"]) for row in rows] == [r["digest"] for r in rows]
     assert {row["digest"] is None for row in rows} == {True, False}
-
-
-def test_a_digest_is_read_from_the_row_where_the_line_of_its_own_is_missing(tmp_path: Path) -> None:
-    run_sweep(plan(), out=tmp_path, engine="process", partitions=1, open_case=quick)
-    (lines,) = tmp_path.glob("runs/*/_*.digests")
-    first, last = find_run(tmp_path, 0)["digest"], find_run(tmp_path, SWEEP.runs - 1)["digest"]
-
-    lines.write_bytes(lines.read_bytes()[:-1])
-    assert digest_of_run(tmp_path, SWEEP.runs - 1) == last
-    lines.unlink()
-    assert digest_of_run(tmp_path, 0) == first
 
 
 def test_a_folder_of_the_version_before_is_read_and_not_continued(tmp_path: Path) -> None:

@@ -8,11 +8,12 @@ import pytest
 from sim.errors import BadInput
 from sim.report import read_folder
 from sim.report.confirmation import confirm
-from sim.sweeps.output import check_folder, prepare_folder, read_sweep, write_json
+from sim.sweeps.output import read_sweep, write_json
 from sim.sweeps.plan import number_parts, number_runs
 from sim.sweeps.segments import Part
 from tests.report.folders import both_fixes
 from tests.sweeps.fakes import TWO_ENVIRONMENTS, plan
+from tests.sweeps.folders import check_folder, prepare_folder
 
 
 def test_a_case_of_a_later_seed_is_the_case_it_is_alone() -> None:

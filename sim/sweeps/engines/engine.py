@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
 from typing import Protocol
 
-from sim.sweeps.layout import Wave
-from sim.sweeps.runs_progress import Reporter
+from sim.sweeps.blocks import Block, BlockAnswer
+from sim.sweeps.parts import Parts
 from sim.sweeps.tally import Counts
 
 
 class Engine(Protocol):
-    """What runs waves and counts what came out."""
+    """What simulates blocks, and counts what came out. It writes nothing."""
 
     @property
     def cores(self) -> int:
@@ -19,11 +20,15 @@ class Engine(Protocol):
     def warm_up(self) -> None:
         """Start what is needed before the first block."""
 
-    def run(self, waves: tuple[Wave, ...], report: Reporter) -> float:
-        """Run waves and move each into place when it is whole; the ms that workers spent in runs.
+    def answers(self, blocks: Sequence[Block]) -> Generator[BlockAnswer]:
+        """Simulate blocks; each is answered once, in any order.
 
-        Interrupts leave whole waves.
+        Only so many are under way that memory does not grow with their number. Closing the
+        generator drops what is under way. Raises BadInput when a worker dies.
         """
 
-    def count(self) -> Counts:
-        """Sum up the finished tables."""
+    def count(self, parts: Parts) -> Counts:
+        """Sum up the tables of a finished sweep.
+
+        Raises BadInput unless their runs are exactly those of the sweep.
+        """

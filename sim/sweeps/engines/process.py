@@ -5,29 +5,29 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import islice
+from multiprocessing.connection import Connection
 from types import ModuleType
 
 from sim.errors import BadInput
-from sim.sweeps.blocks import Block, StagedWaves, Work, get_ready, simulate_block
+from sim.sweeps.blocks import Block, BlockAnswer, Work, get_ready, simulate_block
 from sim.sweeps.counting import count_files
-from sim.sweeps.layout import Wave
-from sim.sweeps.output import clear_errors, close_folder, worker_died
-from sim.sweeps.runs_progress import Reporter
+from sim.sweeps.output import worker_died
+from sim.sweeps.parts import Parts
 from sim.sweeps.tally import Counts
-from sim.workers import follow_the_parent, usable_cores
+from sim.workers import Lifeline, follow_the_parent, usable_cores
 
 BLOCKS_IN_FLIGHT_PER_CORE = 3
 WARM_UP_SECONDS = 0.05
 """How long a worker sleeps when it is new, so that none of them gets the others' call to start."""
 
 
-def _start_worker(work: Work) -> None:
-    follow_the_parent()
+def _start_worker(work: Work, lifeline: Connection) -> None:
+    follow_the_parent(lifeline)
     get_ready(work)
 
 
@@ -47,11 +47,12 @@ def _without_main() -> Iterator[None]:
 
 
 class ProcessEngine:
-    """Runs waves on one process per core and moves each into place when it is whole."""
+    """Simulates blocks on one process per core."""
 
     def __init__(self, work: Work) -> None:
         self.work = work
         self._pool: ProcessPoolExecutor | None = None
+        self._lifeline: Lifeline | None = None
 
     @property
     def cores(self) -> int:
@@ -60,63 +61,47 @@ class ProcessEngine:
 
     def warm_up(self) -> None:
         """Starts a worker per core; each imports the simulator."""
+        self._lifeline = Lifeline()
         self._pool = ProcessPoolExecutor(
             max_workers=min(self.cores, self.work.sweep.count),
             mp_context=multiprocessing.get_context("spawn"),
             initializer=_start_worker,
-            initargs=(self.work,),
+            initargs=(self.work, self._lifeline.end),
         )
         with _without_main():
             wait([self._pool.submit(time.sleep, WARM_UP_SECONDS) for _ in range(self.cores)])
 
-    def count(self) -> Counts:
+    def count(self, parts: Parts) -> Counts:
         """Sums up the finished tables."""
-        return count_files(self.work.out, self.work.sweep)
+        return count_files(parts, self.work.sweep)
 
-    def run(self, waves: tuple[Wave, ...], report: Reporter) -> float:
-        """Runs `waves`; the real ms that workers spent in runs.
-
-        An exception or Ctrl-C drops what is under way; finished waves stay.
-        """
-        if not waves:
-            return 0.0
+    def answers(self, blocks: Sequence[Block]) -> Generator[BlockAnswer]:
+        """See `Engine`."""
         if self._pool is None:
             self.warm_up()
         assert self._pool is not None
-        blocks = self.work.blocks(waves, cores=self.cores)
-        staged = StagedWaves(self.work, blocks)
+        upcoming = iter(blocks)
+        pending: set[Future[BlockAnswer]] = set()
         try:
-            with clear_errors(self.work.out):
-                return self._run(self._pool, iter(blocks), staged, report)
+            while True:
+                room = BLOCKS_IN_FLIGHT_PER_CORE * self.cores - len(pending)
+                for block in islice(upcoming, room):
+                    pending.add(self._pool.submit(simulate_block, self.work, block))
+                if not pending:
+                    return
+                done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield future.result()
         except BrokenProcessPool:
-            raise BadInput(worker_died(self.work.out)) from None
-        except BaseException:
-            close_folder(self.work.out)  # which workers take as the sign to stop
-            raise
+            raise BadInput(worker_died()) from None
         finally:
-            self.close()
+            self.close(at_once=bool(pending))
 
-    def close(self) -> None:
-        """Ends the workers; what they were not yet given is dropped."""
-        if self._pool is not None:
+    def close(self, *, at_once: bool = True) -> None:
+        """Ends the workers, in the middle of what they are at if need be."""
+        if self._pool is not None and self._lifeline is not None:
+            if at_once:
+                self._lifeline.cut()
             self._pool.shutdown(cancel_futures=True)
+            self._lifeline.cut()
             self._pool = None
-
-    def _run(
-        self,
-        pool: ProcessPoolExecutor,
-        blocks: Iterator[Block],
-        staged: StagedWaves,
-        report: Reporter,
-    ) -> float:
-        pending: set[Future[float]] = set()
-        busy_ms = 0.0
-        while True:
-            room = BLOCKS_IN_FLIGHT_PER_CORE * self.cores - len(pending)
-            for block in islice(blocks, room):
-                pending.add(pool.submit(simulate_block, self.work, block))
-            report(staged.commit())
-            if not pending:
-                return busy_ms
-            done, pending = wait(pending, return_when=FIRST_COMPLETED)
-            busy_ms += sum(future.result() for future in done)

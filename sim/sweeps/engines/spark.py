@@ -1,44 +1,58 @@
-"""Running a sweep on Spark: one job, one task per block, through `mapInArrow`.
+"""Simulating on Spark: jobs of a task per block, through `mapInArrow`.
 
-A task gets the plan and a block number and answers with the time it took; the rows go from the
-worker straight to the output folder, which all machines share. Summing them up is Spark's again
-(see `spark_tally`).
+A task gets the plan and its block, and answers with one row: the block's tables as bytes. The
+leading process collects those of a job and writes them. Summing up is Spark's again (see
+`spark_tally`).
 """
 
 from __future__ import annotations
 
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
+from queue import SimpleQueue
 
 import pyarrow as pa
 from pyspark import InheritableThread
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from sim.errors import BadInput
-from sim.sweeps.blocks import Block, StagedWaves, Work, get_ready, simulate_block
+from sim.sweeps.blocks import Block, BlockAnswer, Work, get_ready, simulate_block
 from sim.sweeps.engines.spark_tally import count_in_spark
-from sim.sweeps.layout import Wave
-from sim.sweeps.output import STAGING, disk_full, worker_died
-from sim.sweeps.runs_progress import Reporter
+from sim.sweeps.output import worker_died
+from sim.sweeps.parts import Parts
 from sim.sweeps.tally import Counts
 
-POLL_SECONDS = 0.25
 CANCEL_SECONDS = 10.0
 
-_ANSWER = pa.schema([pa.field("busy_ms", pa.float64())])
+JOBS_IN_FLIGHT = 3
+"""Of a block per core each: when one ends, the next ones have work for every core."""
+
+_ANSWER = pa.schema(
+    [
+        *(pa.field(name, pa.int64()) for name in ("first", "end")),
+        pa.field("busy_ms", pa.float64()),
+        *(pa.field(name, pa.binary()) for name in ("runs", "violations", "digests")),
+        *(pa.field(name, pa.int64()) for name in ("run_rows", "violation_rows")),
+    ]
+)
+_ANSWER_SQL = (
+    "first long, end long, busy_ms double, runs binary, violations binary, digests binary, "
+    "run_rows long, violation_rows long"
+)
 _Batches = Iterator[pa.RecordBatch]
 
 
-def block_worker(work: Work, blocks: tuple[Block, ...]) -> Callable[[_Batches], _Batches]:
-    """The function that runs on the workers: block numbers in, time spent in runs out."""
+def block_worker(work: Work, blocks: Sequence[Block]) -> Callable[[_Batches], _Batches]:
+    """The function that runs on the workers: block numbers in, a row with each answer out."""
 
     def simulate(batches: _Batches) -> _Batches:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                busy_ms = simulate_block(work, blocks[number])
-                yield pa.RecordBatch.from_pylist([{"busy_ms": busy_ms}], schema=_ANSWER)
+                answer = simulate_block(work, blocks[number])
+                row = {name: getattr(answer, name) for name in _ANSWER.names[2:]}
+                row |= {"first": answer.block.first, "end": answer.block.end}
+                yield pa.RecordBatch.from_pylist([row], schema=_ANSWER)
 
     return simulate
 
@@ -56,7 +70,7 @@ def idle_worker(work: Work) -> Callable[[_Batches], _Batches]:
 
 @dataclass(slots=True)
 class SparkEngine:
-    """Runs waves on a session and moves each into place when it is whole."""
+    """Simulates blocks on the executors of a session."""
 
     session: SparkSession
     work: Work
@@ -68,89 +82,88 @@ class SparkEngine:
 
     def warm_up(self) -> None:
         """Starts a Python worker per core and has it import the simulator."""
-        self._numbers(self.cores).mapInArrow(idle_worker(self.work), "id long").collect()
+        numbers(self.session, self.cores).mapInArrow(idle_worker(self.work), "id long").collect()
 
-    def count(self) -> Counts:
+    def count(self, parts: Parts) -> Counts:
         """Sums up the finished tables."""
-        return count_in_spark(self.session, self.work.out, self.work.sweep)
+        return count_in_spark(self.session, parts, self.work.sweep)
 
-    def run(self, waves: tuple[Wave, ...], report: Reporter) -> float:
-        """Runs `waves`; the real ms that workers spent in runs.
-
-        An exception or Ctrl-C cancels what is under way; finished waves stay.
-        """
-        blocks = self.work.blocks(waves, cores=self.cores)
-        staged = StagedWaves(self.work, blocks)
-        job = _Job(self.session, self.work, blocks, self._numbers(len(blocks)))
+    def answers(self, blocks: Sequence[Block]) -> Generator[BlockAnswer]:
+        """See `Engine`: some jobs at a time, of a block per core each."""
+        jobs = _Jobs(self.session, self.work)
+        waiting = list(batched(blocks, self.cores))[::-1]
         try:
-            job.start()
-            while job.running:
-                time.sleep(POLL_SECONDS)
-                report(staged.commit())
-        except BaseException:
-            job.cancel()
-            raise
-        report(staged.commit())
-        if job.error is not None:
-            raise _readable(job.error, self.work)
-        if not staged.complete:
-            raise BadInput(_not_shared(self.work))
-        return job.busy_ms
-
-    def _numbers(self, end: int) -> DataFrame:
-        """0 to `end`, exclusive, a partition each."""
-        return self.session.range(0, end, 1, max(1, end))
+            while waiting or jobs.running:
+                while waiting and jobs.running < JOBS_IN_FLIGHT:
+                    jobs.start(waiting.pop())
+                yield from jobs.next_answers()
+        finally:
+            if jobs.running:
+                jobs.cancel()
 
 
-class _Job:
-    """The Spark job of a sweep, in a thread of its own so that another can watch and cancel it."""
+def batched(blocks: Sequence[Block], size: int) -> Iterator[Sequence[Block]]:
+    """The blocks, so many at a time."""
+    for first in range(0, len(blocks), size):
+        yield blocks[first : first + size]
 
-    def __init__(
-        self, session: SparkSession, work: Work, blocks: tuple[Block, ...], numbers: DataFrame
-    ) -> None:
-        self.error: Exception | None = None
-        self.busy_ms = 0.0
+
+def numbers(session: SparkSession, end: int) -> DataFrame:
+    """0 to `end`, exclusive, a partition each."""
+    return session.range(0, end, 1, max(1, end))
+
+
+class _Jobs:
+    """Jobs of one group, each in a thread of its own, so that another can wait and cancel them."""
+
+    def __init__(self, session: SparkSession, work: Work) -> None:
+        self.running = 0
         self._session = session
+        self._work = work
         self._group = f"replog-{uuid.uuid4().hex}"
-        self._title = work.sweep.plan.title
-        self._answers = numbers.mapInArrow(block_worker(work, blocks), "busy_ms double")
-        self._thread = InheritableThread(target=self._run, daemon=True)
+        self._ended: SimpleQueue[list[Row] | Exception] = SimpleQueue()
+        self._threads: list[InheritableThread] = []
 
-    def start(self) -> None:
-        self._thread.start()
+    def start(self, blocks: Sequence[Block]) -> None:
+        """Begins a job of a task per block."""
+        thread = InheritableThread(target=self._run, args=(blocks,), daemon=True)
+        self._threads = [one for one in self._threads if one.is_alive()]
+        self._threads.append(thread)
+        self.running += 1
+        thread.start()
 
-    @property
-    def running(self) -> bool:
-        return self._thread.is_alive()
-
-    def _run(self) -> None:
+    def _run(self, blocks: Sequence[Block]) -> None:
         try:
-            self._session.sparkContext.setJobGroup(self._group, self._title, interruptOnCancel=True)
-            answers = self._answers.collect()  # one number per block
-            self.busy_ms = sum(answer["busy_ms"] for answer in answers)
+            context = self._session.sparkContext
+            context.setJobGroup(self._group, self._work.sweep.plan.title, interruptOnCancel=True)
+            tasks = numbers(self._session, len(blocks))
+            found = tasks.mapInArrow(block_worker(self._work, blocks), _ANSWER_SQL).collect()
+            self._ended.put(found)
         except Exception as error:  # noqa: BLE001 - raised again by the thread that waits
-            self.error = error
+            self._ended.put(error)
+
+    def next_answers(self) -> Iterator[BlockAnswer]:
+        """Those of the next job that ends."""
+        ended = self._ended.get()
+        self.running -= 1
+        if isinstance(ended, Exception):
+            raise _readable(ended)
+        for row in ended:
+            first, end, busy_ms, *tables, run_rows, violation_rows = row
+            runs, violations, digests = map(bytes, tables)
+            yield BlockAnswer(
+                Block(first, end), busy_ms, runs, violations, digests, run_rows, violation_rows
+            )
 
     def cancel(self) -> None:
+        """Ends what is under way."""
         self._session.sparkContext.cancelJobGroup(self._group)
-        self._thread.join(timeout=CANCEL_SECONDS)
+        for thread in self._threads:
+            thread.join(timeout=CANCEL_SECONDS)
 
 
-def _not_shared(work: Work) -> str:
-    return f"{work.out}: not the same folder for Spark's workers; all machines must share it"
-
-
-def _readable(error: Exception, work: Work) -> Exception:
+def _readable(error: Exception) -> Exception:
     """What the person at the keyboard can do something about, as BadInput; the rest unchanged."""
-    text = str(error)
-    if "No space left on device" in text or "Disk quota exceeded" in text:
-        return BadInput(disk_full(work.out))
-    if "Python worker exited unexpectedly" in text:
-        return BadInput(worker_died(work.out))
-    if "FileNotFoundError" in text and STAGING in text:
-        return BadInput(_not_shared(work))
-    if "Permission denied" in text or "Read-only file system" in text:
-        return BadInput(
-            f"{work.out}: cannot be written; finished waves are kept, --resume continues"
-        )
+    if "Python worker exited unexpectedly" in str(error):
+        return BadInput(worker_died())
     return error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
@@ -11,7 +10,9 @@ from pyspark.sql import functions as fn
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from sim.check.counters import COSTS, COUNTERS
-from sim.sweeps.output import RUNS, VIOLATIONS
+from sim.sweeps.layout import RUNS, VIOLATIONS
+from sim.sweeps.manifest import Table
+from sim.sweeps.parts import Parts, damaged
 from sim.sweeps.plan import Sweep
 from sim.sweeps.row import VIOLATIONS_SCHEMA, runs_schema
 from sim.sweeps.tally import (
@@ -33,12 +34,15 @@ EXACT = "decimal(38,0)"
 """Sums of squares leave 64 bits behind; a double would depend on the order of addition."""
 
 
-def count_in_spark(session: SparkSession, out: Path, sweep: Sweep) -> Counts:
-    """Counts the tables of a finished sweep, in a few queries at once."""
+def count_in_spark(session: SparkSession, parts: Parts, sweep: Sweep) -> Counts:
+    """Counts the tables of a finished sweep, in a few queries at once.
 
-    def table(folder: str, schema: Any) -> DataFrame:
-        path = str((out / folder).absolute())
-        return session.read.schema(from_arrow_schema(schema)).parquet(path)
+    Raises BadInput unless their runs are exactly those of the sweep.
+    """
+
+    def table(name: Table, schema: Any) -> DataFrame:
+        paths = [parts.storage.url(part.path) for part in parts.of(name)]
+        return session.read.schema(from_arrow_schema(schema)).parquet(*paths)
 
     runs = table(RUNS, runs_schema(sweep))
     runs = runs.withColumn("cell", _cell(sweep, "case_id", "rule_set"))
@@ -46,12 +50,14 @@ def count_in_spark(session: SparkSession, out: Path, sweep: Sweep) -> Counts:
     found = _placed(violations, sweep)
     compared = _compared(found, sweep)
     with ThreadPoolExecutor() as queries:
+        checked = queries.submit(_check_runs, runs, parts, sweep)
         counts = queries.submit(_counts, runs, compared)
         sums = queries.submit(_sums, runs)
         pairs = queries.submit(_pairs, runs)
         agreement = queries.submit(_agreement, runs, compared)
         shortest = queries.submit(_shortest, runs, violations)
         earliest = queries.submit(_earliest, found)
+        checked.result()
         return Counts(
             counts=counts.result(),
             sums=sums.result(),
@@ -60,6 +66,21 @@ def count_in_spark(session: SparkSession, out: Path, sweep: Sweep) -> Counts:
             shortest=shortest.result(),
             earliest=earliest.result(),
         )
+
+
+def _check_runs(runs: DataFrame, parts: Parts, sweep: Sweep) -> None:
+    """No count may be of other runs than the sweep's: each has to be there once."""
+    found = runs.agg(
+        fn.count("*").alias("rows"),
+        fn.countDistinct("run_id").alias("runs"),
+        fn.count_if(~fn.col("run_id").between(0, sweep.runs - 1)).alias("foreign"),
+    ).first()
+    if found is None or (found["rows"], found["runs"], found["foreign"]) != (
+        sweep.runs,
+        sweep.runs,
+        0,
+    ):
+        raise damaged(parts.storage, RUNS, f"not every run from 0 to {sweep.runs - 1} once")
 
 
 def _cell(sweep: Sweep, case_id: str, rule_set: str) -> Column:
