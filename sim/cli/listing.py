@@ -42,6 +42,8 @@ def rules() -> list[dict[str, Any]]:
         }
         if spec.minimum is not None:
             row["minimum"] = spec.minimum
+        if spec.limit is not None:
+            row["maximum"] = spec.limit.most
         row["values"] = [
             {
                 "value": shown(value.name),

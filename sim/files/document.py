@@ -154,6 +154,11 @@ class Place:
             place = place._parent
         return ": ".join(filter(None, [place.label, path_of(steps[::-1])]))
 
+    def check(self, problem: str | None) -> None:
+        """Raise BadInput about the value here, if there is a problem."""
+        if problem is not None:
+            self.fail(problem)
+
     def fail(self, text: str) -> NoReturn:
         """Raise BadInput about the value here: one line, `file:line: path: text`."""
         raise BadInput(self.document.problem(self.location, text, path=self.path))

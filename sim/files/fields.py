@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterator
 from typing import Any, Final, NoReturn
 
 from sim.files.document import Document, Place, listed, shown, unknown_field, unknown_value
+from sim.limits import LONG, Limit, in_words
 
-MAX_LONG = 2**63 - 1
+MAX_LONG = LONG
 """Largest offset or time in ms; Kafka's are signed 64-bit integers."""
 
 
@@ -18,14 +19,26 @@ class _Required:
 REQUIRED: Final = _Required()
 
 
-def as_integer(value: object, place: Place, *, minimum: int, maximum: int = MAX_LONG) -> int:
-    """A whole number within bounds (inclusive). Raises BadInput."""
+def as_integer(
+    value: object,
+    place: Place,
+    *,
+    minimum: int,
+    maximum: int = MAX_LONG,
+    limit: Limit | None = None,
+) -> int:
+    """A whole number within bounds (inclusive), and within a limit if there is one.
+
+    Raises BadInput.
+    """
     if type(value) is not int:
         place.fail(f"expected a whole number, not {shown(value)}")
+    if limit is not None:
+        place.check(limit.problem(value, least=minimum))
     if value < minimum:
-        place.fail(f"{value} is below the smallest allowed, {minimum}")
+        place.fail(f"{in_words(value)} is below the smallest allowed, {minimum}")
     if value > maximum:
-        place.fail(f"{value} is above the largest allowed, {maximum}")
+        place.fail(f"{in_words(value)} is above the largest allowed, {maximum}")
     return value
 
 
@@ -108,20 +121,23 @@ class Fields:
         *,
         minimum: int = 0,
         maximum: int = MAX_LONG,
+        limit: Limit | None = None,
     ) -> int:
         """A whole number from `minimum` to `maximum`; null and nothing mean `default`."""
         value = self.values.get(name)
-        if type(value) is int and minimum <= value <= maximum:
+        if type(value) is int and limit is None and minimum <= value <= maximum:
             return value
         if value is None:
             if isinstance(default, int):
                 return default
             self.require(name)
-        return as_integer(value, self.at(name), minimum=minimum, maximum=maximum)
+        return as_integer(value, self.at(name), minimum=minimum, maximum=maximum, limit=limit)
 
-    def maybe_integer(self, name: str, *, minimum: int = 0) -> int | None:
+    def maybe_integer(
+        self, name: str, *, minimum: int = 0, limit: Limit | None = None
+    ) -> int | None:
         """A whole number, or None when there is none."""
-        return self.integer(name, minimum=minimum) if self.has(name) else None
+        return self.integer(name, minimum=minimum, limit=limit) if self.has(name) else None
 
     def boolean(self, name: str, *, default: bool) -> bool:
         """True or false."""

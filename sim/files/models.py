@@ -120,6 +120,8 @@ def _either(texts: list[str]) -> str:
 
 def _explain(kind: str, item: Any, fields: list[str], location: Location) -> str:
     """What pydantic found, in one clause."""
+    if kind == "limit":
+        return str(item["ctx"]["problem"])
     if kind == "missing":
         return "missing"
     if kind in {"extra_forbidden", "unexpected_keyword_argument"}:

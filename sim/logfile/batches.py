@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sim.files.document import Place, listed, shown
 from sim.files.fields import MAX_LONG, Fields, as_integer, as_list, as_object, as_text
+from sim.limits import BATCH_OFFSETS, HEADERS, LEADER_EPOCH, PRODUCER_EPOCH
 from sim.log import Batch, Control, Record
 from sim.log.old_formats import OldBatch, old_batch
 from sim.log.producers import MAX_SEQUENCE
@@ -59,9 +60,10 @@ def batch_at(value: object, place: Place, rules: LogRules) -> Batch:
     fields = Fields(value, place, BATCH_FIELDS)
     fields.require("base_offset", "last_offset", "records")
     base = fields.integer("base_offset")
-    last = fields.integer("last_offset", minimum=0)
+    last = fields.integer("last_offset", maximum=MAX_LONG - 1)  # the log end offset is one more
     if last < base:
         fields.fail("last_offset", f"{last} is below the base offset {base}")
+    fields.at("last_offset").check(BATCH_OFFSETS.too_many(last - base, "offsets after the first"))
     magic = fields.integer("magic", MAGIC, maximum=MAGIC)
     if magic < MAGIC:
         return _old_batch(fields, base, last, magic, rules)
@@ -83,12 +85,12 @@ def batch_at(value: object, place: Place, rules: LogRules) -> Batch:
     return Batch(
         base,
         last,
-        fields.integer("epoch", 0, minimum=-1),
+        fields.integer("epoch", 0, minimum=-1, limit=LEADER_EPOCH),
         records,
         timestamp_ms,
         size_bytes,
         producer_id,
-        fields.integer("producer_epoch", -1, minimum=-1),
+        fields.integer("producer_epoch", -1, minimum=-1, limit=PRODUCER_EPOCH),
         fields.integer("base_sequence", -1, minimum=-1, maximum=MAX_SEQUENCE),
         transactional,
         None if control is None else Control(control),
@@ -225,7 +227,9 @@ def _record(value: object, place: Place, rules: LogRules, *, control: str | None
 
 def _headers(fields: Fields, rules: LogRules) -> tuple[tuple[str, bytes], ...]:
     found = []
-    for place, pair in fields.items("headers"):
+    given = list(fields.items("headers"))
+    fields.at("headers").check(HEADERS.too_many(len(given), "headers"))
+    for place, pair in given:
         items = as_list(pair, place)
         if len(items) != 2:
             place.fail(f"expected [name, value], not {shown(pair)}")

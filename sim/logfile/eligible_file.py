@@ -148,18 +148,18 @@ def eligible_file_in(
     config_of((shared, broker), estimate)
     now_ms = fields.integer("now_ms")
     schedule = schedule_at(fields, broker, now_ms=now_ms)
+    lasts_ms = None if schedule is None else schedule.until_ms - now_ms
     place = fields.at("logs")
     found: dict[str, DescribedLog] = {}
     for name, value in as_object(given["logs"], place).items():
         log = Fields(value, place.at(name), LOG)
         own = topic_settings(log.values.get("topic"), log.at("topic"))
-        found[name] = _log(log, config_of((own, shared, broker), estimate), schedule)
+        config = config_of((own, shared, broker), estimate)
+        found[name] = _log(log, config, lasts_ms=lasts_ms)
     return EligibleFile(now_ms, found, goes_by, schedule)
 
 
-def _log(
-    fields: Fields, config: EligibilityConfig, schedule: ScheduleSettings | None
-) -> DescribedLog:
+def _log(fields: Fields, config: EligibilityConfig, *, lasts_ms: int | None) -> DescribedLog:
     fields.require("segments", "log_end_offset")
     segments = _segments(fields, config)
     log_end = fields.integer("log_end_offset")
@@ -187,7 +187,7 @@ def _log(
         fields.maybe_integer("checkpoint"),
         fields.boolean("in_progress", default=False),
         fields.boolean("uncleanable", default=False),
-        growth_of(fields, scheduled=schedule is not None),
+        growth_of(fields, lasts_ms=lasts_ms),
     )
 
 

@@ -13,6 +13,7 @@ from sim.compaction.eligibility import EligibilityConfig, LagEstimate
 from sim.files.document import Place, shown
 from sim.files.fields import Fields
 from sim.files.rule_values import rule_problem
+from sim.limits import CLEANER_THREADS
 from sim.rules import Rules
 
 RATIO, MIN_LAG, MAX_LAG, SEGMENT_MS = (
@@ -99,7 +100,7 @@ def broker_settings(value: Any, place: Place) -> Settings:
     """
     allowed = (*OF_BROKER.values(), THREADS, IO_RATE, BACKOFF)
     fields = Fields({} if value is None else value, place, allowed)
-    fields.maybe_integer(THREADS, minimum=1)
+    fields.maybe_integer(THREADS, minimum=1, limit=CLEANER_THREADS)
     fields.maybe_integer(IO_RATE, minimum=1)
     fields.maybe_integer(BACKOFF, minimum=1)
     return _checked(Settings(fields, OF_BROKER))

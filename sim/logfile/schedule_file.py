@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from sim.files.fields import Fields
+from sim.limits import GROWN_SEGMENTS, LOOKS
 from sim.logfile.eligible_settings import BACKOFF, IO_RATE, THREADS, Settings
 
 Order = Literal["highest_ratio", "most_overdue"]
 """Which of the eligible logs a thread takes: Kafka's, or the one whose deadline passed first."""
 
 ORDERS: tuple[str, ...] = get_args(Order)
-MOST_LOOKS = 1_000_000
-TOO_LONG = f"{MOST_LOOKS:,} looks, {BACKOFF} apart"
+TOO_LONG = f"{LOOKS.most:,} looks, {BACKOFF} apart"
 
 GROWTH_FIELDS = ("segment_every_ms", "survives")
 """Fields of a log that have a meaning in a schedule alone."""
@@ -74,8 +74,8 @@ def schedule_at(fields: Fields, broker: Settings, *, now_ms: int) -> ScheduleSet
     if until_ms < now_ms:
         given.fail("until_ms", f"{until_ms} is before now_ms, {now_ms}")
     backoff_ms = broker.fields.integer(BACKOFF, 15_000, minimum=1)
-    if until_ms - now_ms > MOST_LOOKS * backoff_ms:
-        most = now_ms + MOST_LOOKS * backoff_ms
+    if until_ms - now_ms > LOOKS.most * backoff_ms:
+        most = now_ms + LOOKS.most * backoff_ms
         given.fail("until_ms", f"{until_ms} is above the largest allowed, {most}: {TOO_LONG}")
     order = given.choice("order", ORDERS)
     return ScheduleSettings(
@@ -87,18 +87,23 @@ def schedule_at(fields: Fields, broker: Settings, *, now_ms: int) -> ScheduleSet
     )
 
 
-def growth_of(fields: Fields, *, scheduled: bool) -> Growth:
-    """What the fields of a log say about its growth.
+def growth_of(fields: Fields, *, lasts_ms: int | None) -> Growth:
+    """What the fields of a log say about its growth in a schedule of `lasts_ms`; None = no such.
 
     Raises:
-        BadInput: A value is of the wrong kind, or there is no schedule in which it would count.
+        BadInput: A value is of the wrong kind, there is no schedule in which it would count, or the
+            log would have more segments than anybody looks at.
     """
     for name in GROWTH_FIELDS:
-        if fields.has(name) and not scheduled:
+        if fields.has(name) and lasts_ms is None:
             fields.fail(name, "says something in a schedule alone; give `schedule`")
     survives = fields.values.get("survives")
     if survives is None:
         survives = STEADY.survives
     if type(survives) not in (int, float) or not 0 <= survives <= 1:
         fields.fail("survives", f"expected a number from 0 to 1, not {survives!r}")
-    return Growth(fields.maybe_integer("segment_every_ms", minimum=1), float(survives))
+    every_ms = fields.maybe_integer("segment_every_ms", minimum=1)
+    if every_ms is not None and lasts_ms is not None:
+        text = f"segments, one every {every_ms} ms for {lasts_ms} ms"
+        fields.at("segment_every_ms").check(GROWN_SEGMENTS.too_many(lasts_ms // every_ms, text))
+    return Growth(every_ms, float(survives))

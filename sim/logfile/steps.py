@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sim.files.document import Place, listed, unknown_value
 from sim.files.fields import MAX_LONG, Fields, as_integer, as_object, as_text
+from sim.limits import PRODUCER_EPOCH
 from sim.log import Batch
 from sim.log.producers import MAX_SEQUENCE
 from sim.logfile.batches import batch_at
@@ -186,7 +187,7 @@ def _produce_duplicate(fields: Fields, rules: LogRules) -> ProduceDuplicate:
         text_at(key, place)
     return ProduceDuplicate(
         fields.integer("producer_id"),
-        fields.integer("producer_epoch"),
+        fields.integer("producer_epoch", limit=PRODUCER_EPOCH),
         fields.integer("base_sequence", maximum=MAX_SEQUENCE),
         len(keys),
     )

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from sim.errors import BadInput, did_you_mean
+from sim.limits import in_short, whole_number
 from sim.rules.cleaner import CLEANER_TABLE, CleanerRules
 from sim.rules.coordinator import COORDINATOR_TABLE, CoordinatorRules
 from sim.rules.election import ELECTION_TABLE, ElectionRules
@@ -202,10 +203,21 @@ def allowed_value(name: str, value: object) -> RuleValue:
     if parsed is None or (spec.values and parsed not in spec.values):
         allowed = listed(spec.values) or _kind(default, spec.minimum)
         close = did_you_mean(str(value), [str(known) for known in spec.values])
-        raise ValueError(f"unknown value {value!r}{close}; allowed: {allowed}")
-    if spec.minimum is not None and isinstance(parsed, int) and parsed < spec.minimum:
-        raise ValueError(f"{parsed} is below the smallest allowed, {spec.minimum}")
+        said = in_short(value) if isinstance(value, str) else repr(value)
+        raise ValueError(f"unknown value {said}{close}; allowed: {allowed}")
+    problem = _beyond(spec, parsed)
+    if problem is not None:
+        raise ValueError(problem)
     return parsed
+
+
+def _beyond(spec: RuleSpec, value: RuleValue) -> str | None:
+    """What is wrong with a number or a text that has the right type; None = nothing is."""
+    if isinstance(value, bool) or spec.limit is None:
+        return None
+    if isinstance(value, int):
+        return spec.limit.problem(value, least=spec.minimum)
+    return spec.limit.too_many(len(value), "characters")
 
 
 def place_of(name: str, where: str) -> str:
@@ -228,7 +240,7 @@ def _parse(value: object, kind: type) -> RuleValue | None:
     if kind is int:
         if isinstance(value, int) and not isinstance(value, bool):
             return value
-        return int(value) if isinstance(value, str) and value.isdecimal() else None
+        return whole_number(value) if isinstance(value, str) else None
     return value if isinstance(value, str) and value else None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from sim.limits import SETTING
 from sim.rules.spec import RuleSpec, Value
 
 
@@ -189,6 +190,7 @@ SNAPSHOTS_TABLE: tuple[RuleSpec, ...] = (
         "all_live_or_timeout: ms from a snapshot's last record to the end of the wait for replicas",
         source="KIP-630, drafts: a bound on how long deletion waits for replicas",
         minimum=0,
+        limit=SETTING,
     ),
     RuleSpec(
         "state_machine",

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from sim.limits import Limit
+
 RuleValue = str | int | bool
 
 
@@ -43,6 +45,7 @@ class RuleSpec(NamedTuple):
         examples: For the values of a registry: their `Value.example`.
         source: Who says so, of a rule that takes any number or text; else each value has its own.
         minimum: Smallest allowed number, for rules that take one.
+        limit: Largest allowed number, or longest text, for rules that take any.
     """
 
     name: str
@@ -51,6 +54,7 @@ class RuleSpec(NamedTuple):
     examples: Mapping[str, str] = MappingProxyType({})
     source: str = ""
     minimum: int | None = None
+    limit: Limit | None = None
 
     @property
     def values(self) -> tuple[RuleValue, ...]:

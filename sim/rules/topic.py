@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sim.limits import INT_SETTING, NAME, SETTING
 from sim.log.offset_index import INDEX_INTERVAL_BYTES
 from sim.rules.spec import RuleSpec
 
@@ -33,24 +34,28 @@ TOPIC_TABLE: tuple[RuleSpec, ...] = (
         "strategy_header",
         "name of the header that the header strategy reads",
         source="KIP-280, compaction.strategy.header",
+        limit=NAME,
     ),
     RuleSpec(
         "delete_retention_ms",
         "ms from the first pass that keeps a tombstone to the first that may remove it",
         source="delete.retention.ms, KIP-534",
         minimum=0,
+        limit=SETTING,
     ),
     RuleSpec(
         "index_interval_bytes",
         "bytes of a segment after which its offset index gets an entry before the next batch",
         source="index.interval.bytes; LogSegment.append",
         minimum=0,
+        limit=INT_SETTING,
     ),
     RuleSpec(
         "min_isr",
         "isr: smallest in-sync set with which the high watermark moves",
         source="min.insync.replicas, KIP-966",
         minimum=1,
+        limit=INT_SETTING,
     ),
 )
 """What each of them decides, in their order; each value with its source and an example."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from sim.files.fields import MAX_LONG
 from sim.files.formats import LOG_FORMAT
+from sim.limits import CLEANER_THREADS, HEADERS, LEADER_EPOCH, PRODUCER_EPOCH
 from sim.log.producers import MAX_SEQUENCE
 from sim.logfile import batches, eligible_file, eligible_settings, schedule_file, steps
 from sim.logfile import rules as log_rules
@@ -68,7 +69,7 @@ def _record() -> Schema:
             "key": _CONTENT,
             "value": _CONTENT,
             "timestamp_ms": _TIME,
-            "headers": _listed(header),
+            "headers": {**_listed(header), "maxItems": HEADERS.most},
             "marker": {"enum": list(batches.CONTROLS)},
             "flag": described(BOOLEAN, "The tombstone attribute of KIP-87."),
         },
@@ -80,9 +81,9 @@ def _batch() -> Schema:
         batches.BATCH_FIELDS,
         {"base_offset": _OFFSET, "last_offset": _OFFSET, "records": _listed(_ref("record"))},
         {
-            "epoch": _ID,
+            "epoch": at_least(-1, most=LEADER_EPOCH.most),
             "producer_id": _ID,
-            "producer_epoch": _ID,
+            "producer_epoch": at_least(-1, most=PRODUCER_EPOCH.most),
             "base_sequence": {**_ID, "maximum": MAX_SEQUENCE},
             "transactional": BOOLEAN,
             "control": {"enum": list(batches.CONTROLS)},
@@ -115,7 +116,7 @@ def _step_fields() -> dict[str, tuple[dict[str, Schema], dict[str, Schema]]]:
                 "offset_map": offsets,
                 "map_latest_offset": _ID,
                 "forced_rescan": BOOLEAN,
-                "delete_horizon_ms": {"type": "integer", "minimum": -MAX_LONG - 1},
+                "delete_horizon_ms": at_least(-MAX_LONG - 1),
             },
         ),
         "append": ({"batches": _listed(_ref("batch"))}, {"roll_after": BOOLEAN}),
@@ -124,7 +125,7 @@ def _step_fields() -> dict[str, tuple[dict[str, Schema], dict[str, Schema]]]:
         "produce_duplicate": (
             {
                 "producer_id": _OFFSET,
-                "producer_epoch": _OFFSET,
+                "producer_epoch": at_least(0, most=PRODUCER_EPOCH.most),
                 "base_sequence": {**_OFFSET, "maximum": MAX_SEQUENCE},
                 "keys": {**_listed({"anyOf": [TEXT, _BYTES, {"type": "null"}]}), "minItems": 1},
             },
@@ -191,6 +192,7 @@ def _broker() -> Schema:
     fields = _settings(*eligible_settings.OF_BROKER.values())
     threads = (eligible_settings.THREADS, eligible_settings.IO_RATE, eligible_settings.BACKOFF)
     fields |= {name: at_least(1) for name in threads}
+    fields[eligible_settings.THREADS] = at_least(1, most=CLEANER_THREADS.most)
     return strict({name: nullable(one) for name, one in fields.items()})
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sim.files.tags import TAG_PATTERN
+from sim.limits import LONG
 
 Schema = dict[str, Any]
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -23,9 +24,9 @@ TAGS: Schema = {
 NOTE: Schema = {"description": "Anything; nobody reads it."}
 
 
-def at_least(minimum: int) -> Schema:
-    """A whole number from `minimum` on."""
-    return {"type": "integer", "minimum": minimum}
+def at_least(minimum: int, *, most: int = LONG) -> Schema:
+    """A whole number from `minimum` on, within 64 bits or as many as `most` says."""
+    return {"type": "integer", "minimum": minimum, "maximum": most}
 
 
 def nullable(schema: Schema) -> Schema:

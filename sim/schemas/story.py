@@ -6,6 +6,7 @@ from typing import Any
 
 from sim.check.registry import INVARIANTS, discover
 from sim.files.formats import STORY_FORMAT
+from sim.limits import ADVANCE, LEADER_EPOCH, OFFSET, PRODUCER_ID, TIMESTAMP, VERSION, Limit
 from sim.replication.interrupting import MOMENTS
 from sim.replication.reading import ISOLATIONS, WAYS
 from sim.rules import RULES
@@ -19,10 +20,13 @@ from sim.story.told import OPS_TOLD, field_told
 _NAME: Schema = {
     "anyOf": [{"type": "string", "minLength": 1}, {"type": "integer"}],
 }
-_NATURAL: Schema = {
-    "anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": "^-?[0-9]+$"}],
-}
-_INTEGER: Schema = {"anyOf": [INTEGER, {"type": "string", "pattern": "^-?[0-9]+$"}]}
+_AS_TEXT: Schema = {"type": "string", "pattern": "^-?[0-9]+$"}
+
+
+def _number(limit: Limit, *, least: int | None = None) -> Schema:
+    """A number within a limit, which may come as text."""
+    smallest = limit.least if least is None else least
+    return {"anyOf": [{"type": "integer", "minimum": smallest, "maximum": limit.most}, _AS_TEXT]}
 
 
 def _one_of(*values: Any) -> Schema:
@@ -33,8 +37,12 @@ def _of_kind(kind: FieldType) -> Schema:
     """What a field of a step may be; numbers and names may come as text, as in a line."""
     listed: Schema = {"type": "array", "items": _NAME}
     known: list[tuple[FieldType, Schema]] = [
-        (ops.INTEGER, _INTEGER),
-        (ops.NATURAL, _NATURAL),
+        (ops.TIME, _number(TIMESTAMP)),
+        (ops.PRODUCER, _number(PRODUCER_ID)),
+        (ops.EPOCH, _number(LEADER_EPOCH, least=0)),
+        (ops.SPAN, _number(ADVANCE)),
+        (ops.NATURAL, _number(OFFSET)),
+        (ops.NAMED, _NAME),
         (ops.TEXT, _NAME),
         (ops.OPTIONAL_TEXT, {"anyOf": [*_NAME["anyOf"], {"type": "null"}]}),
         (ops.BOOLEAN, {"enum": [True, False, "true", "false"]}),
@@ -42,7 +50,7 @@ def _of_kind(kind: FieldType) -> Schema:
         (ops.REPLICAS, {"anyOf": [listed, {"type": "string", "minLength": 1}]}),
         (ops.SEGMENTS, {"anyOf": [_segments(), TEXT]}),
         (ops.BYTES, {"type": "string", "pattern": r"^\s*([0-9A-Fa-f]{2}\s*)*$"}),
-        (ops.VERSION, {"anyOf": [*_INTEGER["anyOf"], {"enum": [None, "null"]}]}),
+        (ops.VERSION, {"anyOf": [*_number(VERSION)["anyOf"], {"enum": [None, "null"]}]}),
         (ops.MARKER, _one_of("commit", "abort")),
         (ops.MOMENT, _one_of(*MOMENTS)),
         (ops.ISOLATION, _one_of(*ISOLATIONS)),
@@ -52,7 +60,7 @@ def _of_kind(kind: FieldType) -> Schema:
 
 
 def _segments() -> Schema:
-    three = {"type": "array", "items": _NATURAL, "minItems": 3, "maxItems": 3}
+    three = {"type": "array", "items": _number(OFFSET), "minItems": 3, "maxItems": 3}
     return {"type": "array", "items": three}
 
 

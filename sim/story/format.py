@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sim.files.document import Document, shown
+from sim import limits
+from sim.files.document import Document, Place, shown
 from sim.files.fields import Fields, as_list, as_text, check_format
 from sim.files.formats import STORY_FORMAT
 from sim.files.reading import read_document
 from sim.files.rule_values import rules_at
 from sim.files.tags import tags_at
+from sim.limits import Limit
 from sim.rules import Rules
 from sim.story.expect import StoryExpect, expect_at
 from sim.story.ops import REPLICAS, check_names, names_in
@@ -96,25 +98,30 @@ def story_in(document: Document, *, default_id: str) -> Story:
     moments: dict[str, tuple[str, ...]] = {}
     steps = []
     at_steps = top.at("steps")
-    for index, raw in enumerate(as_list(top.values.get("steps", []), at_steps)):
+    passed_ms = 0
+    listed = as_list(top.values.get("steps", []), at_steps)
+    at_steps.check(limits.STEPS.too_many(len(listed), "steps"))
+    for index, raw in enumerate(listed):
         step = step_at(raw, index + 1, known, at_steps.at(index, label=f"step {index + 1}"))
         steps.append(step)
         if step.op == "add_replica":
             known.append(step["replica"])
+            _at(at_steps, step, "replica").check(limits.REPLICAS.too_many(len(known), "replicas"))
         if step.op == "remove_replica":
             known.remove(step["replica"])
+        if step.op == "advance":
+            passed_ms += step["ms"]
+            _at(at_steps, step, "ms").check(limits.ADVANCE.problem(passed_ms))
         if step.op == "moment":
             if step["name"] in moments:
-                at_steps.at(index, label=f"step {index + 1} (moment)").at("name").fail(
-                    f"{step['name']!r} was noted before"
-                )
+                _at(at_steps, step, "name").fail(f"{step['name']!r} was noted before")
             moments[step["name"]] = tuple(known)
     tags_at(top.values.get("tags"), top.at("tags"))
     rules = top.values.get("rules", {})
     return Story(
-        id=_text_or(top, "id", default_id),
-        title=_text_or(top, "title", ""),
-        source=_text_or(top, "source", ""),
+        id=_text_or(top, "id", default_id, limits.NAME),
+        title=_text_or(top, "title", "", limits.TITLE),
+        source=_text_or(top, "source", "", limits.TITLE),
         rules=rules_at(rules, top.at("rules"), base=STORY_DEFAULTS),
         replicas=replicas,
         isr=_subset(top, "isr", replicas),
@@ -123,6 +130,11 @@ def story_in(document: Document, *, default_id: str) -> Story:
         expect=expect_at(top.values.get("expect", {}), known, top.at("expect"), moments=moments),
         preset=rules.get("preset") if isinstance(rules, dict) else None,
     )
+
+
+def _at(steps: Place, step: Step, field: str) -> Place:
+    """Where a field of a step stands."""
+    return steps.at(step.number - 1, label=f"step {step.number} ({step.op})").at(field)
 
 
 def _replicas(top: Fields) -> tuple[str, ...]:
@@ -145,6 +157,8 @@ def _names(top: Fields, name: str) -> tuple[str, ...]:
     if name not in top.values:
         top.fail(name, "missing; a list of names")
     value = top.values[name]
+    if isinstance(value, list):
+        top.at(name).check(limits.REPLICAS.too_many(len(value), "names"))
     try:
         names = names_in(value) if isinstance(value, list) else ()
     except (ValueError, TypeError):
@@ -154,5 +168,7 @@ def _names(top: Fields, name: str) -> tuple[str, ...]:
     return names
 
 
-def _text_or(top: Fields, name: str, default: str) -> str:
-    return as_text(top.values.get(name, default), top.at(name))
+def _text_or(top: Fields, name: str, default: str, limit: Limit) -> str:
+    text = as_text(top.values.get(name, default), top.at(name))
+    top.at(name).check(limit.too_many(len(text), "characters"))
+    return text

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from sim import limits
 from sim.files.document import Place, shown
+from sim.limits import Limit
 from sim.replication.interrupting import MOMENTS
 from sim.replication.reading import ISOLATIONS, WAYS
 
+_INTEGER = re.compile(r"-?[0-9]{1,60}", re.ASCII)
+"""Longer ones are beyond every limit."""
+
 
 class FieldType(NamedTuple):
-    """A field type: what it is called in errors, and how a given value is read."""
+    """A field type: what it is called in errors, how a given value is read, the largest of it."""
 
     expected: str
     parse: Callable[[Any], Any]
+    limit: Limit | None = None
 
     def value_of(self, value: object, place: Place, *, typed: str | None = None) -> Any:
         """The value at `place` as this type reads it; `typed` is how it was written in a line.
@@ -26,29 +33,65 @@ class FieldType(NamedTuple):
         """
         try:
             return self.parse(value)
-        except (ValueError, TypeError, KeyError):
+        except _BeyondLimit as error:
+            place.fail(str(error))
+        except (ValueError, TypeError, KeyError, RecursionError):
             place.fail(f"expected {self.expected}, not {shown(typed or value)}")
+
+
+class _BeyondLimit(ValueError):
+    """A value is of the right type, and beyond what is allowed; the text says so."""
 
 
 def _fail(value: Any) -> Any:
     raise ValueError(value)
 
 
+def _checked(problem: str | None) -> None:
+    if problem is not None:
+        raise _BeyondLimit(problem)
+
+
 def _integer(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    return int(value) if isinstance(value, str) and value.lstrip("-").isdecimal() else _fail(value)
+    return int(value) if isinstance(value, str) and _INTEGER.fullmatch(value) else _fail(value)
 
 
-def _natural(value: Any) -> int:
-    number = _integer(value)
-    return number if number >= 0 else _fail(value)
+def _within(limit: Limit) -> Callable[[Any], int]:
+    """Reads an integer that is within a limit."""
+
+    def parse(value: Any) -> int:
+        number = _integer(value)
+        _checked(limit.problem(number))
+        return number
+
+    return parse
+
+
+def _natural(limit: Limit) -> Callable[[Any], int]:
+    """Reads an integer from 0 that is within a limit."""
+    within = _within(limit)
+
+    def parse(value: Any) -> int:
+        number = within(value)
+        return number if number >= 0 else _fail(value)
+
+    return parse
 
 
 def _text(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int):
         _fail(value)
-    return str(value) or _fail(value)
+    text = str(value) or _fail(value)
+    _checked(limits.TEXT.too_many(len(text), "characters"))
+    return text
+
+
+def _name(value: Any) -> str:
+    text = _text(value)
+    _checked(limits.NAME.too_many(len(text), "characters"))
+    return text
 
 
 def _boolean(value: Any) -> bool:
@@ -66,7 +109,8 @@ def names_in(value: Any) -> tuple[str, ...]:
     items = value.split(",") if isinstance(value, str) else value
     if not isinstance(items, list):
         _fail(value)
-    return tuple(_text(item) for item in items)
+    _checked(limits.REPLICAS.too_many(len(items), "names"))
+    return tuple(_name(item) for item in items)
 
 
 def _segments(value: Any) -> tuple[tuple[int, int, int], ...]:
@@ -77,7 +121,7 @@ def _segments(value: Any) -> tuple[tuple[int, int, int], ...]:
     for item in items:
         if not isinstance(item, list):
             _fail(value)
-        base, end, last_modified = (_natural(number) for number in item)
+        base, end, last_modified = (_offset(number) for number in item)
         if base > end or (parsed and base < parsed[-1][1]):
             _fail(value)
         parsed.append((base, end, last_modified))
@@ -85,14 +129,14 @@ def _segments(value: Any) -> tuple[tuple[int, int, int], ...]:
 
 
 def _version(value: Any) -> int | None:
-    if value in (None, "null"):
-        return None
-    version = _integer(value)
-    return version if -(1 << 63) <= version < 1 << 63 else _fail(value)
+    return None if value in (None, "null") else _within(limits.VERSION)(value)
 
 
 def _bytes(value: Any) -> bytes:
-    return bytes.fromhex(value) if isinstance(value, str) else _fail(value)
+    if not isinstance(value, str):
+        _fail(value)
+    _checked(limits.TEXT.too_many(len(value), "characters"))
+    return bytes.fromhex(value)
 
 
 def _optional_text(value: Any) -> str | None:
@@ -110,16 +154,24 @@ def _one_of(*allowed: str) -> FieldType:
     )
 
 
-INTEGER = FieldType("an integer", _integer)
-NATURAL = FieldType("an integer that is not negative", _natural)
+_offset = _natural(limits.OFFSET)
+
+TIME = FieldType("an integer", _within(limits.TIMESTAMP), limits.TIMESTAMP)
+PRODUCER = FieldType("an integer", _within(limits.PRODUCER_ID), limits.PRODUCER_ID)
+EPOCH = FieldType(
+    "an integer that is not negative", _natural(limits.LEADER_EPOCH), limits.LEADER_EPOCH
+)
+SPAN = FieldType("an integer that is not negative", _natural(limits.ADVANCE), limits.ADVANCE)
+NATURAL = FieldType("an integer that is not negative", _offset, limits.OFFSET)
 TEXT = FieldType("a text", _text)
 OPTIONAL_TEXT = FieldType("a text or null", _optional_text)
 BOOLEAN = FieldType("true or false", _boolean)
-REPLICA = FieldType("a replica", _text)
+REPLICA = FieldType("a replica", _name)
+NAMED = FieldType("a text", _name)
 REPLICAS = FieldType("a list of replicas", names_in)
 SEGMENTS = FieldType("a list of [base, end, last modified] in the order of offsets", _segments)
 BYTES = FieldType("pairs of hexadecimal digits", _bytes)
-VERSION = FieldType("an integer of 64 bits or null", _version)
+VERSION = FieldType("an integer of 64 bits or null", _version, limits.VERSION)
 MARKER = FieldType("commit or abort", _marker)
 MOMENT = _one_of(*MOMENTS)
 ISOLATION = _one_of(*ISOLATIONS)
@@ -153,19 +205,19 @@ OPS: dict[str, OpSpec] = {
         {
             "label": TEXT,
             "key": OPTIONAL_TEXT,
-            "ts": INTEGER,
+            "ts": TIME,
             "hdr": VERSION,
             "hdr_bytes": BYTES,
-            "pid": INTEGER,
+            "pid": PRODUCER,
             "tombstone": BOOLEAN,
             "flag": BOOLEAN,
             "null_value": BOOLEAN,
-            "epoch": NATURAL,
+            "epoch": EPOCH,
             "marker": MARKER,
         },
     ),
-    "elect": OpSpec({"leader": REPLICA, "epoch": NATURAL}, {"votes": REPLICAS}),
-    "elect_from_isr": OpSpec({"leader": REPLICA, "epoch": NATURAL}, {"votes": REPLICAS}),
+    "elect": OpSpec({"leader": REPLICA, "epoch": EPOCH}, {"votes": REPLICAS}),
+    "elect_from_isr": OpSpec({"leader": REPLICA, "epoch": EPOCH}, {"votes": REPLICAS}),
     "follow": OpSpec({"follower": REPLICA, "leader": REPLICA}),
     "fetch": OpSpec(
         {"follower": REPLICA, "leader": REPLICA},
@@ -176,12 +228,12 @@ OPS: dict[str, OpSpec] = {
     "push": OpSpec({"follower": REPLICA, "leader": REPLICA, "label": TEXT}),
     "compact": OpSpec(
         {"replica": REPLICA},
-        {"legacy_horizon": INTEGER, "segments": SEGMENTS, "upto": NATURAL, "crash": MOMENT},
+        {"legacy_horizon": TIME, "segments": SEGMENTS, "upto": NATURAL, "crash": MOMENT},
     ),
     "coordinate": OpSpec({}, {"reachable": REPLICAS}),
     "isr": OpSpec({"isr": REPLICAS}),
     "expand_isr": OpSpec({"replica": REPLICA}),
-    "advance": OpSpec({"ms": NATURAL}),
+    "advance": OpSpec({"ms": SPAN}),
     "crash": OpSpec(
         {"replica": REPLICA},
         {
@@ -189,13 +241,13 @@ OPS: dict[str, OpSpec] = {
             "power_loss": BOOLEAN,
             "high_watermark": NATURAL,
             "cleaned": NATURAL,
-            "epochs": NATURAL,
+            "epochs": EPOCH,
         },
     ),
     "flush": OpSpec({"replica": REPLICA}),
     "restart": OpSpec({"replica": REPLICA}),
     "wipe": OpSpec({"replica": REPLICA}),
-    "add_replica": OpSpec({"replica": TEXT}),
+    "add_replica": OpSpec({"replica": NAMED}),
     "remove_replica": OpSpec({"replica": REPLICA}),
     "snapshot": OpSpec({"replica": REPLICA, "end": NATURAL}),
     "delete_prefix": OpSpec({"replica": REPLICA, "to": NATURAL}),
@@ -204,16 +256,16 @@ OPS: dict[str, OpSpec] = {
         {"chunk": NATURAL, "crash": BOOLEAN, "delay_response": BOOLEAN},
     ),
     "consume": OpSpec(
-        {"consumer": TEXT, "replica": REPLICA}, {"upto": NATURAL, "isolation": ISOLATION}
+        {"consumer": NAMED, "replica": REPLICA}, {"upto": NATURAL, "isolation": ISOLATION}
     ),
     "read_to_end": OpSpec(
-        {"consumer": TEXT, "replica": REPLICA}, {"until": WAY, "isolation": ISOLATION}
+        {"consumer": NAMED, "replica": REPLICA}, {"until": WAY, "isolation": ISOLATION}
     ),
     "load": OpSpec({"replica": REPLICA}, {"records": NATURAL}),
     "ask": OpSpec({"replica": REPLICA, "key": TEXT}),
     "expect_tombstone_gone": OpSpec({"key": TEXT}),
     "quiesce": OpSpec({}, {"nosync": BOOLEAN}),
     "check": OpSpec({}),
-    "moment": OpSpec({"name": TEXT}),
+    "moment": OpSpec({"name": NAMED}),
 }
 """Every op by name."""

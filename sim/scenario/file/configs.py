@@ -9,9 +9,10 @@ from annotated_types import Ge
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from sim.compaction import STRATEGIES
+from sim.limits import LONG, SETTING
 from sim.rules import Rules
 from sim.rules.rules import RuleValue
-from sim.scenario.model import Milliseconds, Name, Period, Share, Topic
+from sim.scenario.model import Name, Period, Share, Topic, Within
 from sim.scenario.model.snapshots import (
     FETCH_SNAPSHOT_BYTES,
     INTERVAL_MS,
@@ -20,6 +21,7 @@ from sim.scenario.model.snapshots import (
     RETENTION_MS,
     SnapshotSettings,
 )
+from sim.scenario.model.units import Count, Setting, SettingFromOne, Size
 
 FILE_CONFIG = ConfigDict(
     strict=True,
@@ -30,10 +32,10 @@ FILE_CONFIG = ConfigDict(
 )
 """How every part of a scenario file is validated."""
 
-NEVER_REACHED = 2**63 - 1
+NEVER_REACHED = LONG
 """What -1 stands for: old snapshots are looked for, and stay."""
 
-Bound = Annotated[int, Ge(-1)]
+Bound = Annotated[int, Ge(-1), Within(SETTING)]
 """A bound in bytes or ms; -1 = none."""
 
 
@@ -62,44 +64,44 @@ class TopicSettings(BaseModel):
         "snapshot,compact",
     ] = Field("compact", alias="cleanup.policy")
     """`compact`: by key; `delete`: old segments go, by age and size; `snapshot`: as in KIP-630."""
-    retention_ms: Milliseconds | None = Field(None, alias="retention.ms")
+    retention_ms: Setting | None = Field(None, alias="retention.ms")
     """With `delete`: a closed segment goes when its newest record is older than this, in ms."""
-    retention_bytes: Annotated[int, Ge(0)] | None = Field(None, alias="retention.bytes")
+    retention_bytes: Setting | None = Field(None, alias="retention.bytes")
     """With `delete`: the oldest segments go while the log is larger than this by more than them."""
     compaction_strategy: StrategyName | None = Field(None, alias="compaction.strategy")
     """KIP-280, in any case; empty = offset, whatever the broker says. Short: `rules.strategy`."""
     compaction_strategy_header: Name | None = Field(None, alias="compaction.strategy.header")
     """KIP-280: the header that the header strategy reads."""
-    delete_retention_ms: Milliseconds | None = Field(None, alias="delete.retention.ms")
+    delete_retention_ms: Setting | None = Field(None, alias="delete.retention.ms")
     """How long a tombstone stays at least, in ms; `rules.delete_retention_ms` is its short form."""
-    flush_messages: Annotated[int, Ge(1)] | None = Field(None, alias="flush.messages")
+    flush_messages: SettingFromOne | None = Field(None, alias="flush.messages")
     """With `flush: interval`: the log is flushed when so many offsets are not."""
-    flush_ms: Period | None = Field(None, alias="flush.ms")
+    flush_ms: SettingFromOne | None = Field(None, alias="flush.ms")
     """With `flush: interval`: the log is flushed every so many ms."""
-    index_interval_bytes: Annotated[int, Ge(0)] | None = Field(None, alias="index.interval.bytes")
+    index_interval_bytes: Count | None = Field(None, alias="index.interval.bytes")
     """Bytes of a segment between two entries of its offset index: where a cleaner starts to read.
 
     `rules.index_interval_bytes` is its short form.
     """
-    max_compaction_lag_ms: Period | None = Field(None, alias="max.compaction.lag.ms")
+    max_compaction_lag_ms: SettingFromOne | None = Field(None, alias="max.compaction.lag.ms")
     """KIP-354: a closed segment is cleaned at the latest so many ms after its first record."""
-    max_message_bytes: Annotated[int, Ge(1)] | None = Field(None, alias="max.message.bytes")
+    max_message_bytes: Size | None = Field(None, alias="max.message.bytes")
     """Batches that a delete horizon makes larger than this are counted (KIP-534)."""
-    timestamp_difference_max_ms: Milliseconds | None = Field(
+    timestamp_difference_max_ms: Setting | None = Field(
         None, alias="message.timestamp.difference.max.ms"
     )
     """A record whose timestamp is farther from the leader's clock is refused."""
     min_cleanable_dirty_ratio: Share | None = Field(None, alias="min.cleanable.dirty.ratio")
     """Share of dirty bytes above which a log is cleaned."""
-    min_compaction_lag_ms: Milliseconds | None = Field(None, alias="min.compaction.lag.ms")
+    min_compaction_lag_ms: Setting | None = Field(None, alias="min.compaction.lag.ms")
     """KIP-58: a record stays uncompacted for so many ms at least."""
-    min_insync_replicas: Annotated[int, Ge(1)] | None = Field(None, alias="min.insync.replicas")
+    min_insync_replicas: Size | None = Field(None, alias="min.insync.replicas")
     """Smallest in-sync set that commits; `rules.min_isr` is its short form."""
     unclean_leader_election: bool | None = Field(None, alias="unclean.leader.election.enable")
     """Whether any live replica may lead when none may cleanly; `rules.unclean_election`."""
-    segment_bytes: Annotated[int, Ge(1)] | None = Field(None, alias="segment.bytes")
+    segment_bytes: Size | None = Field(None, alias="segment.bytes")
     """A segment is closed before it grows beyond so many bytes."""
-    segment_ms: Period | None = Field(None, alias="segment.ms")
+    segment_ms: SettingFromOne | None = Field(None, alias="segment.ms")
     """A segment is closed by the first append so many ms after its first record."""
 
 
@@ -108,15 +110,15 @@ class BrokerSettings(BaseModel):
 
     model_config = FILE_CONFIG
 
-    fetch_snapshot_bytes: Annotated[int, Ge(1)] | None = Field(
+    fetch_snapshot_bytes: Size | None = Field(
         None, alias="controller.quorum.fetch.snapshot.max.bytes"
     )
     """Most bytes of a snapshot in one answer (KIP-630, KIP-1219); default: 8 MiB."""
-    record_bytes: Annotated[int, Ge(1)] | None = Field(
+    record_bytes: SettingFromOne | None = Field(
         None, alias="metadata.log.max.record.bytes.between.snapshots"
     )
     """A snapshot is taken when so many bytes of records are committed since the last one."""
-    snapshot_interval_ms: Milliseconds | None = Field(
+    snapshot_interval_ms: Setting | None = Field(
         None, alias="metadata.log.max.snapshot.interval.ms"
     )
     """A snapshot is taken when a record is newer than the last one for so many ms; 0 = never."""
@@ -124,9 +126,7 @@ class BrokerSettings(BaseModel):
     """Old snapshots go, with the log before the next one, while all is larger than this."""
     metadata_retention_ms: Bound | None = Field(None, alias="metadata.max.retention.ms")
     """Old snapshots go, with the log before the next one, when they are older than this."""
-    start_offset_lag_ms: Milliseconds | None = Field(
-        None, alias="metadata.start.offset.lag.time.max.ms"
-    )
+    start_offset_lag_ms: Setting | None = Field(None, alias="metadata.start.offset.lag.time.max.ms")
     """`prefix_gate: all_live_or_timeout`: so long deletion waits for replicas (KIP-630, drafts)."""
     strategy_names: Literal["reserved", "header_keys"] = "reserved"
     """What a strategy's name may be: one of a few, or, as in drafts of KIP-280, a header's key."""
@@ -138,33 +138,27 @@ class BrokerSettings(BaseModel):
     """In which format leaders store what producers send (KIP-87); default: as the software."""
     backoff_ms: Period | None = Field(None, alias="log.cleaner.backoff.ms")
     """Pause of a cleaner that found nothing to do, in ms, for replicas without one of their own."""
-    dedupe_buffer_bytes: Annotated[int, Ge(1)] | None = Field(
-        None, alias="log.cleaner.dedupe.buffer.size"
-    )
+    dedupe_buffer_bytes: SettingFromOne | None = Field(None, alias="log.cleaner.dedupe.buffer.size")
     """Memory of a cleaner's offset map in bytes: 24 a key, 32 where it keeps versions (KIP-280)."""
     dedupe_load_factor: Share | None = Field(None, alias="log.cleaner.io.buffer.load.factor")
     """Share of the offset map's memory that is used."""
-    producer_expiration_ms: Period | None = Field(None, alias="producer.id.expiration.ms")
+    producer_expiration_ms: SettingFromOne | None = Field(None, alias="producer.id.expiration.ms")
     """A producer that is silent for so many ms is forgotten, and its last batch may go."""
-    replica_fetch_max_bytes: Annotated[int, Ge(1)] | None = Field(
-        None, alias="replica.fetch.max.bytes"
-    )
+    replica_fetch_max_bytes: Size | None = Field(None, alias="replica.fetch.max.bytes")
     """Most bytes a follower copies at once, its first batch whatever its size."""
-    flush_messages: Annotated[int, Ge(1)] | None = Field(None, alias="log.flush.interval.messages")
-    flush_ms: Period | None = Field(None, alias="log.flush.interval.ms")
+    flush_messages: SettingFromOne | None = Field(None, alias="log.flush.interval.messages")
+    flush_ms: SettingFromOne | None = Field(None, alias="log.flush.interval.ms")
     compaction_strategy: StrategyName | None = Field(None, alias="log.cleaner.compaction.strategy")
     compaction_strategy_header: Name | None = Field(
         None, alias="log.cleaner.compaction.strategy.header"
     )
-    delete_retention_ms: Milliseconds | None = Field(None, alias="log.cleaner.delete.retention.ms")
-    index_interval_bytes: Annotated[int, Ge(0)] | None = Field(
-        None, alias="log.index.interval.bytes"
+    delete_retention_ms: Setting | None = Field(None, alias="log.cleaner.delete.retention.ms")
+    index_interval_bytes: Count | None = Field(None, alias="log.index.interval.bytes")
+    max_compaction_lag_ms: SettingFromOne | None = Field(
+        None, alias="log.cleaner.max.compaction.lag.ms"
     )
-    max_compaction_lag_ms: Period | None = Field(None, alias="log.cleaner.max.compaction.lag.ms")
     min_cleanable_dirty_ratio: Share | None = Field(None, alias="log.cleaner.min.cleanable.ratio")
-    min_compaction_lag_ms: Milliseconds | None = Field(
-        None, alias="log.cleaner.min.compaction.lag.ms"
-    )
+    min_compaction_lag_ms: Setting | None = Field(None, alias="log.cleaner.min.compaction.lag.ms")
 
 
 _AS_RULES = {

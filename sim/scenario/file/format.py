@@ -8,10 +8,22 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from annotated_types import Ge, Lt
+from annotated_types import Ge
 from pydantic import BaseModel, Discriminator, Field, Tag
 
 from sim.files.tags import TAG_PATTERN
+from sim.limits import (
+    ASKS,
+    CONSUMERS,
+    FAULTS,
+    HEADERS,
+    LEADER_EPOCH,
+    PHASES,
+    REPLICAS,
+    SENDS,
+    TEXT,
+    TRANSACTIONS,
+)
 from sim.scenario.file.configs import FILE_CONFIG, BrokerSettings, Release, TopicSettings
 from sim.scenario.generate.workload import WorkloadShape
 from sim.scenario.model import (
@@ -25,11 +37,24 @@ from sim.scenario.model import (
     Network,
     Period,
     Timers,
+    Within,
+)
+from sim.scenario.model.units import (
+    BatchRecords,
+    Changes,
+    Key,
+    Offset,
+    Producer,
+    Rounds,
+    Seed,
+    Skew,
+    Text,
+    Title,
+    Transaction,
+    Version,
 )
 
-Version = Annotated[int, Ge(-(2**63)), Lt(2**63)]
-Producer = Annotated[int, Ge(1)]
-TransactionNumber = Annotated[int, Ge(1)]
+Many = Within(SENDS)
 
 
 class HeaderLine(BaseModel):
@@ -39,7 +64,7 @@ class HeaderLine(BaseModel):
 
     version: Version | None = None
     """Its number, written as the rules read it."""
-    hex_bytes: Annotated[str, Field(pattern="^([0-9a-fA-F]{2})*$")] | None = Field(
+    hex_bytes: Annotated[str, Field(pattern="^([0-9a-fA-F]{2})*$"), Within(TEXT)] | None = Field(
         None, alias="bytes"
     )
     """Or its bytes, as pairs of hexadecimal digits."""
@@ -54,18 +79,21 @@ class SendLine(BaseModel):
 
     at: Milliseconds
     """When the producer sends it, in ms; it arrives later."""
-    key: Name
-    value: str | None
+    key: Key
+    value: Text | None
     """null deletes the key."""
     version: Version | None = None
     """Value of the version header; without it the record has no such header."""
-    headers: tuple[HeaderLine, ...] = ()
+    headers: Annotated[tuple[HeaderLine, ...], Within(HEADERS)] = ()
     """In the place of `version`: all its headers, in order, such as two versions."""
     timestamp: Milliseconds | None = None
     """Create time in ms; `at` when not given."""
     producer: Producer = 1
     transaction: Annotated[
-        int, Ge(0), Field(description="Number of the producer's transaction, from 1; 0 = none.")
+        int,
+        Ge(0),
+        Within(TRANSACTIONS),
+        Field(description="Number of the producer's transaction, from 1; 0 = none."),
     ] = 0
     flag: bool | None = None
     """The tombstone attribute of KIP-87 (`tombstone_mark: flag`); default: set if value is null."""
@@ -78,7 +106,7 @@ class AskLine(BaseModel):
 
     at: Milliseconds
     """When it asks first, in ms; every `retry_ms` of the workload again until it is told."""
-    key: Name
+    key: Key
     """Of which key it wants to know the state."""
 
 
@@ -88,9 +116,9 @@ class EndLine(BaseModel):
     model_config = FILE_CONFIG
 
     at: Milliseconds
-    commit: TransactionNumber | None = None
+    commit: Transaction | None = None
     """Number of the transaction to commit."""
-    abort: TransactionNumber | None = None
+    abort: Transaction | None = None
     """Number of the transaction to abort."""
     producer: Producer = 1
 
@@ -120,7 +148,7 @@ class SendsWorkload(BaseModel):
 
     model_config = FILE_CONFIG
 
-    sends: tuple[WorkloadLine, ...]
+    sends: Annotated[tuple[WorkloadLine, ...], Many]
     retry_ms: Period = 200
     """A producer without an answer sends again after so many ms."""
     retries: Count = 3
@@ -128,7 +156,7 @@ class SendsWorkload(BaseModel):
     """Whether the leader recognises a retry."""
     acks: Literal["all", "1"] = "all"
     """A producer is told when its batch is committed, or as soon as the leader has it."""
-    instances: tuple[InstanceLine, ...] = ()
+    instances: Annotated[tuple[InstanceLine, ...], Many] = ()
     """Transactional producers that are the next instances of others."""
     check_before_send: bool = False
     """Applications read the topic before each send, and leave out what is not newer (KIP-280)."""
@@ -141,11 +169,11 @@ class TraceWorkload(BaseModel):
 
     trace: Name
     """Parquet or CSV file, relative to the scenario file."""
-    batch_records: Annotated[int, Ge(1)] = 100
+    batch_records: BatchRecords = 100
     """So many changes go into one batch."""
     interval_ms: Period = 5
     """One batch every so many ms."""
-    limit: Annotated[int, Ge(1)] | None = None
+    limit: Changes | None = None
     """Only the first so many changes."""
 
 
@@ -168,7 +196,7 @@ def _workload_kind(workload: Any) -> str:
 
 
 AnyWorkload = Annotated[
-    Annotated[tuple[WorkloadLine, ...], Tag("lines")]
+    Annotated[Annotated[tuple[WorkloadLine, ...], Many], Tag("lines")]
     | Annotated[SendsWorkload, Tag("sends")]
     | Annotated[TraceWorkload, Tag("trace")]
     | Annotated[RandomWorkload, Tag("random")],
@@ -182,7 +210,7 @@ class ReplicaSettings(BaseModel):
     model_config = FILE_CONFIG
 
     name: Name
-    clock_skew_ms: int = 0
+    clock_skew_ms: Skew = 0
     """Added to the time to give this replica's own clock."""
     cleaner_backoff_ms: Period | None = None
     """Pause of its cleaner in ms; null = it never cleans; default `log.cleaner.backoff.ms`."""
@@ -209,15 +237,18 @@ NamedReplica = Annotated[
     Discriminator(_named_kind),
 ]
 AnyReplicas = Annotated[
-    Annotated[Annotated[int, Ge(1)], Tag("count")]
-    | Annotated[Annotated[tuple[NamedReplica, ...], Field(min_length=1)], Tag("list")],
+    Annotated[Annotated[int, Ge(1), Within(REPLICAS)], Tag("count")]
+    | Annotated[
+        Annotated[tuple[NamedReplica, ...], Field(min_length=1), Within(REPLICAS)], Tag("list")
+    ],
     Discriminator(_list_kind),
 ]
 NamedConsumer = Annotated[
     Annotated[Name, Tag("name")] | Annotated[Consumer, Tag("fields")], Discriminator(_named_kind)
 ]
 AnyConsumers = Annotated[
-    Annotated[Count, Tag("count")] | Annotated[tuple[NamedConsumer, ...], Tag("list")],
+    Annotated[Annotated[int, Ge(0), Within(CONSUMERS)], Tag("count")]
+    | Annotated[Annotated[tuple[NamedConsumer, ...], Within(CONSUMERS)], Tag("list")],
     Discriminator(_list_kind),
 ]
 
@@ -259,15 +290,15 @@ class FaultLine(BaseModel):
     """With target `follower`, or a migration from `leader`: which one, by name order."""
     lose_batches: Count = 0
     """A crash loses so many unflushed batches."""
-    peers: tuple[Name, ...] = ()
+    peers: Annotated[tuple[Name, ...], Within(REPLICAS)] = ()
     """A partition is between the target and these replicas only; default: all others."""
     power_loss: bool = False
     """A crash of the machine: what was not flushed is lost, as the rule `flush` says."""
-    high_watermark: Count | None = None
+    high_watermark: Offset | None = None
     """After a crash the checkpoint of the high watermark says this, if it said more."""
-    cleaned: Count | None = None
+    cleaned: Offset | None = None
     """After a crash the cleaner's checkpoint says this, if it said more."""
-    epochs: Count | None = None
+    epochs: Annotated[int, Ge(0), Within(LEADER_EPOCH)] | None = None
     """After a crash the file of leader epochs knows none above this one."""
     during: Literal["cleaning", "swap", "checkpoint", "install"] | None = None
     """A crash in the target's next cleaning pass: while a file is written, while the first ones
@@ -310,12 +341,12 @@ class ScenarioFile(BaseModel):
     format: Literal["replog-scenario/1"]
     id: Name | None = None
     """Default: the name of the file."""
-    title: str = ""
-    source: str = ""
+    title: Title = ""
+    source: Title = ""
     """The document, ticket or discussion it comes from."""
     tags: tuple[Annotated[str, Field(json_schema_extra={"pattern": TAG_PATTERN})], ...] = ()
     """Words to select it by, as in `replog suite -k`."""
-    seed: Annotated[int, Ge(0), Lt(2**63)] = 0
+    seed: Seed = 0
     """Seed of latencies, losses and timeouts, and of a random workload."""
     duration_ms: Period = 10_000
     """Simulated time before faults are healed and the end is judged."""
@@ -330,12 +361,12 @@ class ScenarioFile(BaseModel):
     workload: AnyWorkload = ()
     consumers: AnyConsumers = 1
     """How many, or their names, or their settings."""
-    asks: tuple[AskLine, ...] = ()
+    asks: Annotated[tuple[AskLine, ...], Within(ASKS)] = ()
     """What clients ask the coordinator; the rule `coordinator` says of what kind it is."""
-    faults: tuple[FaultLine, ...] = ()
-    changes: tuple[ChangeLine, ...] = ()
+    faults: Annotated[tuple[FaultLine, ...], Within(FAULTS)] = ()
+    changes: Annotated[tuple[ChangeLine, ...], Within(PHASES)] = ()
     """Settings that change during the run, and reach replicas and producers one by one."""
-    last_rounds: Count = 0
+    last_rounds: Rounds = 0
     """When the cluster is at rest: so many rounds of cleaning, `delete.retention.ms` apart."""
     expect: Expect = Expect()
     """Without it, every safety invariant is expected to hold."""

@@ -56,6 +56,8 @@ def rule_schema(name: str) -> dict[str, Any]:
         found["enumDescriptions"] = [f"{value.means} ({value.source})" for value in values]
     if spec.minimum is not None:
         found["minimum"] = spec.minimum
+    if spec.limit is not None:
+        found["maximum" if found.get("type") == "integer" else "maxLength"] = spec.limit.most
     return found
 
 

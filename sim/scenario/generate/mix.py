@@ -13,10 +13,29 @@ from typing import Annotated, Any
 from annotated_types import Ge
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from sim.scenario.model import Count, Milliseconds, Period, Share
+from sim.limits import (
+    ASKS,
+    CONSUMERS,
+    FAULTS,
+    KEYS,
+    PHASES,
+    PRODUCERS,
+    REPLICAS,
+    SENDS,
+    SKEW,
+    WEIGHT,
+)
+from sim.scenario.model import Milliseconds, Period, Share, Within
 
-Weight = Annotated[float, Ge(0)]
-Counts = tuple[Count, Count]
+Weight = Annotated[float, Ge(0), Within(WEIGHT)]
+_Replicas = Annotated[int, Ge(1), Within(REPLICAS)]
+_Sends = Annotated[int, Ge(0), Within(SENDS)]
+_Keys = Annotated[int, Ge(1), Within(KEYS)]
+_Producers = Annotated[int, Ge(1), Within(PRODUCERS)]
+_Consumers = Annotated[int, Ge(0), Within(CONSUMERS)]
+_Faults = Annotated[int, Ge(0), Within(FAULTS)]
+_Phases = Annotated[int, Ge(0), Within(PHASES)]
+_Asks = Annotated[int, Ge(0), Within(ASKS)]
 Shares = tuple[Share, Share]
 Times = tuple[Milliseconds, Milliseconds]
 
@@ -57,17 +76,17 @@ class Mix(BaseModel):
     """The built-in mix that the other fields start from."""
     duration_ms: Period = 10_000
     """When faults end; then the cluster heals and comes to rest."""
-    replicas: tuple[Annotated[int, Ge(1)], Annotated[int, Ge(1)]] = (3, 3)
+    replicas: tuple[_Replicas, _Replicas] = (3, 3)
     """How many replicas there are at the start."""
-    sends: Counts = (80, 260)
+    sends: tuple[_Sends, _Sends] = (80, 260)
     """How many records producers send."""
-    keys: tuple[Annotated[int, Ge(1)], Annotated[int, Ge(1)]] = (2, 12)
+    keys: tuple[_Keys, _Keys] = (2, 12)
     """How many keys they have."""
-    producers: tuple[Annotated[int, Ge(1)], Annotated[int, Ge(1)]] = (1, 3)
+    producers: tuple[_Producers, _Producers] = (1, 3)
     """How many producers there are."""
-    consumers: Counts = (1, 2)
+    consumers: tuple[_Consumers, _Consumers] = (1, 2)
     """How many consumers there are."""
-    faults: Counts = (0, 8)
+    faults: tuple[_Faults, _Faults] = (0, 8)
     """About how many faults a run has: a number of this range is drawn for each run, and a kind of
     fault with weight w occurs on average w / 16 times that often. Hunts and migrations back to who
     was away come on top."""
@@ -91,7 +110,7 @@ class Mix(BaseModel):
     header_mistakes: Share = 0.0
     """Chance that producers make mistakes with version headers: not above 0, twice, in capitals, no
     number. (KIP-280; whatever the strategy is, the headers are there.)"""
-    idle_phases: Counts = (0, 3)
+    idle_phases: tuple[_Phases, _Phases] = (0, 3)
     """Phases in which nobody writes, so that the tail of the log can be cleaned."""
     idle_ms: Times = (800, 5_000)
     """How long such a phase lasts."""
@@ -101,7 +120,7 @@ class Mix(BaseModel):
     """Chance that the leader of a scenario does not recognise a retry."""
     skewed_clocks: Share = 0.5
     """Chance that the replicas' clocks differ, by up to `clock_skew_ms`."""
-    clock_skew_ms: Milliseconds = 2_000
+    clock_skew_ms: Annotated[int, Ge(0), Within(SKEW)] = 2_000
     """By how much clocks differ at most."""
     lossy_network: Share = 0.3
     """Chance that the network loses messages."""
@@ -141,7 +160,7 @@ class Mix(BaseModel):
     """Chance that brokers, producers and consumers are upgraded to KIP-87 during the run, and that
     deletes of new producers say something; the rules need `tombstone_mark: magic` for it, or `flag`
     for cleaners that know nothing else."""
-    asks: Counts = (0, 0)
+    asks: tuple[_Asks, _Asks] = (0, 0)
     """How many clients ask the coordinator for a key, each at some moment of the run; for the rule
     `coordinator`. Half of the coordinators then take time to load."""
     mixed_clients: Share = 0.0

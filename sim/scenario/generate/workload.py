@@ -9,8 +9,19 @@ from typing import Annotated
 
 from annotated_types import Ge
 
+from sim.limits import KEYS, PHASES, PRODUCERS, TRANSACTIONS
 from sim.scenario.generate.streams import WORD, words
-from sim.scenario.model import Count, EndTransaction, Milliseconds, Period, Send, Share, Workload
+from sim.scenario.model import (
+    Count,
+    EndTransaction,
+    Milliseconds,
+    Period,
+    Send,
+    Share,
+    Within,
+    Workload,
+)
+from sim.scenario.model.units import Sends
 
 Span = tuple[int, int]
 """From (inclusive) and to (exclusive), in ms."""
@@ -51,9 +62,9 @@ class WorkloadShape:
             three brokers (`state_machine: deltas`).
     """
 
-    sends: Count = 150
-    keys: Annotated[int, Ge(1)] = 8
-    producers: Annotated[int, Ge(1)] = 3
+    sends: Sends = 150
+    keys: Annotated[int, Ge(1), Within(KEYS)] = 8
+    producers: Annotated[int, Ge(1), Within(PRODUCERS)] = 3
     delete_share: Share = 0.15
     late_share: Share = 0.2
     lateness_ms: Period = 1_000
@@ -61,9 +72,9 @@ class WorkloadShape:
     hot: bool = False
     late_tail: Share = 0.5
     deleted_tail: Share = 0.25
-    idle: tuple[tuple[Milliseconds, Milliseconds], ...] = ()
-    transactional: Count = 0
-    transaction_sends: Annotated[int, Ge(1)] = 5
+    idle: Annotated[tuple[tuple[Milliseconds, Milliseconds], ...], Within(PHASES)] = ()
+    transactional: Annotated[int, Ge(0), Within(PRODUCERS)] = 0
+    transaction_sends: Annotated[int, Ge(1), Within(TRANSACTIONS)] = 5
     abort_share: Share = 0.3
     idempotent: bool = True
     retry_ms: Period = 200

@@ -7,7 +7,7 @@ from sim.scenario.model.expectations import Expect, Limits
 from sim.scenario.model.faults import CrashWithOldFiles, Fault, FaultKind
 from sim.scenario.model.scenario import Scenario
 from sim.scenario.model.topic import Topic
-from sim.scenario.model.units import Count, Milliseconds, Name, Period, Share
+from sim.scenario.model.units import Count, Milliseconds, Name, Period, Share, Within
 from sim.scenario.model.workload import (
     Ask,
     Consumer,
@@ -42,5 +42,6 @@ __all__ = [
     "Timers",
     "Topic",
     "TraceSource",
+    "Within",
     "Workload",
 ]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
+from annotated_types import Ge
+
+from sim.limits import LOAD, PHASES
 from sim.log.versions import Versions
-from sim.scenario.model.units import Count, Loss, Milliseconds, Name, Period
+from sim.scenario.model.units import Latency, Loss, Name, Period, Skew, Within
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +24,7 @@ class ReplicaSpec:
     """
 
     name: Name
-    clock_skew_ms: int = 0
+    clock_skew_ms: Skew = 0
     cleaner_backoff_ms: Period | None = 500
     tombstone_mark: Literal["null_value", "flag", "magic"] | None = None
     versions: Versions | None = None
@@ -33,7 +36,7 @@ class Link:
 
     source: Name
     target: Name
-    latency_ms: tuple[Milliseconds, Milliseconds]
+    latency_ms: tuple[Latency, Latency]
     loss: Loss = 0.0
 
 
@@ -41,9 +44,9 @@ class Link:
 class Network:
     """Latency drawn uniformly from `latency_ms` (inclusive), and loss per message."""
 
-    latency_ms: tuple[Milliseconds, Milliseconds] = (1, 5)
+    latency_ms: tuple[Latency, Latency] = (1, 5)
     loss: Loss = 0.0
-    links: tuple[Link, ...] = ()
+    links: Annotated[tuple[Link, ...], Within(PHASES)] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,4 +69,4 @@ class Timers:
     snapshot_interval_ms: Period | None = None
     coordination_interval_ms: Period = 500
     snapshot_cleaning_ms: Period = 1_000
-    load_us_per_record: Count = 0
+    load_us_per_record: Annotated[int, Ge(0), Within(LOAD)] = 0

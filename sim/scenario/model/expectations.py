@@ -7,6 +7,9 @@ from typing import Annotated
 
 from annotated_types import Gt
 
+from sim.limits import EVENTS
+from sim.scenario.model.units import Within
+
 
 @dataclass(frozen=True, slots=True)
 class Expect:
@@ -28,4 +31,4 @@ class Expect:
 class Limits:
     """Bounds of a run; reaching one makes it inconclusive."""
 
-    max_events: Annotated[int, Gt(0)] = 200_000
+    max_events: Annotated[int, Gt(0), Within(EVENTS)] = 200_000

@@ -20,7 +20,7 @@ from sim.scenario.model.faults import Fault
 from sim.scenario.model.rollouts import FlagRollout, Rollout
 from sim.scenario.model.snapshots import SnapshotSettings
 from sim.scenario.model.topic import Topic
-from sim.scenario.model.units import Count
+from sim.scenario.model.units import Rounds
 from sim.scenario.model.workload import Ask, Consumer, Workload
 
 
@@ -54,7 +54,7 @@ class Scenario:
     rollout: Rollout | None = None
     flag_rollout: FlagRollout | None = None
     snapshots: SnapshotSettings = field(default_factory=SnapshotSettings)
-    last_rounds: Count = 0
+    last_rounds: Rounds = 0
     expect: Expect = field(default_factory=Expect)
     limits: Limits = field(default_factory=Limits)
     preset: str | None = None

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from annotated_types import Ge
+from sim.scenario.model.units import Setting, SettingFromOne, Size
 
 FETCH_SNAPSHOT_BYTES = 8 * 1024 * 1024
 """Most bytes of a FetchSnapshot answer unless a setting says otherwise (KafkaRaftClient)."""
@@ -26,8 +25,8 @@ class SnapshotSettings:
     last.
     """
 
-    chunk_bytes: Annotated[int, Ge(1)] = FETCH_SNAPSHOT_BYTES
-    record_bytes: Annotated[int, Ge(1)] | None = None
-    interval_ms: Annotated[int, Ge(1)] | None = None
-    retention_bytes: Annotated[int, Ge(0)] | None = None
-    retention_ms: Annotated[int, Ge(0)] | None = None
+    chunk_bytes: Size = FETCH_SNAPSHOT_BYTES
+    record_bytes: SettingFromOne | None = None
+    interval_ms: SettingFromOne | None = None
+    retention_bytes: Setting | None = None
+    retention_ms: Setting | None = None

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from annotated_types import Ge
-
-from sim.scenario.model.units import Milliseconds, Period, Share
+from sim.scenario.model.units import Setting, SettingFromOne, Share, Size
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,20 +24,20 @@ class Topic:
     rule `flush` is `interval`; None = not for that reason.
     """
 
-    segment_bytes: Annotated[int, Ge(1)] = 2048
-    segment_ms: Period | None = 1000
+    segment_bytes: Size = 2048
+    segment_ms: SettingFromOne | None = 1000
     min_cleanable_dirty_ratio: Share = 0.3
-    min_compaction_lag_ms: Milliseconds = 0
-    max_compaction_lag_ms: Period | None = None
-    dedupe_buffer_bytes: Annotated[int, Ge(1)] | None = None
+    min_compaction_lag_ms: Setting = 0
+    max_compaction_lag_ms: SettingFromOne | None = None
+    dedupe_buffer_bytes: SettingFromOne | None = None
     dedupe_load_factor: Share = 0.9
-    producer_expiration_ms: Period | None = None
-    timestamp_difference_max_ms: Milliseconds | None = None
-    max_message_bytes: Annotated[int, Ge(1)] | None = None
+    producer_expiration_ms: SettingFromOne | None = None
+    timestamp_difference_max_ms: Setting | None = None
+    max_message_bytes: Size | None = None
     deletes: bool = False
     compacts: bool = True
-    retention_ms: Milliseconds | None = None
-    retention_bytes: Annotated[int, Ge(0)] | None = None
-    replica_fetch_max_bytes: Annotated[int, Ge(1)] | None = None
-    flush_messages: Annotated[int, Ge(1)] | None = None
-    flush_ms: Period | None = None
+    retention_ms: Setting | None = None
+    retention_bytes: Setting | None = None
+    replica_fetch_max_bytes: Size | None = None
+    flush_messages: SettingFromOne | None = None
+    flush_ms: SettingFromOne | None = None

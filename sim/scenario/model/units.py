@@ -2,15 +2,107 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_types import Ge, Le, Lt, MinLen
 
-Milliseconds = Annotated[int, Ge(0)]
-Period = Annotated[int, Ge(1)]
+from sim.limits import (
+    BATCH_RECORDS,
+    CHANGES,
+    DURATION,
+    INT_SETTING,
+    LATENCY,
+    NAME,
+    OFFSET,
+    PRODUCERS,
+    ROUNDS,
+    SEED,
+    SENDS,
+    SETTING,
+    SKEW,
+    TEXT,
+    TITLE,
+    TRANSACTIONS,
+    VERSION,
+    Limit,
+)
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic_core.core_schema import CoreSchema
+
+_WORDS = {"integer": "maximum", "number": "maximum", "string": "maxLength", "array": "maxItems"}
+"""What JSON Schema calls the largest number, length or number of items."""
+
+
+class Within:
+    """Says that a number, a text or a list is within a limit (`sim.limits`)."""
+
+    __slots__ = ("limit",)
+
+    def __init__(self, limit: Limit) -> None:
+        """Of the field that is annotated with it."""
+        self.limit = limit
+
+    def problem(self, value: Any) -> str | None:
+        """What is wrong with a value; None = nothing is."""
+        if isinstance(value, str):
+            return self.limit.too_many(len(value), "characters")
+        if isinstance(value, tuple | list | dict):
+            return self.limit.too_many(len(value), "items")
+        return self.limit.problem(value)
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Pydantic asks for this; it is loaded where files are read, and not before."""
+        from pydantic_core import PydanticCustomError, core_schema
+
+        def check(value: Any) -> Any:
+            problem = self.problem(value)
+            if problem is not None:
+                raise PydanticCustomError("limit", "{problem}", {"problem": problem})
+            return value
+
+        return core_schema.no_info_after_validator_function(check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """The same for editors."""
+        found = handler(schema)
+        kind = found.get("type")
+        if kind in _WORDS:
+            found[_WORDS[kind]] = self.limit.most
+            if _WORDS[kind] == "maximum" and "minimum" not in found:
+                found["minimum"] = self.limit.least
+        return found
+
+
+Milliseconds = Annotated[int, Ge(0), Within(DURATION)]
+Period = Annotated[int, Ge(1), Within(DURATION)]
 """A time in ms between repetitions; 0 would repeat for ever at one instant."""
-Count = Annotated[int, Ge(0)]
-Name = Annotated[str, MinLen(1)]
+Latency = Annotated[int, Ge(0), Within(LATENCY)]
+Skew = Annotated[int, Within(SKEW)]
+Setting = Annotated[int, Ge(0), Within(SETTING)]
+"""Bytes, ms or messages from which on something happens; the largest is as good as never."""
+SettingFromOne = Annotated[int, Ge(1), Within(SETTING)]
+Size = Annotated[int, Ge(1), Within(INT_SETTING)]
+"""Bytes of a setting that Kafka keeps in 32 bits."""
+Count = Annotated[int, Ge(0), Within(INT_SETTING)]
+Offset = Annotated[int, Ge(0), Within(OFFSET)]
+Version = Annotated[int, Within(VERSION)]
+Seed = Annotated[int, Ge(0), Within(SEED)]
+Sends = Annotated[int, Ge(0), Within(SENDS)]
+BatchRecords = Annotated[int, Ge(1), Within(BATCH_RECORDS)]
+Changes = Annotated[int, Ge(1), Within(CHANGES)]
+Producer = Annotated[int, Ge(1), Within(PRODUCERS)]
+Rounds = Annotated[int, Ge(0), Within(ROUNDS)]
+Transaction = Annotated[int, Ge(1), Within(TRANSACTIONS)]
+Name = Annotated[str, MinLen(1), Within(NAME)]
+Title = Annotated[str, Within(TITLE)]
+Text = Annotated[str, Within(TEXT)]
+Key = Annotated[str, MinLen(1), Within(TEXT)]
 Share = Annotated[float, Ge(0), Le(1)]
 Loss = Annotated[float, Ge(0), Lt(1)]
 """Probability that a message is lost; a link that loses everything is a partition."""

@@ -5,9 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple
 
-from annotated_types import Ge
-
-from sim.scenario.model.units import Count, Milliseconds, Name, Period
+from sim.limits import PHASES
+from sim.scenario.model.units import (
+    BatchRecords,
+    Changes,
+    Count,
+    Key,
+    Milliseconds,
+    Name,
+    Period,
+    SettingFromOne,
+    Transaction,
+    Within,
+)
 
 
 class Send(NamedTuple):
@@ -34,7 +44,7 @@ class Ask:
     """A client asks the coordinator for the state of a key, again and again until it is told."""
 
     at_ms: Milliseconds
-    key: Name
+    key: Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +53,7 @@ class EndTransaction:
 
     at_ms: Milliseconds
     producer: Count
-    transaction: Annotated[int, Ge(1)]
+    transaction: Transaction
     commit: bool
 
 
@@ -57,9 +67,9 @@ class TraceSource:
     """
 
     path: Name
-    batch_records: Annotated[int, Ge(1)] = 100
+    batch_records: BatchRecords = 100
     interval_ms: Period = 5
-    limit: Annotated[int, Ge(1)] | None = None
+    limit: Changes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +105,9 @@ class Consumer:
 
     name: Name
     poll_ms: Period = 100
-    max_batches: Annotated[int, Ge(1)] | None = None
+    max_batches: SettingFromOne | None = None
     replica: Name | None = None
-    pauses: tuple[tuple[Milliseconds, Milliseconds], ...] = ()
+    pauses: Annotated[tuple[tuple[Milliseconds, Milliseconds], ...], Within(PHASES)] = ()
     format: Literal[2, 3] | None = None
     deletes_by: Literal["flag", "null_value"] = "flag"
     isolation: Literal["read_uncommitted", "read_committed"] = "read_uncommitted"

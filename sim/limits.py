@@ -1,0 +1,242 @@
+"""The largest number, and the longest text, that each field of a file or option may have.
+
+They stop what nobody means, not what somebody tries: each is ten to a hundred times the largest use
+that is known. What a scenario within all of them may still cost, the bounds of a run decide
+(`sim.bounds`). `replog list limits` and the guide's reference show this table.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+SHOWN_DIGITS: Final = 40
+"""A longer number is told by how many digits it has."""
+SHOWN_LENGTH: Final = 60
+"""Characters of a wrong text that a message repeats."""
+LONGEST_DIGITS: Final = 100
+"""More than any limit has; Python itself reads no more than some thousand."""
+
+
+class Limit(NamedTuple):
+    """What a field may have at most.
+
+    Attributes:
+        name: What messages call it.
+        most: Largest number, or number of items or characters, allowed (inclusive).
+        unit: What is counted.
+        why: Who says so, or why more makes no sense.
+        least: Smallest number that any field with this limit takes; a field may want more.
+    """
+
+    name: str
+    most: int
+    unit: str
+    why: str
+    least: int = 0
+
+    def problem(self, value: float, *, least: int | None = None) -> str | None:
+        """What is wrong with a number; None = it is within the limit.
+
+        `least` is the smallest number that the field takes, if that is not the limit's own.
+        """
+        smallest = self.least if least is None else least
+        if value > self.most:
+            return f"{in_words(value)} is above the largest allowed, {self.most} ({self.name})"
+        if not value >= smallest:
+            return f"{in_words(value)} is below the smallest allowed, {smallest}"
+        return None
+
+    def too_many(self, count: int, what: str) -> str | None:
+        """What is wrong with so many items or characters; None = nothing is."""
+        if count <= self.most:
+            return None
+        return f"{count:,} {what}; at most {self.most:,} are allowed ({self.name})"
+
+
+def in_words(value: float) -> str:
+    """A number as messages repeat it, however long it is."""
+    if isinstance(value, int) and abs(value) >= 10**SHOWN_DIGITS:
+        # Python refuses to write out the longest ones.
+        return f"a number of about {value.bit_length() * 30_103 // 100_000 + 1:,} digits"
+    return str(value)
+
+
+def in_short(text: str) -> str:
+    """A text as messages repeat it: `'...'`, the beginning of a long one."""
+    return repr(text) if len(text) <= SHOWN_LENGTH else f"{text[:SHOWN_LENGTH]!r}…"
+
+
+def whole_number(text: str) -> int | None:
+    """The whole number that a text of plain digits says; None = it does not.
+
+    Stricter than `int`: no spaces, no `+`, no `1_000`, no digits but 0 to 9. A number that is
+    longer than any limit comes back as one that is beyond all of them.
+    """
+    digits = text.removeprefix("-")
+    if not digits.isascii() or not digits.isdecimal():
+        return None
+    return int(text[: LONGEST_DIGITS + 1])
+
+
+LONG: Final = 2**63 - 1
+"""Largest number that Kafka, a column of a sweep's table and a saved trace have room for."""
+INT: Final = 2**31 - 1
+SHORT: Final = 2**15 - 1
+
+# What Kafka itself has room for.
+
+OFFSET: Final = Limit(
+    "offset", LONG, "offsets", "DefaultRecordBatch: the base offset is a signed 64-bit integer"
+)
+TIMESTAMP: Final = Limit(
+    "timestamp",
+    LONG,
+    "ms",
+    "DefaultRecordBatch: timestamps and delete horizons are signed 64-bit integers",
+    -LONG - 1,
+)
+VERSION: Final = Limit(
+    "version", LONG, "", "KIP-280: a version header is read as a signed 64-bit integer", -LONG - 1
+)
+SETTING: Final = Limit(
+    "setting", LONG, "ms or bytes", "ConfigDef.Type.LONG: what is as good as no bound", -1
+)
+INT_SETTING: Final = Limit(
+    "setting of 32 bits",
+    INT,
+    "bytes or replicas",
+    "ConfigDef.Type.INT: segment.bytes, max.message.bytes, index.interval.bytes, "
+    "replica.fetch.max.bytes, min.insync.replicas, retries",
+)
+LEADER_EPOCH: Final = Limit(
+    "leader epoch", INT, "", "DefaultRecordBatch: partitionLeaderEpoch is a 32-bit integer", -1
+)
+PRODUCER_ID: Final = Limit(
+    "producer id", LONG, "", "KIP-98: producerId is a signed 64-bit integer", -LONG - 1
+)
+PRODUCER_EPOCH: Final = Limit(
+    "producer epoch", SHORT, "", "KIP-98: producerEpoch is a 16-bit integer", -1
+)
+SEED: Final = Limit("seed", LONG, "", "the seed columns of a sweep's tables have 64 bits")
+
+# How large a simulated cluster is, and how long it is watched.
+
+REPLICAS: Final = Limit(
+    "replicas",
+    64,
+    "replicas",
+    "every two exchange messages and are compared; partitions have 3 to 7 in practice",
+)
+CONSUMERS: Final = Limit(
+    "consumers", 1_000, "consumers", "each builds a table of its own and is judged by it"
+)
+PRODUCERS: Final = Limit(
+    "producers", 100_000, "producers", "each has an id, an epoch and sequence numbers in every log"
+)
+KEYS: Final = Limit(
+    "keys", 1_000_000, "keys", "one offset map of 24 MB; reports have at most 40 in a run"
+)
+SENDS: Final = Limit(
+    "sends", 1_000_000, "records", "every record is followed through every log of a run"
+)
+BATCH_RECORDS: Final = Limit(
+    "records of a batch", 1_000_000, "records", "as many as a workload may have at all"
+)
+BATCH_OFFSETS: Final = Limit(
+    "offsets of a batch", INT, "offsets", "DefaultRecordBatch: lastOffsetDelta is a 32-bit integer"
+)
+CHANGES: Final = Limit(
+    "changes of a trace", 1_000_000_000, "changes", "weeks of simulation; a million takes minutes"
+)
+TRANSACTIONS: Final = Limit(
+    "transaction", 1_000_000, "", "each has a record, so there are not more of them than sends"
+)
+FAULTS: Final = Limit("faults", 10_000, "faults", "random runs of reports have at most 40")
+ASKS: Final = Limit("asks", 10_000, "questions", "plans have at most 40 in a run")
+PHASES: Final = Limit("phases", 10_000, "phases", "idle phases and pauses; runs have a few")
+ROUNDS: Final = Limit("last rounds", 10_000, "rounds", "each cleans every log of the cluster")
+DURATION: Final = Limit(
+    "duration", 10**12, "ms", "31 years of simulated time; months of real time when much happens"
+)
+LATENCY: Final = Limit("latency", 3_600_000, "ms", "an hour for one message is a partition")
+SKEW: Final = Limit(
+    "clock skew",
+    3_200_000_000_000,
+    "ms",
+    "100 years: a clock that fell back to 1970 is 56 years behind",
+    -3_200_000_000_000,
+)
+LOAD: Final = Limit("load time", 3_600_000_000, "µs", "an hour to load one record")
+EVENTS: Final = Limit(
+    "simulator events", 10**12, "events", "weeks of real time; wall time ends a run before"
+)
+WORK: Final = Limit(
+    "least work of a run",
+    10**12,
+    "looks of replicas and clients",
+    "what repeats, at its period, for all of the run: more than any run may have events",
+)
+WEIGHT: Final = Limit("weight", 1_000_000, "", "weights of faults are compared; they add up to 16")
+
+# Stories and log files.
+
+STEPS: Final = Limit("steps", 100_000, "steps", "stories have at most 40; wall time ends the rest")
+ADVANCE: Final = Limit("clock of a story", 10**17, "ms", "three million years, all steps together")
+CLEANER_THREADS: Final = Limit(
+    "cleaner threads", 1_000, "threads", "log.cleaner.threads is 1 by default, and seldom above 10"
+)
+LOOKS: Final = Limit(
+    "looks of a schedule", 1_000_000, "looks", "each looks at every log of the file"
+)
+GROWN_SEGMENTS: Final = Limit(
+    "segments of a schedule", 100_000, "segments", "each is looked at again by every later look"
+)
+
+# Sweeps and studies.
+
+CASES: Final = Limit(
+    "cases", 1_000_000_000, "cases", "months of a hundred cores; the largest plan had a million"
+)
+RULE_SETS: Final = Limit("rule sets", 1_000, "rule sets", "they are compared in pairs")
+ENVIRONMENTS: Final = Limit(
+    "environments", 1_000, "environments", "each has its own row of every table of a report"
+)
+CELLS: Final = Limit(
+    "cells", 100_000, "cells", "rule sets in each environment: counted one by one in memory"
+)
+PARTITIONS: Final = Limit(
+    "partitions of a sweep", 100_000, "blocks", "a wave is cut into them; a task costs 50 ms"
+)
+COMBINATIONS: Final = Limit(
+    "combinations", 10_000, "combinations", "of rules, each run with every scenario of a matrix"
+)
+COUNT: Final = Limit(
+    "count", 10**15, "", "of keys, partitions or brokers in arithmetic; more than there will be"
+)
+
+# The command line.
+
+JOBS: Final = Limit("jobs", 1_000, "processes", "each is a Python of its own")
+SECONDS: Final = Limit("seconds", 31_536_000, "s", "a year of real time")
+MEGABYTES: Final = Limit("memory", 10_000_000, "MB", "10 TB")
+TRIES: Final = Limit("tries", 1_000, "futures", "each is a run, from each moment of another one")
+COLUMNS: Final = Limit("width", 10_000, "columns", "a text is folded at the terminal's width")
+
+# Texts.
+
+NAME: Final = Limit(
+    "length of a name", 1_000, "characters", "of replicas, consumers, ids; Kafka's topics have 249"
+)
+TITLE: Final = Limit("length of a title", 10_000, "characters", "a title is one line of a report")
+TEXT: Final = Limit(
+    "length of a text",
+    1_048_588,
+    "characters",
+    "message.max.bytes: a record with a longer key, value or header is refused by a broker",
+)
+HEADERS: Final = Limit("headers", 1_000, "headers", "of one record")
+
+LIMITS: Final[tuple[Limit, ...]] = tuple(
+    value for value in list(globals().values()) if isinstance(value, Limit)
+)
+"""Every limit, in the order above."""
