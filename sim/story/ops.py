@@ -74,8 +74,7 @@ def _natural(limit: Limit) -> Callable[[Any], int]:
     within = _within(limit)
 
     def parse(value: Any) -> int:
-        number = within(value)
-        return number if number >= 0 else _fail(value)
+        return within(value) if _integer(value) >= 0 else _fail(value)
 
     return parse
 
@@ -129,7 +128,10 @@ def _segments(value: Any) -> tuple[tuple[int, int, int], ...]:
 
 
 def _version(value: Any) -> int | None:
-    return None if value in (None, "null") else _within(limits.VERSION)(value)
+    if value in (None, "null"):
+        return None
+    version = _integer(value)
+    return version if limits.VERSION.problem(version) is None else _fail(value)
 
 
 def _bytes(value: Any) -> bytes:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from sim.errors import BadInput, did_you_mean
 from sim.files.document import Place, shown, unknown_field
 from sim.story.ops import (
+    NAMED,
     OPS,
     OPTIONAL_TEXT,
     REPLICA,
@@ -196,7 +197,7 @@ def _takes(kind: FieldType | None, word: str, known: Collection[str]) -> bool:
     """Whether a word with a `=` in it may be a value of this type."""
     if kind is REPLICA or kind is REPLICAS:
         return word.split(",", maxsplit=1)[0] in known
-    return kind is TEXT or kind is OPTIONAL_TEXT
+    return kind is TEXT or kind is OPTIONAL_TEXT or kind is NAMED
 
 
 def _check_names_as_text(text: str, known: Collection[str], place: Place, *, typed: str) -> None:

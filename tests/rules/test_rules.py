@@ -176,7 +176,7 @@ def test_a_value_beside_a_preset_has_the_last_word() -> None:
         ({"fencing": "perhaps"}, "rules.fencing: unknown value 'perhaps'; allowed: true, false"),
         ({"min_isr": 0}, "rules.min_isr: 0 is below the smallest allowed, 1"),
         ({"min_isr": True}, "rules.min_isr: unknown value True"),
-        ({"delete_retention_ms": "-1"}, "rules.delete_retention_ms: unknown value '-1'"),
+        ({"delete_retention_ms": "-1"}, "rules.delete_retention_ms: -1 is below the smallest"),
         ({"strategy_header": ""}, "rules.strategy_header: unknown value ''"),
         ({"preset": "kafka"}, "rules.preset: unknown preset 'kafka'"),
         ({"preset": ["kafka-4.0"]}, "rules.preset: unknown preset ['kafka-4.0']"),
