@@ -96,7 +96,11 @@ TIMESTAMP: Final = Limit(
     -LONG - 1,
 )
 VERSION: Final = Limit(
-    "version", LONG, "", "KIP-280: a version header is read as a signed 64-bit integer", -LONG - 1
+    "version",
+    LONG,
+    "versions",
+    "KIP-280: a version header is read as a signed 64-bit integer",
+    -LONG - 1,
 )
 SETTING: Final = Limit(
     "setting", LONG, "ms or bytes", "ConfigDef.Type.LONG: what is as good as no bound", -1
@@ -109,15 +113,19 @@ INT_SETTING: Final = Limit(
     "replica.fetch.max.bytes, min.insync.replicas, retries",
 )
 LEADER_EPOCH: Final = Limit(
-    "leader epoch", INT, "", "DefaultRecordBatch: partitionLeaderEpoch is a 32-bit integer", -1
+    "leader epoch",
+    INT,
+    "epochs",
+    "DefaultRecordBatch: partitionLeaderEpoch is a 32-bit integer",
+    -1,
 )
 PRODUCER_ID: Final = Limit(
-    "producer id", LONG, "", "KIP-98: producerId is a signed 64-bit integer", -LONG - 1
+    "producer id", LONG, "ids", "KIP-98: producerId is a signed 64-bit integer", -LONG - 1
 )
 PRODUCER_EPOCH: Final = Limit(
-    "producer epoch", SHORT, "", "KIP-98: producerEpoch is a 16-bit integer", -1
+    "producer epoch", SHORT, "epochs", "KIP-98: producerEpoch is a 16-bit integer", -1
 )
-SEED: Final = Limit("seed", LONG, "", "the seed columns of a sweep's tables have 64 bits")
+SEED: Final = Limit("seed", LONG, "seeds", "the seed columns of a sweep's tables have 64 bits")
 
 # How large a simulated cluster is, and how long it is watched.
 
@@ -149,7 +157,10 @@ CHANGES: Final = Limit(
     "changes of a trace", 1_000_000_000, "changes", "weeks of simulation; a million takes minutes"
 )
 TRANSACTIONS: Final = Limit(
-    "transaction", 1_000_000, "", "each has a record, so there are not more of them than sends"
+    "transaction",
+    1_000_000,
+    "transactions",
+    "each has a record, so there are not more of them than sends",
 )
 FAULTS: Final = Limit("faults", 10_000, "faults", "random runs of reports have at most 40")
 ASKS: Final = Limit("asks", 10_000, "questions", "plans have at most 40 in a run")
@@ -176,7 +187,9 @@ WORK: Final = Limit(
     "looks of replicas and clients",
     "what repeats, at its period, for all of the run: more than any run may have events",
 )
-WEIGHT: Final = Limit("weight", 1_000_000, "", "weights of faults are compared; they add up to 16")
+WEIGHT: Final = Limit(
+    "weight", 1_000_000, "times as often", "weights of faults are compared; they add up to 16"
+)
 
 # Stories and log files.
 
@@ -204,6 +217,7 @@ ENVIRONMENTS: Final = Limit(
 CELLS: Final = Limit(
     "cells", 100_000, "cells", "rule sets in each environment: counted one by one in memory"
 )
+RUN: Final = Limit("run", LONG, "runs", "the column run_id of a sweep's tables has 64 bits")
 PARTITIONS: Final = Limit(
     "partitions of a sweep", 100_000, "blocks", "a wave is cut into them; a task costs 50 ms"
 )
@@ -211,7 +225,7 @@ COMBINATIONS: Final = Limit(
     "combinations", 10_000, "combinations", "of rules, each run with every scenario of a matrix"
 )
 COUNT: Final = Limit(
-    "count", 10**15, "", "of keys, partitions or brokers in arithmetic; more than there will be"
+    "count", 10**15, "keys, partitions or brokers", "in arithmetic alone; more than there will be"
 )
 
 # The command line.

@@ -108,6 +108,7 @@ def _reference() -> Iterator[tuple[str, str]]:
         ("faults", "Faults", "faults"),
         ("mixes", "Mixes of random clusters", "mixes"),
         ("columns", "Columns of a sweep", "columns"),
+        ("limits", "Limits of numbers and texts", "limits"),
     ):
         yield f"reference/{uri}.md", "\n".join(_records(title, listing.TABLES[table]()))
 

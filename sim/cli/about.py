@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from sim.cli import output
-from sim.cli.arguments import Command, Number, Parser, take_json, take_plugins
+from sim.cli.arguments import Command, Parser, take_json, take_plugins
 from sim.cli.output import EXIT_FAILED, print_json, print_table
+from sim.cli.values import Number
 from sim.errors import BadInput
+from sim.limits import COUNT, SETTING
 
 
 def _list_takes(parser: Parser) -> None:
@@ -16,7 +18,7 @@ def _list_takes(parser: Parser) -> None:
         "what",
         metavar="TABLE",
         help="rules, presets, invariants, reached, mixes, ops (steps of stories), faults, columns "
-        "(of a sweep's tables), scenarios or topics.",
+        "(of a sweep's tables), limits, scenarios or topics.",
     )
     parser.add_argument(
         "--in",
@@ -74,7 +76,7 @@ def _capacity_takes(parser: Parser) -> None:
     parser.add_argument(
         "--buffer",
         dest="buffer_bytes",
-        type=Number(1),
+        type=Number(1, limit=SETTING),
         default=128 * 1024 * 1024,
         metavar="BYTES",
         help="log.cleaner.dedupe.buffer.size.",
@@ -87,7 +89,10 @@ def _capacity_takes(parser: Parser) -> None:
         help="log.cleaner.io.buffer.load.factor.",
     )
     parser.add_argument(
-        "--keys", type=Number(1), metavar="N", help="Distinct dirty keys to be cleaned."
+        "--keys",
+        type=Number(1, limit=COUNT),
+        metavar="N",
+        help="Distinct dirty keys to be cleaned.",
     )
     take_plugins(parser)
     take_json(parser)

@@ -13,9 +13,11 @@ from typing import Any, NamedTuple, NoReturn
 
 from sim.cli.explaining import EXPLAIN, with_explain_apart
 from sim.cli.output import complain, terminal_width
+from sim.cli.values import Number, StoreOnce, path_of, told
 from sim.errors import BadInput, did_you_mean
+from sim.limits import SECONDS, SEED
 
-SEED_MAX = 2**63 - 1
+SEED_MAX = SEED.most
 _MISSING = "the following arguments are required: "
 """How argparse begins to say so."""
 
@@ -49,6 +51,9 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
             add_help=False,
         )
+        for name in (None, "store"):
+            self.register("action", name, StoreOnce)
+        self.register("type", Path, path_of)
         self._positionals.title = "Arguments"
         self._optionals.title = "Options"
 
@@ -76,8 +81,9 @@ class Parser(argparse.ArgumentParser):
         for word in unknown:
             if word.startswith("-"):
                 known = [name for one in self._actions for name in one.option_strings]
-                self.error(f"no such option: {word}{did_you_mean(word, known)}")
-            self.error(f"unexpected argument: {word}")
+                name = word.partition("=")[0]
+                self.error(f"no such option: {told(name)}{did_you_mean(name, known)}")
+            self.error(f"unexpected argument: {told(word)}")
         return vars(given)
 
 
@@ -120,47 +126,12 @@ class _HelpFormatter(argparse.HelpFormatter):
         return f"{action.help}  [{noted}]" if noted else f"{action.help}"
 
 
-class Number:
-    """Reads a number, a whole one unless `whole` is false, within inclusive bounds."""
-
-    def __init__(
-        self, at_least: int | None = None, at_most: int | None = None, *, whole: bool = True
-    ) -> None:
-        self._at_least = at_least
-        self._at_most = at_most
-        self._kind: type[int] | type[float] = int if whole else float
-
-    @property
-    def bounds(self) -> str:
-        """Such as `1 to 100`; empty when there are none."""
-        if self._at_most is None:
-            return "" if self._at_least is None else f"from {self._at_least}"
-        return f"{self._at_least} to {self._at_most}"
-
-    def __call__(self, text: str) -> int | float:
-        """The number in `text`; raises ArgumentTypeError when it is none, or out of bounds."""
-        try:
-            number = self._kind(text)
-        except ValueError:
-            kind = "whole number" if self._kind is int else "number"
-            raise argparse.ArgumentTypeError(f"{text}: expected a {kind}") from None
-        if self._at_least is not None and not number >= self._at_least:
-            raise argparse.ArgumentTypeError(
-                f"{text}: expected a number greater than or equal to {self._at_least}"
-            )
-        if self._at_most is not None and number > self._at_most:
-            raise argparse.ArgumentTypeError(
-                f"{text}: expected a number less than or equal to {self._at_most}"
-            )
-        return number
-
-
 def shipped(text: str) -> Path:
     """A file or a folder, or what Replog ships under that name, which is then said on stderr.
 
     Raises BadInput as `shipped_path` does.
     """
-    path = Path(text)
+    path = path_of(text)
     if path.exists():
         return path  # the usual case, and at no cost
     from sim.files.shipped import shipped_path
@@ -184,7 +155,7 @@ def take_within(parser: Parser, default_s: float, help_text: str) -> None:
     """`--within SECONDS`, as `within`."""
     parser.add_argument(
         "--within",
-        type=Number(0, whole=False),
+        type=Number(0, whole=False, limit=SECONDS),
         default=default_s,
         metavar="SECONDS",
         help=help_text,
@@ -267,9 +238,10 @@ def rule_values(given: list[str] | None) -> dict[str, str]:
     for text in given or []:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise BadInput(f"--rule {text}: expected name=value")
+            raise BadInput(f"--rule {told(text)}: expected name=value")
         if values.get(name, value) != value:
-            raise BadInput(f"--rule {text}: the same rule was given as {values[name]}")
+            before = told(values[name])
+            raise BadInput(f"--rule {told(text)}: the same rule was given as {before}")
         values[name] = value
     return values
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sim.cli.arguments import (
     Command,
-    Number,
     Parser,
     plugin_arguments,
     rule_values,
@@ -20,9 +19,11 @@ from sim.cli.arguments import (
     take_rules,
 )
 from sim.cli.output import width
+from sim.cli.values import Number
 from sim.errors import BadInput, did_you_mean
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
 from sim.foreign import shell
+from sim.limits import RUN
 
 if TYPE_CHECKING:
     from sim.check import Violation
@@ -46,7 +47,11 @@ def _draw_takes(parser: Parser) -> None:
         help="A story or a timed scenario, or the id of a shipped one; or the folder of a sweep.",
     )
     parser.add_argument(
-        "run_id", type=Number(), nargs="?", metavar="RUN_ID", help="Of a sweep: the run's number."
+        "run_id",
+        type=Number(0, limit=RUN),
+        nargs="?",
+        metavar="RUN_ID",
+        help="Of a sweep: the run's number.",
     )
     take_output(
         parser,

@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from sim.cli.arguments import Command, Number, Parser, plugin_arguments, take_json, take_plugins
+from sim.cli.arguments import Command, Parser, plugin_arguments, take_json, take_plugins
 from sim.cli.github import add_to_job_summary, on_github
 from sim.cli.output import EXIT_FAILED, EXIT_INCONCLUSIVE, complain, print_json
 from sim.cli.streams import beneath
+from sim.cli.values import Number
 from sim.errors import BadInput
 from sim.foreign import shell
 from sim.foreign.lines import one_line

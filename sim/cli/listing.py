@@ -102,6 +102,7 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "ops": references.ops,
     "faults": references.faults,
     "columns": references.columns,
+    "limits": references.limits,
 }
 """What `replog list` can show without looking at any file, beside the rules."""
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from sim.cli.arguments import Command, Number, Parser, take_json
+from sim.cli.arguments import Command, Parser, take_json
 from sim.cli.output import print_json, print_table
+from sim.cli.values import Number
+from sim.limits import BATCH_RECORDS, COUNT, INT_SETTING, KEYS, LOAD, SEED, SENDS
 
 
 def _traffic_takes(parser: Parser) -> None:
     def number(option: str, default: int | None, about: str) -> None:
-        parser.add_argument(option, type=Number(1), default=default, metavar="N", help=about)
+        parser.add_argument(
+            option, type=Number(1, limit=COUNT), default=default, metavar="N", help=about
+        )
 
     number("--brokers", 10, "Brokers that share the partitions.")
     number("--partitions", 1_000_000, "Partitions of the whole cluster.")
@@ -19,7 +23,7 @@ def _traffic_takes(parser: Parser) -> None:
     parser.add_argument(
         "--batch",
         dest="batch_records",
-        type=Number(1),
+        type=Number(1, limit=BATCH_RECORDS),
         default=1,
         metavar="N",
         help="Records in a batch.",
@@ -76,12 +80,21 @@ def _catchup_takes(parser: Parser) -> None:
             option, dest=name, type=values, default=default, metavar=unit, help=about
         )
 
-    number("--keys", "keys", Number(1), 50, "N", "Keys that are written.")
-    number("--updates", "updates", Number(1), 1_000, "N", "Records written.")
-    number("--fetch-bytes", "fetch_bytes", Number(1), 4_096, "BYTES", "Most bytes of an answer.")
+    number("--keys", "keys", Number(1, limit=KEYS), 50, "N", "Keys that are written.")
+    number("--updates", "updates", Number(1, limit=SENDS), 1_000, "N", "Records written.")
+    number(
+        "--fetch-bytes",
+        "fetch_bytes",
+        Number(1, limit=INT_SETTING),
+        4_096,
+        "BYTES",
+        "Most bytes of an answer.",
+    )
     number("--latency", "latency_ms", Number(1, 100), 5, "MS", "Of one message.")
-    number("--load-us", "load_us", Number(1), 100, "US", "Microseconds to load one record.")
-    number("--seed", "seed", Number(0), 0, "N", "Of the keys written.")
+    number(
+        "--load-us", "load_us", Number(1, limit=LOAD), 100, "US", "Microseconds to load one record."
+    )
+    number("--seed", "seed", Number(0, limit=SEED), 0, "N", "Of the keys written.")
     take_json(parser)
 
 

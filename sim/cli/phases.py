@@ -8,10 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sim.cli.arguments import Command, Number, Parser, take_json
+from sim.cli.arguments import Command, Parser, take_json
 from sim.cli.output import print_json, print_table, progress_console
+from sim.cli.values import Number
 from sim.errors import BadInput, did_you_mean
 from sim.foreign import shell
+from sim.limits import SEED as SEEDS
 
 if TYPE_CHECKING:
     from sim.studies.phases.question import Found
@@ -30,7 +32,9 @@ def _phases_takes(parser: Parser) -> None:
     parser.add_argument(
         "--cases", type=Number(1, 100_000), default=CASES, metavar="N", help="Cases in each cell."
     )
-    parser.add_argument("--seed", type=Number(), default=SEED, metavar="N", help="Seed.")
+    parser.add_argument(
+        "--seed", type=Number(0, limit=SEEDS), default=SEED, metavar="N", help="Seed."
+    )
     parser.add_argument(
         "--out",
         type=Path,

@@ -1,4 +1,4 @@
-"""`replog list mixes`, `ops`, `faults` and `columns`: tables of what files and data frames name."""
+"""`replog list mixes`, `ops`, `faults`, `columns`, `limits`: what files and data frames name."""
 
 from __future__ import annotations
 
@@ -105,4 +105,20 @@ def columns() -> Rows:
             "source": column.source,
         }
         for column in told()
+    ]
+
+
+def limits() -> Rows:
+    """Every limit of a number or a text in files and options, with its reason."""
+    from sim.limits import LIMITS
+
+    return [
+        {
+            "limit": limit.name,
+            "from": f"{limit.least:,}",
+            "to": f"{limit.most:,}",
+            "unit": limit.unit,
+            "why": limit.why,
+        }
+        for limit in LIMITS
     ]

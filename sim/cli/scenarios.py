@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from sim.cli.arguments import (
     SEED_MAX,
     Command,
-    Number,
     Parser,
     plugin_arguments,
     rule_values,
@@ -25,6 +24,7 @@ from sim.cli.output import (
     print_json,
     print_violations,
 )
+from sim.cli.values import Number
 from sim.foreign import shell
 from sim.foreign.lines import one_line
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from sim.cli.arguments import (
     Command,
-    Number,
     Parser,
     plugin_arguments,
     take_json,
@@ -20,8 +19,10 @@ from sim.cli.arguments import (
     take_within,
 )
 from sim.cli.output import EXIT_INTERRUPTED, complain, print_json, progress_console
+from sim.cli.values import Number
 from sim.errors import BadInput
 from sim.foreign import shell
+from sim.limits import RUN
 
 if TYPE_CHECKING:
     from sim.shrink.cases import Case, Outcome, Told
@@ -34,7 +35,10 @@ LINE_EVERY_S = 10.0
 def _takes(parser: Parser) -> None:
     take_run(parser)
     parser.add_argument(
-        "run_id", type=Number(0), nargs="?", help="The number of a run, in the folder of a sweep."
+        "run_id",
+        type=Number(0, limit=RUN),
+        nargs="?",
+        help="The number of a run, in the folder of a sweep.",
     )
     take_output(
         parser,

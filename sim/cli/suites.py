@@ -9,17 +9,19 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from sim.cli.arguments import Command, Number, Parser, take_failures, take_json, take_plugins
+from sim.cli.arguments import Command, Parser, take_failures, take_json, take_plugins
 from sim.cli.github import add_to_job_summary, on_github
 from sim.cli.output import EXIT_INTERRUPTED, complain, print_json
 from sim.cli.streams import beneath
+from sim.cli.values import Number
 from sim.errors import BadInput
 from sim.foreign.lines import one_line
+from sim.limits import JOBS
 
 if TYPE_CHECKING:
     from sim.suite import CaseResult, Collected
 
-JOBS_MAX = 1_000
+JOBS_MAX = JOBS.most
 REDRAWN_EVERY_SECONDS = 0.1
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from sim.cli.arguments import (
     Command,
-    Number,
     Parser,
     plugin_arguments,
     shipped,
@@ -39,8 +38,10 @@ from sim.cli.output import (
     print_violations,
     progress_console,
 )
+from sim.cli.values import Number
 from sim.errors import BadInput
 from sim.foreign import shell
+from sim.limits import CASES, PARTITIONS, RUN, SEED
 
 if TYPE_CHECKING:
     from sim.explain import Explanation
@@ -60,9 +61,14 @@ def _sweep_takes(parser: Parser) -> None:
         help="Folder for the tables; new or, to resume, old.",
     )
     parser.add_argument(
-        "--count", type=Number(), metavar="N", help="Random cases (default: the plan's)."
+        "--count",
+        type=Number(1, limit=CASES),
+        metavar="N",
+        help="Random cases (default: the plan's).",
     )
-    parser.add_argument("--seed", type=Number(), metavar="N", help="Seed (default: the plan's).")
+    parser.add_argument(
+        "--seed", type=Number(0, limit=SEED), metavar="N", help="Seed (default: the plan's)."
+    )
     parser.add_argument(
         "--confirm", action="store_true", help="With the plan's confirmation seed instead."
     )
@@ -70,7 +76,7 @@ def _sweep_takes(parser: Parser) -> None:
     parser.add_argument("--master", metavar="URL", help="Spark master URL.")
     parser.add_argument(
         "--partitions",
-        type=Number(),
+        type=Number(1, limit=PARTITIONS),
         metavar="N",
         help="Blocks per wave (default: long ones first, short ones last).",
     )
@@ -198,7 +204,7 @@ def _show_verdicts(verdicts: Mapping[str, Mapping[str, int]]) -> None:
 def _replay_takes(parser: Parser) -> None:
     _take_folder(parser)
     parser.add_argument(
-        "run_id", type=Number(), metavar="RUN_ID", help="The run's number in the table."
+        "run_id", type=Number(0, limit=RUN), metavar="RUN_ID", help="The run's number in the table."
     )
     take_explain(parser)
     take_trace(parser)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from sim.cli.arguments import (
     Command,
-    Number,
     Parser,
     rule_values,
     take_json,
@@ -16,6 +15,8 @@ from sim.cli.arguments import (
     take_rules,
 )
 from sim.cli.output import print_json, print_table
+from sim.cli.values import Number
+from sim.limits import CHANGES
 
 
 def _git_takes(parser: Parser) -> None:
@@ -24,7 +25,10 @@ def _git_takes(parser: Parser) -> None:
         parser, "The Parquet file to write; without it, NAME-changelog.parquet in this folder."
     )
     parser.add_argument(
-        "--limit", type=Number(), metavar="N", help="Only so many changes, oldest first."
+        "--limit",
+        type=Number(0, limit=CHANGES),
+        metavar="N",
+        help="Only so many changes, oldest first.",
     )
 
 
@@ -46,7 +50,10 @@ def _replay_takes(parser: Parser) -> None:
     take_rules(parser)
     take_plugins(parser)
     parser.add_argument(
-        "--limit", type=Number(1), metavar="N", help="Only so many changes, first ones first."
+        "--limit",
+        type=Number(1, limit=CHANGES),
+        metavar="N",
+        help="Only so many changes, first ones first.",
     )
     take_json(parser)
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from sim.cli.arguments import (
     SEED_MAX,
     Command,
-    Number,
     Parser,
     rule_values,
     take_json,
@@ -20,8 +19,10 @@ from sim.cli.arguments import (
 )
 from sim.cli.explaining import explained, in_json, print_explanation
 from sim.cli.output import print_json
+from sim.cli.values import Number
 from sim.errors import BadInput
 from sim.foreign.lines import one_line
+from sim.limits import TRIES
 
 if TYPE_CHECKING:
     from sim.explain import Explanation
@@ -51,7 +52,7 @@ def _takes(parser: Parser) -> None:
     take_within(parser, WITHIN_S, "With --what-if: stop then, with what is known.")
     parser.add_argument(
         "--tries",
-        type=Number(2, 1_000),
+        type=Number(2, TRIES.most),
         default=20,
         metavar="N",
         help="With --what-if: so many futures are drawn from each moment.",

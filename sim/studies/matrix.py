@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from itertools import product
+from math import prod
 from pathlib import Path
 
 from sim.check import Checker
@@ -18,6 +19,7 @@ from sim.check.coverage import SITUATIONS
 from sim.compaction import FIXES
 from sim.errors import BadInput, did_you_mean
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
+from sim.limits import COMBINATIONS
 from sim.rules import RULES, Settings, settings_from
 from sim.rules.rules import RuleValue, check_value, listed, shown
 from sim.scenario.file.load import load_scenario
@@ -193,6 +195,11 @@ def make_matrix(
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise BadInput(f"{twice}: named twice; a rule is varied, tried beside it, or fixed")
+    asked = [prod(len(choice.values) for choice in group) for group in under]
+    count = (1 + sum(asked)) * len(varied.values)
+    problem = COMBINATIONS.too_many(count, "combinations of rules")
+    if problem is not None:
+        raise BadInput(problem)
     changes: list[dict[str, RuleValue]] = [{}]
     for group in under:
         combinations = product(*(choice.values for choice in group))

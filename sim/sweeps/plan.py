@@ -26,22 +26,24 @@ from sim.files.fields import check_format
 from sim.files.formats import PLAN_FORMAT
 from sim.files.models import validate
 from sim.files.reading import read_document
+from sim.limits import CASES, CELLS, ENVIRONMENTS, RULE_SETS, TITLE
 from sim.plugins import load_plugins
 from sim.rules import settings_from
 from sim.rules.rules import DEFAULTS, Rules, RuleValue, Settings, shown
 from sim.scenario.generate.mix import Mix
+from sim.scenario.model import Within
+from sim.scenario.model.units import Seed
 from sim.sweeps.environments import Environment, environments_of
 from sim.sweeps.plan_matrix import expanded
-from sim.sweeps.segments import COUNT_LIMIT, SEED_LIMIT, Part, Segment, in_order
+from sim.sweeps.segments import Part, Segment, in_order
 
 PRESET = "preset"
 FLAG_MARKS = ("magic", "flag")
 """Values of `tombstone_mark` with which a plan may have `flag_upgrade` or `mixed_clients`: by the
 format, and with cleaners that know the flag alone."""
 
-Count = Annotated[int, Field(ge=1, lt=COUNT_LIMIT)]
-Seed = Annotated[int, Field(ge=0, lt=SEED_LIMIT)]
-Text = Annotated[str, Field(min_length=1)]
+Count = Annotated[int, Field(ge=1), Within(CASES)]
+Text = Annotated[str, Field(min_length=1), Within(TITLE)]
 
 
 def _known(values: dict[str, RuleValue]) -> dict[str, RuleValue]:
@@ -72,8 +74,8 @@ class Plan(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     format: Literal["replog-sweep/1"]
-    title: str = Field(min_length=1)
-    source: str = Field(min_length=1)
+    title: Text
+    source: Text
     count: Count
     """Number of random cases, those of all environments together; every rule set runs on each."""
     seed: Seed
@@ -84,11 +86,11 @@ class Plan(BaseModel):
     plugins: Annotated[list[str], AfterValidator(_loaded)] = Field(default_factory=list)
     """Modules to import first, as with `--plugin`; they register strategies, fixes or the like."""
     generate: Mix
-    environments: dict[Text, dict[str, Any]] = {}
+    environments: Annotated[dict[Text, dict[str, Any]], Within(ENVIRONMENTS)] = {}
     """By name, what differs from `generate`; cases take turns (`sim.sweeps.environments`)."""
     rules: RuleMap = Field(default_factory=dict)
     """Common to every rule set; may name a `preset`."""
-    rule_sets: list[RuleMap] = Field(min_length=1)
+    rule_sets: Annotated[list[RuleMap], Field(min_length=1), Within(RULE_SETS)]
     """What differs: each entry is laid over `rules`. The keys that occur are the swept rules.
 
     A plan file may give a `matrix` instead, or beside it (`sim.sweeps.plan_matrix`)."""
@@ -96,6 +98,15 @@ class Plan(BaseModel):
     """Short names of the rule sets, in their order; none = their swept values."""
     notes: list[Text] = []
     """What each rule set promises, a sentence each, for the report; none = nothing is said."""
+
+    @field_validator("rule_sets")
+    @classmethod
+    def _can_be_counted(cls, rule_sets: list[RuleMap], info: ValidationInfo) -> list[RuleMap]:
+        cells = len(rule_sets) * len(info.data.get("environments", {}))
+        problem = CELLS.too_many(cells, "rule sets in environments")
+        if problem is not None:
+            raise ValueError(problem)
+        return rule_sets
 
     @field_validator("rule_sets")
     @classmethod

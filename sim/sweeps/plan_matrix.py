@@ -18,14 +18,13 @@ from typing import Any
 from sim.errors import BadInput
 from sim.files.document import Document, Location, Place, listed, shown, unknown_field
 from sim.files.fields import as_list, as_object, as_text
+from sim.limits import RULE_SETS
 from sim.plugins import load_plugins
 from sim.rules import PRESETS, settings_from
 from sim.rules.rules import DEFAULTS, RuleValue
 from sim.rules.rules import shown as rule_shown
 
 MATRIX, EXCLUDE, LABEL = "matrix", "exclude", "label"
-RULE_SETS_LIMIT = 1_000
-"""Most rule sets of a matrix: they are compared in pairs."""
 
 Values = dict[str, RuleValue]
 
@@ -78,8 +77,7 @@ def expanded(document: Document) -> Document:
     count = len(entries)
     for values in matrix.values():
         count *= len(values)
-    if count > RULE_SETS_LIMIT:
-        top.at(MATRIX).fail(f"{count} rule sets; at most {RULE_SETS_LIMIT} are compared")
+    top.at(MATRIX).check(RULE_SETS.too_many(count, "rule sets"))
     rule_sets = [{**cell, **entry} for entry in entries for cell in _cells(matrix)]
     rule_sets = _without(rule_sets, data, top)
     rest = {name: value for name, value in data.items() if name not in (MATRIX, EXCLUDE, LABEL)}
@@ -108,7 +106,8 @@ def _factors(given: Mapping[str, Any], place: Place) -> dict[str, list[RuleValue
         at = place.at(name)
         if name not in known:
             at.fail(unknown_field(name, known, what="rule"))
-        if not as_list(values, at):
+        at.check(RULE_SETS.too_many(len(as_list(values, at)), "values"))
+        if not values:
             at.fail(f"no value; allowed: {_allowed(name)}")
         for index, value in enumerate(values):
             _check_value(name, value, at.at(index))

@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sim.errors import BadInput
+from sim.limits import CASES, SEED
 
-SEED_LIMIT = 2**63
+SEED_LIMIT = SEED.most + 1
 """Exclusive: every seed fits a signed 64-bit column."""
-COUNT_LIMIT = 10**12
+COUNT_LIMIT = CASES.most + 1
 """Exclusive: `run_id` stays far inside a signed 64-bit column whatever the number of rule sets."""
 
 

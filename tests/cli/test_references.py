@@ -1,4 +1,4 @@
-"""`replog list mixes`, `ops`, `faults` and `columns`: they tell everything there is, as it is."""
+"""`replog list mixes`, `ops`, `faults`, `columns`, `limits`: they tell all there is, as it is."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from tests.cli.conftest import Replog
 from tests.sweeps.fakes import plan
 
 
-@pytest.mark.parametrize("table", ["mixes", "ops", "faults", "columns"])
+@pytest.mark.parametrize("table", ["mixes", "ops", "faults", "columns", "limits"])
 def test_every_row_says_what_it_means(replog: Replog, table: str) -> None:
     printed, rows = replog("list", table), replog("list", table, "--json").document
 
