@@ -85,6 +85,9 @@ SHORT: Final = 2**15 - 1
 
 # What Kafka itself has room for.
 
+NUMBER: Final = Limit(
+    "number", LONG, "of anything", "what else is given as a number has 64 bits, too", -LONG - 1
+)
 OFFSET: Final = Limit(
     "offset", LONG, "offsets", "DefaultRecordBatch: the base offset is a signed 64-bit integer"
 )

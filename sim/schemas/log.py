@@ -18,7 +18,6 @@ from sim.scenario.file.schema import preset_schema, rule_schema
 from sim.schemas.parts import (
     BOOLEAN,
     DRAFT,
-    INTEGER,
     NOTE,
     TAGS,
     TEXT,
@@ -58,7 +57,7 @@ def _object(
 def _record() -> Schema:
     header = {
         "type": "array",
-        "prefixItems": [TEXT, {"anyOf": [TEXT, INTEGER, _BYTES, {"type": "null"}]}],
+        "prefixItems": [TEXT, {"anyOf": [TEXT, at_least(-MAX_LONG - 1), _BYTES, {"type": "null"}]}],
         "minItems": 2,
         "maxItems": 2,
     }

@@ -6,19 +6,30 @@ from typing import Any
 
 from sim.check.registry import INVARIANTS, discover
 from sim.files.formats import STORY_FORMAT
-from sim.limits import ADVANCE, LEADER_EPOCH, OFFSET, PRODUCER_ID, TIMESTAMP, VERSION, Limit
+from sim.limits import ADVANCE, LEADER_EPOCH, LONG, OFFSET, PRODUCER_ID, TIMESTAMP, VERSION, Limit
 from sim.replication.interrupting import MOMENTS
 from sim.replication.reading import ISOLATIONS, WAYS
 from sim.rules import RULES
 from sim.scenario.file.schema import rules_schema
-from sim.schemas.parts import BOOLEAN, DRAFT, INTEGER, NOTE, TAGS, TEXT, Schema, described, strict
+from sim.schemas.parts import (
+    BOOLEAN,
+    DRAFT,
+    INTEGER,
+    NOTE,
+    TAGS,
+    TEXT,
+    Schema,
+    at_least,
+    described,
+    strict,
+)
 from sim.story import ops
 from sim.story.format import TOP
 from sim.story.ops import OPS, FieldType
 from sim.story.told import OPS_TOLD, field_told
 
 _NAME: Schema = {
-    "anyOf": [{"type": "string", "minLength": 1}, {"type": "integer"}],
+    "anyOf": [{"type": "string", "minLength": 1}, at_least(-LONG - 1)],
 }
 _AS_TEXT: Schema = {"type": "string", "pattern": "^-?[0-9]+$"}
 

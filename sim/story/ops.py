@@ -82,6 +82,8 @@ def _natural(limit: Limit) -> Callable[[Any], int]:
 def _text(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int):
         _fail(value)
+    if isinstance(value, int):
+        _checked(limits.NUMBER.problem(value))
     text = str(value) or _fail(value)
     _checked(limits.TEXT.too_many(len(text), "characters"))
     return text

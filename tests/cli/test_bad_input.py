@@ -102,7 +102,7 @@ def test_a_scenarios_line_is_named_with_the_field(
         (["sweep", "x.yaml", "--out", "o"], ["x.yaml", "replog-sweep/1"]),
         (["sweep", "plan.yaml"], ["--out", "replog sweep --help"]),
         (["sweep", "plan.yaml", "--out", "o", "--engine", "steam"], ["steam", "spark, process"]),
-        (["sweep", "plan.yaml", "--out", "o", "--count", "0"], ["count 0"]),
+        (["sweep", "plan.yaml", "--out", "o", "--count", "0"], ["--count: 0: expected"]),
         (["sweep", "plan.yaml", "--out", "x.yaml"], ["x.yaml", "is a file"]),
         (["sweep", "plan.yaml", "--out", "full"], ["full", "'letter.txt'"]),
         (["run", "plan.yaml"], ["plan.yaml", "replog sweep plan.yaml"]),

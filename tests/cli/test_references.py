@@ -20,7 +20,7 @@ from tests.cli.conftest import Replog
 from tests.sweeps.fakes import plan
 
 
-@pytest.mark.parametrize("table", ["mixes", "ops", "faults", "columns", "limits"])
+@pytest.mark.parametrize("table", ["mixes", "ops", "faults", "columns"])
 def test_every_row_says_what_it_means(replog: Replog, table: str) -> None:
     printed, rows = replog("list", table), replog("list", table, "--json").document
 

@@ -183,7 +183,7 @@ def test_a_plan_in_python_has_a_matrix_too() -> None:
                 ),
             ],
             8,
-            "8000 rule sets; at most 1000",
+            "8,000 rule sets; at most 1,000",
         ),
         (
             ["matrix: {fix: [none]}", "plugins: [no_such_plugin]"],

@@ -1,0 +1,229 @@
+"""Every number and text of a file or an option has a largest value, which a message names."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sim.errors import BadInput
+from sim.limits import LIMITS, LONG, SENDS, in_short, in_words, whole_number
+from sim.scenario.file.load import load_scenario
+from sim.scenario.file.schema import scenario_schema
+from sim.schemas.log import log_schema
+from sim.schemas.plan import plan_schema
+from sim.schemas.story import story_schema
+from sim.story.format import story_from
+from sim.sweeps import load_plan
+from tests.cli.conftest import Replog, replog  # noqa: F401 - the fixture
+
+
+def bounds_of(schema: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every number in a schema, by its path; claims are compared, and `set` is of rules."""
+    if isinstance(schema, dict):
+        if schema.get("type") in ("integer", "number") and "enum" not in schema:
+            yield path, schema
+        for name, part in schema.items():
+            if name not in ("claims", "default", "set"):
+                yield from bounds_of(part, f"{path}.{name}")
+    elif isinstance(schema, list):
+        for index, part in enumerate(schema):
+            yield from bounds_of(part, f"{path}[{index}]")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [scenario_schema, plan_schema, log_schema, story_schema],
+    ids=["scenario", "plan", "log", "story"],
+)
+def test_no_number_of_a_file_is_without_bounds(schema: Any) -> None:
+    found = dict(bounds_of(schema()))
+    assert len(found) > 10
+
+    def has(part: Any, *words: str) -> bool:
+        return any(word in part for word in words)
+
+    unbounded = [
+        path
+        for path, part in found.items()
+        if not has(part, "maximum", "exclusiveMaximum")
+        or not has(part, "minimum", "exclusiveMinimum")
+    ]
+    assert unbounded == []
+
+
+def test_every_limit_has_a_name_of_its_own_and_a_reason() -> None:
+    assert len({limit.name for limit in LIMITS}) == len(LIMITS) > 40
+    assert all(limit.unit and limit.why and limit.least <= 0 < limit.most for limit in LIMITS)
+    assert all(limit.least >= -LONG - 1 and limit.most <= LONG for limit in LIMITS)
+
+
+def test_limits_are_listed_with_their_reasons(replog: Replog) -> None:  # noqa: F811
+    rows = replog("list", "limits", "--json").document
+
+    assert [row["limit"] for row in rows] == [limit.name for limit in LIMITS]
+    assert [(row["from"], row["to"]) for row in rows if row["limit"] == "replicas"] == [("0", "64")]
+    assert all(row["why"] for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0", 0),
+        ("-12", -12),
+        ("007", 7),
+        ("9" * 5_000, int("9" * 101)),
+        *[
+            (text, None)
+            for text in ("", "-", "+5", " 5", "5 ", "1_000", "1e3", "1.0", "٣", "²", "0x1")
+        ],
+    ],
+)
+def test_a_whole_number_is_plain_digits(text: str, number: int | None) -> None:
+    assert whole_number(text) == number
+
+
+def test_what_is_long_is_told_in_short() -> None:
+    assert in_words(10**5_000) == "a number of about 5,001 digits"
+    assert in_words(-7) == "-7"
+    assert in_short("x" * 500) == repr("x" * 60) + "…"
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("replicas: 65", "replicas: 65 is above the largest allowed, 64 (replicas)"),
+        ("consumers: 1000000000", "consumers: 1000000000 is above the largest allowed, 1000 (con"),
+        ("replicas: [{name: a, clock_skew_ms: -99999999999999}]", "replicas[0].clock_skew_ms: -9"),
+        ("last_rounds: 2147483648", "last_rounds: 2147483648 is above the largest allowed, 10000"),
+        ("topic: {segment.bytes: 2147483648}", "topic.segment.bytes: 2147483648 is above"),
+        ("topic: {retention.ms: 9223372036854775808}", "topic.retention.ms: 9223372036854775808"),
+        ("network: {latency_ms: [1, 3600001]}", "network.latency_ms[1]: 3600001 is above"),
+        ("workload: {random: {sends: 1000001}}", "workload.random.sends: 1000001 is above"),
+        ("workload: {random: {keys: 1000001}}", "workload.random.keys: 1000001 is above"),
+        ("limits: {max_events: 1000000000001}", "limits.max_events: 1000000000001 is above"),
+        ("rules: {min_isr: 9223372036854775808}", "rules.min_isr: 9223372036854775808 is above"),
+        (f"title: {'x' * 10_001}", "title: 10,001 characters; at most 10,000 are allowed (length"),
+    ],
+)
+def test_a_scenario_says_which_limit_a_field_is_beyond(
+    tmp_path: Path, line: str, told: str
+) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_text(f"format: replog-scenario/1\n{line}\n")
+
+    with pytest.raises(BadInput) as caught:
+        load_scenario(file)
+
+    assert f"x.yaml:2: {told}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        (["elect a 2147483648"], "step 1 (elect): epoch: 2147483648 is above the largest allowed"),
+        (["advance 100000000000000001"], "step 1 (advance): ms: 100000000000000001 is above"),
+        (["advance 99999999999999999"] * 2, "step 2 (advance): ms: 199999999999999998 is above"),
+        ([{"op": "advance", "ms": 10**30}], "step 1 (advance): ms: 1" + "0" * 30 + " is above"),
+        ([f"append a l k pid={2**63}"], "step 1 (append): pid: 9223372036854775808 is above"),
+        ([f"append a l {'k' * 1_048_589}"], "step 1 (append): key: 1,048,589 characters; at most"),
+        (["check"] * 100_001, "steps: 100,001 steps; at most 100,000 are allowed (steps)"),
+        (
+            [f"add_replica {n}" for n in range(64)],
+            "(add_replica): replica: 65 replicas; at",
+        ),
+    ],
+)
+def test_a_story_says_which_limit_a_field_is_beyond(steps: list[Any], told: str) -> None:
+    story = {"format": "replog-story/1", "replicas": ["a"], "steps": steps}
+
+    with pytest.raises(BadInput, match=r"^x: ") as caught:
+        story_from(story, where="x")
+
+    assert told in str(caught.value)
+
+
+MANY = list(range(1_000))
+PLAN = """\
+format: replog-sweep/1
+title: t
+source: s
+seed: 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("rest", "told"),
+    [
+        ("count: 1000000001\ngenerate: quiet\nrule_sets: [{}]", "count: 1000000001 is above"),
+        (
+            "count: 1\ngenerate: {sends: [1, 1000001]}\nrule_sets: [{}]",
+            "sends[1]: 1000001 is above",
+        ),
+        ("count: 1\ngenerate: {replicas: [3, 65]}\nrule_sets: [{}]", "replicas[1]: 65 is above"),
+        (
+            (
+                "count: 1\ngenerate: quiet\n"
+                f"matrix: {{delete_retention_ms: {MANY[:40]}, start_offset_lag_ms: {MANY[:40]}}}"
+            ),
+            "matrix: 1,600 rule sets; at most 1,000 are allowed (rule sets)",
+        ),
+        (
+            (
+                "count: 1\ngenerate: quiet\n"
+                f"environments: {{{', '.join(f'e{n}: {{keys: [1, {n}]}}' for n in MANY[1:102])}}}\n"
+                f"matrix: {{delete_retention_ms: {MANY}}}"
+            ),
+            "101,000 rule sets in environments; at most 100,000 are allowed (cells)",
+        ),
+    ],
+    ids=["count", "sends", "replicas", "matrix", "cells"],
+)
+def test_a_plan_says_which_limit_a_field_is_beyond(tmp_path: Path, rest: str, told: str) -> None:
+    (tmp_path / "x.yaml").write_text(PLAN + rest)
+
+    with pytest.raises(BadInput) as caught:
+        load_plan(tmp_path / "x.yaml")
+
+    assert told in str(caught.value)
+
+
+def test_the_largest_that_is_known_is_far_within() -> None:
+    assert SENDS.most >= 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["phases", "--cases", "1_0"], "--cases: 1_0: expected a whole number"),
+        (["phases", "--cases", " 5"], "--cases:  5: expected a whole number"),
+        (["phases", "--cases", ""], "--cases: '': expected a whole number"),
+        (["phases", "--seed", "9" * 5_000], f"--seed: {'9' * 60!r}…: expected a number less than"),
+        (["phases", "--seed", "1", "--seed", "2"], "--seed: given twice, 1 and 2"),
+        (["phases", "--out", ""], "--out: an empty path; the current folder is ."),
+        (["phases", "--out", "x" * 300], f"--out: {'x' * 60!r}…: longer than the path of a file"),
+        (["phases", f"--{'x' * 5_000}"], f"no such option: {('--' + 'x' * 58)!r}…"),
+        (["suite", "-j", "1001"], "-j/--jobs: 1001: expected a number less than or equal to 1000"),
+        (["shrink", "x", "--within", "nan"], "--within: nan: expected a number"),
+        (["shrink", "x", "--within", "1e308"], "--within: 1e308: expected a number less than or"),
+        (
+            ["capacity", "--buffer", str(2**63)],
+            "9223372036854775808: expected a number less",
+        ),
+        (["catchup", "--keys", "99999999"], "less than or equal to 1000000 (keys)"),
+        (["matrix", "x", "--vary", "min_isr=1_0"], "min_isr: unknown value '1_0'"),
+        (
+            ["matrix", "x", "--vary", f"min_isr={10**30}"],
+            "is above the largest allowed, 2147483647",
+        ),
+    ],
+)
+def test_an_option_takes_plain_numbers_within_bounds(
+    replog: Replog,  # noqa: F811
+    words: list[str],
+    told: str,
+) -> None:
+    answer = replog(*words)
+
+    assert answer.status == 2
+    assert told in answer.complaint
