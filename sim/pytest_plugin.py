@@ -3,7 +3,8 @@
 Of YAML and JSON files only those are taken whose `format` is Replog's; other people's files are
 left alone. Where the ini option `replog_paths` names folders, only files below these are taken, and
 there every YAML or JSON file has to say a known format, as in `replog suite`. What is misspelt, or
-says something wrong, is an error of collection, in one line.
+says something wrong, is one more item, which fails in one line, whatever is chosen by `-k` or `-m`;
+the others are run all the same.
 
 The kind of a file (`story`, `timed`, `log`), its folder and its `tags` are its markers, so that
 `-m "kip280 and not timed"` chooses; `-k` knows its id and these as well. With
@@ -15,7 +16,7 @@ Nothing else of Replog is imported before a file is taken, so that this costs ot
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,11 +105,7 @@ class ScenarioFile(pytest.File):
     """A file with one scenario, or none if it is something else that names a format."""
 
     def collect(self) -> Iterable[pytest.Item]:
-        """The one item of the file.
-
-        Raises:
-            CollectError: It says something wrong; one line.
-        """
+        """The one item of the file; that it says something wrong is one, too."""
         # Pytest makes collectors of the files beside what it was given, too: what has to be
         # imported for a scenario is imported here, and not for those.
         from sim.errors import BadInput
@@ -125,7 +122,8 @@ class ScenarioFile(pytest.File):
                 return
             case, tags = load_case(self.path), tags_of(self.path)
         except BadInput as error:
-            raise self.CollectError(_as_named(self, str(error))) from None
+            yield UnusableFile.from_parent(self, name=self.path.stem, why=str(error))
+            return
         yield ScenarioItem.from_parent(self, name=case.id, case=case, tags=tags)
 
 
@@ -168,6 +166,50 @@ class ScenarioItem(pytest.Item):
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Where it is, and its name."""
         return self.path, None, self.name
+
+
+class UnusableFile(pytest.Item):
+    """A file that is to be a scenario, and cannot be run: it fails, and says why."""
+
+    def __init__(self, *, why: str, **given: Any) -> None:
+        super().__init__(**given)
+        self.why = why
+
+    def runtest(self) -> None:
+        """Fails.
+
+        Raises:
+            BadInput: What is wrong with the file.
+        """
+        from sim.errors import BadInput
+
+        raise BadInput(*self.why.splitlines())
+
+    def repr_failure(
+        self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
+    ) -> Any:  # as above
+        """Its line, or its lines."""
+        from sim.errors import BadInput
+
+        if isinstance(excinfo.value, BadInput):
+            return _as_named(self, str(excinfo.value))
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Where it is, and its name."""
+        return self.path, None, self.name
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
+    """Keeps what cannot be run: nobody knows whether `-k` or `-m` mean it, so it is not left out.
+
+    With `--deselect`, or by its name, it is left out as anything else is.
+    """
+    unusable = [item for item in items if isinstance(item, UnusableFile)]
+    yield
+    left = set(items)
+    items += [item for item in unusable if item not in left]
 
 
 def _as_named(node: pytest.Item | pytest.File, text: str) -> str:

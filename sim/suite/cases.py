@@ -94,7 +94,7 @@ def run_any(path: Path) -> CaseResult:
         return result._replace(wall_ms=_since(started))
     except BadInput as error:
         verdict, reason = BAD_INPUT, str(error)
-    except Exception as error:  # noqa: BLE001 - the others are to be run all the same
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the others are run all the same
         verdict, reason = ERROR, _last_place(error)
     return without_result(path, verdict, reason)._replace(wall_ms=_since(started))
 
@@ -116,7 +116,7 @@ def _since(started: float) -> int:
     return round((time.perf_counter() - started) * 1000)
 
 
-def _last_place(error: Exception) -> str:
+def _last_place(error: BaseException) -> str:
     """The exception and where it was raised, in one line."""
     import traceback
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from sim.errors import BadInput
 from sim.files.atomic import replacing
+from sim.files.opening import read_text
 from sim.suite.result import CaseResult
 from sim.suite.scenario_files import from_here
 
@@ -23,11 +24,11 @@ FORMAT = "replog-last-failed/1"
 def last_failed() -> frozenset[Path]:
     """The files that failed when they were last run from here, absolute."""
     try:
-        content = json.loads(FILE.read_text(encoding="utf-8"))
+        content = json.loads(read_text(FILE))
         if content["format"] != FORMAT:
             return frozenset()
         return frozenset(Path(name).absolute() for name in content["failed"])
-    except (OSError, ValueError, TypeError, KeyError):
+    except (BadInput, ValueError, TypeError, KeyError, RecursionError):
         return frozenset()
 
 
@@ -44,7 +45,8 @@ def remember(results: Iterable[CaseResult]) -> str | None:
     if failed == known:
         return None
     names = sorted(str(from_here(path)) for path in failed if path.exists())
-    text = json.dumps({"format": FORMAT, "failed": names}, indent=1, ensure_ascii=False)
+    # Escaped: the bytes of a name need not be UTF-8.
+    text = json.dumps({"format": FORMAT, "failed": names}, indent=1)
     try:
         FOLDER.mkdir(exist_ok=True)
         (FOLDER / ".gitignore").write_text("*\n", encoding="utf-8")

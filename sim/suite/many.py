@@ -6,6 +6,7 @@ from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
 
+from sim.files.opening import is_pipe
 from sim.suite.cases import run_any, without_result
 from sim.suite.result import BAD_INPUT, CaseResult
 from sim.suite.scenario_files import Collected
@@ -21,7 +22,8 @@ def run_suite(found: Collected, *, jobs: int = 1) -> Generator[CaseResult]:
         jobs: Number of processes; 1 = this one, 0 = one for each core.
     """
     wanted = [path for path in found.files if path not in found.refused]
-    alone = jobs == 1 or len(wanted) < 2
+    # What came through a pipe is in this process, and comes a second time in none.
+    alone = jobs == 1 or len(wanted) < 2 or any(map(is_pipe, wanted))
     with closing(_here(wanted) if alone else _elsewhere(wanted, jobs)) as results:
         for path in found.files:
             refused = found.refused.get(path)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from sim.errors import BadInput
 from sim.files.document import Document
@@ -26,7 +26,7 @@ from sim.files.formats import (
     TRACE_FORMAT,
     WRITTEN,
 )
-from sim.files.opening import read_text
+from sim.files.opening import is_pipe, read_text
 from sim.files.reading import document_in, read_document
 from sim.foreign import shell
 
@@ -199,12 +199,15 @@ def _look_into(start: Path, skip: Sequence[str]) -> Collected:
         text = "no such file or folder; what comes with Replog is run with --shipped"
         raise BadInput(f"{start}: {text}")
     others: Counter[str] = Counter()
-    files, refused = [], {}
-    for path in sorted(_below(start, others)):
+    files: list[Path] = []
+    refused: dict[Path, str] = {}
+    for path in sorted(_below(start, others, refused)):
         if any(fnmatchcase(path.name, one) or fnmatchcase(str(path), one) for one in skip):
             others[LEFT_OUT] += 1
             continue
         try:
+            if path in refused:
+                raise BadInput(refused[path])
             kind = set_aside(path, named=path == start)
         except BadInput as error:
             kind, refused[path] = None, str(error)
@@ -215,12 +218,24 @@ def _look_into(start: Path, skip: Sequence[str]) -> Collected:
     return Collected(tuple(files), refused, others)
 
 
-def _below(start: Path, others: Counter[str]) -> Iterator[Path]:
-    """The files below a folder; what is hidden, or a link to a folder, is counted."""
+def _below(start: Path, others: Counter[str], refused: dict[Path, str]) -> Iterator[Path]:
+    """The files below a folder; what is hidden, or a link to a folder, is counted.
+
+    A folder that cannot be read is one of them, and with the reason in `refused`.
+    """
     if not start.is_dir():
         yield start
         return
-    for folder, folders, names in os.walk(start, onerror=_unreadable):
+    unreadable: list[Path] = []
+
+    def note(error: OSError) -> None:
+        folder = Path(error.filename)
+        if folder == start:
+            raise BadInput(f"{folder}: cannot be read: {error.strerror}") from None
+        refused[folder] = f"{folder}: cannot be read: {error.strerror}"
+        unreadable.append(folder)
+
+    for folder, folders, names in os.walk(start, onerror=note):
         for name in [*folders, *names]:
             path = Path(folder, name)
             if name.startswith("."):
@@ -230,10 +245,7 @@ def _below(start: Path, others: Counter[str]) -> Iterator[Path]:
             elif path.is_symlink():
                 others[LINK] += 1
         folders[:] = [name for name in folders if not name.startswith(".")]
-
-
-def _unreadable(error: OSError) -> NoReturn:
-    raise BadInput(f"{error.filename}: cannot be read: {error.strerror}") from None
+    yield from unreadable
 
 
 def set_aside(path: Path, *, named: bool = False) -> str | None:
@@ -248,6 +260,8 @@ def set_aside(path: Path, *, named: bool = False) -> str | None:
     """
     if path.suffix.lower() not in SUFFIXES and not named:
         return path.suffix or NO_SUFFIX
+    if not named and is_pipe(path):
+        raise BadInput(f"{path}: is a pipe; allowed in a folder: regular files")
     found = format_of(path)
     if found in IN_A_SUITE:
         return None

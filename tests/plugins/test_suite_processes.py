@@ -5,30 +5,38 @@ from pathlib import Path
 from tests.plugins.plugged import EXAMPLE, PAIR, replog
 
 DEADLY = EXAMPLE.replace('"longest"', '"deadly"').replace(
-    "return (", "return __import__('os')._exit(9) if record.value == 'die' else ("
+    "return (",
+    "return __import__('os')._exit(9) if record.value == 'exit' else "
+    "__import__('os').kill(__import__('os').getpid(), 9) if record.value == 'die' else (",
 )
 PLAIN = "format: replog-story/1\nreplicas: [r1]\n"
 
 
-def test_the_processes_of_a_suite_know_the_plugins_and_the_death_of_one_is_told(
+def test_the_processes_of_a_suite_know_the_plugins_and_the_death_of_one_costs_its_file_alone(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "longest.py").write_text(EXAMPLE)
     (tmp_path / "mine.py").write_text(DEADLY)
     (tmp_path / "a.yaml").write_text(PAIR)
-    (tmp_path / "b.yaml").write_text(
-        PAIR.replace("longest", "deadly").replace("append r1 b", "append r1 die")
-    )
-    (tmp_path / "c.yaml").write_text(PLAIN)
+    for name, value in {"b": "die", "d": "exit", "e": "exit"}.items():
+        text = PAIR.replace("longest", "deadly").replace("append r1 b", f"append r1 {value}")
+        (tmp_path / f"{name}.yaml").write_text(text)
+    for name in ("c", "f", "g"):
+        (tmp_path / f"{name}.yaml").write_text(PLAIN)
     with_both = ["suite", ".", "-j", 2, "--plugin", "longest", "--plugin", "mine"]
 
-    deadly = replog(tmp_path, *with_both)
-    (tmp_path / "b.yaml").unlink()
+    deadly = replog(tmp_path, *with_both, "--junit", "j.xml")
+    for name in ("b", "d", "e"):
+        (tmp_path / f"{name}.yaml").unlink()
     harmless = replog(tmp_path, *with_both)
 
     assert deadly.returncode == 1
-    assert "FAIL b.yaml" in deadly.stdout
-    assert "error: the process that was to run it ended, perhaps for want of" in deadly.stdout
+    marks = [line.split()[0] for line in deadly.stdout.splitlines()[:7]]
+    assert marks == ["ok", "FAIL", "ok", "FAIL", "FAIL", "ok", "ok"]
+    killed = "error: the process that ran it was ended by SIGKILL, perhaps for want of memory"
+    assert deadly.stdout.count(killed) == 1
+    assert deadly.stdout.count("error: the process that ran it ended, with status 9") == 2
+    assert 'tests="7" failures="0" errors="3"' in (tmp_path / "j.xml").read_text()
     assert "Traceback" not in deadly.stderr
     assert harmless.returncode == 0
-    assert "2 as expected, 0 not" in harmless.stdout
+    assert "4 as expected, 0 not" in harmless.stdout

@@ -113,14 +113,21 @@ BAD = {
 }
 
 
-def test_a_bad_file_is_an_error_of_collection_in_one_line(says: Replies) -> None:
-    said = says({name: text for name, (text, _) in BAD.items()})
+@pytest.mark.parametrize("chosen", [(), ("-k", "kip280"), ("-m", "story")])
+def test_a_bad_file_fails_in_one_line_and_the_others_are_run(
+    says: Replies, chosen: tuple[str, ...]
+) -> None:
+    good = {"kip280/x.yaml": STORY}
 
-    assert said.ret == pytest.ExitCode.INTERRUPTED
-    said.assert_outcomes(errors=len(BAD))
+    said = says(good | {name: text for name, (text, _) in BAD.items()}, *chosen)
+
+    assert said.ret == pytest.ExitCode.TESTS_FAILED
+    said.assert_outcomes(failed=len(BAD) + 1)  # the good one ends otherwise than it says
     for name, (_, wrong) in BAD.items():
         start = next(
-            n for n, line in enumerate(said.outlines) if f"ERROR collecting {name}" in line
+            n
+            for n, line in enumerate(said.outlines)
+            if line.startswith("____") and f" {name[0]} " in line
         )
         assert said.outlines[start + 1].startswith(f"{name}:{wrong}")
         assert said.outlines[start + 2].startswith(("____", "===="))
@@ -139,7 +146,7 @@ def test_in_a_folder_of_replog_every_file_has_to_say_a_format(
 
     said = says(files)
 
-    assert "collected 1 item / 1 error" in said.outlines
+    said.assert_outcomes(passed=1, failed=1)
     assert any(
         line.startswith("ours/y.yaml:1: format: missing; allowed: replog-story/1")
         for line in said.outlines

@@ -106,7 +106,7 @@ def test_a_suite_knows_every_format_that_replog_writes() -> None:
     assert found == {*IN_A_SUITE, *NOT_RUN, *WRITTEN}
 
 
-def test_a_folder_that_cannot_be_looked_into_is_an_error(
+def test_a_folder_that_cannot_be_looked_into_is_a_failure_and_the_others_are_run(
     fill: Fill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = fill({"a.yaml": GOOD, "b/c.yaml": GOOD})
@@ -119,8 +119,12 @@ def test_a_folder_that_cannot_be_looked_into_is_an_error(
 
     monkeypatch.setattr(os, "scandir", refuses)
 
+    found = collect([folder])
+
+    assert found.files == (folder / "a.yaml", folder / "b")
+    assert found.refused == {folder / "b": "s/b: cannot be read: Permission denied"}
     with pytest.raises(BadInput, match=r"^s/b: cannot be read: Permission denied$"):
-        collect([folder])
+        collect([folder / "b"])
 
 
 def test_several_paths_are_one_suite_and_a_file_is_run_once(fill: Fill) -> None:
@@ -187,6 +191,28 @@ def test_a_link_that_leads_nowhere_is_refused(fill: Fill) -> None:
     (message,) = collect([folder]).refused.values()
 
     assert message == "s/b.yaml: cannot be read: No such file or directory"
+
+
+def test_what_is_no_file_is_a_failure_and_nobody_waits_for_it(fill: Fill) -> None:
+    folder = fill({"a.yaml": GOOD, "b/c.yaml": GOOD})
+    os.mkfifo(folder / "pipe.yaml")
+    os.mkfifo(folder / "pipe")
+    (folder / "self.yaml").symlink_to("self.yaml")
+    (folder / "up").symlink_to("..")
+    (folder / "zero.json").symlink_to("/dev/zero")
+    odd = folder / os.fsdecode(b"\xff\n.yaml")
+    odd.write_text("format: 0")
+
+    found = collect([folder])
+
+    assert {path.name: told.partition(": ")[2] for path, told in found.refused.items()} == {
+        "pipe.yaml": "is a pipe; allowed in a folder: regular files",
+        "self.yaml": "cannot be read: Too many levels of symbolic links",
+        "zero.json": "is a device; allowed: a regular file, or a pipe",
+        odd.name: found.refused[odd].partition(": ")[2],
+    }
+    assert len(found.files) == 6
+    assert found.not_run == "1 link to a folder, 1 other file (without a suffix)"
 
 
 def test_everything_in_the_scenarios_folder_is_run_or_known() -> None:

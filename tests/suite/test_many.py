@@ -1,0 +1,80 @@
+"""Whatever happens to a file of a suite is that file's result; the others are run."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sim.files.opening import keep_pipes
+from sim.suite import cases, collect, run_suite
+from sim.suite.last_failed import last_failed, remember
+from sim.suite.result import BAD_INPUT, ERROR, CaseResult
+from tests.suite.conftest import GOOD, RED, Fill
+
+
+def told(results: list[CaseResult]) -> dict[str, tuple[str, str | None]]:
+    return {one.path.name: (one.verdict, one.reason) for one in results}
+
+
+@pytest.mark.parametrize("raised", [SystemExit(7), MemoryError(), RecursionError("deep")])
+def test_what_a_run_raises_is_an_error_of_that_file(
+    fill: Fill, monkeypatch: pytest.MonkeyPatch, raised: BaseException
+) -> None:
+    def load(path: Path) -> cases.Case:
+        if path.name == "b.yaml":
+            raise raised
+        return loaded(path)
+
+    loaded = cases.load_case
+    monkeypatch.setattr(cases, "load_case", load)
+
+    folder = fill(dict.fromkeys(("a.yaml", "b.yaml", "c.yaml"), GOOD))
+
+    results = list(run_suite(collect([folder])))
+
+    assert [one.verdict for one in results] == ["holds", ERROR, "holds"]
+    assert (results[1].reason or "").startswith(type(raised).__name__)
+
+
+def test_a_file_that_goes_while_a_suite_is_run_is_bad_input(fill: Fill) -> None:
+    folder = fill({"a.yaml": GOOD, "b.yaml": GOOD})
+    running = run_suite(collect([folder]))
+
+    assert next(running).verdict == "holds"
+    (folder / "b.yaml").unlink()
+    assert told(list(running)) == {
+        "b.yaml": (BAD_INPUT, "s/b.yaml: cannot be read: No such file or directory")
+    }
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_comes_through_a_pipe_is_run_with_the_others(fill: Fill, jobs: int) -> None:
+    folder = fill({"a.yaml": GOOD})
+    there, here = os.pipe()
+    os.write(here, GOOD.encode())
+    os.close(here)
+    keep_pipes()
+
+    found = collect([Path(f"/dev/fd/{there}"), folder])
+
+    assert [one.verdict for one in run_suite(found, jobs=jobs)] == ["holds", "holds"]
+    os.close(there)
+
+
+def test_a_name_that_is_no_utf_8_is_remembered_as_failed(fill: Fill) -> None:
+    name = os.fsdecode(b"\xff.yaml")
+    results = list(run_suite(collect([fill({"a.yaml": GOOD, name: RED})])))
+
+    assert remember(results) is None
+    assert last_failed() == {(Path("s") / name).absolute()}
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "{", "", '{"format": "replog-last-failed/1", "failed": [NaN]}', "\0"]
+)
+def test_a_cache_that_cannot_be_read_is_none(fill: Fill, text: str) -> None:
+    fill({})
+    Path(".replog_cache").mkdir()
+    Path(".replog_cache/last_failed.json").write_text(text)
+
+    assert last_failed() == frozenset()
