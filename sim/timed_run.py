@@ -10,7 +10,6 @@ import gc
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any, Final
 
 import msgspec
@@ -23,6 +22,7 @@ from sim.check.durability import OUTSIDE
 from sim.check.removal_delays import RemovalDelays
 from sim.cluster.simulation import Fork, simulate
 from sim.compaction import FIXES
+from sim.foreign.html import text as shown
 from sim.rules import Rules, Settings
 from sim.rules.upgrade import UpgradeOrders
 from sim.scenario.environment import environment_digest
@@ -111,8 +111,8 @@ class Run:
         if len(self.violations) > SHOWN:
             rows.append(("", f"and {len(self.violations) - SHOWN} more violations"))
         cells = "".join(
-            f'<tr><th style="text-align:left">{escape(name)}</th>'
-            f'<td style="text-align:left">{escape(text)}</td></tr>'
+            f'<tr><th style="text-align:left">{shown(name)}</th>'
+            f'<td style="text-align:left">{shown(text)}</td></tr>'
             for name, text in rows
             if text
         )

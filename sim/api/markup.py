@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
+
+from sim.foreign.html import text as shown
 
 _LEFT = 'style="text-align:left;vertical-align:top"'
 
@@ -16,7 +17,7 @@ def shorten(text: str, limit: int) -> str:
 def facts(rows: Iterable[tuple[str, object]]) -> str:
     """A table of names and what they are; a row whose value is empty is left out."""
     cells = "".join(
-        f"<tr><th {_LEFT}>{escape(name)}</th><td {_LEFT}>{escape(str(value))}</td></tr>"
+        f"<tr><th {_LEFT}>{shown(name)}</th><td {_LEFT}>{shown(value)}</td></tr>"
         for name, value in rows
         if str(value)
     )
@@ -25,19 +26,19 @@ def facts(rows: Iterable[tuple[str, object]]) -> str:
 
 def grid(head: Sequence[str], rows: Iterable[Sequence[object]], *, note: str = "") -> str:
     """A table with a head; `note` stands below it."""
-    top = "".join(f"<th {_LEFT}>{escape(name)}</th>" for name in head)
+    top = "".join(f"<th {_LEFT}>{shown(name)}</th>" for name in head)
     body = "".join(
-        "<tr>" + "".join(f"<td {_LEFT}>{escape(str(cell))}</td>" for cell in row) + "</tr>"
+        "<tr>" + "".join(f"<td {_LEFT}>{shown(cell)}</td>" for cell in row) + "</tr>"
         for row in rows
     )
-    below = f"<p>{escape(note)}</p>" if note else ""
+    below = f"<p>{shown(note)}</p>" if note else ""
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>{below}"
 
 
 def plain_text(text: str) -> str:
     """Text with its lines and columns kept; long lines are folded."""
     style = "white-space:pre-wrap;text-align:left;line-height:1.35"
-    return f'<pre style="{style}">{escape(text)}</pre>'
+    return f'<pre style="{style}">{shown(text)}</pre>'
 
 
 def when(unit: str, at: int) -> str:

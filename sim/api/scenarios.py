@@ -12,6 +12,7 @@ from sim.api.markup import facts, plain_text
 from sim.errors import BadInput
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.foreign import shell
+from sim.foreign.lines import one_line
 from sim.plugins import as_options
 
 if TYPE_CHECKING:
@@ -269,7 +270,7 @@ def _loaded(
     from sim.files.fields import check_format
 
     check_format(document, (STORY_FORMAT, SCENARIO_FORMAT))
-    name = "text" if path is None else path.stem
+    name = "text" if path is None else one_line(path.stem)
     if document.data["format"] == STORY_FORMAT:
         if seed is not None:
             raise BadInput(f"{document.name}: seed: a story has no randomness to seed")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -13,6 +12,7 @@ from sim.cli.output import print_json, print_table, progress_console
 from sim.cli.values import Number
 from sim.errors import BadInput, did_you_mean
 from sim.foreign import shell
+from sim.foreign.documents import json_text
 from sim.limits import SEED as SEEDS
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _write(out: Path, found: Sequence[Found], *, command: str) -> None:
     from sim.studies.phases import page
 
     files = {f"phases_{one.question.name}.svg": page.as_figure(one) for one in found[-1:]}
-    files[DOCUMENT] = json.dumps(page.as_document(found), indent=2, ensure_ascii=False) + "\n"
+    files[DOCUMENT] = json_text(page.as_document(found), indent=2) + "\n"
     files[PAGE] = page.as_markdown(found, command=command)
     for name, text in files.items():
         with replacing(out / name) as file:

@@ -5,7 +5,6 @@ No network, no library: a style sheet and a script of its own, at most 1 MB alto
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,8 @@ from sim.draw.shapes import inline_of
 from sim.draw.words import printable
 from sim.errors import BadInput
 from sim.explain import explain
+from sim.foreign.documents import json_text
+from sim.foreign.lines import shown
 from sim.rules import Rules
 
 if TYPE_CHECKING:
@@ -143,9 +144,7 @@ def _dark(root: str) -> str:
 
 def _as_script(value: Any) -> str:
     """JSON that can stand in a script element: nothing in it ends one, or begins a comment."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    text = text.encode("utf-8", "backslashreplace").decode()
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return json_text(value, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _template() -> jinja2.Template:
@@ -157,6 +156,7 @@ def _template() -> jinja2.Template:
         loader=jinja2.PackageLoader("sim.draw", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import io
+from functools import cache
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.patches import FancyBboxPatch, Polygon
 
 from sim.draw.looks import LOOKS, Look
 from sim.draw.shapes import Path, Picture, Rect, Text
+from sim.foreign.lines import escaped, one_line
 
 SCALE = 2
 """Pixels of the file for one of the picture."""
@@ -25,6 +28,7 @@ def png_of(picture: Picture, *, margin: float = 12) -> bytes:
     settings: dict[Any, Any] = {
         "font.sans-serif": ["DejaVu Sans"],
         "font.monospace": ["DejaVu Sans Mono"],
+        "text.parse_math": False,  # a dollar sign in a key is one
     }
     with mpl.rc_context(settings):
         figure = Figure(figsize=(width / _DOTS, height / _DOTS), facecolor="white")
@@ -47,7 +51,7 @@ def _draw(axes: Axes, shape: Rect | Path | Text, order: int) -> None:
             axes.text(
                 x,
                 y,
-                text.replace("$", r"\$"),
+                _drawable(text, mono=look.mono),
                 ha=horizontal,
                 va="baseline",
                 fontsize=look.size * _POINT,
@@ -64,6 +68,24 @@ def _draw(axes: Axes, shape: Rect | Path | Text, order: int) -> None:
         case Path(points, _, closed):
             filled = _line(look) if closed else {**_line(look), "facecolor": "none"}
             axes.add_patch(Polygon(points, closed=closed, zorder=order, **filled))
+
+
+def _drawable(text: str, *, mono: bool) -> str:
+    """A text in letters that the font has, which comes with matplotlib; others are escaped."""
+    text = one_line(text)
+    if text.isascii():
+        return text
+    letters = _letters("DejaVu Sans Mono" if mono else "DejaVu Sans")
+    return "".join([one if ord(one) in letters else escaped(one) for one in text])
+
+
+@cache
+def _letters(family: str) -> frozenset[int]:
+    """The characters of a font, heavy or not."""
+    fonts = (FontProperties(family=family, weight=weight) for weight in ("normal", "bold"))
+    return frozenset.intersection(
+        *(frozenset(get_font(findfont(font)).get_charmap()) for font in fonts)
+    )
 
 
 def _line(look: Look) -> dict[str, Any]:

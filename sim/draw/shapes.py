@@ -7,6 +7,7 @@ from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from sim.draw.looks import DARK_IN_NOTEBOOKS, attributes, css, letter_width, measures
+from sim.foreign.lines import one_line
 
 
 class Rect(NamedTuple):
@@ -159,7 +160,7 @@ def inline_of(picture: Picture, *, alternative: str, margin: float = 8) -> str:
 def _opening(picture: Picture, alternative: str, margin: float, namespace: str) -> str:
     width, height = picture.width + 2 * margin, picture.height + 2 * margin
     size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
-    label = quoteattr(_legal(alternative))
+    label = quoteattr(one_line(alternative))
     return f'<svg {namespace} {size} role="img" aria-label={label}>'.replace("<svg  ", "<svg ")
 
 
@@ -184,15 +185,20 @@ def _elements(
                 at = f'x="{_n(x + margin)}" y="{_n(y + margin)}"'
                 size = f'width="{_n(width)}" height="{_n(height)}"'
                 corner = f' rx="{_n(radius)}"' if radius else ""
-                inside = f"><title>{escape(_legal(title))}</title></rect>" if title else "/>"
+                inside = f"><title>{escape(one_line(title))}</title></rect>" if title else "/>"
                 out.append(f"<rect {look} {at} {size}{corner}{inside}\n")
             case Path():
                 out.append(f'<path {look} d="{_line(shape, margin)}"/>\n')
             case Text(x, y, text, _, anchor):
                 at = f'x="{_n(x + margin)}" y="{_n(y + margin)}"'
                 place = "" if anchor == "start" else f' text-anchor="{anchor}"'
-                out.append(f"<text {look} {at}{place}>{escape(_legal(text))}</text>\n")
+                out.append(f"<text {look} {at}{place}>{_text(text)}</text>\n")
     return "".join(out)
+
+
+def _text(text: str) -> str:
+    """A line of text; a dollar sign begins no mathematics in a notebook."""
+    return escape(one_line(text)).replace("$", "<tspan>$</tspan>")
 
 
 def _line(path: Path, margin: float) -> str:
@@ -203,8 +209,3 @@ def _line(path: Path, margin: float) -> str:
 def _n(number: float) -> str:
     """A length to a tenth of a pixel, in as few characters as that takes."""
     return f"{number:.1f}".removesuffix(".0")
-
-
-def _legal(text: str) -> str:
-    """A text without the characters that XML has no place for."""
-    return "".join([one if one.isprintable() else "�" for one in text])

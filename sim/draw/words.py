@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from sim.check.history import Written
 from sim.draw.frames import Kind, Lane, Replay, Spot
+from sim.foreign.lines import one_line
 from sim.log.record import Control
 
 LONGEST = 200
@@ -17,18 +18,10 @@ _CONTROL = {Control.LEADER_CHANGE: "LEADER", Control.SNAPSHOT: "SNAPSHOT"}
 
 def printable(text: str, *, longest: int = LONGEST) -> str:
     """A text of anybody's as one line that moves no cursor and reverses no direction."""
-    shown = text if len(text) <= longest else text[: longest - 1] + "…"
-    if shown.isascii() and shown.isprintable():
+    shown = one_line(text if len(text) <= longest else text[: longest - 1] + "…")
+    if shown.isascii():
         return shown
-    return "".join([_character(one) for one in shown])
-
-
-def _character(one: str) -> str:
-    category = unicodedata.category(one)
-    if category in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
-        code = ord(one)
-        return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
-    return " " if category == "Zs" else one
+    return "".join([" " if one.isspace() else one for one in shown])
 
 
 def columns_of(text: str) -> int:

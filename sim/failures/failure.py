@@ -10,6 +10,8 @@ from sim.check import Violation
 from sim.explain import explain
 from sim.explain.signature import signature_of
 from sim.files.trace_file import TraceHeader, TraceVerdict
+from sim.foreign.lines import one_line
+from sim.foreign.names import file_name
 from sim.rules import Rules
 from sim.rules.spec import RuleValue
 from sim.trace import Event
@@ -61,14 +63,14 @@ class Failure(NamedTuple):
         about = self.verdict if self.violation is None else self.violation.invariant
         if self.violation is None and self.complaints:
             about = "not-as-expected"
-        plain = (c if c.isalnum() or c in "._-" else "-" for c in f"{self.id}-{about}")
-        return "".join(plain).strip(".-")[:150] or "failure"
+        return file_name(f"{self.id}-{about}", instead="failure")
 
     @property
     def sentence(self) -> str:
         """What went wrong, in one line."""
         if self.violation is None:
-            return self.complaints[0] if self.complaints else f"{self.verdict}: {self.reason}"
+            reason = f"{self.verdict}: {self.reason}"
+            return one_line(self.complaints[0] if self.complaints else reason)
         when = f"{self.violation.at} ms"
         if self.header.kind == "story":
             when = f"step {self.violation.at}"
@@ -84,7 +86,7 @@ class Failure(NamedTuple):
     def explanation(self) -> list[str]:
         """Why, a line each."""
         broken = {found.invariant for found in self.violations}
-        lines = [line for line in self.complaints if line.split()[0] not in broken]
+        lines = [one_line(line) for line in self.complaints if line.split()[0] not in broken]
         if self.violation is not None:
             lines += explain(self.events, self.violation, rules=self.rules, skews=self.skews)
         return lines

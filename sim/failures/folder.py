@@ -18,6 +18,8 @@ from sim.errors import BadInput
 from sim.failures.failure import Failure
 from sim.failures.pages import FILES, index_page, readme
 from sim.files.trace_file import write_trace
+from sim.foreign import shell
+from sim.foreign.documents import json_text
 from sim.plugins import as_options
 
 FAILURE_FORMAT = "replog-failure/1"
@@ -63,7 +65,7 @@ def _place(folder: Path, failure: Failure) -> Path:
 
 
 def _write(folder: Path, failure: Failure) -> None:
-    command = f"replog run {' '.join([SCENARIO, *as_options()])}"
+    command = f"replog run {shell.command([SCENARIO, *as_options()])}"
     texts = {
         SCENARIO: failure.scenario(folder),
         "sentence.txt": f"{failure.sentence}\n",
@@ -74,7 +76,7 @@ def _write(folder: Path, failure: Failure) -> None:
         DOCUMENT: "",
     }
     document = _document(failure) | {"files": [name for name in FILES if name in texts]}
-    texts[DOCUMENT] = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    texts[DOCUMENT] = json_text(document, indent=2) + "\n"
     texts["README.md"] = readme(failure, command=command, texts=texts)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
 from typing import Any
+from urllib.parse import quote
 
 from sim.failures.failure import Failure
+from sim.foreign import html, markdown
+from sim.foreign.markdown import block, text
 
 FILES = {
     "sentence.txt": "what went wrong, in one line",
@@ -27,29 +29,29 @@ def readme(failure: Failure, *, command: str, texts: Mapping[str, str]) -> str:
     rules = ", ".join(f"{name}={value}" for name, value in failure.changed_rules.items())
     seed = failure.header.seed
     rows = {
-        "title": failure.title,
-        "verdict": failure.verdict + (f" ({failure.reason})" if failure.reason else ""),
-        "cause": failure.cause,
-        "violated": ", ".join(dict.fromkeys(one.invariant for one in failure.violations)),
-        "rules": f"`{rules}`" if rules else "the defaults",
+        "title": text(failure.title),
+        "verdict": text(failure.verdict + (f" ({failure.reason})" if failure.reason else "")),
+        "cause": text(failure.cause),
+        "violated": text(", ".join(dict.fromkeys(one.invariant for one in failure.violations))),
+        "rules": markdown.code(rules) if rules else "the defaults",
         "seed": "none: a story has no randomness" if seed is None else str(seed),
         "digest": f"`{failure.digest}`",
-        "found by": f"`{failure.made_by}`" if failure.made_by else "",
+        "found by": markdown.code(failure.made_by) if failure.made_by else "",
     }
-    table = [f"| {name} | {_cell(value)} |" for name, value in rows.items() if value]
+    table = [f"| {name} | {value} |" for name, value in rows.items() if value]
     files = [f"- [{name}]({name}): {what}" for name, what in FILES.items() if name in texts]
     parts = [
-        f"# {failure.id}",
-        failure.sentence,
+        f"# {text(failure.id)}",
+        text(failure.sentence),
         "\n".join(["| | |", "|---|---|", *table]),
         "Run it again, in this folder:",
-        f"```console\n$ {command}\n```",
+        block([f"$ {command}"], language="console"),
         "What every replica held ([to step through](picture.html)):"
         if "picture.html" in texts
         else "What every replica held:",
         "![what every replica held, and the messages that led there](picture.svg)",
-        _block(texts["strip.txt"]),
-        f"What led there:\n\n{_block(texts['explanation.txt'])}",
+        _file(texts["strip.txt"]),
+        f"What led there:\n\n{_file(texts['explanation.txt'])}",
         "\n".join(["Files:", "", *files]),
     ]
     return "\n\n".join(parts) + "\n"
@@ -57,28 +59,22 @@ def readme(failure: Failure, *, command: str, texts: Mapping[str, str]) -> str:
 
 def _page(document: Mapping[str, Any]) -> str:
     """What to open of a failure: the page if it has one, else the folder."""
-    return "picture.html" if "picture.html" in document.get("files", ()) else ""
+    files = document.get("files")
+    return "picture.html" if isinstance(files, list) and "picture.html" in files else ""
 
 
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
-
-
-def _block(text: str) -> str:
-    """Text as it stands; a fence in it does not end the block."""
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return f"{fence}text\n{text.rstrip()}\n{fence}"
+def _file(content: str) -> str:
+    """What a file of text has, as it stands there."""
+    return block(content.rstrip().split("\n"), language="text")
 
 
 def index_page(documents: Mapping[str, Mapping[str, Any]]) -> str:
     """The page that lists failures; `documents` are theirs by the name of the folder."""
     rows = "".join(
-        f'<tr><td><a href="{escape(name)}/{_page(document)}">{escape(name)}</a></td>'
-        f"<td>{escape(str(document.get('sentence', '')))}</td>"
-        f"<td>{escape(str(document.get('cause', '')))}</td>"
-        f"<td>{escape(str(document.get('events', '')))}</td></tr>"
+        f'<tr><td><a href="{_address(name)}/{_page(document)}">{html.text(name)}</a></td>'
+        f"<td>{html.text(document.get('sentence', ''))}</td>"
+        f"<td>{html.text(document.get('cause', ''))}</td>"
+        f"<td>{html.text(document.get('events', ''))}</td></tr>"
         for name, document in documents.items()
     )
     return (
@@ -92,3 +88,8 @@ def index_page(documents: Mapping[str, Mapping[str, Any]]) -> str:
         "<th>what went wrong</th><th>cause</th><th>events</th></tr></thead>"
         f"<tbody>{rows}</tbody></table></body></html>\n"
     )
+
+
+def _address(name: str) -> str:
+    """A folder beside the page, whatever it is called."""
+    return quote(name, errors="surrogateescape")

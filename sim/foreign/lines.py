@@ -67,6 +67,13 @@ def _shown(one: str) -> str:
     return one if seen else _SHORT.get(one) or escaped(one)
 
 
+def shown(value: object) -> object:
+    """What a template puts into a page: of a text what is seen, and anything else as it is."""
+    if type(value) is not str or is_plain(value):
+        return value
+    return "\n".join(["\t".join(map(one_line, line.split("\t"))) for line in value.split("\n")])
+
+
 def escaped(one: str) -> str:
     r"""One character as Python writes it: `\x1b`, `\u202e`, `\U000e0041`."""
     code = ord(one)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from sim.foreign import markdown
 from sim.gates.finding import Finding, Outcome
 from sim.gates.judge import Verdict
 from sim.suite.github import error_command
@@ -74,14 +75,14 @@ def as_document(verdict: Verdict) -> dict[str, Any]:
 def as_markdown(verdict: Verdict) -> str:
     """A heading and a table, with what failed first: a page is read from its top."""
     rows = [
-        f"| {'**failed**' if one.outcome == 'failed' else one.outcome} | {_cell(one.asked)} "
-        f"| {_cell(one.place.text)} | {_cell(one.numbers)} |"
+        f"| {'**failed**' if one.outcome == 'failed' else one.outcome} "
+        f"| {' | '.join(map(markdown.text, (one.asked, one.place.text, one.numbers)))} |"
         for outcome in reversed(ORDER)
         for one in verdict.findings
         if one.outcome == outcome
     ]
-    notes = [f"- {note}" for note in verdict.notes]
-    reproduce = [f"Reproduce: `{verdict.reproduce}`", ""] if verdict.reproduce else []
+    notes = [f"- {markdown.text(note)}" for note in verdict.notes]
+    reproduce = [f"Reproduce: {markdown.code(verdict.reproduce)}", ""] if verdict.reproduce else []
     return "\n".join(
         [
             f"### {summary(verdict)}",
@@ -102,7 +103,3 @@ def error_commands(verdict: Verdict) -> Iterator[str]:
         if one.outcome == "failed":
             told = [one.text] if verdict.reproduce is None else [one.text, verdict.reproduce]
             yield error_command("\n".join(told), title=f"replog gate: {one.asked}")
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")

@@ -9,6 +9,7 @@ from typing import Any
 
 from sim.errors import did_you_mean
 from sim.files.document import Document, Place, listed, shown
+from sim.foreign.lines import one_line
 from sim.log import Log
 from sim.logfile.answer import step_answer
 from sim.logfile.eligible_file import eligible_file_in, is_eligible_document
@@ -69,7 +70,7 @@ def read_and_check(path: Path) -> str:
 
 
 def _id_of(document: Document, path: Path) -> str:
-    return str(document.data.get("id") or path.stem)
+    return str(document.data.get("id") or one_line(path.stem))
 
 
 def differences(document: Document, *, rules: Mapping[str, object] | None = None) -> list[str]:

@@ -9,15 +9,18 @@ from __future__ import annotations
 import io
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
+from sim.foreign.lines import one_line
 from sim.report.answer import Standing
 from sim.report.costs import Cost
 from sim.report.onset import Onset
@@ -43,6 +46,7 @@ _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "replog",
     "font.family": "DejaVu Sans",
     "font.size": 9.0,
+    "text.parse_math": False,  # a dollar sign in a label is one
     "text.color": INK,
     "axes.labelcolor": INK,
     "axes.edgecolor": FAINT,
@@ -218,7 +222,7 @@ def onset_figure(onsets: Sequence[Onset], colours: Sequence[str]) -> str:
                 color=colours[place],
                 linestyle=_DASHES[place // len(PALETTE) % len(_DASHES)],
                 linewidth=1.4 + 2.8 * (len(onsets) - 1 - place) / len(onsets),  # none hides all
-                label=one.label,
+                label=f" {one.label}",  # a label that begins with _ would be left out
             )
         axes.set_xlim(0, end)
         axes.set_ylim(bottom=0)
@@ -241,9 +245,14 @@ def svg_figure(*, height: float, width: float = WIDTH_INCHES) -> Iterator[tuple[
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
         yield figure, drawn
+        for text in figure.findobj(Text):
+            text.set_text(one_line(text.get_text()))
         file = io.StringIO()
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        figure.savefig(file, format="svg", metadata=nothing)
+        with warnings.catch_warnings():
+            # Letters are drawn by whoever shows the page, in a font that has them.
+            warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from font")
+            figure.savefig(file, format="svg", metadata=nothing)
     drawn.append(_inline(file.getvalue()))
 
 
@@ -251,16 +260,30 @@ def _inline(svg: str) -> str:
     """An SVG file as an element of a page: no prolog, the page's colours and font, own ids."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    for stand_in, page_colour in _PAGE_COLOURS.items():
-        svg = svg.replace(stand_in, page_colour)
-    svg = re.sub(r"'DejaVu Sans'(?:, [^;\"]*?)?(?=[;\"])", "system-ui, sans-serif", svg)
+    svg = _in_tags(svg, _as_the_page)
     svg = re.sub(r'<svg ([^>]*?)height="[^"]*"', r"<svg \1", svg, count=1)
     svg = re.sub(r'<svg ([^>]*?)width="[^"]*"', r'<svg \1role="img"', svg, count=1)
     return re.sub(r"[ \t]+$", "", svg, flags=re.MULTILINE).strip()
 
 
+def _as_the_page(tag: str) -> str:
+    """A tag in the page's colours and font."""
+    for stand_in, page_colour in _PAGE_COLOURS.items():
+        tag = tag.replace(stand_in, page_colour)
+    return re.sub(r"'DejaVu Sans'(?:, [^;\"]*?)?(?=[;\"])", "system-ui, sans-serif", tag)
+
+
+def _in_tags(svg: str, change: Callable[[str], str]) -> str:
+    """The SVG with its tags changed, and no text in it."""
+    return re.sub(r"<[^>]+>", lambda tag: change(tag[0]), svg)
+
+
 def own_ids(svg: str, prefix: str) -> str:
     """The SVG with a prefix before every id and what points at it: a page has several figures."""
-    svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
-    svg = svg.replace("url(#", f"url(#{prefix}-")
-    return re.sub(r'href="#', f'href="#{prefix}-', svg)
+
+    def own(tag: str) -> str:
+        tag = re.sub(r'\bid="', f'id="{prefix}-', tag)
+        tag = tag.replace("url(#", f"url(#{prefix}-")
+        return re.sub(r'href="#', f'href="#{prefix}-', tag)
+
+    return _in_tags(svg, own)

@@ -11,6 +11,7 @@ from typing import Any
 
 from sim.check.families import FAMILIES
 from sim.errors import BadInput
+from sim.foreign import markdown
 from sim.report.conditions import conditions_of
 from sim.report.costs import Cost, costs_of
 from sim.report.families import share_of
@@ -60,16 +61,16 @@ def grid_as_markdown(folder: SweepFolder, rule: str) -> str:
     plan = folder.plan
     cases = wording.count(plan["count"])
     parts = [
-        f"## In random weather: {plan['plan']['title']}",
+        f"## In random weather: {markdown.text(plan['plan']['title'])}",
         f"{cases} random cases; each met every value. Intervals are exact, two-sided, 95 %.",
-        f"```console\n$ {folder.sweep_command}\n```",
+        markdown.block([f"$ {folder.sweep_command}"], language="console"),
     ]
     for one in folder.environments:
         costs, caption = costs_of(one, intervals=False), conditions_of(one).text
         for block in blocks_of(folder, rule):
-            others = f"`{block.label}`" if block.label else "As the plan says"
-            parts.append(f"### {others}, {one.environment}")
-            parts.append(f"*{caption}.*")
+            others = markdown.code(block.label) if block.label else "As the plan says"
+            parts.append(f"### {others}, {markdown.text(one.environment)}")
+            parts.append(f"*{markdown.text(caption)}.*")
             parts.append(_markdown(_rows(one, block, costs)))
     return "\n\n".join(parts) + "\n"
 
@@ -122,6 +123,6 @@ def _costs(cost: Cost, block: Block) -> list[str]:
 
 
 def _markdown(rows: Sequence[Sequence[str]]) -> str:
-    head, *body = rows
+    head, *body = [list(map(markdown.text, row)) for row in rows]
     rule = ["---", *["--:"] * (len(head) - 1)]
     return "\n".join(f"| {' | '.join(row)} |" for row in [head, rule, *body])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from base64 import b64encode
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,9 @@ from markupsafe import Markup
 from sim.causes.failing import Told
 from sim.causes.witnesses import ToldWitness
 from sim.errors import BadInput
-from sim.foreign import shell
+from sim.foreign import markdown, shell
+from sim.foreign.documents import json_text
+from sim.foreign.lines import shown
 from sim.report import figures
 from sim.report.bootstrap import RESAMPLES, TELLING_MIN
 from sim.report.causes import causes_content, causes_in, pictures
@@ -76,7 +77,7 @@ def write_report(
         "pictures": pictures(causes),
     }
     texts = {
-        "report.json": json.dumps(rounded(content), indent=2, ensure_ascii=False) + "\n",
+        "report.json": json_text(rounded(content), indent=2) + "\n",
         "report.md": _render("report.md.j2", folder, content | context),
         "report.html": _render("report.html.j2", folder, content | context | drawn),
     }
@@ -98,13 +99,16 @@ def _render(template: str, folder: SweepFolder, content: dict[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        finalize=shown,
     )
     environment.filters |= {
         "count": wording.count,
         "share": wording.share,
         "number": wording.number,
         "unbroken": _unbroken,
-        "plain": _plain,
+        "plain": markdown.text,
+        "code": markdown.code,
+        "block": _block,
     }
     environment.globals |= {
         "wording": wording,
@@ -115,9 +119,13 @@ def _render(template: str, folder: SweepFolder, content: dict[str, Any]) -> str:
         "folder_name": folder.name,
         "plan_address": _address(folder.path / PLAN_FILE),
         "shade": _shade,
-        "plan_text": json.dumps(folder.plan["plan"], indent=2, ensure_ascii=False),
+        "plan_text": json_text(folder.plan["plan"], indent=2),
     }
     return environment.get_template(template).render(**content)
+
+
+def _block(text: str, language: str = "") -> str:
+    return markdown.block(text.rstrip().split("\n"), language=language)
 
 
 def _address(plan_file: Path) -> str:
@@ -134,13 +142,6 @@ def _unbroken(text: str) -> str:
     """Keeps a number and what belongs to it on one line."""
     for joint in (" %", " points", "p = ", "p < "):
         text = text.replace(joint, joint.replace(" ", "\u00a0"))
-    return text
-
-
-def _plain(text: str) -> str:
-    """Text that Markdown shows as it is, in a table too."""
-    for special, escaped in (("&", "&amp;"), ("<", "&lt;"), ("|", "\\|")):
-        text = text.replace(special, escaped)
     return text
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from sim.check.families import FAMILIES
 from sim.errors import BadInput
+from sim.foreign import markdown
 from sim.report.about import (
     LISTED_MAX,
     blocks_by_first_rule,
@@ -35,21 +36,22 @@ def short_table(folder: SweepFolder) -> str:
     blocks = blocks_by_first_rule(folder)
     if len(blocks[0].values) > LISTED_MAX:
         return ""
-    values = " / ".join(f"`{value}`" for value in blocks[0].values)
-    titles = [title_of(folder, block).strip() or "cases" for block in blocks]
+    values = " / ".join(map(markdown.code, blocks[0].values))
+    titles = [markdown.text(title_of(folder, block)) or "cases" for block in blocks]
     rows = [f"| {values} | {' | '.join(titles)} |", f"|---|{'--:|' * len(blocks)}"]
     about = [name for name in folder.plan["plan"].get("about", []) if name not in FAMILIES]
     for one in folder.environments:
         entries = one.tallies["rule_sets"]
-        rows.append(f"| *{conditions_of(one).text}* |{' |' * len(blocks)}")
+        rows.append(f"| *{markdown.text(conditions_of(one).text)}* |{' |' * len(blocks)}")
         for name in [*about, *FAMILIES]:
             measure = measure_of(name)
             if any(share_of(entry, measure, name).runs for entry in entries):
                 cells = [_cell(entries, block, measure, name) for block in blocks]
-                rows.append(f"| {name} | {' | '.join(cells)} |")
+                rows.append(f"| {markdown.text(name)} | {' | '.join(cells)} |")
         unmeant = [unmeant_share(entries[block.places[0]]) for block in blocks]
-        title = f"keys that end on what their producer did not mean, under `{blocks[0].values[0]}`"
-        rows.append(f"| {title} | {' | '.join(unmeant)} |")
+        title = "keys that end on what their producer did not mean, under"
+        first = markdown.code(blocks[0].values[0])
+        rows.append(f"| {title} {first} | {' | '.join(unmeant)} |")
     return "\n".join(rows)
 
 

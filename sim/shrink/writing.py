@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -10,7 +9,9 @@ from typing import Any
 from sim.errors import BadInput
 from sim.files.document import Document
 from sim.files.formats import STORY_FORMAT
+from sim.foreign.lines import is_plain, one_line
 from sim.rules.spec import RuleValue, shown
+from sim.scenario.file.yaml_lines import flow, quoted
 from sim.story.format import STORY_DEFAULTS, Story
 from sim.story.steps import Step, line_of, step_at
 
@@ -36,10 +37,10 @@ def story_text(
         remark: A comment behind the last step.
         head: A comment in the first line.
     """
-    lines = [f"# {head}"] if head else []
+    lines = [f"# {one_line(head)}"] if head else []
     lines += [f"format: {STORY_FORMAT}", f"id: {_text(story.id)}"]
-    lines += [f"title: {json.dumps(story.title, ensure_ascii=False)}"] if story.title else []
-    lines += [f"source: {json.dumps(story.source, ensure_ascii=False)}"] if story.source else []
+    lines += [f"title: {quoted(story.title)}"] if story.title else []
+    lines += [f"source: {quoted(story.source)}"] if story.source else []
     rules = story.rules.differing_from(STORY_DEFAULTS)
     lines += [f"rules: {_rules(rules)}"] if rules else []
     lines.append(f"replicas: {_names(story.replicas)}")
@@ -50,7 +51,7 @@ def story_text(
     known = list(story.replicas)
     for step in story.steps:
         last = step is story.steps[-1]
-        behind = f"    # {' '.join(remark.split())}" if remark and last else ""
+        behind = f"    # {one_line(' '.join(remark.split()))}" if remark and last else ""
         lines.append(f"  - {_step(step, known)}{behind}")
         if step.op == "add_replica":
             known.append(step["replica"])
@@ -81,7 +82,7 @@ def _names(names: Sequence[str]) -> str:
 
 def _text(text: str) -> str:
     plain = _PLAIN.fullmatch(text) and text.lower() not in _SWITCHES
-    return text if plain else json.dumps(text, ensure_ascii=False)
+    return text if plain else quoted(text)
 
 
 def _step(step: Step, known: Sequence[str]) -> str:
@@ -93,9 +94,9 @@ def _step(step: Step, known: Sequence[str]) -> str:
         read = None
     if read is None or read.op != step.op or dict(read.fields) != dict(step.fields):
         fields = {name: _plain(value) for name, value in step.fields.items()}
-        return json.dumps({"op": step.op, **fields}, ensure_ascii=False)
-    risky = ": " in line or " #" in line or line.endswith(":") or not line.isprintable()
-    return json.dumps(line, ensure_ascii=False) if risky else line
+        return flow({"op": step.op, **fields})
+    risky = ": " in line or " #" in line or line.endswith(":") or not is_plain(line)
+    return quoted(line) if risky else line
 
 
 def _plain(value: Any) -> Any:

@@ -12,6 +12,7 @@ from sim.files.formats import STORY_FORMAT
 from sim.files.reading import read_document
 from sim.files.rule_values import rules_at
 from sim.files.tags import tags_at
+from sim.foreign.lines import one_line
 from sim.limits import Limit
 from sim.rules import Rules
 from sim.story.expect import StoryExpect, expect_at
@@ -73,7 +74,7 @@ def load_story(path: Path) -> Story:
         BadInput: The file cannot be read, or says something that the format does not allow; the
             message names the file, the line, the step and the field.
     """
-    return story_in(read_document(path), default_id=path.stem)
+    return story_in(read_document(path), default_id=one_line(path.stem))
 
 
 def story_from(data: object, *, where: str) -> Story:

@@ -8,7 +8,9 @@ from itertools import compress
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
+from urllib.parse import quote
 
+from sim.foreign import markdown
 from sim.rules.rules import shown
 from sim.studies.matrix import AS_WRITTEN, PRICES, Line, Matrix, MatrixCell
 
@@ -129,7 +131,8 @@ def scenarios_table(matrix: Matrix, *, start: Path | None = None) -> list[Row]:
 def _named(line: Line, start: Path | None) -> str:
     if start is None:
         return line.id
-    return f"[{line.id}]({Path(os.path.relpath(line.path, start)).as_posix()})"
+    address = quote(Path(os.path.relpath(line.path, start)).as_posix(), errors="surrogateescape")
+    return f"[{markdown.text(line.id)}]({address})"
 
 
 def _short(outcome: MatrixCell) -> str:
@@ -158,13 +161,14 @@ def as_markdown(matrix: Matrix, *, command: str, folder: Path) -> str:
     untouched = [name for name in matrix.violated if name not in matrix.decided]
     letters = zip(_letters(matrix), matrix.conditions, strict=True)
     parts = [
-        f"# What `{rule}` decides, in {count} scenarios",
-        f"Made by\n\n```console\n$ {command}\n```",
+        f"# What {markdown.code(rule)} decides, in {count} scenarios",
+        f"Made by\n\n{markdown.block([f'$ {command}'], language='console')}",
         _ABOUT.format(rule=rule),
         "## Which invariants hold under which other rules",
         _LETTERS.format(count=count, holds=HOLDS),
         "\n".join(
-            f"* {letter}: {name if name == AS_WRITTEN else f'`{name}`'}" for letter, name in letters
+            f"* {letter}: {name if name == AS_WRITTEN else markdown.code(name)}"
+            for letter, name in letters
         ),
         _markdown(conditions_table(matrix)),
         f"The value makes no difference to: {', '.join(untouched)}." if untouched else "",
@@ -183,5 +187,9 @@ def as_markdown(matrix: Matrix, *, command: str, folder: Path) -> str:
 def _markdown(rows: Sequence[Mapping[str, str]]) -> str:
     if not rows:
         return "None."
-    lines = [list(rows[0]), ["---"] * len(rows[0]), *(list(row.values()) for row in rows)]
+    lines = [
+        list(map(markdown.text, rows[0])),
+        ["---"] * len(rows[0]),
+        *(list(row.values()) for row in rows),
+    ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

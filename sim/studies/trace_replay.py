@@ -9,6 +9,7 @@ from math import ceil
 from pathlib import Path
 
 from sim.changelog.reader import read_changes
+from sim.foreign.lines import one_line
 from sim.rules import Rules
 from sim.scenario.model import Consumer, Scenario, Topic, TraceSource, Workload
 from sim.timed_run import run_scenario
@@ -63,7 +64,7 @@ def replay_trace(
     changes = sum(1 for _ in read_changes(path))
     changes = changes if limit is None else min(limit, changes)
     scenario = Scenario(
-        id=path.stem,
+        id=one_line(path.stem),
         title=f"{path.name} through three replicas",
         duration_ms=ceil(changes / BATCH_RECORDS) * INTERVAL_MS + SETTLE_MS,
         topic=Topic(segment_bytes=SEGMENT_BYTES, min_cleanable_dirty_ratio=0.5),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sim.errors import BadInput
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
+from sim.foreign.lines import one_line
 from sim.suite.result import BAD_INPUT, ERROR, CaseResult
 from sim.suite.running import log_result, scenario_at, story_at, story_result, timed_result
 from sim.suite.scenario_files import IN_A_SUITE, format_of, refusal
@@ -101,7 +102,7 @@ def run_any(path: Path) -> CaseResult:
 
 def without_result(path: Path, verdict: str, reason: str) -> CaseResult:
     """The result of a file that has none of its own."""
-    return CaseResult(path, path.stem, "", verdict, reason, run_with=_command(path))
+    return CaseResult(path, one_line(path.stem), "", verdict, reason, run_with=_command(path))
 
 
 def _command(path: Path) -> str:

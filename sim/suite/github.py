@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from sim.errors import BadInput
 from sim.files.reading import read_document
+from sim.foreign.lines import one_line
 from sim.suite.failure import failure_lines
 from sim.suite.result import BAD_INPUT, ERROR, CaseResult
 from sim.suite.scenario_files import from_here
@@ -55,6 +56,7 @@ def _what(result: CaseResult) -> str:
 
 
 def _data(text: str) -> str:
+    text = "\n".join(map(one_line, text.split("\n")))
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from sim.files.atomic import replacing
+from sim.foreign.lines import one_line
 from sim.suite.failure import failure_lines
 from sim.suite.result import BAD_INPUT, ERROR, CaseResult
-
-_NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that no XML document may have; keys and values of records may."""
 
 
 def write_junit(path: Path, results: Sequence[CaseResult]) -> None:
@@ -35,21 +32,17 @@ def write_junit(path: Path, results: Sequence[CaseResult]) -> None:
         case = ET.SubElement(
             suite,
             "testcase",
-            classname=_text(".".join(part for part in parts if part != "/")),
-            name=_text(result.id),
-            file=_text(str(result.path)),
+            classname=one_line(".".join(part for part in parts if part != "/")),
+            name=one_line(result.id),
+            file=one_line(str(result.path)),
             time=f"{result.wall_ms / 1000:.3f}",
         )
         if kind is not None:
-            problem = ET.SubElement(case, kind, message=_text(result.complaints[0]))
+            problem = ET.SubElement(case, kind, message=one_line(result.complaints[0]))
             lines = [*filter(None, [result.title]), *failure_lines(result, whole=True)]
-            problem.text = _text("\n".join(lines))
+            problem.text = "\n".join(map(one_line, lines))
     with replacing(path) as file:
         ET.ElementTree(suite).write(file, encoding="utf-8", xml_declaration=True)
-
-
-def _text(text: str) -> str:
-    return _NO_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _junit_kind(result: CaseResult) -> str | None:

@@ -95,7 +95,7 @@ def test_the_same_sweep_gives_the_same_bytes(out: Path) -> None:
 
 
 def test_text_of_the_simulation_is_escaped(out: Path) -> None:
-    assert "k1=&lt;d>" in (out / "report.md").read_text()
+    assert "k1=&lt;d&gt;" in (out / "report.md").read_text()
     text = (out / "report.html").read_text()
 
     assert "k1=&lt;d&gt;" in text

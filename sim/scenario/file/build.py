@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sim.files.document import Report, unknown_value
 from sim.files.rule_values import rule_problem
+from sim.foreign.lines import one_line
 from sim.rules import PRESETS, Settings
 from sim.rules.rules import DEFAULTS
 from sim.scenario.file.changes import build_changes
@@ -46,7 +47,7 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
     if file.timers.election_timeout_ms[0] > file.timers.election_timeout_ms[1]:
         report(("timers", "election_timeout_ms"), "the first number is above the second")
     return Scenario(
-        id=file.id or path.stem,
+        id=file.id or one_line(path.stem),
         title=file.title,
         source=file.source,
         seed=chosen_seed,

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from sim.errors import BadInput
+from sim.foreign.lines import is_plain
 
 COLUMNS = 100
 """A mapping or a list of plain values that is longer goes over several lines."""
@@ -31,8 +32,8 @@ def yaml_lines(document: Mapping[str, Any]) -> Iterator[str]:
 
 def _mapping(values: Mapping[str, Any], indent: str) -> Iterator[str]:
     for name, value in values.items():
-        head = f"{indent}{_text(name)}:"
-        line = f"{head} {_flow(value)}"
+        head = f"{indent}{yaml_text(name)}:"
+        line = f"{head} {flow(value)}"
         if not isinstance(value, dict | list) or not value:
             yield line
         elif isinstance(value, dict):
@@ -45,7 +46,7 @@ def _mapping(values: Mapping[str, Any], indent: str) -> Iterator[str]:
             yield line
         else:
             yield head
-            yield from (f"{indent}  - {_flow(item)}" for item in value)
+            yield from (f"{indent}  - {flow(item)}" for item in value)
 
 
 def _holds_mappings(values: Mapping[str, Any]) -> bool:
@@ -56,13 +57,13 @@ def _holds_mappings(values: Mapping[str, Any]) -> bool:
     )
 
 
-def _flow(value: Any) -> str:
-    """A value in one line."""
+def flow(value: Any) -> str:
+    """A value in one line. Raises as `yaml_text`."""
     if isinstance(value, dict):
-        pairs = (f"{_text(name)}: {_flow(item)}" for name, item in value.items())
+        pairs = (f"{yaml_text(name)}: {flow(item)}" for name, item in value.items())
         return f"{{{', '.join(pairs)}}}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_flow, value))}]"
+        return f"[{', '.join(map(flow, value))}]"
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -71,7 +72,7 @@ def _flow(value: Any) -> str:
         return str(value)
     if isinstance(value, float):
         return _decimal(value)
-    return _text(str(value))
+    return yaml_text(str(value))
 
 
 def _decimal(value: float) -> str:
@@ -80,16 +81,26 @@ def _decimal(value: float) -> str:
     return text if "." in text else f"{text}.0"
 
 
-def _text(text: str) -> str:
+def yaml_text(text: str) -> str:
+    """A text as a value of YAML in one line: plain where YAML allows, else in quotes.
+
+    Raises:
+        BadInput: It has half a character in it, which nobody could write as UTF-8.
+    """
     if _PLAIN.fullmatch(text) and not _SWITCH.fullmatch(text):
         return text
+    return quoted(text)
+
+
+def quoted(text: str) -> str:
+    """A text as a value of YAML in quotes, in one line. Raises as `yaml_text`."""
     return f'"{"".join(map(_character, text))}"'
 
 
 def _character(character: str) -> str:
     if character in '"\\':
         return f"\\{character}"
-    if character.isprintable():
+    if is_plain(character):
         return character
     if "\ud800" <= character <= "\udfff":
         raise BadInput(f"{character!a} is half a character; no file can say it")
