@@ -51,20 +51,17 @@ def one_line(text: str, *, longest: int | None = None) -> str:
 
 
 def plain_lines(text: str) -> str:
-    r"""A text of several lines: `\n` and tabs stay, all else is as in `one_line`.
+    r"""A text of several lines: `\n` and tabs stay, all else is as in `one_line`."""
+    return str(shown(text))
 
-    What a machine of continuous integration that reads along would take for a command to it, such
-    as `::error::` at the beginning of a line, is escaped so that JSON stays the same JSON.
+
+def without_commands(text: str) -> str:
+    """A text in which a machine of continuous integration that reads along finds no command to it.
+
+    What begins one, such as `::error::` at the beginning of a line, is escaped so that JSON stays
+    the same JSON.
     """
-    text = _COMMAND.sub(lambda found: f"{found[1]}\\u{ord(found[2]):04x}", text)
-    lines = text.split("\n")
-    return "\n".join(["\t".join(map(one_line, line.split("\t"))) for line in lines])
-
-
-def _shown(one: str) -> str:
-    """One character as it is, or escaped."""
-    seen = one in _SPACES or (one.isprintable() and not _ODD.match(one))
-    return one if seen else _SHORT.get(one) or escaped(one)
+    return _COMMAND.sub(lambda found: f"{found[1]}\\u{ord(found[2]):04x}", text)
 
 
 def shown(value: object) -> object:
@@ -72,6 +69,12 @@ def shown(value: object) -> object:
     if type(value) is not str or is_plain(value):
         return value
     return "\n".join(["\t".join(map(one_line, line.split("\t"))) for line in value.split("\n")])
+
+
+def _shown(one: str) -> str:
+    """One character as it is, or escaped."""
+    seen = one in _SPACES or (one.isprintable() and not _ODD.match(one))
+    return one if seen else _SHORT.get(one) or escaped(one)
 
 
 def escaped(one: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from sim.foreign.lines import is_plain
+
 LONGEST_BYTES = 150
 """Of a name: file systems take 255 bytes, and drafts and numbers are put around it."""
 
@@ -28,4 +30,4 @@ def _may_be(one: str) -> bool:
         os.fsencode(one)
     except UnicodeEncodeError:
         return False  # a locale without this letter
-    return one.isalnum()
+    return one.isalnum() and is_plain(one)
