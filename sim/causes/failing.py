@@ -14,9 +14,12 @@ from sim.errors import BadInput
 from sim.scenario.generate import generate
 from sim.sweeps.caused import run_with_causes
 from sim.sweeps.layout import RUNS, VIOLATIONS
-from sim.sweeps.output import files_of, read_sweep
-from sim.sweeps.parquet import batches, shape_of
+from sim.sweeps.output import read_sweep
+from sim.sweeps.parquet import shape_of
+from sim.sweeps.parts import Parts, parts_there
 from sim.sweeps.plan import Sweep
+from sim.sweeps.reading import batches_of
+from sim.sweeps.storage import LocalStorage
 
 Told = Callable[[int, int], None]
 """Told how many of how many are done."""
@@ -116,13 +119,13 @@ def read_failing(out: Path, *, told: Told | None = None) -> FailingRuns:
             come out otherwise now.
     """
     sweep = read_sweep(out)
-    files = files_of(out, RUNS)
-    if not files:
+    parts = parts_there(LocalStorage(out))
+    if not parts.of(RUNS):
         raise BadInput(f"{out}: no wave of this sweep is finished yet; --resume continues it")
     found = FailingRuns(sweep)
-    unexplained = _unexplained(out, files, sweep) if told is not None else 0
+    unexplained = _unexplained(parts, sweep) if told is not None else 0
     done = 0
-    for row in _rows(out, files, sweep, _COLUMNS):
+    for row in _rows(parts, sweep, _COLUMNS):
         cell = sweep.cell_of(row["case_id"], row["rule_set"])
         found.judged[cell] += row["verdict"] in _JUDGED
         if row["verdict"] != "violated":
@@ -137,16 +140,14 @@ def read_failing(out: Path, *, told: Told | None = None) -> FailingRuns:
     return found
 
 
-def _unexplained(out: Path, files: list[Path], sweep: Sweep) -> int:
+def _unexplained(parts: Parts, sweep: Sweep) -> int:
     """How many failing runs have no cause in the table."""
-    rows = _rows(out, files, sweep, ("run_id", "verdict", "cause"))
+    rows = _rows(parts, sweep, ("run_id", "verdict", "cause"))
     return sum(row["verdict"] == "violated" and row["cause"] is None for row in rows)
 
 
-def _rows(
-    out: Path, files: list[Path], sweep: Sweep, columns: tuple[str, ...]
-) -> Iterator[dict[str, Any]]:
-    for batch in batches(out, RUNS, files, shape_of(sweep), columns):
+def _rows(parts: Parts, sweep: Sweep, columns: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    for batch in batches_of(parts, RUNS, shape_of(sweep), columns):
         yield from batch.to_pylist()
 
 
@@ -179,8 +180,7 @@ def sentences_of(out: Path, run_ids: set[int]) -> dict[int, str]:
     found: dict[int, str] = {}
     sweep = read_sweep(out)
     columns = ("run_id", "position", "sentence")
-    files = files_of(out, VIOLATIONS)
-    for batch in batches(out, VIOLATIONS, files, shape_of(sweep), columns):
+    for batch in batches_of(parts_there(LocalStorage(out)), VIOLATIONS, shape_of(sweep), columns):
         firsts = batch.filter(pc.equal(batch.column("position"), 0))
         found |= {
             row["run_id"]: row["sentence"] for row in firsts.to_pylist() if row["run_id"] in run_ids

@@ -14,7 +14,9 @@ from sim.check.families import FAMILIES
 from sim.gates.finding import Place
 from sim.gates.wanted import ABOUT, ANY
 from sim.report.sweep_folder import SweepFolder
-from sim.sweeps.parquet import RUNS, VIOLATIONS, files_in, table_of
+from sim.sweeps.layout import RUNS, VIOLATIONS
+from sim.sweeps.manifest import Table
+from sim.sweeps.reading import table_of
 
 RUN_COLUMNS = ("run_id", "seed", "rule_set", "environment", "verdict", "weather")
 VIOLATION_COLUMNS = ("run_id", "invariant", "family")
@@ -86,8 +88,8 @@ def tables_of(folder: SweepFolder) -> Tables | None:
     Raises:
         BadInput: They cannot be read.
     """
-    return Tables(folder) if files_in(folder.path, RUNS) else None
+    return Tables(folder) if folder.tables.of(RUNS) else None
 
 
-def _read(folder: SweepFolder, table: str, columns: tuple[str, ...]) -> pa.Table:
-    return table_of(folder.path, table, files_in(folder.path, table), folder.shape, columns)
+def _read(folder: SweepFolder, table: Table, columns: tuple[str, ...]) -> pa.Table:
+    return table_of(folder.tables, table, folder.shape, columns)

@@ -7,7 +7,6 @@ the runs themselves; where somebody kept the tallies alone, a report does withou
 from __future__ import annotations
 
 from collections.abc import Collection
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -16,14 +15,15 @@ import pyarrow.compute as pc
 
 from sim.errors import BadInput
 from sim.report.sweep_folder import SweepFolder
-from sim.sweeps.parquet import RUNS, VIOLATIONS, batches, files_in, table_of
+from sim.sweeps.layout import RUNS, VIOLATIONS
+from sim.sweeps.reading import batches_of, table_of
 
 Times = npt.NDArray[np.float64]
 
 
-def are_there(out: Path) -> bool:
+def are_there(folder: SweepFolder) -> bool:
     """Whether the tables are in the folder of the sweep."""
-    return next((out / RUNS).glob("*/*.parquet"), None) is not None
+    return bool(folder.tables.of(RUNS))
 
 
 def costs_by_case(folder: SweepFolder, counter: str) -> npt.NDArray[np.float64]:
@@ -44,8 +44,7 @@ def first_violations(folder: SweepFolder, invariants: Collection[str]) -> npt.ND
     times = np.where(judged, np.inf, np.nan)
     columns = ("run_id", "invariant", "at_ms")
     names = pa.array(sorted(invariants), pa.string())
-    files = files_in(folder.path, VIOLATIONS)
-    for found in batches(folder.path, VIOLATIONS, files, folder.shape, columns):
+    for found in batches_of(folder.tables, VIOLATIONS, folder.shape, columns):
         wanted = found.filter(pc.is_in(found.column("invariant"), names))
         places, at_ms = (wanted.column(name).to_numpy() for name in ("run_id", "at_ms"))
         np.fmin.at(times, places, np.where(judged[places], at_ms, np.nan))
@@ -55,7 +54,7 @@ def first_violations(folder: SweepFolder, invariants: Collection[str]) -> npt.ND
 def _runs(folder: SweepFolder, column: str) -> pa.Table:
     """A column of all runs, in order of their numbers, which are their places."""
     shape = folder.shape
-    runs = table_of(folder.path, RUNS, files_in(folder.path, RUNS), shape, ("run_id", column))
+    runs = table_of(folder.tables, RUNS, shape, ("run_id", column))
     if runs.num_rows != shape.runs:
         raise BadInput(
             f"{folder.path / RUNS}: {runs.num_rows} of {shape.runs} runs are there; "

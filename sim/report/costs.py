@@ -102,7 +102,7 @@ def costs_of(folder: SweepFolder, *, intervals: bool = True) -> tuple[Cost, ...]
     """
     baselines = baselines_of(folder.plan["rule_sets"])
     entries = folder.tallies["rule_sets"]
-    tables = intervals and case_values.are_there(folder.path)
+    tables = intervals and case_values.are_there(folder)
     return tuple(
         _cost(folder, counter, baselines, tables=tables)
         for counter in COSTS

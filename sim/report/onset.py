@@ -55,7 +55,7 @@ class Onset:
 def onsets_of(folder: SweepFolder) -> tuple[Onset, ...]:
     """One per rule set with a judged run; none without the tables of runs."""
     duration = folder.plan["plan"].get("generate", {}).get("duration_ms")
-    if duration is None or not case_values.are_there(folder.path):
+    if duration is None or not case_values.are_there(folder):
         return ()
     entries = folder.tallies["rule_sets"]
     names = {name for entry in entries for name in entry["counts"]["invariant"]}

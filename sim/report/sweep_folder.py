@@ -11,8 +11,10 @@ from sim.foreign import shell
 from sim.plugins import as_options
 from sim.sweeps.inside import check_folder_of
 from sim.sweeps.parquet import Shape
+from sim.sweeps.parts import Parts, parts_there
 from sim.sweeps.segments import Part, parts_in, seeds_text
 from sim.sweeps.shapes import read_plan_file, read_tallies
+from sim.sweeps.storage import LocalStorage
 
 PLAN_FILE = "plan.json"
 TALLIES_FILE = "tallies.json"
@@ -54,6 +56,15 @@ class SweepFolder:
     def shape(self) -> Shape:
         """What its tables have to fit."""
         return Shape(self.plan["runs"], len(self.plan["rule_sets"]))
+
+    @property
+    def tables(self) -> Parts:
+        """The files of its tables; none where somebody kept the two documents alone.
+
+        Raises BadInput when what names them is damaged.
+        """
+        storage = LocalStorage(self.path)
+        return parts_there(storage) if _is_there(self.path / PLAN_FILE) else Parts(storage)
 
     @property
     def parts(self) -> list[Part]:

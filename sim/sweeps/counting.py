@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from sim.check.counters import COSTS, COUNTERS
 from sim.sweeps.layout import RUNS, VIOLATIONS
-from sim.sweeps.parts import Parts
+from sim.sweeps.parquet import shape_of
+from sim.sweeps.parts import Parts, damaged
 from sim.sweeps.plan import Sweep
 from sim.sweeps.reading import every_run, rows_of
 from sim.sweeps.tally import (
@@ -202,17 +203,17 @@ def count_files(parts: Parts, sweep: Sweep) -> Counts:
 
     Raises BadInput unless their runs are exactly those of the sweep.
     """
-    counting = Counting(sweep)
-    runs = rows_of(parts, RUNS, _columns_counted())
-    found = rows_of(parts, VIOLATIONS, VIOLATION_COLUMNS)
-    together = _together(sweep, every_run(parts, runs, sweep.runs), found)
+    counting, shape = Counting(sweep), shape_of(sweep)
+    runs = rows_of(parts, RUNS, shape, _columns_counted())
+    found = rows_of(parts, VIOLATIONS, shape, VIOLATION_COLUMNS)
+    together = _together(parts, sweep, every_run(parts, runs, sweep.runs), found)
     for _case, of_case in groupby(together, key=lambda run: run.row["case_id"]):
         counting.add_case(list(of_case))
     return counting.counts()
 
 
 def _together(
-    sweep: Sweep, runs: Iterator[dict[str, Any]], found: Iterator[dict[str, Any]]
+    parts: Parts, sweep: Sweep, runs: Iterator[dict[str, Any]], found: Iterator[dict[str, Any]]
 ) -> Iterator[_RunRows]:
     """Each run with its violations; both tables are in order of `run_id`."""
     groups = groupby(found, key=itemgetter("run_id"))
@@ -222,6 +223,9 @@ def _together(
         if upcoming is not None and upcoming[0] == row["run_id"]:
             violations = list(upcoming[1])
             upcoming = next(groups, None)
+        if (row["first_violation_ms"] is None) != (not violations):
+            what = f"run {row['run_id']} has {len(violations)} rows, which its own row contradicts"
+            raise damaged(parts.storage, VIOLATIONS, what)
         yield _RunRows(row, violations, sweep.cell_of(row["case_id"], row["rule_set"]))
 
 

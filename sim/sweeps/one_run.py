@@ -28,27 +28,22 @@ def find_run(out: Path, run_id: int) -> dict[str, Any]:
 
     Raises BadInput when there is no such run, it has not been run yet, or the file is damaged.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    from sim.sweeps.parquet import File, batches, columns_of, schema_of, shape_of
 
+    sweep = read_sweep(out)
     parts = _parts(out, run_id)
     part = _part_with(parts, RUNS, run_id)
-    rows: list[dict[str, Any]] = []
     with clear_errors(out):
-        content = parts.read(part)
-    try:
-        for batch in pq.ParquetFile(pa.BufferReader(content)).iter_batches():
-            places = batch.column("run_id").to_pylist()
-            rows += [
-                batch.slice(place, 1).to_pylist()[0]
-                for place, there in enumerate(places)
-                if there == run_id
-            ]
-    except (pa.ArrowException, KeyError, OSError) as error:
-        raise BadInput(f"{out}/{part.path}: cannot be read as Parquet: {error}") from None
-    if len(rows) != 1:
-        raise damaged(parts.storage, part.path, f"has run {run_id} {len(rows)} times")
-    return rows[0]
+        file = File(f"{out}/{part.path}", parts.read(part))
+    shape = shape_of(sweep)
+    known = set(schema_of(RUNS, shape).names)
+    columns = [name for name in columns_of(file) if name in known]
+    for batch in batches(RUNS, [file], shape, columns or ["run_id"]):
+        place = batch.column("run_id").index(run_id).as_py()
+        if place >= 0:
+            row: dict[str, Any] = batch.slice(place, 1).to_pylist()[0]
+            return row
+    raise damaged(parts.storage, part.path, f"has no row of run {run_id}")
 
 
 def has_runs(out: Path) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,13 +18,13 @@ import pyarrow.parquet as pq
 
 from sim.check.counters import COUNTERS
 from sim.errors import BadInput
-from sim.sweeps.inside import MIB, size_inside
+from sim.sweeps.inside import MIB
+from sim.sweeps.layout import RUNS, VIOLATIONS
 from sim.sweeps.row import VERDICTS, VIOLATIONS_PER_RUN_MAX, runs_schema
 
 if TYPE_CHECKING:
     from sim.sweeps.plan import Sweep
 
-RUNS, VIOLATIONS = "runs", "violations"
 BATCH_ROWS = 2_048
 TEXT_BYTES_MAX = 65_536
 """Of one value. The longest text is a traceback of 8,000 characters."""
@@ -85,22 +84,32 @@ def shape_of(sweep: Sweep) -> Shape:
     return Shape(sweep.runs, len(sweep.rule_sets), swept)
 
 
-def files_in(out: Path, table: str) -> list[Path]:
-    """The files of a table in order of their runs: a file is named after its first."""
-    return sorted((out / table).glob("*/*.parquet"), key=lambda path: (path.name, path.parent.name))
+class File(NamedTuple):
+    """A Parquet file, as it was read.
+
+    Attributes:
+        name: What messages call it.
+        content: Its bytes.
+        runs: Which runs its rows may be of; None = any of the sweep.
+        rows: How many it has to have; None = as many as it has.
+    """
+
+    name: str
+    content: bytes
+    runs: range | None = None
+    rows: int | None = None
 
 
 def batches(
-    out: Path, table: str, paths: Iterable[Path], shape: Shape, columns: Collection[str]
+    table: str, files: Iterable[File], shape: Shape, columns: Collection[str]
 ) -> Iterator[pa.RecordBatch]:
     """Some columns of a table, in small batches, in order of `run_id`.
 
     A column that only newer tables have is null throughout in older ones.
 
     Args:
-        out: The folder of the sweep.
         table: RUNS or VIOLATIONS.
-        paths: Its files, in order.
+        files: Its files, in order of their runs.
         shape: Of the sweep.
         columns: Their names, `run_id` among them.
 
@@ -109,28 +118,27 @@ def batches(
             line says which file, and what is wrong.
     """
     order = _Order(table, shape)
-    for path in paths:
-        for batch in _batches_of(out, path, table, shape, columns):
-            problem = order.problem(batch) or _problem(table, batch)
+    for file in files:
+        rows = 0
+        for batch in _batches_of(file, table, shape, columns):
+            rows += batch.num_rows
+            problem = order.problem(batch, file.runs) or _problem(table, batch)
             if problem is not None:
-                raise BadInput(f"{path}: {problem}; the table is damaged or not of this sweep")
+                raise BadInput(f"{file.name}: {problem}; the table is damaged or of another sweep")
             yield batch
+        if file.rows not in (None, rows):
+            raise BadInput(f"{file.name}: has {rows} rows instead of {file.rows}")
 
 
-def table_of(
-    out: Path, table: str, paths: Iterable[Path], shape: Shape, columns: Collection[str]
-) -> pa.Table:
-    """The same as one table in memory. Raises as `batches`."""
-    found = list(batches(out, table, paths, shape, columns))
-    if found:
-        return pa.Table.from_batches(found)
-    return pa.schema([(name, _TYPES[table][name]) for name in columns]).empty_table()
+def schema_of(table: str, shape: Shape) -> pa.Schema:
+    """All columns that a table can have, with their types."""
+    return pa.schema([*_TYPES[table].items(), *(shape.swept.items() if table == RUNS else ())])
 
 
-def columns_of(out: Path, path: Path) -> tuple[str, ...]:
+def columns_of(file: File) -> tuple[str, ...]:
     """The names of the columns of a file. Raises BadInput as `batches`."""
-    with _opened(out, path) as file:
-        return tuple(file.schema_arrow.names)
+    with _opened(file) as opened:
+        return tuple(opened.schema_arrow.names)
 
 
 class _Order:
@@ -141,7 +149,7 @@ class _Order:
         self._shape = shape
         self._last = (-1, -1)
 
-    def problem(self, batch: pa.RecordBatch) -> str | None:
+    def problem(self, batch: pa.RecordBatch, runs: range | None) -> str | None:
         """What is wrong with the numbers of these rows; None = nothing."""
         run_ids = batch.column("run_id")
         if not len(run_ids):
@@ -149,9 +157,10 @@ class _Order:
         if run_ids.null_count:
             return "a row without run_id"
         lowest, highest = pc.min_max(run_ids).values()
-        if lowest.as_py() < 0 or highest.as_py() >= self._shape.runs:
-            wrong = lowest if lowest.as_py() < 0 else highest
-            return f"run {wrong}, but this sweep has runs 0 to {self._shape.runs - 1}"
+        allowed = range(self._shape.runs) if runs is None else runs
+        for found in (lowest.as_py(), highest.as_py()):
+            if found not in allowed:
+                return f"run {found}, where runs {allowed.start} to {allowed.stop - 1} belong"
         return self._place_problem(batch, run_ids) or self._order_problem(batch, run_ids)
 
     def _place_problem(self, batch: pa.RecordBatch, run_ids: pa.Array) -> str | None:
@@ -226,91 +235,91 @@ def _any(flags: pa.Array) -> bool:
 
 
 def _batches_of(
-    out: Path, path: Path, table: str, shape: Shape, columns: Collection[str]
+    file: File, table: str, shape: Shape, columns: Collection[str]
 ) -> Iterator[pa.RecordBatch]:
     """The batches of one file, with texts that are texts; how it can be read is checked."""
     types = {**_TYPES[table], **shape.swept}
-    with _opened(out, path) as file:
-        _check_columns(path, file.schema_arrow, types, columns)
-        _check_sizes(path, file.metadata, table, shape)
-        present = [name for name in columns if name in file.schema_arrow.names]
-        metadata = file.metadata
+    with _opened(file) as opened:
+        _check_columns(file, opened.schema_arrow, types, columns)
+        _check_sizes(file, opened.metadata, table, shape)
+        present = [name for name in columns if name in opened.schema_arrow.names]
+        metadata = opened.metadata
     texts = [name for name in present if types[name] == _TEXT]
-    with _opened(out, path, metadata, texts) as file:
+    with _opened(file, metadata, texts) as opened:
         try:
-            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=present):
+            for batch in opened.iter_batches(batch_size=BATCH_ROWS, columns=present):
                 batch.validate(full=True)
-                yield _with_texts(path, batch, columns)
+                yield _with_texts(file, batch, columns)
         except (pa.ArrowException, OSError, MemoryError, UnicodeError) as error:
-            raise BadInput(_unreadable(path, error)) from None
+            raise BadInput(_unreadable(file, error)) from None
 
 
 def _opened(
-    out: Path, path: Path, metadata: pq.FileMetaData | None = None, texts: Sequence[str] = ()
+    file: File, metadata: pq.FileMetaData | None = None, texts: Sequence[str] = ()
 ) -> pq.ParquetFile:
     """A file; with its metadata, if they were read before, and some columns as dictionaries."""
-    size = size_inside(out, path)
     try:
-        _check_footer(path, size)
+        _check_footer(file)
         return pq.ParquetFile(
-            path,
+            pa.BufferReader(file.content),
             metadata=metadata,
             read_dictionary=list(texts),
             thrift_string_size_limit=FOOTER_BYTES_MAX,
             thrift_container_size_limit=GROUPS_MAX * 10,
         )
     except (pa.ArrowException, OSError, MemoryError, ValueError) as error:
-        raise BadInput(_unreadable(path, error)) from None
+        raise BadInput(_unreadable(file, error)) from None
 
 
-def _check_footer(path: Path, size: int) -> None:
+def _check_footer(file: File) -> None:
     """A footer says how large it is in the last eight bytes; Arrow reads it as a whole."""
+    size = len(file.content)
     if size < 12:
-        raise BadInput(f"{path}: is no Parquet file ({size} bytes)")
-    with path.open("rb") as file:
-        file.seek(size - 8)
-        footer, magic = struct.unpack("<I4s", file.read(8))
+        raise BadInput(f"{file.name}: is no Parquet file ({size} bytes)")
+    footer, magic = struct.unpack("<I4s", file.content[-8:])
     if magic != b"PAR1":
-        raise BadInput(f"{path}: is no Parquet file, or was cut off (its end is not PAR1)")
+        raise BadInput(f"{file.name}: is no Parquet file, or was cut off (its end is not PAR1)")
     if footer > min(size, FOOTER_BYTES_MAX):
-        raise BadInput(f"{path}: damaged: a footer of {footer:,} bytes")
+        raise BadInput(f"{file.name}: damaged: a footer of {footer:,} bytes")
 
 
 def _check_columns(
-    path: Path, schema: pa.Schema, types: dict[str, pa.DataType], columns: Collection[str]
+    file: File, schema: pa.Schema, types: dict[str, pa.DataType], columns: Collection[str]
 ) -> None:
     if len(set(schema.names)) != len(schema.names):
-        raise BadInput(f"{path}: a column twice; not a table of a sweep")
+        raise BadInput(f"{file.name}: a column twice; not a table of a sweep")
     for name in columns:
         if name not in schema.names:
             if name in _OLDER_WITHOUT:
                 continue
-            raise BadInput(f"{path}: no column {name}; not a table of a sweep")
+            raise BadInput(f"{file.name}: no column {name}; not a table of a sweep")
         found, wanted = schema.field(name).type, types.get(name)
         if pa.types.is_dictionary(found) and wanted == _TEXT:
             found = found.value_type  # as it was asked for
         if found != wanted:
-            raise BadInput(f"{path}: column {name} has type {found!s:.60}; expected {wanted}")
+            raise BadInput(f"{file.name}: column {name} has type {found!s:.60}; expected {wanted}")
 
 
-def _check_sizes(path: Path, metadata: pq.FileMetaData, table: str, shape: Shape) -> None:
+def _check_sizes(file: File, metadata: pq.FileMetaData, table: str, shape: Shape) -> None:
     rows_max = shape.runs * (1 if table == RUNS else VIOLATIONS_PER_RUN_MAX * 10)
     if not 0 <= metadata.num_rows <= rows_max:
-        raise BadInput(f"{path}: {metadata.num_rows:,} rows in a sweep of {shape.runs:,} runs")
+        raise BadInput(f"{file.name}: {metadata.num_rows:,} rows in a sweep of {shape.runs:,} runs")
     if metadata.num_row_groups > GROUPS_MAX:
-        raise BadInput(f"{path}: {metadata.num_row_groups:,} row groups; {GROUPS_MAX:,} at most")
+        raise BadInput(
+            f"{file.name}: {metadata.num_row_groups:,} row groups; {GROUPS_MAX:,} at most"
+        )
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         for column in range(group.num_columns):
             if group.column(column).total_uncompressed_size > CHUNK_BYTES_MAX:
                 name = group.column(column).path_in_schema
                 raise BadInput(
-                    f"{path}: column {name:.60} of row group {number} unpacks to more than "
+                    f"{file.name}: column {name:.60} of row group {number} unpacks to more than "
                     f"{CHUNK_BYTES_MAX // MIB} MiB"
                 )
 
 
-def _with_texts(path: Path, batch: pa.RecordBatch, columns: Collection[str]) -> pa.RecordBatch:
+def _with_texts(file: File, batch: pa.RecordBatch, columns: Collection[str]) -> pa.RecordBatch:
     """Texts were read as dictionaries, so that a long one is in memory once: now each by itself."""
     arrays = []
     for name in columns:
@@ -321,13 +330,15 @@ def _with_texts(path: Path, batch: pa.RecordBatch, columns: Collection[str]) -> 
         if pa.types.is_dictionary(values.type):
             longest = pc.max(pc.binary_length(values.dictionary)).as_py() or 0
             if longest > TEXT_BYTES_MAX:
-                raise BadInput(f"{path}: a {name} of {longest:,} bytes; {TEXT_BYTES_MAX:,} at most")
+                raise BadInput(
+                    f"{file.name}: a {name} of {longest:,} bytes; {TEXT_BYTES_MAX:,} at most"
+                )
             values = values.cast(_TEXT)
         arrays.append(values)
     return pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
-def _unreadable(path: Path, error: BaseException) -> str:
+def _unreadable(file: File, error: BaseException) -> str:
     text = " ".join(str(error).split())
     reason = getattr(error, "strerror", None) or text or type(error).__name__
-    return f"{path}: cannot be read as Parquet: {reason:.200}"
+    return f"{file.name}: cannot be read as Parquet: {reason:.200}"

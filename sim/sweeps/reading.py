@@ -1,54 +1,63 @@
-"""Reading the parts of tables: each is the one that was written, with the rows it should have."""
+"""Reading the tables of a folder: the parts that were written, with the rows they should have.
+
+How a file is read, and what is said of one that is none of ours, is in `sim.sweeps.parquet`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from sim.sweeps.layout import RUNS
-from sim.sweeps.manifest import Part, Table
+from sim.sweeps.layout import RUNS, VIOLATIONS
+from sim.sweeps.manifest import Table
+from sim.sweeps.parquet import File, Shape, batches, columns_of, schema_of
 from sim.sweeps.parts import Parts, damaged
 
-BATCH_ROWS = 4_096
 
-
-def read_part(parts: Parts, part: Part, columns: Sequence[str] | None = None) -> pa.Table:
-    """A part as a table. Raises BadInput when it is not what was written."""
-    try:
-        return _file(parts, part).read(columns=None if columns is None else list(columns))
-    except (pa.ArrowException, OSError) as error:
-        raise damaged(parts.storage, part.path, f"cannot be read as Parquet ({error})") from None
-
-
-def rows_of(parts: Parts, table: Table, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The rows of a table, in order of `run_id`, some columns of each.
-
-    Raises BadInput when a part is not what was written, or its runs are not those it should have.
-    """
+def files_of(parts: Parts, table: Table) -> Iterator[File]:
+    """The files of a table, in order of their runs. Raises BadInput when one is another now."""
     for part in parts.of(table):
-        rows = 0
-        for row in _rows(parts, part, columns):
-            if not part.first_run <= row["run_id"] <= part.last_run:
-                raise damaged(parts.storage, part.path, f"has a row of run {row['run_id']}")
-            rows += 1
-            yield row
-        if rows != part.rows:
-            raise damaged(parts.storage, part.path, f"has {rows} rows instead of {part.rows}")
+        name, content = f"{parts.storage.label}/{part.path}", parts.read(part)
+        if parts.unchecked:
+            yield File(name, content)
+        else:
+            rows = part.rows if table in (RUNS, VIOLATIONS) else None
+            yield File(name, content, range(part.first_run, part.last_run + 1), rows)
 
 
-def _rows(parts: Parts, part: Part, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-    try:
-        for batch in _file(parts, part).iter_batches(BATCH_ROWS, columns=list(columns)):
-            yield from batch.to_pylist()
-    except (pa.ArrowException, OSError) as error:
-        raise damaged(parts.storage, part.path, f"cannot be read as Parquet ({error})") from None
+def batches_of(
+    parts: Parts, table: Table, shape: Shape, columns: Collection[str]
+) -> Iterator[pa.RecordBatch]:
+    """Some columns of a table, in small batches, in order of `run_id`.
+
+    Raises BadInput when a part is not what was written, or has rows that the sweep cannot have.
+    """
+    return batches(table, files_of(parts, table), shape, columns)
 
 
-def _file(parts: Parts, part: Part) -> pq.ParquetFile:
-    return pq.ParquetFile(pa.BufferReader(parts.read(part)))
+def table_of(parts: Parts, table: Table, shape: Shape, columns: Collection[str]) -> pa.Table:
+    """Some columns of a table in memory. Raises as `batches_of`."""
+    types = schema_of(table, shape)
+    schema = pa.schema([types.field(name) for name in columns])
+    return pa.Table.from_batches(list(batches_of(parts, table, shape, columns)), schema)
+
+
+def whole_table(parts: Parts, table: Table, shape: Shape) -> pa.Table:
+    """All columns of a table in memory: those of its first file. Raises as `batches_of`."""
+    first = next(files_of(parts, table))
+    known = schema_of(table, shape).names
+    columns = [name for name in columns_of(first) if name in known]
+    return table_of(parts, table, shape, columns or ["run_id"])
+
+
+def rows_of(
+    parts: Parts, table: Table, shape: Shape, columns: Collection[str]
+) -> Iterator[dict[str, Any]]:
+    """The rows of a table, in order of `run_id`, some columns of each. Raises as `batches_of`."""
+    for batch in batches_of(parts, table, shape, columns):
+        yield from batch.to_pylist()
 
 
 def every_run(parts: Parts, rows: Iterator[dict[str, Any]], runs: int) -> Iterator[dict[str, Any]]:

@@ -11,8 +11,9 @@ from sim.errors import BadInput
 from sim.sweeps.layout import RUNS, VIOLATIONS
 from sim.sweeps.manifest import Table
 from sim.sweeps.output import clear_errors, read_sweep
+from sim.sweeps.parquet import shape_of
 from sim.sweeps.parts import parts_there
-from sim.sweeps.reading import read_part
+from sim.sweeps.reading import whole_table
 from sim.sweeps.storage import LocalStorage
 
 if TYPE_CHECKING:
@@ -33,13 +34,12 @@ def load_violations(out: Path | str) -> pd.DataFrame:
 
 
 def _load(out: Path, name: Table) -> pd.DataFrame:
-    read_sweep(out)
+    sweep = read_sweep(out)
     with clear_errors(out):
         parts = parts_there(LocalStorage(out))
-        there = parts.of(name)
-        if not there:
+        if not parts.of(name):
             raise BadInput(f"{out}: no wave of this sweep is finished yet; --resume continues it")
-        return _frame(pa.concat_tables([read_part(parts, part) for part in there]))
+        return _frame(whole_table(parts, name, shape_of(sweep)))
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:

@@ -50,6 +50,7 @@ def with_tables(
     for name, table in (("runs", runs), ("violations", violations)):
         (path / name / "wave=00000").mkdir(parents=True)
         pq.write_table(pa.table(table), path / name / "wave=00000" / "part-0.parquet")
+    (path / "plan.json").write_text('{"format": "replog-sweep-output/1"}')
     planted = folder({"one": {READERS: len(found)}}, cases=cases)
     return replace(planted, path=path, name=path.name)
 
