@@ -25,6 +25,13 @@ class BadInput(Exception):
         return "\n".join(self.args)
 
 
+class PluginError(BadInput):
+    """A plugin raises, or does what it may not; the text names it, and the event or record.
+
+    Like any bad input it ends a command with status 2; in a sweep it is the error of a run.
+    """
+
+
 def did_you_mean(given: object, known: Iterable[str]) -> str:
     """` (did you mean 'x'?)` when one of `known` is close to what was given, else nothing."""
     from difflib import get_close_matches  # only a mistake needs it

@@ -1,22 +1,27 @@
 """Registering invariants that live in other people's modules: for `sim.plugins`, which offers it.
 
 Such a class is no subclass of `sim.check.registry.Invariant`: that one may be compiled, and has no
-subclasses outside. It has the same shape, and the checker hands it the same events.
+subclasses outside. It has the same shape, and the checker hands it the same events. What it raises,
+or reports with values of a wrong type, is said of the plugin (`sim.plugin_calls`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar, get_args
+from typing import Any, ClassVar, NoReturn, TypeVar, get_args
 
-from sim.errors import BadInput, did_you_mean
+from sim.errors import BadInput, PluginError, did_you_mean
+from sim.plugin_calls import Guarded, blame, shortly
 from sim.trace import Event
 
 Report = Callable[[str | None, int | None, str | None, str], None]
 """Takes a violation: replica, offset, key, sentence."""
 
-_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_NAME = re.compile(r"(?=.{1,64}$)[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_OFFSETS = range(-(2**63), 2**63)
+VIOLATIONS_MAX = 100_000
+"""Most violations of one invariant of a plugin in one run."""
 
 
 class Invariant:
@@ -96,10 +101,50 @@ def forget_invariants(since: int) -> None:
         del _REGISTERED[name]
 
 
-def handlers_of(invariant: Invariant) -> dict[type, Callable[[Any], None]]:
-    """Class of event -> what takes it."""
+def watch(cls: type[Invariant], queries: Any, report: Report) -> dict[type, Callable[[Any], None]]:
+    """A new object of a registered class for one run: class of event -> what takes it.
+
+    Raises:
+        PluginError: It cannot be made; its handlers raise it, when they raise anything or report
+            what is no violation.
+    """
+    label = f"plugin {cls.__module__}: invariant {cls.name}"
+    try:
+        invariant = cls(queries, _Checked(label, report))
+    except BaseException as error:  # noqa: BLE001 - foreign code may raise anything
+        blame(error, label)
     events = _events_by_method()
-    return {events[name]: getattr(invariant, name) for name in _methods(type(invariant))}
+    return {
+        events[name]: Guarded(f"{label}, {name}", getattr(invariant, name))
+        for name in _methods(cls)
+    }
+
+
+class _Checked:
+    """Takes the violations of a plugin, and none that a table could not hold."""
+
+    def __init__(self, label: str, report: Report) -> None:
+        self._label = label
+        self._report = report
+        self._left = VIOLATIONS_MAX
+
+    def __call__(
+        self, replica: str | None, offset: int | None, key: str | None, sentence: str
+    ) -> None:
+        for name, text in (("replica", replica), ("key", key)):
+            if text is not None and not isinstance(text, str):
+                self._refuse(f"{name} is {shortly(text)}; allowed: a text, None")
+        if not isinstance(sentence, str) or not sentence.strip():
+            self._refuse(f"its sentence is {shortly(sentence)}; allowed: a text that is not empty")
+        if offset is not None and (type(offset) is not int or offset not in _OFFSETS):
+            self._refuse(f"offset is {shortly(offset)}; allowed: a whole number of 64 bits, None")
+        self._left -= 1
+        if self._left < 0:
+            self._refuse(f"reports more than {VIOLATIONS_MAX:,} violations in one run")
+        self._report(replica, offset, key, sentence)
+
+    def _refuse(self, problem: str) -> NoReturn:
+        raise PluginError(f"{self._label}: {problem}")
 
 
 def _problem(cls: object) -> str | None:

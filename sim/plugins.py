@@ -2,15 +2,25 @@
 
 They are found as entry points of the group `replog.plugins`, or named with `--plugin MODULE`.
 Workers of a sweep are told which, and where they were found.
+
+A plugin is code. A plan or the folder of a sweep may say which plugins it needs; that alone imports
+none: whoever runs it says so, too, or names modules that are trusted in `TRUSTED`.
 """
 
 from __future__ import annotations
 
+import os
+import re
+import signal
 import sys
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
+from types import FrameType
 from typing import NamedTuple
 
 from sim.compaction.extending import (
@@ -30,10 +40,12 @@ from sim.invariant_plugins import (
     registered_invariants,
 )
 from sim.log import Record
+from sim.plugin_calls import TO_STDERR, told
 
 __all__ = [
     "GROUP",
     "NO_PLUGINS",
+    "TRUSTED",
     "Invariant",
     "Plugins",
     "as_options",
@@ -50,11 +62,18 @@ __all__ = [
     "registered_by",
     "registered_invariants",
     "registered_order",
+    "require_plugins",
 ]
 
 GROUP = "replog.plugins"
 """The group of entry points; each names a module (`name = "package.module"`)."""
 
+TRUSTED = "REPLOG_TRUSTED_PLUGINS"
+"""Environment variable: modules, separated by commas, that are imported when a plan, or the folder
+of a sweep, names them; `*` = whatever they name."""
+IMPORT_SECONDS = 60
+"""How long the import of a plugin may take."""
+_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*", re.ASCII)
 _PACKAGE_INFOS = ("*.dist-info", "*.egg-info", "EGG-INFO")
 """Where an installed package says what it is."""
 
@@ -75,6 +94,8 @@ NO_PLUGINS = Plugins()
 
 _NAMED: list[str] = []
 _INSTALLED: list[str] = []
+_ADDED: list[str] = []
+"""Folders that were added to `sys.path` for a plugin: what lies there is not installed."""
 
 
 def load_plugins(modules: Iterable[str]) -> None:
@@ -89,17 +110,38 @@ def load_plugins(modules: Iterable[str]) -> None:
             _NAMED.append(module)
 
 
+def require_plugins(modules: Iterable[str]) -> None:
+    """See that plugins that a file names are there. It imports those alone that `TRUSTED` names.
+
+    Raises:
+        BadInput: One is neither loaded nor trusted, or cannot be loaded.
+    """
+    trusted = [name.strip() for name in os.environ.get(TRUSTED, "").split(",")]
+    for module in modules:
+        if module in (*_NAMED, *_INSTALLED):
+            continue
+        _check_name(module)
+        if module not in trusted and "*" not in trusted:
+            raise BadInput(
+                f"plugin {module}: not imported because a file names it; if you trust it, give "
+                f"--plugin {module} (in Python: sim.plugins.load_plugins)"
+            )
+        load_plugins([module])
+
+
 def load_installed() -> None:
     """Import the plugins of installed packages: the entry points of `GROUP`.
 
     Raises:
         BadInput: As `load_plugins`.
     """
-    if not any(map(_names_plugins, sys.path)):
+    path = [folder for folder in sys.path if folder not in _ADDED]
+    if not any(map(_names_plugins, path)):
         return
-    from importlib.metadata import entry_points
+    from importlib.metadata import distributions
 
-    for point in sorted(entry_points(group=GROUP)):
+    points = (one.entry_points.select(group=GROUP) for one in distributions(path=path))
+    for point in sorted(chain.from_iterable(points)):
         if point.module not in (*_NAMED, *_INSTALLED):
             _load(point.module, folder=None)
             _INSTALLED.append(point.module)
@@ -160,18 +202,18 @@ def registered_order(strategy: str) -> Callable[[Record], Version]:
 
 
 def _load(module: str, *, folder: str | None) -> None:
-    if folder is not None and folder not in sys.path:
-        sys.path.append(folder)
+    _check_name(module)
     before, laws = len(REGISTERED), len(registered_invariants())
     try:
-        import_module(module)
-    except Exception as error:  # noqa: BLE001 - foreign code may raise anything
+        with _at_arms_length():
+            _make_findable(module, folder)
+            import_module(module)
+    except BaseException as error:
         forget(before)
         forget_invariants(laws)
-        reason = " ".join(str(error).split())
-        if not isinstance(error, BadInput):
-            reason = f"cannot be imported: {type(error).__name__}: {reason}"
-        raise BadInput(f"plugin {module}: {reason}") from None
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise BadInput(f"plugin {module}: {_reason(error)}") from None
     if (len(REGISTERED), len(registered_invariants())) == (before, laws) and not (
         registered_by(module) or invariants_by(module)
     ):
@@ -179,6 +221,59 @@ def _load(module: str, *, folder: str | None) -> None:
             f"plugin {module}: registers nothing; allowed: register_strategy, register_fix, "
             "register_tombstone_removal, register_invariant of sim.plugins"
         )
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, _TooLong):
+        return f"its import takes more than {IMPORT_SECONDS} s"
+    if isinstance(error, BadInput):
+        return " ".join(str(error).split())
+    return f"cannot be imported: {told(error)}"
+
+
+def _check_name(module: object) -> None:
+    if not isinstance(module, str) or not _MODULE.fullmatch(module):
+        raise BadInput(f"plugin {module!r}: not the name of a module, such as longest or mine.laws")
+
+
+def _make_findable(module: str, folder: str | None) -> None:
+    """Take modules from a folder, too, if the plugin is found nowhere else.
+
+    The folder comes last: nothing in it stands for a module that is installed.
+    """
+    top = module.partition(".")[0]
+    if folder is not None and folder not in sys.path and find_spec(top) is None:
+        sys.path.append(folder)
+        _ADDED.append(folder)
+
+
+@contextmanager
+def _at_arms_length() -> Iterator[None]:
+    """What a module prints while it is imported goes to stderr; the current folder stays; it ends.
+
+    Signals, which tell the time, come to the main thread alone: elsewhere there is no bound.
+    """
+    here = os.getcwd()  # noqa: PTH109 - it may be gone, and is never looked into
+
+    def ring(_signal: int, _frame: FrameType | None) -> None:
+        raise _TooLong
+
+    timed = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGALRM, ring) if timed else None
+    left = signal.setitimer(signal.ITIMER_REAL, IMPORT_SECONDS) if timed else (0.0, 0.0)
+    try:
+        with redirect_stdout(TO_STDERR):
+            yield
+    finally:
+        if timed:
+            signal.setitimer(signal.ITIMER_REAL, *left)
+            signal.signal(signal.SIGALRM, handler)
+        with suppress(OSError):
+            os.chdir(here)
+
+
+class _TooLong(BaseException):
+    """An import takes too long. Not an Exception: no handler in the module may swallow it."""
 
 
 def invariants_by(module: str) -> list[str]:

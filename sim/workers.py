@@ -1,4 +1,4 @@
-"""Worker processes: how many there is room for, and that they end when who started them does."""
+"""Worker processes: how they start, how many there is room for, and that they end with us."""
 
 from __future__ import annotations
 
@@ -6,7 +6,46 @@ import multiprocessing
 import os
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnContext, SpawnProcess
+
+SAFE_PATH = "PYTHONSAFEPATH"
+"""Variable of Python: without it `python -c` and `python -m` look for modules in the current folder
+first, also for those of the standard library."""
+
+
+@contextmanager
+def without_current_folder() -> Iterator[None]:
+    """Python processes that are started in here import nothing from the folder they start in."""
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SAFE_PATH]
+        else:
+            os.environ[SAFE_PATH] = before
+
+
+class _Process(SpawnProcess):
+    def start(self) -> None:
+        with without_current_folder():
+            super().start()
+
+
+class _Context(SpawnContext):
+    Process = _Process
+
+
+def worker_context() -> SpawnContext:
+    """How workers start: each a new Python, which no file in the current folder can enter."""
+    with without_current_folder():
+        resource_tracker.ensure_running()  # a process, too, that the first lock would start
+    return _Context()
 
 
 def usable_cores() -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -17,7 +16,7 @@ from sim.causes.witness import TRIES, Witness, make_witness
 from sim.plugins import Plugins, in_use, load_in_worker
 from sim.sweeps.output import clear_errors, write_json, write_text
 from sim.version import __version__
-from sim.workers import follow_the_parent
+from sim.workers import follow_the_parent, worker_context
 
 WITNESSES: Final = "witnesses"
 """The folder of witnesses in that of a sweep."""
@@ -78,7 +77,7 @@ def _witnesses(out: Path, causes: list[Cause]) -> Iterator[tuple[Cause, Witness 
         return
     with ProcessPoolExecutor(
         max_workers=PROCESSES,
-        mp_context=multiprocessing.get_context("spawn"),
+        mp_context=worker_context(),
         initializer=_start_worker,
         initargs=(in_use(),),
     ) as pool:

@@ -21,7 +21,7 @@ from sim.check.registry import (
     discover,
 )
 from sim.foreign.lines import LONGEST, one_line
-from sim.invariant_plugins import handlers_of
+from sim.invariant_plugins import watch
 from sim.rules import Rules
 from sim.trace import Event, ReplicaCrashed
 
@@ -84,7 +84,7 @@ class Checker:
         self._routes: dict[type, Route] = {}
         for name, made in PLUGGED.items():
             if name in asked:
-                self.listen(handlers_of(made(self.queries, partial(self._record, name))))
+                self.listen(watch(made, self.queries, partial(self._record, name)))
 
     def listen(self, handlers: Mapping[type, Handler], *, unusual_only: bool = False) -> None:
         """Also hand events to `handlers`, by their class, after the invariants have seen them.

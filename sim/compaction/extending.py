@@ -2,20 +2,24 @@
 
 Each is checked against the contract of its kind on a few samples, so that what gets in can be
 relied on; the tests hold the built-in ones to it, too. The functions that check answer with the
-first problem, None when there is none.
+first problem, None when there is none. What a run asks them later is guarded: an exception, or an
+answer of a wrong type, is said of the plugin (`sim.plugin_calls`).
 """
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable
 from itertools import product
 from typing import Any, NamedTuple, TypeVar
 
 from sim.compaction.fixes import FIXES, Fix, Kept, Tail
-from sim.compaction.strategies import STRATEGIES, Strategy, encode_version
+from sim.compaction.strategies import STRATEGIES, Strategy, Version, encode_version
 from sim.compaction.tombstones import TOMBSTONE_REMOVALS, Circumstances, Stamp, TombstoneRemoval
 from sim.errors import BadInput
 from sim.log import Batch, Record
+from sim.plugin_calls import Guarded, shortly, told
 
 
 class Registered(NamedTuple):
@@ -40,6 +44,8 @@ _TABLES: dict[str, dict[str, Any]] = {
     "fix": FIXES,
     "tombstone_removal": TOMBSTONE_REMOVALS,
 }
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 
 _S = TypeVar("_S")
 
@@ -111,20 +117,66 @@ def _register(
         text = getattr(value, field)
         if not isinstance(text, str) or not text.strip():
             raise BadInput(f"{label}: {field} is {text!r}; allowed: a text that is not empty")
+    name = str(value.name)
+    if not _NAME.fullmatch(name):
+        raise BadInput(f"{label}: a name is a letter, then letters, digits, _ . and -, up to 64")
     table = _TABLES[rule]
-    one = Registered(rule, value.name, _module_of(value))
+    one = Registered(rule, name, _module_of(value))
     again = one.module == "__main__" and one in REGISTERED  # a cell of a notebook, executed again
-    if value.name in table and not again:
+    if name in table and not again:
         raise BadInput(f"{label}: the name is taken; taken are {', '.join(table)}")
     try:
         found = problem(value)
     except Exception as error:  # noqa: BLE001 - whatever foreign code raises is its problem
-        found = f"raises {type(error).__name__}: {error}"
+        found = f"raises {told(error)}"
     if found is not None:
         raise BadInput(f"{label}: {found}")
-    table[value.name] = value
+    table[name] = _guarded(value, f"plugin {one.module}: {kind} {name}")
     if not again:
         REGISTERED.append(one)
+
+
+def _guarded(value: Any, label: str) -> Any:
+    """The same, with what it is asked in a run looked after."""
+    if isinstance(value, TombstoneRemoval):
+        return value._replace(may_remove=Guarded(label, value.may_remove, _removal_problem))
+    if hasattr(value, "keeps"):
+        keeps = Guarded(label, value.keeps, _kept_problem)
+        marks = (value.persists_log_end, value.announces_gaps)
+        return Fix(value.name, value.source, meaning_of(value), keeps, *marks)
+    return _GuardedStrategy(value, label)
+
+
+class _GuardedStrategy:
+    """A strategy of a plugin."""
+
+    def __init__(self, strategy: Strategy, label: str) -> None:
+        self.name: str = strategy.name
+        self.source: str = strategy.source
+        self.means: str = meaning_of(strategy)
+        self.latest_wins: bool = strategy.latest_wins
+        self._version = Guarded(label, strategy.version, _version_problem)
+
+    def version(self, record: Record) -> Version:
+        """Its version of a record. Raises PluginError."""
+        version: Version = self._version(record)
+        return version
+
+
+def meaning_of(described: object) -> str:
+    """What a strategy, a fix or the like says of itself: `means`, or its docstring's beginning.
+
+    Empty when it says nothing.
+    """
+    said = getattr(described, "means", None)
+    if isinstance(said, str):
+        return said
+    kind = type(described)
+    paragraph = (inspect.cleandoc(kind.__doc__ or "")).split("\n\n")[0]
+    if paragraph.startswith(f"{kind.__name__}("):  # made up by `dataclass`, for want of one
+        return ""
+    text = " ".join(paragraph.split()).rstrip(".")
+    return text[:1].lower() + text[1:]
 
 
 def _module_of(value: Any) -> str:
@@ -153,6 +205,32 @@ def _records() -> list[Record]:
     ]
 
 
+def _version_problem(record: object, version: object) -> str | None:
+    if not isinstance(version, tuple) or not all(type(part) is int for part in version):
+        return f"a version is a tuple of whole numbers, not {shortly(version)}"
+    return None
+
+
+def _kept_problem(tail: Tail, kept: object) -> str | None:
+    if not isinstance(kept, Kept):
+        return f"keeps answers with a Kept, not {shortly(kept)}"
+    end = -1 if tail.last_batch is None else tail.last_batch.last_offset
+    for offset in kept:
+        if offset is None:
+            continue
+        if type(offset) is not int:
+            return f"keeps offset {shortly(offset)}; allowed: a whole number, None"
+        if offset > max(end, tail.high_watermark - 1):
+            return f"keeps offset {offset}, but the log ends at {end}"
+    return None
+
+
+def _removal_problem(case: object, answer: object) -> str | None:
+    if not isinstance(answer, bool):
+        return f"may_remove answers True or False, not {shortly(answer)}"
+    return None
+
+
 def strategy_problem(strategy: Strategy) -> str | None:
     """The version order is total, the same at each call, and equals go to the higher offset."""
     if not isinstance(strategy.latest_wins, bool):
@@ -160,8 +238,9 @@ def strategy_problem(strategy: Strategy) -> str | None:
     versions = []
     for record in _records():
         version = strategy.version(record)
-        if not isinstance(version, tuple) or not all(type(part) is int for part in version):
-            return f"a version is a tuple of whole numbers, not {version!r}"
+        wrong = _version_problem(record, version)
+        if wrong is not None:
+            return wrong
         if strategy.version(record) != version:
             return "the version of a record differs between two calls"
         later = strategy.version(record._replace(offset=record.offset + 1000))
@@ -195,14 +274,11 @@ def fix_problem(fix: Fix) -> str | None:
             return f"{name} is {getattr(fix, name)!r}; allowed: True, False"
     for tail in _tails():
         kept = fix.keeps(tail)
-        if not isinstance(kept, Kept):
-            return f"keeps answers with a Kept, not {kept!r}"
+        wrong = _kept_problem(tail, kept)
+        if wrong is not None:
+            return wrong
         if fix.keeps(tail) != kept:
             return "keeps differs between two calls"
-        end = -1 if tail.last_batch is None else tail.last_batch.last_offset
-        for offset in kept:
-            if offset is not None and offset > max(end, tail.high_watermark - 1):
-                return f"keeps offset {offset}, but the log ends at {end}"
     return None
 
 
@@ -219,8 +295,9 @@ def removal_problem(rule: TombstoneRemoval) -> str | None:
         for now in (0, 50, 1000):
             case = Circumstances(offset, horizon, now, limit, modified, legacy, cleaned, 20)
             answer = rule.may_remove(case)
-            if not isinstance(answer, bool):
-                return f"may_remove answers True or False, not {answer!r}"
+            wrong = _removal_problem(case, answer)
+            if wrong is not None:
+                return wrong
             if rule.may_remove(case) is not answer:
                 return "may_remove differs between two calls"
             if before and not answer:

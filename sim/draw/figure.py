@@ -11,6 +11,7 @@ from sim.draw.columns import about_subject, subject_of
 from sim.draw.frames import Events, Frame, Replay, position_of
 from sim.draw.grid import Grid, legend
 from sim.draw.looks import letter_width
+from sim.draw.plain import import_matplotlib
 from sim.draw.shapes import Picture, Text, beside, snippet_of, stacked, svg_of
 from sim.draw.shown import left_out_in_words, positions_shown, window
 from sim.draw.space_time import SpaceTime
@@ -103,6 +104,7 @@ def png(
         BadInput: As `svg`; also when matplotlib is not installed.
     """
     try:
+        import_matplotlib()
         from sim.draw.raster import png_of
     except ModuleNotFoundError as error:
         raise BadInput(f"a PNG needs {error.name}: pip install 'replog[report]'") from None

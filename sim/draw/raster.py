@@ -6,13 +6,13 @@ import io
 from functools import cache
 from typing import Any
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.patches import FancyBboxPatch, Polygon
 
 from sim.draw.looks import LOOKS, Look
+from sim.draw.plain import plain_style
 from sim.draw.shapes import Path, Picture, Rect, Text
 from sim.foreign.lines import escaped, one_line
 
@@ -30,7 +30,7 @@ def png_of(picture: Picture, *, margin: float = 12) -> bytes:
         "font.monospace": ["DejaVu Sans Mono"],
         "text.parse_math": False,  # a dollar sign in a key is one
     }
-    with mpl.rc_context(settings):
+    with plain_style(settings):
         figure = Figure(figsize=(width / _DOTS, height / _DOTS), facecolor="white")
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set_xlim(-margin, picture.width + margin)

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
+from sim.draw.plain import plain_style
 from sim.foreign.lines import one_line
 from sim.report.answer import Standing
 from sim.report.costs import Cost
@@ -242,7 +242,7 @@ def _no_axis_offset(axes: Axes) -> None:
 def svg_figure(*, height: float, width: float = WIDTH_INCHES) -> Iterator[tuple[Figure, list[str]]]:
     """A figure to draw on; its SVG is in the list afterwards."""
     drawn: list[str] = []
-    with mpl.rc_context(_STYLE):
+    with plain_style(_STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
         yield figure, drawn
         for text in figure.findobj(Text):

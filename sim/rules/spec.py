@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from sim.compaction.extending import meaning_of
 from sim.limits import Limit
 
 RuleValue = str | int | bool
@@ -76,19 +76,3 @@ class RuleSpec(NamedTuple):
 def source_of(described: object) -> str:
     """Who says so, in the words of the strategy, the fix or the like itself."""
     return str(getattr(described, "source", ""))
-
-
-def meaning_of(described: object) -> str:
-    """What a strategy, a fix or the like says of itself: `means`, or its docstring's beginning.
-
-    Empty when it says nothing.
-    """
-    said = getattr(described, "means", None)
-    if isinstance(said, str):
-        return said
-    kind = type(described)
-    paragraph = (inspect.cleandoc(kind.__doc__ or "")).split("\n\n")[0]
-    if paragraph.startswith(f"{kind.__name__}("):  # made up by `dataclass`, for want of one
-        return ""
-    text = " ".join(paragraph.split()).rstrip(".")
-    return text[:1].lower() + text[1:]

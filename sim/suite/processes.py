@@ -6,7 +6,6 @@ others are run on a new one.
 
 from __future__ import annotations
 
-import multiprocessing
 import pickle
 import signal
 from collections import deque
@@ -18,7 +17,7 @@ from pathlib import Path
 from sim.plugins import Plugins, in_use, load_in_worker
 from sim.suite.cases import run_any, without_result
 from sim.suite.result import ERROR, CaseResult
-from sim.workers import follow_the_parent, usable_cores
+from sim.workers import follow_the_parent, usable_cores, worker_context
 
 NO_START = "no process could be started to run it; try -j 1"
 _READY = "ready"
@@ -96,7 +95,7 @@ class _Worker:
     """
 
     def __init__(self) -> None:
-        context = multiprocessing.get_context("spawn")
+        context = worker_context()
         self.pipe, theirs = context.Pipe()
         self.at: int | None = None
         self.is_ready = False

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.errors import BadInput
-from sim.plugins import in_use
+from sim.plugins import in_use, require_plugins
 from sim.sweeps.layout import LOCK_FILE, PLAN_FILE, RUNS, STAGING, VIOLATIONS, WAVES
 from sim.sweeps.manifest import Table
 from sim.sweeps.parts import (
@@ -202,12 +202,6 @@ def worker_died() -> str:
     return "a worker process died (out of memory?); what was finished is kept, --resume continues"
 
 
-def _named_in(plan: object) -> list[str]:
-    """The plugins that a plan names itself; reading it loads them."""
-    named = plan.get("plugins", []) if isinstance(plan, dict) else []
-    return named if isinstance(named, list) else []
-
-
 def read_sweep(out: Path) -> Sweep:
     """The sweep a folder holds. Raises BadInput when it holds none, or one of another version."""
     return sweep_in(str(out), plan_content(LocalStorage(out)))
@@ -220,12 +214,10 @@ def sweep_in(label: str, content: dict[str, Any]) -> Sweep:
             f"{label}: written with schema version {content.get('schema_version')}; "
             f"this version of Replog reads {' and '.join(map(str, SCHEMA_VERSIONS_READ))}"
         )
-    known = (*in_use().modules, *_named_in(content.get("plan")))
-    missing = [name for name in content.get("plugins", ()) if name not in known]
-    if missing:
-        raise BadInput(
-            f"{label}: made with the plugin {missing[0]}; give it, too: --plugin {missing[0]}"
-        )
+    try:
+        require_plugins(content.get("plugins", ()))
+    except BadInput as error:
+        raise BadInput(f"{label}: made with a plugin: {error}") from None
     try:
         plan = Plan.model_validate_json(json.dumps(content["plan"]))
         return number_parts(plan, parts_in(content))

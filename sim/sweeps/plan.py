@@ -27,7 +27,7 @@ from sim.files.formats import PLAN_FORMAT
 from sim.files.models import validate
 from sim.files.reading import read_document
 from sim.limits import CASES, CELLS, ENVIRONMENTS, RULE_SETS, TITLE
-from sim.plugins import load_plugins
+from sim.plugins import require_plugins
 from sim.rules import settings_from
 from sim.rules.rules import DEFAULTS, Rules, RuleValue, Settings, shown
 from sim.scenario.generate.mix import Mix
@@ -56,9 +56,9 @@ def _known(values: dict[str, RuleValue]) -> dict[str, RuleValue]:
 
 
 def _loaded(modules: list[str]) -> list[str]:
-    """Load plugins before the rules are looked at; what is wrong, as `_known` does."""
+    """Ask for plugins before the rules are looked at; what is wrong, as `_known` does."""
     try:
-        load_plugins(modules)
+        require_plugins(modules)
     except BadInput as error:
         raise ValueError(str(error)) from None
     return modules
@@ -84,7 +84,8 @@ class Plan(BaseModel):
     about: list[Text] = []
     """What the rule sets are meant to differ in: families or invariants, for the headline."""
     plugins: Annotated[list[str], AfterValidator(_loaded)] = Field(default_factory=list)
-    """Modules to import first, as with `--plugin`; they register strategies, fixes or the like."""
+    """Modules that it needs, which register strategies, fixes or the like; `--plugin` names them,
+    too."""
     generate: Mix
     environments: Annotated[dict[Text, dict[str, Any]], Within(ENVIRONMENTS)] = {}
     """By name, what differs from `generate`; cases take turns (`sim.sweeps.environments`)."""

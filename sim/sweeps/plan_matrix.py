@@ -19,7 +19,7 @@ from sim.errors import BadInput
 from sim.files.document import Document, Location, Place, listed, shown, unknown_field
 from sim.files.fields import as_list, as_object, as_text
 from sim.limits import RULE_SETS
-from sim.plugins import load_plugins
+from sim.plugins import require_plugins
 from sim.rules import PRESETS, settings_from
 from sim.rules.rules import DEFAULTS, RuleValue
 from sim.rules.rules import shown as rule_shown
@@ -92,7 +92,7 @@ def _load_plugins(data: Mapping[str, Any], top: Place) -> None:
     named = data.get("plugins", [])
     if isinstance(named, list) and all(isinstance(one, str) for one in named):
         try:
-            load_plugins(named)
+            require_plugins(named)
         except BadInput as error:
             top.at("plugins").fail(str(error))
 

@@ -86,11 +86,25 @@ def test_a_trace_is_replayed_by_a_plugins_strategy(folder: Path) -> None:
     assert told["longest"] == 1
 
 
-def test_a_plan_that_names_a_plugin_which_cannot_be_used_is_one_line(folder: Path) -> None:
-    (folder / "plan.yaml").write_text(PLAN.replace("seed: 3", "seed: 3\nplugins: [nowhere]"))
+def test_a_plan_that_names_what_is_no_module_is_one_line(folder: Path) -> None:
+    (folder / "plan.yaml").write_text(PLAN.replace("seed: 3", "seed: 3\nplugins: ['../longest']"))
     swept = replog(folder, "sweep", "plan.yaml", "--out", "out")
 
     assert swept.returncode == 2
     assert swept.stderr.splitlines()[0].startswith(
-        "replog: plan.yaml:6: plugins: plugin nowhere: cannot be imported: ModuleNotFoundError"
+        "replog: plan.yaml:6: plugins: plugin '../longest': not the name of a module, such as"
     )
+
+
+def test_a_plugin_that_is_installed_comes_before_one_in_the_current_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = folder / "installed"
+    installed.mkdir()
+    (folder / "longest.py").rename(installed / "longest.py")
+    (folder / "longest.py").write_text("open('imported', 'w').close()")
+    monkeypatch.syspath_prepend(installed)
+    ran = replog(folder, "list", "rules", "--plugin", "longest")
+
+    assert (ran.returncode, "longest" in ran.stdout) == (0, True)
+    assert not (folder / "imported").exists()

@@ -8,18 +8,32 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.plugins.plugged import PLAN, folder, replog, replog_process, with_plugins
+import sim
+from tests.plugins.plugged import (
+    EXAMPLE,
+    PAIR,
+    PLAN,
+    folder,
+    replog,
+    replog_process,
+    with_plugins,
+)
 
 __all__ = ["folder"]
 
 PLUGIN = ("--plugin", "longest")
+NAMED = PLAN.replace("seed: 3", "seed: 3\nplugins: [longest]")
 SWEEP = ("sweep", "plan.yaml", "--out", "out")
 
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with plugins and, in `out`, a sweep by processes; what it printed is in `said`."""
+    """A folder with plugins and, in `out`, a sweep by processes; what it printed is in `said`.
+
+    Its plan names the plugin, too.
+    """
     made = with_plugins(tmp_path_factory.mktemp("swept"))
+    (made / "plan.yaml").write_text(NAMED)
     ran = replog_process(made, *SWEEP, "--engine", "process", *PLUGIN)
     assert ran.returncode == 0, ran.stderr
     (made / "said").write_text(ran.stdout)
@@ -44,13 +58,96 @@ def test_workers_of_spark_know_the_plugins(folder: Path) -> None:
     assert_no_run_failed(folder / "out")
 
 
+NOT_IMPORTED = (
+    "plugin longest: not imported because a file names it; if you trust it, give --plugin longest "
+    "(in Python: sim.plugins.load_plugins)\n"
+)
+READERS = [
+    *(("replay", "out", 1), ("causes", "out"), ("shrink", "out", 1), ("explain", "out", 1)),
+    ("draw", "out", 1, "-o", "s.svg"),
+    ("sweep", "plan.yaml", "--out", "out", "--resume"),
+    ("sweep", "named.yaml", "--out", "new"),
+    ("sweep", "matrix.yaml", "--out", "new"),
+]
+
+
+@pytest.fixture
+def foreign(swept: Path, tmp_path: Path) -> Path:
+    """The same folder as it comes from somebody else: its plugin says so when it is imported."""
+    shutil.copytree(swept / "out", tmp_path / "out")
+    (tmp_path / "longest.py").write_text(f"open('imported', 'w').close()\n{EXAMPLE}")
+    (tmp_path / "plan.yaml").write_text(PLAN.replace("longest", "header"))
+    (tmp_path / "named.yaml").write_text(NAMED)
+    rule_sets = NAMED[NAMED.index("rule_sets") :]
+    matrix = NAMED.replace(rule_sets, "matrix: {strategy: [offset, longest]}\n")
+    (tmp_path / "matrix.yaml").write_text(matrix)
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", READERS, ids=lambda command: " ".join(map(str, command)))
+def test_a_file_that_names_a_plugin_has_nothing_imported(
+    foreign: Path, command: tuple[object, ...]
+) -> None:
+    before = {path: path.stat().st_mtime_ns for path in foreign.rglob("*")}
+    ran = replog(foreign, *command)
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    if "--resume" not in command:  # which compares the plans first
+        assert ran.stderr.splitlines(keepends=True)[0].endswith(NOT_IMPORTED)
+    assert {path: path.stat().st_mtime_ns for path in foreign.rglob("*")} == before
+
+
+def test_a_report_and_a_gate_need_no_plugin(foreign: Path) -> None:
+    assert "longest" in replog(foreign, "report", "out").stdout
+    assert replog(foreign, "gate", "out", "--fail-on", "any").returncode == 0
+    assert not (foreign / "imported").exists()
+
+
+def test_a_folder_that_hides_its_plugin_in_the_plan_has_nothing_imported(foreign: Path) -> None:
+    plan = json.loads((foreign / "out/plan.json").read_text())
+    plan["plan"]["plugins"], plan["plugins"] = plan["plugins"], []
+    (foreign / "out/plan.json").write_text(json.dumps(plan))
+    ran = replog(foreign, "replay", "out", 1)
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert not (foreign / "imported").exists()
+
+
+def test_notebooks_import_nothing_either(foreign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(foreign)
+    with pytest.raises(sim.BadInput, match="not imported because a file names it"):
+        sim.open_sweep("out")
+    with pytest.raises(sim.BadInput, match="not imported because a file names it"):
+        sim.sweep("named.yaml")
+    assert not (foreign / "imported").exists()
+
+
+def test_a_suite_imports_nothing_that_its_files_name(foreign: Path) -> None:
+    shutil.rmtree(foreign / "out")
+    (foreign / "story.yaml").write_text(PAIR.replace("longest", "offset"))
+    ran = replog(foreign, "suite", ".")
+
+    assert (ran.returncode, "3 sweep plans" in ran.stdout) == (0, True)
+    assert not (foreign / "imported").exists()
+
+
+@pytest.mark.parametrize(
+    ("trusted", "status"), [("longest", 0), ("a, longest", 0), ("*", 0), ("long", 2), ("", 2)]
+)
+def test_a_variable_of_the_user_says_whom_to_trust(
+    foreign: Path, monkeypatch: pytest.MonkeyPatch, trusted: str, status: int
+) -> None:
+    monkeypatch.setenv("REPLOG_TRUSTED_PLUGINS", trusted)
+
+    assert replog(foreign, "replay", "out", 1).returncode == status
+    assert (foreign / "imported").exists() is (status == 0)
+
+
 def test_a_sweep_with_a_plugin_is_replayed_with_it_and_not_without(swept: Path) -> None:
     assert replog(swept, "replay", "out", 1, *PLUGIN).returncode == 0
     without = replog(swept, "replay", "out", 1)
     assert (without.returncode, without.stdout) == (2, "")
-    assert without.stderr == (
-        "replog: out: made with the plugin longest; give it, too: --plugin longest\n"
-    )
+    assert without.stderr == f"replog: out: made with a plugin: {NOT_IMPORTED}"
 
 
 def test_a_sweep_and_its_report_name_the_plugin_in_every_command(swept: Path) -> None:
@@ -80,15 +177,3 @@ def test_a_replay_that_differs_from_its_row_names_the_plugin(swept: Path, folder
 
     assert ran.returncode == 1
     assert ran.stdout.endswith("reproduce: replog replay out 1 --plugin=longest\n")
-
-
-def test_a_plan_may_name_its_plugins_itself(folder: Path) -> None:
-    (folder / "plan.yaml").write_text(PLAN.replace("seed: 3", "seed: 3\nplugins: [longest]"))
-    swept = replog(folder, "sweep", "plan.yaml", "--out", "out", "--engine", "process", "--json")
-
-    assert (swept.returncode, list(json.loads(swept.stdout)["verdicts"])) == (
-        0,
-        ["offset", "longest"],
-    )
-    assert replog(folder, "replay", "out", 1).returncode == 0
-    assert "longest" in replog(folder, "report", "out").stdout

@@ -10,7 +10,7 @@ from sim import plugins
 from sim.compaction import FIXES, STRATEGIES, TOMBSTONE_REMOVALS, TombstoneRemoval, strategy_for
 from sim.compaction.extending import fix_problem, removal_problem, strategy_problem
 from sim.errors import BadInput
-from tests.plugins.plugged import EXAMPLE, OTHERS, PAIR, folder, replog, replog_process
+from tests.plugins.plugged import EXAMPLE, OTHERS, PAIR, folder, replog
 from tests.test_readme import ROOT
 
 __all__ = ["folder"]
@@ -89,12 +89,16 @@ def test_a_plugin_that_cannot_be_used_is_one_line_and_bad_input(
     assert complaint in line
 
 
-def test_an_installed_package_names_its_plugin_as_an_entry_point(folder: Path) -> None:
+def test_an_installed_package_names_its_plugin_as_an_entry_point(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plugins, "_INSTALLED", [])
     info = folder / "longest-1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: longest\nVersion: 1\n")
     (info / "entry_points.txt").write_text("[replog.plugins]\nlongest = longest\n")
-    rows = json.loads(replog_process(folder, "list", "rules", "--json").stdout)
+    monkeypatch.syspath_prepend(folder)
+    rows = json.loads(replog(folder, "list", "rules", "--json").stdout)
 
     assert rows[0]["values"][-1]["value"] == "longest"
 

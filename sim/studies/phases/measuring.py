@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from hashlib import blake2b
 
 from sim.studies.phases import QUESTIONS
 from sim.studies.phases.question import Found, Question
-from sim.workers import follow_the_parent, usable_cores
+from sim.workers import follow_the_parent, usable_cores, worker_context
 
 CASES_PER_TASK = 25
 
@@ -30,7 +29,7 @@ def measure(
     done = 0
     with ProcessPoolExecutor(
         max_workers=min(usable_cores(), len(tasks)),
-        mp_context=multiprocessing.get_context("spawn"),
+        mp_context=worker_context(),
         initializer=follow_the_parent,
     ) as pool:
         pending: dict[Future[int], tuple[int, int]] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import sys
 import time
 from collections.abc import Generator, Iterator, Sequence
@@ -19,7 +18,7 @@ from sim.sweeps.counting import count_files
 from sim.sweeps.output import worker_died
 from sim.sweeps.parts import Parts
 from sim.sweeps.tally import Counts
-from sim.workers import Lifeline, follow_the_parent, usable_cores
+from sim.workers import Lifeline, follow_the_parent, usable_cores, worker_context
 
 BLOCKS_IN_FLIGHT_PER_CORE = 3
 WARM_UP_SECONDS = 0.05
@@ -64,7 +63,7 @@ class ProcessEngine:
         self._lifeline = Lifeline()
         self._pool = ProcessPoolExecutor(
             max_workers=min(self.cores, self.work.sweep.count),
-            mp_context=multiprocessing.get_context("spawn"),
+            mp_context=worker_context(),
             initializer=_start_worker,
             initargs=(self.work, self._lifeline.end),
         )
