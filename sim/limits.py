@@ -231,6 +231,37 @@ COUNT: Final = Limit(
     "count", 10**15, "keys, partitions or brokers", "in arithmetic alone; more than there will be"
 )
 
+# Files, whatever is in them.
+
+DOCUMENT_BYTES: Final = Limit(
+    "size of a document", 64 << 20, "bytes", "a hundred times the largest; read within a gigabyte"
+)
+TRACE_BYTES: Final = Limit(
+    "size of a trace", 256 << 20, "bytes", "a million events; all are in memory to be certified"
+)
+LEVELS: Final = Limit(
+    "levels", 64, "levels", "lists and fields in one another; no format has more than ten"
+)
+VALUES: Final = Limit(
+    "values", 1_000_000, "values", "numbers, texts, lists and fields of one file: read in seconds"
+)
+CHECKED_VALUES: Final = Limit(
+    "values of a scenario or plan",
+    250_000,
+    "values",
+    "what is wrong with each is in memory at once; changes may stand in a file, workload.trace",
+)
+COMPLAINTS: Final = Limit("complaints", 100, "lines", "about one file; the others are counted")
+ROWS: Final = Limit(
+    "rows of a change log", 100_000_000, "changes", "looked at before a replay; minutes"
+)
+ROW_GROUP: Final = Limit(
+    "row group",
+    1 << 30,
+    "bytes",
+    "of Parquet, which is decoded by row groups; writers' have 128 MB",
+)
+
 # The command line.
 
 JOBS: Final = Limit("jobs", 1_000, "processes", "each is a Python of its own")

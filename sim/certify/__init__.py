@@ -8,7 +8,7 @@ says what is judged by which definition.
 from __future__ import annotations
 
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sim.certify.laws import JUDGED, LAWS, Judge, Where
 from sim.certify.reading import Refused, Row, Undecidable, parse
@@ -39,10 +39,11 @@ class Certificate(NamedTuple):
 
 def certify(text: bytes) -> Certificate:
     """Judge a trace; raises Refused, or Undecidable where a rule is not known."""
-    trace = parse(text)
     found: dict[str, tuple[int, Where]] = {}
-    left_at, row = None, trace.header
+    left_at, row = None, dict[str, Any]()
     try:
+        trace = parse(text)
+        row = trace.header
         judge, rules = Judge(trace), trace.header["rules"]
         judged = [name for name in JUDGED if name not in not_judged(rules)]
         for row in trace.events:
@@ -55,7 +56,7 @@ def certify(text: bytes) -> Certificate:
         told = {one["invariant"]: one for one in reversed(trace.verdict["violations"])}
         first = {name: found[name] for name in judged if name in found}
         return Certificate(judged, first, {n: told[n] for n in judged if n in told}, left_at)
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         where = f"{row.get('event', 'the header')} at {row.get('at', 0)}"
         what = f"no {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
         raise Refused(f"{where}: {what}") from error

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
-from sim.certify.logs import Cluster, Replica, Slot, fates, fold
+from sim.certify.logs import Cluster, Replica, Slot, fates, fold, offsets
 from sim.certify.reading import Refused, Row, Trace
 
 Where = tuple[str, int | None]
@@ -98,7 +98,7 @@ class Judge(Cluster):
         names, needed = (self.isr, 1) if isr else (self.voters, len(self.voters) // 2 + 1)
         keepers = [o for o in self.others(lost) if o.name in names and (o.up or not isr)]
         lacking = [{*self.lacks(one, lost)} for one in keepers]
-        taken = range(row["log_end_offset"], min(lost.end, self.end))
+        taken = offsets(row["log_end_offset"], min(lost.end, self.end), self.committed)
         taken_too = [o for o in taken if lost.lineage.get(o, lost) is self.committed.get(o)]
         return any(sum(o not in gone for gone in lacking) < needed for o in taken_too)
 
@@ -233,7 +233,8 @@ def hole_justified(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
     """At rest what H and the leader have at a hole of [log start, log end) is excused."""
     for other in judge.replicas.values():
         held = {*other.log, *other.empty}
-        for o in (o for o in range(other.start, other.end) if o not in held):
+        had = offsets(other.start, other.end, judge.committed, one.log)
+        for o in (o for o in had if o not in held):
             wanted = judge.committed.get(o), one.log.get(o)
             if not all(judge.excused(slot, one) for slot in wanted if slot):
                 yield other.name, o
@@ -294,7 +295,8 @@ def consumer_no_skip(judge: Judge, one: Replica, row: Row) -> Iterator[Where]:
     given = judge.given[row["consumer"]]
     log = one.below(one.end)
     best, fate = fold(log), fates(log)
-    passed = range(max(row["start"], one.start), min(row["end"], one.high_watermark))
+    start, end = max(row["start"], one.start), min(row["end"], one.high_watermark)
+    passed = offsets(start, end, one.log, judge.committed)
     for o in [*(o for o in judge.twice if o < row["start"]), *passed]:
         slot = one.log.get(o, None if o in judge.twice else judge.committed.get(o))
         if slot and slot.key is not None and not slot.tombstone and slot.uid not in given:

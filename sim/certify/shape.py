@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from io import BytesIO
 from typing import Any
 
 import msgspec
 
 Row = dict[str, Any]
+
+LINES_LIMIT = 2_000_000
+"""They are all in memory at once, each in about a kilobyte."""
 
 OF_A_HEADER = {
     "rules": dict,
@@ -34,9 +38,13 @@ class Refused(Exception):
 def lines_of(text: bytes) -> list[Row]:
     """The header, the events and the verdict; raises Refused, which names the line."""
     rows: list[Row] = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(BytesIO(text), start=1):
+        if number > LINES_LIMIT:
+            raise Refused(f"line {number}: more than {LINES_LIMIT:,} lines")
         try:
             rows.append(msgspec.json.decode(line, type=Row))
+        except RecursionError:
+            raise Refused(f"line {number}: nested too deeply") from None
         except ValueError as error:
             raise Refused(f"line {number}: not one JSON object: {error}") from None
     if not rows:

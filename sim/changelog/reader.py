@@ -9,18 +9,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sim.errors import BadInput
+from sim.files.document import listed, shown
+from sim.files.opening import UTF_16, head_of
+from sim.limits import HEADERS, LONG, ROW_GROUP, ROWS, TEXT, whole_number
 
 NEEDED = ("key", "value", "timestamp_ms")
 OPTIONAL = ("append_time_ms", "version", "headers")
 
 _PARQUET_MAGIC = b"PAR1"
-_ROWS_PER_BATCH = 10_000
-_LONG = range(-(2**63), 2**63)
+_ROWS_PER_BATCH = 1_000
+"""So that a batch of the longest texts there may be takes a gigabyte, and no more."""
+_BLOCK = 1 << 20
+"""Bytes of CSV that are looked at together: a longer line is refused."""
+_NAMES_TOLD = 20
+"""Columns that a message names."""
 
 Headers = tuple[tuple[str, bytes], ...]
 
@@ -53,31 +61,31 @@ def read_changes(path: Path) -> Iterator[Change]:
             one of a wrong type; while iterating, also a value that cannot be used, with its row
             (from 1, not counting the names of the columns).
     """
-    try:
-        with path.open("rb") as file:
-            magic = file.read(len(_PARQUET_MAGIC))
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from None
+    magic = head_of(path, len(_PARQUET_MAGIC))
     if find_spec("pyarrow") is None:
         raise BadInput("reading a trace needs pyarrow: install replog[trace]")
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise BadInput(f"{path}: a name that is not UTF-8 text; rename the file") from None
     if magic == _PARQUET_MAGIC:
         return _parquet_changes(path)
+    if magic.startswith(UTF_16):
+        raise BadInput(f"{path}: is UTF-16 text; allowed: UTF-8")
     if path.suffix == ".csv":
         return _csv_changes(path)
     raise BadInput(f"{path}: is neither a Parquet file nor named .csv")
 
 
 def _parquet_changes(path: Path) -> Iterator[Change]:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
+    with _clear_errors(path):
         file = pq.ParquetFile(path)
         names = _chosen(path, file.schema_arrow.names)
         _check_types(path, file.schema_arrow, names)
-    except (pa.ArrowException, OSError) as error:
-        raise _unreadable(path, error) from None
-    batches = file.iter_batches(batch_size=_ROWS_PER_BATCH, columns=list(names))
+        _check_groups(path, file.metadata)
+        batches = file.iter_batches(batch_size=_ROWS_PER_BATCH, columns=list(names))
     return _changes(path, batches, names, dict.fromkeys(names, _as_it_is) | {"headers": _headers})
 
 
@@ -90,18 +98,31 @@ def _csv_changes(path: Path) -> Iterator[Change]:
     convert = csv.ConvertOptions(
         null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
     )
-    try:
-        with csv.open_csv(path, read_options=csv.ReadOptions(block_size=1 << 20)) as probe:
+    options = csv.ReadOptions(block_size=_BLOCK)
+    with _clear_errors(path):
+        with csv.open_csv(path, read_options=options) as probe:
             names = _chosen(path, probe.schema.names)
         convert.column_types = dict.fromkeys(names, pa.string())
         convert.include_columns = list(names)
-        batches = csv.open_csv(path, convert_options=convert)
-    except (pa.ArrowException, OSError) as error:
-        raise _unreadable(path, error) from None
+        batches = csv.open_csv(path, read_options=options, convert_options=convert)
     numbers = ("timestamp_ms", "append_time_ms", "version")
     parsers: dict[str, _Parse] = dict.fromkeys(names, _as_it_is)
     parsers.update(dict.fromkeys(numbers, _whole_number), headers=_json_headers)
     return _changes(path, batches, names, parsers)
+
+
+@contextmanager
+def _clear_errors(path: Path) -> Iterator[None]:
+    """What Arrow says about a file as one line of BadInput.
+
+    Beside its own exceptions it raises ValueError, for names and texts that are not UTF-8.
+    """
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise BadInput(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
 
 
 _Parse = Callable[[Any], Any]
@@ -111,36 +132,40 @@ def _changes(
     path: Path, batches: Any, names: Sequence[str], parsers: dict[str, _Parse]
 ) -> Iterator[Change]:
     """The changes in `batches`, whose columns are `names`."""
-    import pyarrow as pa
-
     done = 0
-    try:
-        for batch in batches:
-            columns: dict[str, Sequence[Any]] = {
-                name: _parsed(path, name, batch.column(name).to_pylist(), parsers[name], done)
-                for name in names
-            }
-            rows, done = batch.num_rows, done + batch.num_rows
-            nothing = [None] * rows
-            yield from map(
-                Change,
-                columns["key"],
-                columns["value"],
-                columns["timestamp_ms"],
-                columns.get("append_time_ms", nothing),
-                columns.get("version", nothing),
-                columns.get("headers", [()] * rows),
-            )
-    except (pa.ArrowException, OSError) as error:
-        raise _unreadable(path, error) from None
+    while True:
+        with _clear_errors(path):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        columns: dict[str, Sequence[Any]] = {
+            name: _parsed(path, name, batch.column(name), parsers[name], done) for name in names
+        }
+        rows, done = batch.num_rows, done + batch.num_rows
+        if done > ROWS.most:
+            raise BadInput(f"{path}: {ROWS.too_many(done, 'rows')}")
+        nothing = [None] * rows
+        yield from map(
+            Change,
+            columns["key"],
+            columns["value"],
+            columns["timestamp_ms"],
+            columns.get("append_time_ms", nothing),
+            columns.get("version", nothing),
+            columns.get("headers", [()] * rows),
+        )
 
 
-def _parsed(path: Path, name: str, values: list[Any], parse: _Parse, done: int) -> Sequence[Any]:
+def _parsed(path: Path, name: str, column: Any, parse: _Parse, done: int) -> Sequence[Any]:
     """The values of a column; a bad one is reported with its row, `done` rows being before."""
+    values = _python_values(path, name, column, done)
     if name in ("key", "timestamp_ms") and None in values:
         raise BadInput(f"{path}: row {done + values.index(None) + 1}: {name}: missing")
     if parse is _as_it_is:
-        return values
+        if name in ("key", "value") and max(map(len, filter(None, values)), default=0) > TEXT.most:
+            parse = _short_enough
+        else:
+            return values
     result = []
     for index, value in enumerate(values):
         try:
@@ -150,12 +175,29 @@ def _parsed(path: Path, name: str, values: list[Any], parse: _Parse, done: int) 
     return result
 
 
+def _python_values(path: Path, name: str, column: Any, done: int) -> list[Any]:
+    """A column as Python has it; text in Parquet need not be the UTF-8 that it is said to be."""
+    try:
+        values: list[Any] = column.to_pylist()
+        return values
+    except UnicodeDecodeError:
+        pass
+    for index in range(len(column)):
+        try:
+            column[index].as_py()
+        except UnicodeDecodeError:
+            text = f"{path}: row {done + index + 1}: {name}: is not UTF-8 text"
+            raise BadInput(text) from None
+    raise AssertionError  # one of them was not
+
+
 def _chosen(path: Path, names: list[str]) -> tuple[str, ...]:
     missing = [name for name in NEEDED if name not in names]
     if missing:
+        there = [*names[:_NAMES_TOLD], *(["…"] if len(names) > _NAMES_TOLD else [])]
         raise BadInput(
             f"{path}: no column {', '.join(missing)}; needed: {', '.join(NEEDED)}; "
-            f"optional: {', '.join(OPTIONAL)}; there are: {', '.join(names)}"
+            f"optional: {', '.join(OPTIONAL)}; there are: {listed(there)}"
         )
     chosen = tuple(name for name in (*NEEDED, *OPTIONAL) if name in names)
     twice = [name for name in chosen if names.count(name) > 1]
@@ -185,23 +227,34 @@ def _check_types(path: Path, schema: Any, names: Sequence[str]) -> None:
             raise BadInput(f"{path}: column {name}: is {kind}; allowed: {allowed}")
 
 
-def _unreadable(path: Path, error: Exception) -> BadInput:
-    return BadInput(f"{path}: cannot be read: {' '.join(str(error).split())}")
+def _check_groups(path: Path, metadata: Any) -> None:
+    """Raise BadInput for what Arrow would decode at once, and there is no memory for."""
+    for number in range(metadata.num_row_groups):
+        size = metadata.row_group(number).total_byte_size
+        if not 0 <= size <= ROW_GROUP.most:
+            allowed = f"at most {ROW_GROUP.most:,}"
+            raise BadInput(f"{path}: row group {number}: {size:,} bytes; allowed: {allowed}")
 
 
 def _as_it_is(value: Any) -> Any:
     return value
 
 
+def _short_enough(text: str | None) -> str | None:
+    problem = TEXT.too_many(len(text or ""), "characters")
+    if problem is not None:
+        raise ValueError(problem)
+    return text
+
+
 def _whole_number(text: str | None) -> int | None:
     if text is None:
         return None
-    try:
-        number = int(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is not a whole number") from None
-    if number not in _LONG:
-        raise ValueError(f"{text} does not fit 64 bits")
+    number = whole_number(text)
+    if number is None:
+        raise ValueError(f"{shown(text)} is not a whole number")
+    if not -LONG - 1 <= number <= LONG:
+        raise ValueError(f"{shown(text)} does not fit 64 bits")
     return number
 
 
@@ -209,14 +262,29 @@ def _headers(value: Any) -> Headers:
     """Pairs out of a map's or a list of structs' Python form."""
     pairs = []
     for item in value or ():
-        name, content = item.values() if isinstance(item, dict) else item
+        pair = tuple(item.values()) if isinstance(item, dict) else item
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ValueError(f"{shown(item)} is no pair of a name and a value")
+        name, content = pair
         if isinstance(content, str):
-            content = content.encode()
+            content = _encoded(content)
         good = isinstance(name, str) and isinstance(content, bytes)
         if not good:
-            raise ValueError(f"{name!r}: {content!r} is not text or bytes under a name")
+            raise ValueError(f"{shown(name)}: {shown(content)} is not text or bytes under a name")
+        _encoded(name)
         pairs.append((name, content))
+    problem = HEADERS.too_many(len(pairs), "headers")
+    if problem is not None:
+        raise ValueError(problem)
     return tuple(pairs)
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        _short_enough(text)
+        return text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{shown(text)} has half a character (a lone surrogate)") from None
 
 
 def _json_headers(text: str | None) -> Headers:
@@ -224,8 +292,8 @@ def _json_headers(text: str | None) -> Headers:
         return ()
     try:
         pairs = json.loads(text, object_pairs_hook=tuple)
-    except ValueError:
+    except (ValueError, RecursionError):
         pairs = None
     if isinstance(pairs, tuple):
         return _headers(pairs)
-    raise ValueError(f"{text!r} is not a JSON object")
+    raise ValueError(f"{shown(text)} is not a JSON object")

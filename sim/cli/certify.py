@@ -26,10 +26,11 @@ def certify(trace: Path, *, as_json: bool) -> int:
     """
     from sim.certify import Refused, Undecidable
     from sim.certify import certify as judge
-    from sim.files.opening import TRACE_BYTES, read_bytes
+    from sim.files.opening import read_bytes
+    from sim.limits import TRACE_BYTES
 
     try:
-        made = judge(read_bytes(trace, limit=TRACE_BYTES))
+        made = judge(read_bytes(trace, limit=TRACE_BYTES.most))
     except Refused as error:
         raise BadInput(f"{trace}: {error}") from error
     except Undecidable as error:

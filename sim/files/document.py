@@ -11,19 +11,13 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NoReturn
 
 from sim.errors import BadInput, did_you_mean
+from sim.limits import COMPLAINTS
 
 Location = Sequence[str | int]
 """The way to a value: names of fields, and indexes from 0."""
 
 Report = Callable[[Location, str], None]
 """Takes a place in the file and what is wrong there."""
-
-DEPTH_LIMIT = 64
-"""Levels of lists and fields in one file; none of Replog's formats has more than ten."""
-SIZE_LIMIT = 1_000_000
-"""Values in one file: what is read, and complained about, in seconds."""
-COMPLAINTS_LIMIT = 100
-"""Of what is wrong with a file so much is told; nobody reads on."""
 
 _NUMBER = re.compile(r"[-+]?[\d.]+")
 _SHOWN = 60
@@ -211,8 +205,8 @@ def told_together(complaints: Sequence[str], *, more: int = 0) -> BadInput:
         complaints: What is wrong, in order.
         more: How many there are that nobody put into words.
     """
-    left = max(0, len(complaints) - COMPLAINTS_LIMIT) + more
-    lines = [*complaints[:COMPLAINTS_LIMIT], *([f"and {left:,} more"] if left else [])]
+    left = max(0, len(complaints) - COMPLAINTS.most) + more
+    lines = [*complaints[: COMPLAINTS.most], *([f"and {left:,} more"] if left else [])]
     return BadInput(*lines)
 
 

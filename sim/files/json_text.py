@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from sim.errors import BadInput
-from sim.files.document import DEPTH_LIMIT, SIZE_LIMIT, Document, Location, Place, path_of, shown
+from sim.files.document import Document, Location, Place, path_of, shown
+from sim.limits import LEVELS, VALUES
 
 _DIGITS = 30
 """Of a whole number: more than any field takes, and fewer than make reading one slow."""
@@ -70,21 +71,21 @@ def parse_json(text: str, name: str) -> Document:
 def _check_extent(text: str, name: str) -> None:
     """Raise BadInput for what is nested too deeply, or has too many values, before it is read."""
     opening = text.count("[") + text.count("{")
-    if opening <= DEPTH_LIMIT and opening + text.count(",") < SIZE_LIMIT:
+    if opening <= LEVELS.most and opening + text.count(",") < VALUES.most:
         return
     depth = values = 0
     for number, token in enumerate(_TOKEN.finditer(text)):
         sign = text[token.start()]
         if sign in "[{":
             depth += 1
-            if depth > DEPTH_LIMIT:
-                _fail(text, name, token.start(), f"nested deeper than {DEPTH_LIMIT} levels")
+            if depth > LEVELS.most:
+                _fail(text, name, token.start(), f"nested deeper than {LEVELS.most} levels")
         elif sign in "]}":
             depth -= 1
         values += sign in ",[{"
         # A text that is no JSON may have any number of other pieces.
-        if values >= SIZE_LIMIT or number > 6 * SIZE_LIMIT:
-            _fail(text, name, token.start(), f"more than {SIZE_LIMIT} values in one file")
+        if values >= VALUES.most or number > 6 * VALUES.most:
+            _fail(text, name, token.start(), f"more than {VALUES.most} values in one file")
 
 
 def _fail(text: str, name: str, at: int, what: str) -> NoReturn:

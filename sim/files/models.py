@@ -24,15 +24,13 @@ from sim.files.document import (
 )
 from sim.files.fields import check_format
 from sim.files.reading import read_document
+from sim.limits import CHECKED_VALUES
 
 M = TypeVar("M")
 
 _READ = 2_000
 """Of what pydantic finds in a file so much is put into words: some of it is about the same value,
 and beyond what is told nobody asks for more than the number."""
-VALUES_LIMIT = 250_000
-"""Values in a file that is validated here: each may be wrong in several ways, all of which are in
-memory at once. Nobody writes so many; what is recorded stands in a change log of its own."""
 _STRICT = ConfigDict(strict=True, extra="forbid")
 
 
@@ -54,9 +52,9 @@ def load_model(path: Path, model: type[M], formats: tuple[str, ...]) -> M:
 def validate(document: Document, model: type[M]) -> M:
     """The document's content as `model`. Raises like `load_model`, the format is not looked at."""
     data = document.data
-    if _has_more_values(data, VALUES_LIMIT):
+    if _has_more_values(data, CHECKED_VALUES.most):
         hint = "what producers write may stand in a file of its own, workload.trace"
-        document.top.fail(f"more than {VALUES_LIMIT:,} values; {hint}")
+        document.top.fail(f"more than {CHECKED_VALUES.most:,} values; {hint}")
     if issubclass(model, BaseModel):
         if "format" not in model.model_fields:
             data = {key: value for key, value in data.items() if key != "format"}

@@ -14,13 +14,9 @@ from pathlib import Path
 from typing import BinaryIO, ClassVar
 
 from sim.errors import BadInput
+from sim.limits import DOCUMENT_BYTES
 
 MEBIBYTE = 1 << 20
-DOCUMENT_BYTES = 64 * MEBIBYTE
-"""The largest scenario, story, log file or plan: a hundred times the largest that people write,
-and read in less than a gigabyte of memory."""
-TRACE_BYTES = 256 * MEBIBYTE
-"""The largest trace to certify, which is in memory as a whole: about a million events."""
 WAIT_FOR_STDIN_S = 60.0
 """How long a pipe that another program fills, such as `/dev/stdin`, may be silent."""
 WAIT_FOR_NAMED_S = 5.0
@@ -28,7 +24,8 @@ WAIT_FOR_NAMED_S = 5.0
 
 _ALLOWED = "allowed: a regular file, or a pipe"
 _CHUNK = MEBIBYTE
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+"""How text in this encoding begins."""
 
 
 class _Kept:
@@ -46,7 +43,7 @@ def keep_pipes() -> None:
     _Kept.contents = {}
 
 
-def read_bytes(path: Path, *, limit: int = DOCUMENT_BYTES) -> bytes:
+def read_bytes(path: Path, *, limit: int = DOCUMENT_BYTES.most) -> bytes:
     """All that is in a file, or comes through a pipe.
 
     Args:
@@ -70,7 +67,7 @@ def read_bytes(path: Path, *, limit: int = DOCUMENT_BYTES) -> bytes:
         return content
 
 
-def read_text(path: Path, *, limit: int = DOCUMENT_BYTES) -> str:
+def read_text(path: Path, *, limit: int = DOCUMENT_BYTES.most) -> str:
     """All of a file as text, without a byte order mark. Raises as `read_bytes`.
 
     Raises:
@@ -80,7 +77,7 @@ def read_text(path: Path, *, limit: int = DOCUMENT_BYTES) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        if content.startswith(_UTF_16):
+        if content.startswith(UTF_16):
             raise BadInput(f"{path}: is UTF-16 text; allowed: UTF-8") from None
         line = content.count(b"\n", 0, error.start) + 1
         raise BadInput(f"{path}:{line}: is not UTF-8 text (byte {error.start})") from None

@@ -23,12 +23,13 @@ from yaml.events import (
 )
 
 from sim.errors import BadInput
-from sim.files.document import DEPTH_LIMIT, SIZE_LIMIT, Document, Location, clipped, path_of
+from sim.files.document import Document, Location, clipped, path_of
+from sim.limits import LEVELS, VALUES
 
 Scalar = str | int | float | bool | None
 Data = Scalar | Mapping[str, "Data"] | Sequence["Data"]
 
-TOO_DEEP = f"nested deeper than {DEPTH_LIMIT} levels"
+TOO_DEEP = f"nested deeper than {LEVELS.most} levels"
 _NULLS = frozenset({"", "~", "null"})
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,29})")
 _DECIMAL = re.compile(r"[-+]?[0-9]{1,30}\.[0-9]{1,30}")
@@ -151,7 +152,7 @@ class _Builder:
         mapping = isinstance(event, MappingStartEvent)
         if event.tag is not None:
             self.fail(line, f"tags are not allowed: {clipped(event.tag)}")
-        if len(self.open) >= DEPTH_LIMIT:
+        if len(self.open) >= LEVELS.most:
             self.fail(line, TOO_DEEP)
         if self.awaits_key():
             self.fail(line, "a key must be a plain word")
@@ -206,11 +207,11 @@ class _Builder:
             parent.value[key] = node
             self.keys[-1] = None
         parent.depth = max(parent.depth, node.depth + 1)
-        if len(self.open) + node.depth > DEPTH_LIMIT:  # an alias may bring levels with it
+        if len(self.open) + node.depth > LEVELS.most:  # an alias may bring levels with it
             self.fail(line, TOO_DEEP)
         parent.size += node.size
-        if parent.size > SIZE_LIMIT:
-            self.fail(line, f"more than {SIZE_LIMIT} values in one file")
+        if parent.size > VALUES.most:
+            self.fail(line, f"more than {VALUES.most} values in one file")
 
     def resolve(self, text: str, line: int) -> Scalar:
         """A plain scalar: null, true, false, a decimal number, or text."""

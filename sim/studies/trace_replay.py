@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import ceil
 from pathlib import Path
 
@@ -61,8 +62,7 @@ def replay_trace(
     Raises:
         BadInput: The file cannot be read or lacks columns.
     """
-    changes = sum(1 for _ in read_changes(path))
-    changes = changes if limit is None else min(limit, changes)
+    changes = sum(1 for _ in islice(read_changes(path), limit))
     scenario = Scenario(
         id=one_line(path.stem),
         title=f"{path.name} through three replicas",

@@ -1,14 +1,16 @@
 """A trace that somebody cut or edited is refused, or disagrees with its own verdict."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
-from sim.certify import Certificate, Refused, Undecidable, certify
+from sim.certify import Certificate, Refused, Undecidable, certify, shape
 from sim.certify.reading import digest
 from sim.files.trace_file import TraceVerdict, trace_lines
 from sim.suite.running import run_file
@@ -194,6 +196,61 @@ def test_what_contradicts_itself_is_refused_though_count_and_digest_fit(
     edit(edited)
     with pytest.raises(Refused, match=said):
         judged(edited, sealed=True)
+
+
+ODD = (None, True, -1, 10**15, 2**62, 1e300, "x", [], {}, [[]], [{}], {"a": 1}, [["a", "b"]])
+
+
+def parts_of(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield way
+    if isinstance(value, dict | list):
+        for step in value if isinstance(value, dict) else range(len(value)):
+            yield from parts_of(value[step], (*way, step))
+
+
+def test_whatever_stands_in_the_place_of_a_value_is_judged_or_refused_at_once() -> None:
+    """Offsets far away, too, between which nobody counts."""
+    chance = Random(1)
+    ways = [way for way in parts_of(lines()) if len(way) > 1]
+    refused = 0
+    for _ in range(150):
+        edited = lines()
+        *way, last = chance.choice(ways)
+        holder: Any = edited
+        for step in way:
+            holder = holder[step]
+        holder[last] = chance.choice(ODD)
+        if way[0] not in (0, len(edited) - 1):
+            with suppress(TypeError, ValueError):  # headers that are none have no digest
+                edited[-1]["digest"] = digest(edited[1:-1])
+        try:
+            certify(written_again(edited))
+        except (Refused, Undecidable):
+            refused += 1
+    assert 50 < refused < 150
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        (b'{"a":' * 100_000, "line 2: nested too deeply"),
+        (b'{"a": "' + b"x" * 5_000, "line 2: not one JSON object: "),
+        (b'{"at": ' + b"9" * 5_000 + b"}", "line 2: not one JSON object: "),
+        (b'{"a": "\\ud800"}', "line 2: not one JSON object: "),
+        (b'{"a": NaN}', "line 2: not one JSON object: "),
+        (b"\0", "line 2: not one JSON object: "),
+        (b"\xff", "line 2: not one JSON object: "),
+        (b"{}\n" * 10, "line 11: more than 10 lines"),
+    ],
+)
+def test_a_line_that_nobody_can_read_is_refused_by_its_number(
+    monkeypatch: pytest.MonkeyPatch, second: bytes, said: str
+) -> None:
+    monkeypatch.setattr(shape, "LINES_LIMIT", 10)
+    with pytest.raises(Refused) as refused:
+        certify(b'{"format": "replog-trace/1"}\n' + second)
+
+    assert str(refused.value).startswith(said)
 
 
 def test_a_verdict_without_its_violation_disagrees() -> None:

@@ -1,14 +1,18 @@
 """Traces are read from Parquet and CSV alike; what cannot be used is told with its row."""
 
+import os
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sim.changelog import reader
 from sim.changelog.reader import Change, read_changes
 from sim.errors import BadInput
+from sim.limits import ROW_GROUP, ROWS
 
 
 def parquet(path: Path, **columns: Any) -> Path:
@@ -126,8 +130,8 @@ def test_a_value_that_cannot_be_used_is_told_with_its_row(tmp_path: Path) -> Non
         )
     for row, complaint in {
         "a,v,": "row 2: timestamp_ms: missing",
-        "a,v,1.5": "row 2: timestamp_ms: '1.5' is not a whole number",
-        f"a,v,{2**63}": "row 2: timestamp_ms: 9223372036854775808 does not fit 64 bits",
+        "a,v,1.5": 'row 2: timestamp_ms: "1.5" is not a whole number',
+        f"a,v,{2**63}": 'row 2: timestamp_ms: "9223372036854775808" does not fit 64 bits',
         "a,v": "cannot be read: CSV parse error",
     }.items():
         with pytest.raises(BadInput, match=f"t.csv: {complaint}"):
@@ -159,3 +163,135 @@ def test_a_file_that_is_no_trace_is_refused(tmp_path: Path) -> None:
         read_changes(text)
     with pytest.raises(BadInput, match=r"t.csv: cannot be read: Empty CSV file"):
         read_changes(csv(tmp_path, ""))
+
+
+HEAD = "key,value,timestamp_ms,headers\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "cannot be read: Empty CSV file"),
+        (b"\n", "cannot be read: CSV parse error: Empty CSV file"),
+        (b"key,key,value,timestamp_ms\na,b,c,1\n", "column key occurs twice"),
+        (b"\xff\xfek\x00e\x00y\x00", "is UTF-16 text; allowed: UTF-8"),
+        ((HEAD + '"a,b,1,\n').encode(), "cannot be read: CSV parse error: "),
+        ((HEAD + "a,b\n").encode(), "cannot be read: CSV parse error: Expected 4 columns, got 2"),
+        ((HEAD + "a,\xff,1,\n").encode("latin-1"), "cannot be read: In CSV column #"),
+        ((HEAD + "a,b," + "9" * 5_000 + ",\n").encode(), 'row 1: timestamp_ms: "999'),
+        ((HEAD + "a,b,1_0,\n").encode(), 'row 1: timestamp_ms: "1_0" is not a whole number'),
+        ((HEAD + "a,b,\u0663,\n").encode(), 'row 1: timestamp_ms: "\u0663" is not a whole number'),
+        ((HEAD + "a,b,1," + "[" * 100_000).encode(), 'row 1: headers: "[[[['),
+        ((HEAD + 'a,b,1,"{""h"": 3}"').encode(), 'row 1: headers: "h": 3 is not text or bytes'),
+        ((HEAD + 'a,b,1,"{""h"": [1, 2]}"').encode(), 'row 1: headers: "h": [1, 2] is not text'),
+        ((HEAD + 'a,b,1,"{""\\ud800"": ""x""}"').encode(), "row 1: headers: "),
+        ((HEAD + "a,b,1,NaN").encode(), 'row 1: headers: "NaN" is not a JSON object'),
+        (f"{','.join(f'c{n}' for n in range(900))}\n".encode(), "no column key, value, "),
+        ((HEAD + "a," + "b" * 1_100_000 + ",1,\n").encode(), "row 1: value: 1,100,000 characters"),
+        ((HEAD + "a," + "b" * 2_200_000 + ",1,\n").encode(), "cannot be read: straddling object"),
+    ],
+)
+def test_csv_that_cannot_be_used_is_told_in_one_short_line(
+    tmp_path: Path, content: bytes, said: str
+) -> None:
+    file = tmp_path / "t.csv"
+    file.write_bytes(content)
+
+    with pytest.raises(BadInput) as refused:
+        list(read_changes(file))
+
+    text = str(refused.value)
+    assert text.startswith(f"{file}: {said}")
+    assert "\n" not in text
+    assert len(text) < 5_000
+
+
+NOT_UTF_8 = pa.Array.from_buffers(
+    pa.string(), 2, [None, pa.py_buffer(b"\0\0\0\0\1\0\0\0\2\0\0\0"), pa.py_buffer(b"a\xff")]
+)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"key": NOT_UTF_8}, "row 2: key: is not UTF-8 text"),
+        ({"value": pa.array(["v", "w" * 1_100_000])}, "row 2: value: 1,100,000 characters"),
+        ({"key": [{"a": 1}, None]}, "column key: is struct<a: int64>; allowed: text"),
+        ({"value": [[1], [2]]}, "column value: is list<"),
+        ({"version": pa.array([1, 2], pa.uint64())}, "column version: is uint64; allowed: whole"),
+        ({"headers": [[], [3]]}, "row 2: headers: 3 is no pair of a name and a value"),
+        ({"headers": [[{"a": "x", "b": "y", "c": "z"}], []]}, "row 1: headers: {"),
+        ({"headers": [[{"a": "x", "b": 3}], []]}, 'row 1: headers: "x": 3 is not text or bytes'),
+        ({"headers": [[["a", "b"]] * 1_001, []]}, "row 1: headers: 1,001 headers; at most 1,000"),
+    ],
+)
+def test_parquet_of_other_people_is_told_in_one_short_line(
+    tmp_path: Path, columns: dict[str, Any], said: str
+) -> None:
+    good = {"key": ["a", "b"], "value": ["v", "w"], "timestamp_ms": [5, 6]}
+    file = parquet(tmp_path, **(good | columns))
+
+    with pytest.raises(BadInput) as refused:
+        list(read_changes(file))
+
+    text = str(refused.value)
+    assert text.startswith(f"{file}: {said}")
+    assert len(text) < 500
+
+
+def test_parquet_that_is_cut_or_changed_is_refused_or_read(tmp_path: Path) -> None:
+    """Whatever byte is another one: no exception but BadInput."""
+    whole = parquet(tmp_path, key=["a", "b"] * 50, value=["v"] * 100, timestamp_ms=range(100))
+    content = whole.read_bytes()
+    chance = Random(1)
+    refused = 0
+    for number in range(150):
+        changed = bytearray(content)
+        if number % 3:
+            changed[chance.randrange(len(changed))] ^= 1 << chance.randrange(8)
+        else:
+            del changed[chance.randrange(4, len(changed)) :]
+        whole.write_bytes(changed)
+        try:
+            list(read_changes(whole))
+        except BadInput:
+            refused += 1
+    assert refused > 50
+
+
+def test_a_row_group_that_fits_no_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "ROW_GROUP", ROW_GROUP._replace(most=100))
+    file = parquet(tmp_path, key=["a"] * 99, value=["v"] * 99, timestamp_ms=range(99))
+
+    with pytest.raises(BadInput, match=r"t.parquet: row group 0: [\d,]+ bytes; allowed: at"):
+        read_changes(file)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_change_log_has_a_largest_number_of_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(reader, "ROWS", ROWS._replace(most=1_999))
+    if kind == "csv":
+        file = csv(tmp_path, "key,value,timestamp_ms\n" + "a,b,1\n" * 2_000)
+    else:
+        file = parquet(tmp_path, key=["a"] * 2_000, value=["b"] * 2_000, timestamp_ms=[1] * 2_000)
+
+    with pytest.raises(BadInput, match="2,000 rows; at most 1,999 are allowed"):
+        list(read_changes(file))
+
+
+def test_what_is_no_file_is_no_change_log(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    odd = tmp_path / os.fsdecode(b"\xff.csv")
+    odd.write_text("key,value,timestamp_ms\na,b,1\n")
+
+    for path, said in {
+        tmp_path / "pipe.csv": "is a pipe, and is read more than once here",
+        Path("/dev/zero"): "is a device; allowed: a regular file, or a pipe",
+        odd: "a name that is not UTF-8 text; rename the file",
+    }.items():
+        with pytest.raises(BadInput, match=said):
+            read_changes(path)

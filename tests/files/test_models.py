@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sim.errors import BadInput
 from sim.files import models
 from sim.files.models import load_model
+from sim.limits import CHECKED_VALUES
 
 Write = Callable[[str], Path]
 
@@ -156,7 +157,7 @@ def test_no_complaint_repeats_a_long_value(write: Write, line: str) -> None:
 def test_values_that_nobody_could_complain_about_one_by_one_are_refused(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(models, "VALUES_LIMIT", 100)
+    monkeypatch.setattr(models, "CHECKED_VALUES", CHECKED_VALUES._replace(most=100))
     full = "format: thing/1\nparts: [" + "0, " * 97
 
     assert complaints(write(full + "]"), Checked)[96].startswith("x.yaml:2: parts[96]: expected")

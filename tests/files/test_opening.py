@@ -13,6 +13,7 @@ from sim.errors import BadInput
 from sim.files import opening
 from sim.files.opening import head_of, is_pipe, keep_pipes, open_regular, read_bytes, read_text
 from sim.foreign.lines import one_line
+from sim.limits import DOCUMENT_BYTES
 
 
 @pytest.fixture(autouse=True)
@@ -83,8 +84,8 @@ def test_a_file_may_be_as_large_as_the_limit_and_no_larger(tmp_path: Path) -> No
     assert read_bytes(tmp_path / "full", limit=100) == bytes(100)
     assert complaint(tmp_path / "over") == "has more than 100 bytes, the most that is read"
     over = tmp_path / "over"
-    os.truncate(over, opening.DOCUMENT_BYTES + 1)  # a hole: it takes no room
-    assert complaint(over, opening.DOCUMENT_BYTES).startswith("has more than 64 MiB")
+    os.truncate(over, DOCUMENT_BYTES.most + 1)  # a hole: it takes no room
+    assert complaint(over, DOCUMENT_BYTES.most).startswith("has more than 64 MiB")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="files without a size are Linux's")
