@@ -1,169 +1,138 @@
-"""Simulating on Spark: jobs of a task per block, through `mapInArrow`.
+"""Simulating on Spark: some small jobs at a time, of a task per block.
 
-A task gets the plan and its block, and answers with one row: the block's tables as bytes. The
-leading process collects those of a job and writes them. Summing up is Spark's again (see
-`spark_tally`).
+A task gets the plan and its block, and answers with the block's tables as bytes, which the leading
+process writes. Tasks are functions of RDDs: a worker needs nothing for these that it is not sent,
+where one of a DataFrame needs Arrow before it can be told where Arrow is (see `on_worker`). Summing
+up is Spark's again, in queries (see `spark_tally`).
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
-from queue import SimpleQueue
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
-import pyarrow as pa
-from pyspark import InheritableThread
-from pyspark.sql import DataFrame, Row, SparkSession
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
 
 from sim.errors import BadInput
-from sim.sweeps.blocks import Block, BlockAnswer, Work, get_ready, simulate_block
+from sim.sweeps.blocks import Block, BlockAnswer, Work
+from sim.sweeps.engines.executors import Watch, registered_executors
+from sim.sweeps.engines.master import is_local
+from sim.sweeps.engines.on_worker import Answer, by_value
+from sim.sweeps.engines.same_code import facts
+from sim.sweeps.engines.shipping import pack
+from sim.sweeps.engines.spark_errors import SPARK_ERRORS, in_one_line
 from sim.sweeps.engines.spark_tally import count_in_spark
-from sim.sweeps.output import worker_died
-from sim.sweeps.parts import Parts
+from sim.sweeps.engines.tasks import ProbeTask, SimulateTask
 from sim.sweeps.tally import Counts
 
-CANCEL_SECONDS = 10.0
+BLOCKS_PER_CORE = 3
+"""Under way or waiting, so that a core that is done has work at once."""
+JOBS_MAX = 48
+"""Under way at a time, each in a thread here; with many cores a job has several blocks."""
+POLL_SECONDS = 0.5
+PROBES_MAX = 5
 
-JOBS_IN_FLIGHT = 3
-"""Of a block per core each: when one ends, the next ones have work for every core."""
-
-_ANSWER = pa.schema(
-    [
-        *(pa.field(name, pa.int64()) for name in ("first", "end")),
-        pa.field("busy_ms", pa.float64()),
-        *(pa.field(name, pa.binary()) for name in ("runs", "violations", "digests")),
-        *(pa.field(name, pa.int64()) for name in ("run_rows", "violation_rows")),
-    ]
-)
-_ANSWER_SQL = (
-    "first long, end long, busy_ms double, runs binary, violations binary, digests binary, "
-    "run_rows long, violation_rows long"
-)
-_Batches = Iterator[pa.RecordBatch]
+_Task = Callable[[Any], Answer]
 
 
-def block_worker(work: Work, blocks: Sequence[Block]) -> Callable[[_Batches], _Batches]:
-    """The function that runs on the workers: block numbers in, a row with each answer out."""
-
-    def simulate(batches: _Batches) -> _Batches:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                answer = simulate_block(work, blocks[number])
-                row = {name: getattr(answer, name) for name in _ANSWER.names[2:]}
-                row |= {"first": answer.block.first, "end": answer.block.end}
-                yield pa.RecordBatch.from_pylist([row], schema=_ANSWER)
-
-    return simulate
-
-
-def idle_worker(work: Work) -> Callable[[_Batches], _Batches]:
-    """A function that loads what that of `block_worker` needs, and answers nothing."""
-
-    def wait(batches: _Batches) -> _Batches:
-        get_ready(work)
-        for batch in batches:
-            yield batch.slice(0, 0)
-
-    return wait
-
-
-@dataclass(slots=True)
 class SparkEngine:
     """Simulates blocks on the executors of a session."""
 
-    session: SparkSession
-    work: Work
+    def __init__(self, session: SparkSession, work: Work) -> None:
+        self.work = work
+        self._session = session
+        self._context = session.sparkContext
+        self._here = facts(work.plugins)
+        self._archives: tuple[str, ...] = ()
+        self._packed = TemporaryDirectory(prefix="replog-code-")  # gone with this object
 
     @property
     def cores(self) -> int:
         """How many tasks Spark runs at a time."""
-        return int(self.session.sparkContext.defaultParallelism)
+        return int(self._context.defaultParallelism)
 
     def warm_up(self) -> None:
-        """Starts a Python worker per core and has it import the simulator."""
-        numbers(self.session, self.cores).mapInArrow(idle_worker(self.work), "id long").collect()
+        """Sends what executors need, has a worker per core import it, and compares what they have.
 
-    def count(self, parts: Parts) -> Counts:
+        Raises BadInput, naming the machine, when one lacks something or has another version.
+        """
+        if not is_local(self._context.master) and not self._archives:
+            archives = pack(self.work.plugins, folder=Path(self._packed.name))
+            for path in archives:
+                self._context.addArchive(str(path))
+            self._archives = tuple(path.name for path in archives)
+        probe = by_value(self._archives, ProbeTask(self.work, self._here))
+        met: set[str] = set()
+        for _ in range(PROBES_MAX):  # one may have been quicker than another began
+            try:
+                cores = self.cores
+                answers = self._context.parallelize(range(cores), cores).map(probe).collect()
+            except SPARK_ERRORS as error:
+                raise in_one_line(error) from None
+            met |= {_accepted(answer) for answer in answers}
+            if len(met) >= registered_executors(self._context):
+                return
+
+    def count(self, parts: Any) -> Counts:
         """Sums up the finished tables."""
-        return count_in_spark(self.session, parts, self.work.sweep)
+        return count_in_spark(self._session, parts, self.work.sweep)
 
     def answers(self, blocks: Sequence[Block]) -> Generator[BlockAnswer]:
-        """See `Engine`: some jobs at a time, of a block per core each."""
-        jobs = _Jobs(self.session, self.work)
-        waiting = list(batched(blocks, self.cores))[::-1]
+        """See `Engine`."""
+        group = f"replog-{uuid.uuid4().hex}"
+        watch = Watch(self._context)
+        waiting = iter(blocks)
+        task = by_value(self._archives, SimulateTask(self.work, self._here))
+        under_way: dict[Future[list[BlockAnswer]], int] = {}
+        pool = ThreadPoolExecutor(JOBS_MAX)
         try:
-            while waiting or jobs.running:
-                while waiting and jobs.running < JOBS_IN_FLIGHT:
-                    jobs.start(waiting.pop())
-                yield from jobs.next_answers()
+            while True:
+                for some in self._next(waiting, sum(under_way.values())):
+                    under_way[pool.submit(self._job, group, task, some)] = len(some)
+                if not under_way:
+                    return
+                done, _ = wait(under_way, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
+                for job in done:
+                    del under_way[job]
+                    yield from job.result()
+                watch.look()
+        except SPARK_ERRORS as error:
+            raise in_one_line(error) from None
         finally:
-            if jobs.running:
-                jobs.cancel()
+            if under_way:
+                self._cancel(group)
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _next(self, waiting: Iterator[Block], under_way: int) -> Iterator[list[Block]]:
+        """The blocks of the next jobs, as many as there is room for."""
+        room = BLOCKS_PER_CORE * self.cores
+        size = -(-room // JOBS_MAX)
+        while under_way + size <= room and (some := list(islice(waiting, size))):
+            under_way += len(some)
+            yield some
+
+    def _job(self, group: str, task: _Task, blocks: Sequence[Block]) -> list[BlockAnswer]:
+        """Runs a job of a task per block; in a thread that does nothing else."""
+        self._context.setJobGroup(group, self.work.sweep.plan.title, interruptOnCancel=True)
+        spans = [(block.first, block.end) for block in blocks]
+        answers = self._context.parallelize(spans, len(spans)).map(task).collect()
+        return [_accepted(answer) for answer in answers]
+
+    def _cancel(self, group: str) -> None:
+        with suppress(Py4JError, OSError):  # of a Java that has died
+            self._context.cancelJobGroup(group)
 
 
-def batched(blocks: Sequence[Block], size: int) -> Iterator[Sequence[Block]]:
-    """The blocks, so many at a time."""
-    for first in range(0, len(blocks), size):
-        yield blocks[first : first + size]
-
-
-def numbers(session: SparkSession, end: int) -> DataFrame:
-    """0 to `end`, exclusive, a partition each."""
-    return session.range(0, end, 1, max(1, end))
-
-
-class _Jobs:
-    """Jobs of one group, each in a thread of its own, so that another can wait and cancel them."""
-
-    def __init__(self, session: SparkSession, work: Work) -> None:
-        self.running = 0
-        self._session = session
-        self._work = work
-        self._group = f"replog-{uuid.uuid4().hex}"
-        self._ended: SimpleQueue[list[Row] | Exception] = SimpleQueue()
-        self._threads: list[InheritableThread] = []
-
-    def start(self, blocks: Sequence[Block]) -> None:
-        """Begins a job of a task per block."""
-        thread = InheritableThread(target=self._run, args=(blocks,), daemon=True)
-        self._threads = [one for one in self._threads if one.is_alive()]
-        self._threads.append(thread)
-        self.running += 1
-        thread.start()
-
-    def _run(self, blocks: Sequence[Block]) -> None:
-        try:
-            context = self._session.sparkContext
-            context.setJobGroup(self._group, self._work.sweep.plan.title, interruptOnCancel=True)
-            tasks = numbers(self._session, len(blocks))
-            found = tasks.mapInArrow(block_worker(self._work, blocks), _ANSWER_SQL).collect()
-            self._ended.put(found)
-        except Exception as error:  # noqa: BLE001 - raised again by the thread that waits
-            self._ended.put(error)
-
-    def next_answers(self) -> Iterator[BlockAnswer]:
-        """Those of the next job that ends."""
-        ended = self._ended.get()
-        self.running -= 1
-        if isinstance(ended, Exception):
-            raise _readable(ended)
-        for row in ended:
-            first, end, busy_ms, *tables, run_rows, violation_rows = row
-            runs, violations, digests = map(bytes, tables)
-            yield BlockAnswer(
-                Block(first, end), busy_ms, runs, violations, digests, run_rows, violation_rows
-            )
-
-    def cancel(self) -> None:
-        """Ends what is under way."""
-        self._session.sparkContext.cancelJobGroup(self._group)
-        for thread in self._threads:
-            thread.join(timeout=CANCEL_SECONDS)
-
-
-def _readable(error: Exception) -> Exception:
-    """What the person at the keyboard can do something about, as BadInput; the rest unchanged."""
-    if "Python worker exited unexpectedly" in str(error):
-        return BadInput(worker_died())
-    return error
+def _accepted(answer: Answer) -> Any:
+    """What a task returned. Raises BadInput when it had other code, and so did nothing."""
+    machine, why_not, result = answer
+    if why_not is not None:
+        raise BadInput(f"{machine}: {why_not}; a sweep is made by one version")
+    return result

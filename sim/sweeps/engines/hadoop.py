@@ -1,0 +1,216 @@
+"""A sweep's folder on any file system that Spark writes to: hdfs://, s3a://, gs://, abfs://.
+
+The files are read and written by the driver's Java, with the classes and the settings that Spark
+itself uses (org.apache.hadoop.fs.FileSystem): what a session can read with an address, a sweep can
+be written to.
+
+What such file systems promise differs. HDFS renames at once, so a file is drafted beside its place
+and renamed. An object store has no rename, and shows an object when it was written to its end, so a
+file is written in its place. Either way a part counts only with its manifest, which is written
+after it and has its checksum: what a killed driver leaves half-written is noticed.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+import uuid
+from contextlib import AbstractContextManager, suppress
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark import SparkContext
+
+from sim.errors import BadInput
+from sim.sweeps.engines.hadoop_lock import FileLock
+from sim.sweeps.layout import STAGING
+
+OBJECT_STORES = frozenset({"s3", "s3a", "s3n", "gs", "wasb", "wasbs", "oss", "cosn", "obs", "o3fs"})
+"""Schemes of file systems that copy to rename, and where a file appears when it is complete."""
+CHUNK = 4 * 1024 * 1024
+"""Bytes handed to Java at a time."""
+
+_JAVA_ERRORS = {
+    "java.io.FileNotFoundException": errno.ENOENT,
+    "org.apache.hadoop.fs.FileAlreadyExistsException": errno.EEXIST,
+    "org.apache.hadoop.fs.ParentNotDirectoryException": errno.ENOTDIR,
+    "org.apache.hadoop.fs.PathIsNotDirectoryException": errno.ENOTDIR,
+    "org.apache.hadoop.security.AccessControlException": errno.EACCES,
+    "java.nio.file.AccessDeniedException": errno.EACCES,
+}
+
+
+def is_address(out: str) -> bool:
+    """Whether `out` names a folder by scheme, as in `hdfs://host/sweeps/one`."""
+    return re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", out) is not None
+
+
+class HadoopStorage:
+    """A folder by its address; see `sim.sweeps.storage.Storage`."""
+
+    def __init__(self, context: SparkContext, address: str) -> None:
+        """Raises BadInput when Spark knows no such file system, or cannot reach it."""
+        self._java: Any = context._jvm  # noqa: SLF001 - the only way to Java's classes
+        settings = context._jsc.hadoopConfiguration()  # noqa: SLF001
+        try:
+            path = self._java.org.apache.hadoop.fs.Path(address)
+            self._files = path.getFileSystem(settings)
+            self._root = self._files.makeQualified(path)
+            self._files.exists(self._root)
+            scheme = self._resolved_scheme()
+        except Py4JJavaError as error:
+            raise BadInput(f"{address}: {_reason(error)}") from None
+        self._address = address.rstrip("/")
+        self._renames = scheme not in OBJECT_STORES
+        self._lock: FileLock | None = None
+
+    def _resolved_scheme(self) -> str:
+        """That of the file system behind a mount table."""
+        for path in (self._root, self._root.getParent()):
+            with suppress(Py4JJavaError):
+                return str(self._files.resolvePath(path).toUri().getScheme())
+        return str(self._files.getUri().getScheme())
+
+    @property
+    def label(self) -> str:
+        """The address."""
+        return self._address
+
+    def url(self, name: str) -> str:
+        """See `Storage`."""
+        return f"{self._root.toString()}/{name}"
+
+    def entries(self) -> list[str]:
+        """See `Storage`."""
+        with _as_os_error(self._address):
+            try:
+                found = self._files.listStatus(self._root)
+            except Py4JJavaError as error:
+                if _kind(error) == errno.ENOENT:
+                    return []
+                raise
+            if any(one.isFile() and one.getPath().equals(self._root) for one in found):
+                raise NotADirectoryError(errno.ENOTDIR, "is a file", self._address)
+            return sorted(str(one.getPath().getName()) for one in found)
+
+    def names(self, under: str) -> list[str]:
+        """See `Storage`."""
+        top = self._path(under)
+        start = len(self._root.toUri().getPath().rstrip("/")) + 1
+        names = []
+        with _as_os_error(under):
+            try:
+                found = self._files.listFiles(top, True)  # noqa: FBT003 - Java's: also below
+            except Py4JJavaError as error:
+                if _kind(error) == errno.ENOENT:
+                    return []
+                raise
+            while found.hasNext():
+                names.append(str(found.next().getPath().toUri().getPath())[start:])
+        return sorted(names)
+
+    def size(self, name: str) -> int:
+        """See `Storage`."""
+        with _as_os_error(name):
+            return int(self._files.getFileStatus(self._path(name)).getLen())
+
+    def modified_ms(self, name: str) -> int:
+        """When a file was written last, by the clock of the file system."""
+        with _as_os_error(name):
+            return int(self._files.getFileStatus(self._path(name)).getModificationTime())
+
+    def read(self, name: str) -> bytes:
+        """See `Storage`."""
+        with _as_os_error(name):
+            stream = self._files.open(self._path(name))
+            try:
+                return bytes(stream.readAllBytes())
+            finally:
+                stream.close()
+
+    def write(self, name: str, content: bytes) -> None:
+        """See `Storage`: by a rename where there is one, else in its place.
+
+        Raises BadInput when another writer has taken the folder meanwhile.
+        """
+        if self._lock is not None:
+            self._lock.require_held()
+        if not self._renames:
+            self.create(name, content, overwrite=True)
+            return
+        draft = f"{STAGING}/{uuid.uuid4().hex}"
+        self.create(draft, content, overwrite=False)
+        with _as_os_error(name):
+            target = self._path(name)
+            self._files.mkdirs(target.getParent())
+            if not self._files.rename(self._path(draft), target):
+                self._files.delete(target, False)  # noqa: FBT003 - Java's: a file
+                self._renamed(draft, name)
+
+    def create(self, name: str, content: bytes, *, overwrite: bool) -> None:
+        """Writes a file in its place, where a reader may see it before it is whole.
+
+        Raises FileExistsError when it is there and `overwrite` is false.
+        """
+        with _as_os_error(name):
+            stream = self._files.create(self._path(name), overwrite)
+            for start in range(0, len(content), CHUNK):
+                stream.write(bytearray(content[start : start + CHUNK]))
+            stream.close()
+
+    def rename(self, old: str, new: str) -> None:
+        """See `Storage`; an object store copies the file and removes it."""
+        with _as_os_error(old):
+            self._files.getFileStatus(self._path(old))  # or rename() would just say false
+            self._files.mkdirs(self._path(new).getParent())
+            self._renamed(old, new)
+
+    def _renamed(self, old: str, new: str) -> None:
+        if not self._files.rename(self._path(old), self._path(new)):
+            raise OSError(errno.EIO, f"cannot be renamed to {new}", old)
+
+    def remove(self, name: str) -> None:
+        """See `Storage`."""
+        with _as_os_error(name):
+            self._files.delete(self._path(name), True)  # noqa: FBT003 - Java's: with all in it
+
+    def lock(self, owner: str) -> AbstractContextManager[None]:
+        """See `FileLock`, which says what such a lock can promise."""
+        self._lock = FileLock(self, owner)
+        return self._lock.held()
+
+    def _path(self, name: str) -> Any:
+        return self._java.org.apache.hadoop.fs.Path(f"{self._root.toString()}/{name}")
+
+
+class _as_os_error(AbstractContextManager[None]):  # noqa: N801 - used as a function
+    """Turns what Java raises about a file into the OSError that the same trouble is here."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __exit__(self, _kind_: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, Py4JJavaError):
+            raise OSError(_kind(error), _reason(error), self._name) from None
+        if isinstance(error, Py4JError):
+            raise OSError(errno.EIO, "Spark's Java died", self._name) from None
+
+
+def _kind(error: Py4JJavaError) -> int:
+    """The number of the error; one of the classes may be the cause of what was raised."""
+    text = str(error.java_exception)
+    for name, number in _JAVA_ERRORS.items():
+        if name in text:
+            return number
+    if "No space left" in text or "QuotaExceeded" in text:
+        return errno.ENOSPC
+    return errno.EIO
+
+
+def _reason(error: Py4JJavaError) -> str:
+    """Java's own words, without its classes and its trace."""
+    first = str(error.java_exception).split("\n", maxsplit=1)[0]
+    words = re.sub(r"^(?:[\w$]+\.)+[\w$]+: ", "", first).strip()
+    if "No FileSystem for scheme" in words or "ClassNotFoundException" in words:
+        words += "; --conf spark.jars.packages=… brings the classes of a file system"
+    return " ".join(words.split())[:300]
