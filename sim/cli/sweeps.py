@@ -75,6 +75,12 @@ def _sweep_takes(parser: Parser) -> None:
     parser.add_argument("--engine", default="spark", metavar="NAME", help="spark or process.")
     parser.add_argument("--master", metavar="URL", help="Spark master URL.")
     parser.add_argument(
+        "--conf",
+        action="append",
+        metavar="NAME=VALUE",
+        help="A setting of Spark's, as spark-submit takes it; again for each.",
+    )
+    parser.add_argument(
         "--partitions",
         type=Number(1, limit=PARTITIONS),
         metavar="N",
@@ -96,6 +102,7 @@ def sweep(
     confirm: bool,
     engine: str,
     master: str | None,
+    conf: list[str] | None,
     partitions: int | None,
     resume: bool,
     failures: Path | None,
@@ -123,6 +130,7 @@ def sweep(
         seed=_confirmation_seed(plan, loaded, seed) if confirm else seed,
         engine=engine,  # type: ignore[arg-type]
         master=master,
+        spark=_spark_settings(conf, engine),
         partitions=partitions,
         resume=resume,
         console=progress_console(),
@@ -144,6 +152,18 @@ def sweep(
         tell = complain if as_json else print
         tell(f"{_not_green(result)}\nreproduce: replog replay {shell.command(words)}")
     return worst(STATUS[verdict.outcome] if verdict else 0, result.errors, result.unfinished)
+
+
+def _spark_settings(given: list[str] | None, engine: str) -> dict[str, str]:
+    settings = {}
+    for word in given or ():
+        name, equals, value = word.partition("=")
+        if not (equals and name.startswith("spark.")):
+            raise BadInput(f"--conf {word}: give NAME=VALUE, with a name of Spark's: spark.…")
+        settings[name] = value
+    if settings and engine != "spark":
+        raise BadInput(f"--conf {next(iter(settings))}: only Spark has settings: --engine spark")
+    return settings
 
 
 def _confirmation_seed(path: Path, plan: Plan, seed: int | None) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -85,6 +85,7 @@ def run_sweep(
     seed: int | None = None,
     engine: EngineName = "spark",
     master: str | None = None,
+    spark: Mapping[str, str] | None = None,
     partitions: int | None = None,
     resume: bool = False,
     console: Console | None = None,
@@ -94,9 +95,9 @@ def run_sweep(
     """Runs a plan into the folder `out` and sums it up there.
 
     `count` (cases) and `seed` replace the plan's. `engine` is "spark" (on `master`, see
-    `spark_session`) or "process". `partitions` forces the number of blocks. `resume` continues what
-    an interrupted sweep left. `console` (stderr) shows progress. `plan_file` is the plan's path as
-    the user wrote it, for the report's command.
+    `spark_session`, with Spark's settings `spark`) or "process". `partitions` forces the number of
+    blocks. `resume` continues what an interrupted sweep left. `console` (stderr) shows progress.
+    `plan_file` is the plan's path as the user wrote it, for the report's command.
 
     The tables are a function of plan, count and seed alone, `wall_ms` apart. An exception inside a
     run is a row. Ctrl-C cancels, keeps what is finished and raises KeyboardInterrupt.
@@ -117,7 +118,7 @@ def run_sweep(
         started = time.perf_counter()
         rate = measure_rate(sweep, open_case=open_case)
         work = Work(sweep, open_case, rate, partitions, in_use())
-        with _engine(engine, work, master=master) as chosen:
+        with _engine(engine, work, master=master, spark=spark) as chosen:
             prepare_folder(storage, sweep, plan_file=plan_file)
             try:
                 seconds, before, content = _run(chosen, work, storage, console, started=started)
@@ -147,7 +148,9 @@ def run_sweep(
 
 
 @contextmanager
-def _engine(name: EngineName, work: Work, *, master: str | None) -> Iterator[Engine]:
+def _engine(
+    name: EngineName, work: Work, *, master: str | None, spark: Mapping[str, str] | None
+) -> Iterator[Engine]:
     if name == "process":
         with closing(ProcessEngine(work)) as pool:
             yield pool
@@ -159,8 +162,11 @@ def _engine(name: EngineName, work: Work, *, master: str | None) -> Iterator[Eng
     )
     from sim.sweeps.engines.spark import SparkEngine
 
-    with spark_session(master=master) as session:
-        yield SparkEngine(session, work)
+    with (
+        spark_session(master=master, settings=spark) as session,
+        closing(SparkEngine(session, work)) as on_spark,
+    ):
+        yield on_spark
 
 
 def _run(

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
-from sim.sweeps.engines.session import find_java, spark_session
+from sim.sweeps.engines.java import find_java
+from sim.sweeps.engines.session import spark_session
 from sim.sweeps.runner import run_sweep
 from tests.sweeps.fakes import plan, quick
 

@@ -50,11 +50,12 @@ class HadoopStorage:
 
     def __init__(self, context: SparkContext, address: str) -> None:
         """Raises BadInput when Spark knows no such file system, or cannot reach it."""
-        self._java: Any = context._jvm  # noqa: SLF001 - the only way to Java's classes
+        java: Any = context._jvm  # noqa: SLF001 - the only way to Java's classes
+        self._java = java
         settings = context._jsc.hadoopConfiguration()  # noqa: SLF001
         try:
-            path = self._java.org.apache.hadoop.fs.Path(address)
-            self._files = path.getFileSystem(settings)
+            path = java.org.apache.hadoop.fs.Path(address)
+            self._files: Any = path.getFileSystem(settings)
             self._root = self._files.makeQualified(path)
             self._files.exists(self._root)
             scheme = self._resolved_scheme()

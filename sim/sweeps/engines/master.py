@@ -29,9 +29,9 @@ class Address(NamedTuple):
         return f"{self.host}:{self.port}"
 
 
-def is_local(master: str) -> bool:
+def is_local(master: str | None) -> bool:
     """Whether its workers are processes of this machine, with this Python."""
-    return re.match(r"local(\[|$)", master) is not None
+    return master is not None and re.match(r"local(\[|$)", master) is not None
 
 
 def check_master(master: str) -> None:

@@ -20,6 +20,7 @@ from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
+from pyspark import __version__ as pyspark_version
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
@@ -36,9 +37,19 @@ LOGGING = Path(__file__).with_name("log4j2.properties")
 WAIT = "spark.scheduler.maxRegisteredResourcesWaitingTime"
 """Spark's own setting for how long to wait for executors before the first task."""
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+SMALL_JAVA = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""For a Java beside simulations, with which it competes for the cores. Its own work is small: to
+hand on what they answer, and some thousand rows to sum up. What is saved on optimising code for
+that is worth more than what the better code would save."""
+ASKED, ANSWERED = "Connecting to master", "Connected to Spark cluster"
+EXECUTOR_ADDED = "Executor added: "
+"""What Spark's log says of a standalone cluster; the last, when a worker starts an executor."""
+ANSWER_SECONDS = 15.0
+"""For the master of a standalone cluster to answer."""
 WAIT_SECONDS = 30.0
-WAIT_SECONDS_MANAGED = 120.0
-"""Where YARN or Kubernetes starts the executors: it may have to fetch an image first."""
+"""For a worker to accept the application."""
+WAIT_SECONDS_STARTING = 120.0
+"""For the first executor, where somebody is starting it: it may have to fetch an image first."""
 POLL_SECONDS = 0.1
 
 
@@ -124,11 +135,11 @@ def _start(master: str | None, settings: dict[str, str], log: Path) -> SparkSess
     for name, value in (_settings(local=local) | settings).items():
         configuration.set(name, value)
     configuration.set(JAVA_OPTIONS, _java_options(settings.get(JAVA_OPTIONS, ""), local=local))
-    seconds = _wait_seconds(master, settings)
-    context = _context(configuration, log, seconds=seconds, master=master)
+    given = _given_seconds(settings)
+    context = _context(configuration, log, seconds=given or ANSWER_SECONDS, master=master)
     try:
         if not is_local(context.master):
-            _wait_for_executors(context, seconds=seconds, log=log)
+            _wait_for_executors(context, given=given, log=log)
         return SparkSession(context)
     except BaseException:
         with suppress(Py4JError, OSError):
@@ -139,15 +150,16 @@ def _start(master: str | None, settings: dict[str, str], log: Path) -> SparkSess
 def _context(
     configuration: SparkConf, log: Path, *, seconds: float, master: str | None
 ) -> SparkContext:
-    """Starts Java, if this process has none yet, and Spark in it; ends Java if that takes long."""
+    """Starts Java, if this process has none yet, and Spark in it; ends it if no master answers."""
     process: Any = None
     try:
         gateway = SparkContext._gateway  # noqa: SLF001 - PySpark has no other way to ask
         if gateway is None:
             with log.open("ab") as file:
-                gateway = launch_gateway(configuration, {"stdout": file, "stderr": file})
+                options = {"stdout": file, "stderr": file}
+                gateway = launch_gateway(configuration, options)  # type: ignore[no-untyped-call]
         process = getattr(gateway, "proc", None)
-        with _ended_after(process, seconds):
+        with _ended_unless_answered(process, log, seconds):
             return SparkContext(conf=configuration, gateway=gateway)
     except PySparkRuntimeError:
         raise BadInput(f"Java did not start: {last_complaint(log)}") from None
@@ -155,54 +167,74 @@ def _context(
         if process is not None and process.poll() is not None:
             SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - its Java is gone
             raise BadInput(
-                f"--master {master}: did not accept the application within {seconds:g} s; is it the"
-                f" master of a Spark of this version? --conf {WAIT}=…s waits longer"
+                f"--master {master}: no answer within {seconds:g} s; is it the master of a Spark "
+                f"of this version ({pyspark_version}), and not its web page?"
             ) from None
         raise BadInput(f"Spark did not start: {last_complaint(log, error)}") from None
 
 
 @contextmanager
-def _ended_after(process: Any, seconds: float) -> Iterator[None]:
-    """Kills a process unless the block is left in time: what waits for it goes on then."""
+def _ended_unless_answered(process: Any, log: Path, seconds: float) -> Iterator[None]:
+    """Kills a Java whose master does not answer in the block: what waits for it goes on then."""
     if process is None:
         yield
         return
-    timer = threading.Timer(seconds, process.kill)
-    timer.daemon = True
-    timer.start()
+    left = threading.Event()
+
+    def watch() -> None:
+        asked = None
+        while not left.wait(POLL_SECONDS):
+            text = _text(log)
+            if ANSWERED in text:
+                return
+            if asked is None and ASKED in text:
+                asked = time.monotonic()
+            if asked is not None and time.monotonic() - asked > seconds:
+                process.kill()
+                return
+
+    watching = threading.Thread(target=watch, daemon=True)
+    watching.start()
     try:
         yield
     finally:
-        timer.cancel()
+        left.set()
 
 
-def _wait_for_executors(context: SparkContext, *, seconds: float, log: Path) -> None:
+def _wait_for_executors(context: SparkContext, *, given: float | None, log: Path) -> None:
     """Returns once an executor is there, and a moment later, when its neighbours are, too."""
-    deadline = time.monotonic() + seconds
+    started = time.monotonic()
     there = 0
-    while time.monotonic() < deadline:
+    while True:
         if is_stopped(context):
             raise BadInput(f"{context.master}: no executor starts: {last_complaint(log)}")
         before, there = there, registered_executors(context)
         if there and there == before:
             return
+        accepted = not str(context.master).startswith("spark://") or EXECUTOR_ADDED in _text(log)
+        seconds = given or (WAIT_SECONDS_STARTING if accepted else WAIT_SECONDS)
+        if time.monotonic() - started > seconds:
+            break
         time.sleep(10 * POLL_SECONDS if there else POLL_SECONDS)
+    what = "no executor has started" if accepted else "no worker accepted the application"
     raise BadInput(
-        f"{context.master}: no worker accepted the application within {seconds:g} s; are there "
-        "workers, with free cores and enough memory (--conf spark.executor.memory=1g)? "
-        f"--conf {WAIT}=…s waits longer"
+        f"{context.master}: {what} within {seconds:g} s; are there workers, with free cores and "
+        f"memory (--conf spark.executor.memory=1g)? --conf {WAIT}=300s waits longer"
     )
 
 
-def _wait_seconds(master: str | None, settings: Mapping[str, str]) -> float:
-    """How long to wait for the first executor."""
+def _text(log: Path) -> str:
+    return log.read_text(encoding="utf-8", errors="replace")
+
+
+def _given_seconds(settings: Mapping[str, str]) -> float | None:
+    """How long to wait for an executor, where that was said."""
     given = settings.get(WAIT)
     if given is None:
-        managed = master is not None and not master.startswith("spark://")
-        return WAIT_SECONDS_MANAGED if managed else WAIT_SECONDS
+        return None
     number = given.removesuffix("s")
-    if not number.isdecimal() or not int(number):
-        raise BadInput(f"--conf {WAIT}={given}: give whole seconds, such as 120s")
+    if not (number.isascii() and number.isdecimal() and int(number)):
+        raise BadInput(f"--conf {WAIT}={given}: give whole seconds, such as 300s")
     return float(number)
 
 
@@ -214,6 +246,7 @@ def _settings(*, local: bool) -> dict[str, str]:
         "spark.ui.retainedStages": "100",
         "spark.ui.retainedTasks": "1000",
         "spark.driver.memory": "1g",
+        "spark.executor.extraJavaOptions": " ".join(SMALL_JAVA),
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
         "spark.sql.session.timeZone": "UTC",
     }
@@ -223,11 +256,7 @@ def _settings(*, local: bool) -> dict[str, str]:
 def _java_options(more: str, *, local: bool) -> str:
     """Of the driver's Java. Out of memory it ends; else some of its threads wait for others.
 
-    On one machine it competes with the simulations for the cores. Its own work is small: some
-    thousand rows to sum up. What is saved on optimising code for that is worth more than what the
-    better code would save.
+    Unless it leads a cluster it is a small one, too.
     """
     options = ["-XX:+ExitOnOutOfMemoryError", f"-Dlog4j2.configurationFile={LOGGING.as_uri()}"]
-    if local:
-        options += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-    return " ".join((*options, more)).rstrip()
+    return " ".join((*options, *(SMALL_JAVA if local else ()), more)).rstrip()

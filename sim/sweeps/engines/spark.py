@@ -11,7 +11,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 
 from sim.errors import BadInput
 from sim.sweeps.blocks import Block, BlockAnswer, Work
+from sim.sweeps.counting import count_files
 from sim.sweeps.engines.executors import Watch, registered_executors
 from sim.sweeps.engines.master import is_local
 from sim.sweeps.engines.on_worker import Answer, by_value
@@ -30,6 +31,8 @@ from sim.sweeps.engines.shipping import pack
 from sim.sweeps.engines.spark_errors import SPARK_ERRORS, in_one_line
 from sim.sweeps.engines.spark_tally import count_in_spark
 from sim.sweeps.engines.tasks import ProbeTask, SimulateTask
+from sim.sweeps.parts import Parts
+from sim.sweeps.storage import LocalStorage
 from sim.sweeps.tally import Counts
 
 BLOCKS_PER_CORE = 3
@@ -51,7 +54,7 @@ class SparkEngine:
         self._context = session.sparkContext
         self._here = facts(work.plugins)
         self._archives: tuple[str, ...] = ()
-        self._packed = TemporaryDirectory(prefix="replog-code-")  # gone with this object
+        self._kept = ExitStack()
 
     @property
     def cores(self) -> int:
@@ -64,7 +67,8 @@ class SparkEngine:
         Raises BadInput, naming the machine, when one lacks something or has another version.
         """
         if not is_local(self._context.master) and not self._archives:
-            archives = pack(self.work.plugins, folder=Path(self._packed.name))
+            folder = self._kept.enter_context(TemporaryDirectory(prefix="replog-code-"))
+            archives = pack(self.work.plugins, folder=Path(folder))
             for path in archives:
                 self._context.addArchive(str(path))
             self._archives = tuple(path.name for path in archives)
@@ -80,8 +84,14 @@ class SparkEngine:
             if len(met) >= registered_executors(self._context):
                 return
 
-    def count(self, parts: Any) -> Counts:
-        """Sums up the finished tables."""
+    def close(self) -> None:
+        """Removes what was packed here; executors that come later get nothing any more."""
+        self._kept.close()
+
+    def count(self, parts: Parts) -> Counts:
+        """Sums up the finished tables; those in a folder here, which executors cannot see, here."""
+        if isinstance(parts.storage, LocalStorage) and not is_local(self._context.master):
+            return count_files(parts, self.work.sweep)
         return count_in_spark(self._session, parts, self.work.sweep)
 
     def answers(self, blocks: Sequence[Block]) -> Generator[BlockAnswer]:
