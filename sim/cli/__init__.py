@@ -41,6 +41,7 @@ MODULES = {
     "catchup": "metadata",
     "certify": "certify",
     "sweep": "sweeps",
+    "sweep check": "whole",
     "replay": "sweeps",
     "report": "sweeps",
     "causes": "causes",
@@ -53,7 +54,9 @@ MODULES = {
     "trace git": "traces",
     "trace replay": "traces",
 }
-"""Commands in order of the help, and which module of `sim.cli` has each in its `COMMANDS`."""
+"""Commands in order of the help, and which module of `sim.cli` has each in its `COMMANDS`.
+
+Where a first word is a command, too, the second word decides: a file of that name is `./check`."""
 
 
 def main() -> None:
@@ -99,7 +102,7 @@ def _run(words: Sequence[str]) -> int:
         return 0
     keep_pipes()
     name = words[0] if words else ""
-    if name in GROUPS and len(words) > 1:
+    if len(words) > 1 and (name in GROUPS or f"{name} {words[1]}" in MODULES):
         name = f"{name} {words[1]}"
     group, _, last = name.rpartition(" ")
     if last == "--help" or not name or name in GROUPS:

@@ -56,6 +56,8 @@ def whole_parser() -> argparse.ArgumentParser:
         groups[group] = parser.add_subparsers()
     for name in MODULES:
         group, _, last = name.rpartition(" ")
+        if group and group not in groups:
+            continue  # argparse cannot have both: `sweep PLAN`, and `sweep check`
         command = command_of(name)
         parser = groups.get(group, commands).add_parser(last, help=command.summary, add_help=False)
         command.declare(cast("Parser", parser))

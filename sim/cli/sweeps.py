@@ -84,7 +84,7 @@ def _sweep_takes(parser: Parser) -> None:
         "--partitions",
         type=Number(1, limit=PARTITIONS),
         metavar="N",
-        help="Blocks per wave (default: long ones first, short ones last).",
+        help="Number of blocks (default: long ones first, short ones last).",
     )
     parser.add_argument("--resume", action="store_true", help="Go on with what is there.")
     take_gates(parser)
@@ -115,6 +115,7 @@ def sweep(
     --baseline; `replog gate` judges a finished sweep by the same). An exception inside a run is a
     failure, status 1, like a gate that failed; a run that hit a bound has no verdict, status 3,
     unless it left the durability contract, like a gate that so few runs cannot decide.
+    `replog sweep check DIR` compares a folder with what was written there.
     """
     from sim.sweeps import load_plan, run_sweep
 

@@ -53,8 +53,10 @@ def write_report(
     Raises BadInput when a folder holds no finished sweep, the second another one than the first
     needs, or the first cannot be written.
     """
-    folder = read_folder(out)
-    confirmation = confirm(folder, read_folder(confirmed_by)) if confirmed_by else None
+    folder = read_folder(out, thorough=True)
+    confirmation = None
+    if confirmed_by:
+        confirmation = confirm(folder, read_folder(confirmed_by, thorough=True))
     environments = [compare(one) for one in folder.environments]
     comparison = compare(folder, intervals=len(environments) == 1)
     content = report_content(folder, comparison, environments)

@@ -15,6 +15,7 @@ from sim.sweeps.parts import Parts, parts_there
 from sim.sweeps.segments import Part, parts_in, seeds_text
 from sim.sweeps.shapes import read_plan_file, read_tallies
 from sim.sweeps.storage import LocalStorage
+from sim.sweeps.whole import require_whole
 
 PLAN_FILE = "plan.json"
 TALLIES_FILE = "tallies.json"
@@ -101,12 +102,12 @@ class SweepFolder:
         return shell.command([self.name, *more, *as_options(self.plan.get("plugins", ()))])
 
 
-def read_folder(out: Path) -> SweepFolder:
-    """Reads a finished sweep.
+def read_folder(out: Path, *, thorough: bool = False) -> SweepFolder:
+    """Reads a finished sweep; `thorough` compares the checksums of its tables, too.
 
     Raises:
-        BadInput: There is none, it was not finished, or one of its two documents is not what a
-            sweep writes.
+        BadInput: There is none, it was not finished, something in the folder is not as the sweep
+            left it, or one of its two documents is not what a sweep writes.
     """
     if out.exists():
         check_folder_of(out)
@@ -115,7 +116,8 @@ def read_folder(out: Path) -> SweepFolder:
             f"{out}: no {PLAN_FILE} there; give the folder of a sweep (--out of `replog sweep`)"
         )
     plan = read_plan_file(out, out / PLAN_FILE, OUTPUT_FORMATS)
-    if not _is_there(out / TALLIES_FILE):
+    state = require_whole(out, thorough=thorough)
+    if not _is_there(out / TALLIES_FILE) or (state.checked and not state.finished):
         raise BadInput(
             f"{out}: this sweep was not finished; `replog sweep ... --resume` finishes it"
         )

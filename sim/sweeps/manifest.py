@@ -28,6 +28,8 @@ from sim.sweeps.segments import in_order, parts_in
 
 WAVE_FORMAT: Final = "replog-sweep-wave/1"
 FINISHED_FORMAT: Final = "replog-sweep-finished/1"
+PART_BYTES_MAX = 2**30
+"""A block of some seconds has some hundred kilobytes."""
 Table = Literal["runs", "violations", "digests"]
 _WAVE = re.compile(rf"{WAVES}/wave=(\d{{5,9}})\.json", re.ASCII)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -191,6 +193,8 @@ def _problem(wave: Wave, rule_sets: int) -> str | None:
     """In what its own numbers contradict each other."""
     if not all(_SHA256.fullmatch(part.sha256) for part in wave.parts):
         return "has a part without a checksum"
+    if any(part.size > PART_BYTES_MAX for part in wave.parts):
+        return "has a part of more than 1 GiB"
     ranges = wave.ranges
     if not ranges or any(one.start < 0 or not one for one in ranges):
         return "holds no cases, or a range without any"

@@ -11,11 +11,12 @@ from sim.errors import BadInput
 from sim.scenario.generate import generate
 from sim.scenario.model import Scenario
 from sim.sweeps.digests import digest_in
-from sim.sweeps.layout import RUNS
+from sim.sweeps.layout import FINISHED_FILE, RUNS
 from sim.sweeps.manifest import Part, Table
 from sim.sweeps.output import clear_errors, read_sweep
 from sim.sweeps.parts import Parts, damaged, parts_there
 from sim.sweeps.storage import LocalStorage
+from sim.sweeps.whole import has_tables, require_whole
 from sim.timed_run import Run, run_scenario
 from sim.trace import Event
 
@@ -47,8 +48,13 @@ def find_run(out: Path, run_id: int) -> dict[str, Any]:
 
 
 def has_runs(out: Path) -> bool:
-    """Whether a sweep was begun in the folder; one with `plan.json` alone holds no row."""
-    return (out / RUNS).is_dir()
+    """Whether a sweep was begun in the folder; one with `plan.json` alone holds no row.
+
+    Raises BadInput when it cannot be read.
+    """
+    with clear_errors(out):
+        storage = LocalStorage(out)
+        return FINISHED_FILE in storage.entries() or has_tables(storage)
 
 
 def digest_of_run(out: Path, run_id: int) -> str | None:
@@ -83,8 +89,9 @@ def trace_header_of_run(out: Path | str, run_id: int) -> TraceHeader:
 
 
 def _parts(out: Path, run_id: int) -> Parts:
-    """The files of the tables, if there is such a run."""
+    """The files of the tables, if there is such a run, and they are undamaged by their sizes."""
     read_sweep(out).place_of(run_id)
+    require_whole(out, thorough=False)
     with clear_errors(out):
         return parts_there(LocalStorage(out))
 

@@ -17,11 +17,9 @@ from typing import Any
 from sim.errors import BadInput
 from sim.plugins import in_use, require_plugins
 from sim.sweeps.layout import LOCK_FILE, PLAN_FILE, RUNS, STAGING, VIOLATIONS, WAVES
-from sim.sweeps.manifest import Table
 from sim.sweeps.parts import (
     FOLDER_FORMAT,
     missing_cases,
-    parts_there,
     plan_content,
     waves_and_problems,
 )
@@ -153,15 +151,6 @@ def prepare_folder(storage: Storage, sweep: Sweep, *, plan_file: str | None = No
     if PLAN_FILE not in storage.entries():
         content = describe(sweep, plan_file=plan_file)
         storage.write(PLAN_FILE, as_json(content).encode())
-
-
-def files_of(out: Path, table: Table) -> list[Path]:
-    """The files of a table, those of finished waves, in order of `run_id`.
-
-    Raises BadInput when the folder holds no sweep, or a manifest of it is damaged.
-    """
-    with clear_errors(out):
-        return [out / part.path for part in parts_there(LocalStorage(out)).of(table)]
 
 
 def as_json(value: object) -> str:

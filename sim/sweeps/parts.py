@@ -9,14 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from sim.errors import BadInput
+from sim.sweeps.inside import MIB
 from sim.sweeps.layout import PLAN_FILE, RUNS, VIOLATIONS, WAVES, first_run_of, not_in
 from sim.sweeps.manifest import Part, Table, Wave, decode_wave, hull, identity_of, number_of
 from sim.sweeps.plan import Sweep
+from sim.sweeps.shapes import PLAN_BYTES_MAX
 from sim.sweeps.storage import Storage
 
 FOLDER_FORMAT = "replog-sweep-output/2"
 UNCHECKED_FORMAT = "replog-sweep-output/1"
 """Without manifests: it is read, and cannot be checked."""
+MANIFEST_BYTES_MAX = 64 * MIB
 _OLD_PART = re.compile(rf"({RUNS}|{VIOLATIONS})/wave=\d+/part-\d+\.parquet", re.ASCII)
 
 
@@ -24,6 +27,8 @@ def plan_content(storage: Storage) -> dict[str, Any]:
     """The content of `plan.json`. Raises BadInput when there is none, or it is no plan's."""
     path = f"{storage.label}/{PLAN_FILE}"
     try:
+        if storage.size(PLAN_FILE) > PLAN_BYTES_MAX:
+            raise BadInput(f"{path}: has more than {PLAN_BYTES_MAX // MIB} MiB")
         content = json.loads(storage.read(PLAN_FILE).decode())
     except (FileNotFoundError, NotADirectoryError):
         raise BadInput(
@@ -70,7 +75,7 @@ class Parts:
 
 def damaged(storage: Storage, name: str, what: str) -> BadInput:
     """The line for a file of a sweep that is not as it should be."""
-    return BadInput(f"{storage.label}/{name}: {what}; --resume mends the sweep")
+    return BadInput(f"{storage.label}/{name}: {what}; --resume of the sweep mends it")
 
 
 def parts_there(storage: Storage) -> Parts:
@@ -119,9 +124,14 @@ def waves_and_problems(
             problems[name] = "is not the name of a manifest"
             continue
         try:
+            if storage.size(name) > MANIFEST_BYTES_MAX:
+                raise ValueError(f"has more than {MANIFEST_BYTES_MAX // MIB} MiB")
             wave = decode_wave(name, storage.read(name), rule_sets=rule_sets)
         except ValueError as error:
             problems[name] = str(error)
+            continue
+        except OSError as error:
+            problems[name] = f"cannot be read: {error.strerror or error}"
             continue
         if wave.sweep != identity_of(content, hull(wave.ranges)):
             problems[name] = "is of another sweep"

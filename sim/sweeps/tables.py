@@ -15,6 +15,7 @@ from sim.sweeps.parquet import shape_of
 from sim.sweeps.parts import parts_there
 from sim.sweeps.reading import whole_table
 from sim.sweeps.storage import LocalStorage
+from sim.sweeps.whole import require_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +36,7 @@ def load_violations(out: Path | str) -> pd.DataFrame:
 
 def _load(out: Path, name: Table) -> pd.DataFrame:
     sweep = read_sweep(out)
+    require_whole(out, thorough=False)
     with clear_errors(out):
         parts = parts_there(LocalStorage(out))
         if not parts.of(name):

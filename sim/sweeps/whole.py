@@ -1,6 +1,6 @@
 """Whether a sweep's folder is what the sweep wrote: nothing missing, changed, doubled or foreign.
 
-`damage_in` lists what is not, `require_whole` refuses to go on, `mended` sets it aside so that the
+`state_of` lists what is not, `require_whole` refuses to go on, `mended` sets it aside so that the
 cases of damaged waves are run again. What is not ours is never deleted.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,6 +37,7 @@ from sim.sweeps.manifest import (
     encoded,
     number_of,
 )
+from sim.sweeps.output import clear_errors
 from sim.sweeps.parts import UNCHECKED_FORMAT, plan_content, waves_and_problems
 from sim.sweeps.storage import LocalStorage, Storage
 
@@ -52,45 +54,88 @@ class Damage(NamedTuple):
     what: str
 
 
-def damage_in(storage: Storage, *, thorough: bool) -> list[Damage]:
-    """All that is wrong with the folder of a sweep, in order of the names.
+@dataclass(frozen=True, slots=True)
+class State:
+    """What there is of a sweep.
+
+    Attributes:
+        checked: Whether there was something to compare with: folders of the first format have no
+            checksums, and in some somebody keeps only the documents of a sweep.
+        finished: Whether all was written, its sums included.
+        runs: How many the plan has; it and what follows, if there was.
+        runs_there: How many of them are in waves; damaged ones count.
+        waves: How many waves there are.
+        damage: What is wrong, in order of the names. A sweep that was interrupted is not damaged.
+    """
+
+    checked: bool
+    finished: bool
+    runs: int = 0
+    runs_there: int = 0
+    waves: int = 0
+    damage: tuple[Damage, ...] = ()
+
+
+def state_of(storage: Storage, *, thorough: bool) -> State:
+    """What there is of a sweep in a folder, and what is wrong with it.
 
     Args:
         storage: The folder.
-        thorough: Read all files and compare their checksums; otherwise their sizes.
+        thorough: Read all files and compare their checksums; otherwise those of the tables are
+            told by their sizes.
 
     Raises:
         BadInput: It holds no sweep.
     """
     content = plan_content(storage)
-    if content["format"] == UNCHECKED_FORMAT:
-        return []
+    finished = FINISHED_FILE in storage.entries()
+    if content["format"] == UNCHECKED_FORMAT or not (finished or has_tables(storage)):
+        return State(checked=False, finished=TALLIES_FILE in storage.entries())
     waves, problems = waves_and_problems(storage, content)
     found = [Damage(name, what) for name, what in problems.items()]
     found += _in_tables(storage, waves, thorough=thorough)
-    if is_begun(storage):
+    if finished:
         found += _in_whole(storage, content, waves, problems)
-    return sorted(found)
+    return State(
+        checked=True,
+        finished=finished,
+        runs=content["count"] * len(content["rule_sets"]),
+        runs_there=sum(wave.rows for wave in waves),
+        waves=len(waves),
+        damage=tuple(sorted(found)),
+    )
 
 
-def is_begun(storage: Storage) -> bool:
-    """Whether there is more than documents that somebody kept: tables, or the claim of them."""
+def damage_in(storage: Storage, *, thorough: bool) -> list[Damage]:
+    """What is wrong with the folder of a sweep. Arguments and errors are those of `state_of`."""
+    return list(state_of(storage, thorough=thorough).damage)
+
+
+def has_tables(storage: Storage) -> bool:
+    """Whether there is more than the documents that somebody kept of a sweep."""
     names = storage.entries()
-    tables = any(storage.names(folder) for folder in (RUNS, VIOLATIONS, WAVES) if folder in names)
-    return tables or FINISHED_FILE in names
+    return any(storage.names(folder) for folder in (RUNS, VIOLATIONS, WAVES) if folder in names)
 
 
 def _in_tables(storage: Storage, waves: list[Wave], *, thorough: bool) -> Iterator[Damage]:
     named = {part.path: part for wave in waves for part in wave.parts}
     there = {*storage.names(RUNS), *storage.names(VIOLATIONS)}
+    begun = _begun(storage)
     for name in there - named.keys():
-        yield Damage(name, "is in no wave's manifest")
+        if name.split("/")[1] not in begun:
+            yield Damage(name, "is in no wave's manifest")
     for name in named.keys() - there:
         yield Damage(name, "is missing")
     for name in there & named.keys():
         what = _wrong(storage, named[name], thorough=thorough)
         if what:
             yield Damage(name, what)
+
+
+def _begun(storage: Storage) -> set[str]:
+    """The folders of waves whose manifest is not in place yet: they are being written, or were."""
+    names = [storage_name.split("/") for storage_name in storage.names(STAGING)]
+    return {parts[-1].removesuffix(".json") for parts in names if parts[-2] == WAVES}
 
 
 def _wrong(storage: Storage, part: Part, *, thorough: bool) -> str | None:
@@ -109,20 +154,21 @@ def _in_whole(
     storage: Storage, content: dict[str, Any], waves: list[Wave], problems: Iterable[str]
 ) -> Iterator[Damage]:
     """What `finished.json` says against what is there."""
+    for name in storage.names(STAGING):
+        yield Damage(name, "is a draft of an attempt that was killed")
     missing = not_in((cases for wave in waves for cases in wave.ranges), content["count"])
     if missing:
         cases = ", ".join(f"{one.start} to {one.stop - 1}" for one in missing[:3])
         more = f" and {len(missing) - 3} ranges more" if len(missing) > 3 else ""
         yield Damage(WAVES, f"cases {cases}{more} are in no wave")
     try:
-        finished = msgspec.json.decode(storage.read(FINISHED_FILE), type=Finished)
-    except FileNotFoundError:
-        if not missing:
-            yield Damage(FINISHED_FILE, "is missing")
-        return
+        written = storage.read(FINISHED_FILE)
+        finished = msgspec.json.decode(written, type=Finished)
     except (OSError, msgspec.DecodeError, RecursionError) as error:
         yield Damage(FINISHED_FILE, f"is damaged: {error}")
         return
+    if encoded(finished) != written:
+        yield Damage(FINISHED_FILE, "has other content than was written")
     expected = {PLAN_FILE, TALLIES_FILE, SUMMARY_FILE, *(wave.name for wave in waves)}
     for name in expected - finished.files.keys():
         yield Damage(name, f"is not in {FINISHED_FILE}")
@@ -139,18 +185,20 @@ def _in_whole(
                     yield Damage(name, "has other content than was written")
 
 
-def require_whole(out: Path, *, thorough: bool) -> None:
-    """Raises BadInput, naming the first damage, unless a folder is as a sweep left it.
+def require_whole(out: Path, *, thorough: bool) -> State:
+    """What there is of the sweep in a folder of this machine, undamaged.
 
-    A folder that keeps only the documents of a sweep, and one that is older than checksums, have
-    nothing to be compared with.
+    Raises:
+        BadInput: It holds no sweep, or a file is not as the sweep wrote it: the line names one.
     """
-    storage = LocalStorage(out)
-    found = damage_in(storage, thorough=thorough)
-    if found:
-        name, what = found[0]
-        more = f" (and {len(found) - 1} more: replog sweep check {out})" if found[1:] else ""
+    with clear_errors(out):
+        state = state_of(LocalStorage(out), thorough=thorough)
+    if state.damage:
+        name, what = state.damage[0]
+        others = len(state.damage) - 1
+        more = f" (and {others} more, see replog sweep check)" if others else ""
         raise BadInput(f"{out}/{name}: {what}{more}; --resume of the sweep mends it")
+    return state
 
 
 def write_finished(storage: Storage) -> None:

@@ -211,3 +211,48 @@ def test_nothing_is_confirmed_without_one_second_seed(
     assert answer.status == 2
     assert told in answer.err
     assert not (here / "o").exists()
+
+
+def test_check_says_what_is_whole_and_what_is_not(replog: Replog, swept: Path, here: Path) -> None:
+    out = Path(shutil.copytree(swept, here / "out"))
+
+    whole = replog("sweep", "check", out)
+    assert (whole.status, whole.err) == (0, "")
+    assert whole.out.startswith(f"{out}: whole, 12 of 12 runs in ")
+
+    (lines,) = out.glob("runs/*/*.digests")
+    lines.rename(out / "runs" / "mine")
+    damaged = replog("sweep", "check", out, "--json")
+    assert damaged.status == 1
+    assert [one["name"] for one in damaged.document["damage"]] == [
+        "runs/mine",
+        lines.relative_to(out).as_posix(),
+    ]
+    for words in (["report", out], ["replay", out, 3]):
+        answer = replog(*words)
+        assert answer.status == 2
+        assert "--resume of the sweep mends it" in answer.complaint
+
+    again = replog(
+        "sweep", swept.parent / "plan.yaml", "--out", out, "--engine", "process", "--resume"
+    )
+    assert again.status == 0
+    assert f"{out}/runs/mine: is in no wave's manifest; set aside in set-aside/" in again.err
+    assert replog("sweep", "check", out).status == 0
+
+
+def test_check_of_what_cannot_be_checked(replog: Replog, swept: Path, here: Path) -> None:
+    assert replog("sweep", "check", here).complaint.endswith("give the folder of a sweep (--out)")
+    (here / "plan.json").write_text((swept / "plan.json").read_text())
+    assert replog("sweep", "check", here).status == 2
+    (here / "tallies.json").write_text((swept / "tallies.json").read_text())
+    answer = replog("sweep", "check", here)
+    assert answer.status == 3
+    assert answer.complaint.endswith("there are the documents of a sweep, and no tables")
+
+
+def test_a_plan_may_be_called_as_a_second_word_of_sweep(replog: Replog, here: Path) -> None:
+    Path("check").write_text("nothing")
+
+    assert "check" in replog("sweep", "./check", "--out", "o").complaint
+    assert "Usage: replog sweep check" in replog("sweep", "check", "--help").out
