@@ -72,7 +72,8 @@ def changes(draw: st.DrawFn, sound: Mapping[str, bytes]) -> Mapping[str, Content
 
 STRAY = ("letter.txt", ".hidden", "runs/x.parquet", "runs/wave=00000/.part-9.parquet.crc",
          "runs/wave=99999/part-0.parquet", "runs/wave=-1/part.parquet", "waves/wave=00001.json",
-         "waves/wave=99999999999999999999.json", "waves/x", "runs/wave=00000/_temporary/0/x",
+         "waves/wave=99999999999999999999.json", "waves/x", "staging/x",
+         "runs/wave=00000/_temporary/0/x",
          "witnesses/w.json", "finished.json", "summary.csv", "\x1b[31m", "new\nline")  # fmt: skip
 
 
@@ -169,21 +170,52 @@ def _edged(draw: st.DrawFn, column: Any) -> Any:
 
 
 def _sealed(sound: Mapping[str, bytes], new: Mapping[str, Content]) -> dict[str, Content]:
-    """The same with checksums that fit, as a forger would see to: parts, then what names them."""
+    """The same with checksums, sizes and rows that fit, as a forger would see to."""
     sealed = dict(new)
-    for _ in range(3):  # a part's manifest, and what names the manifest
+    for _ in range(3):  # a part, its manifest, and what names the manifest
+        fits = {
+            _digest(was): sealed[name]
+            for name, was in sound.items()
+            if isinstance(sealed.get(name), bytes)
+        }
         for name, old in sound.items():
-            content = sealed.get(name, old)
+            content = new.get(name, old)
             if not name.endswith(".json") or not isinstance(content, bytes):
                 continue
-            for other, was in sound.items():
-                now = sealed.get(other)
-                if isinstance(now, bytes) and other != name:
-                    content = content.replace(_digest(was), _digest(now))
-            if content != sealed.get(name, old):
-                sealed[name] = content
+            try:
+                document = json.loads(content)
+            except (ValueError, RecursionError):
+                continue
+            if _fitted(document, fits):
+                sealed[name] = json.dumps(document, indent=1).encode()
     return sealed
 
 
-def _digest(content: bytes) -> bytes:
-    return hashlib.sha256(content).hexdigest().encode()
+def _fitted(document: Any, fits: Mapping[str, Content]) -> bool:
+    """Put the checksums of new contents in the place of the old ones'; whether any was there."""
+    if isinstance(document, list):
+        return sum(_fitted(one, fits) for one in document) > 0
+    if not isinstance(document, dict):
+        return False
+    changed = sum(_fitted(one, fits) for one in document.values()) > 0
+    for key, value in document.items():
+        content = fits.get(value) if isinstance(value, str) else None
+        if isinstance(content, bytes):
+            changed = True
+            document[key] = _digest(content)
+            if "bytes" in document:
+                document["bytes"] = len(content)
+            if "rows" in document and content.startswith(b"PAR1"):
+                document["rows"] = _rows(content, document["rows"])
+    return changed
+
+
+def _rows(content: bytes, otherwise: Any) -> Any:
+    try:
+        return pq.read_metadata(io.BytesIO(content)).num_rows
+    except (pa.ArrowException, OSError):
+        return otherwise
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -3,11 +3,13 @@
 import random
 import re
 import time
+import warnings
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis.errors import HypothesisWarning
 
 from tests.fuzz.case import Case
 from tests.fuzz.oracle import Answer, kind_of
@@ -84,10 +86,12 @@ class _Found(Exception):
 
 def signature(case: Case, fault: str) -> str:
     """What a fault has in common with others of the same defect: no numbers, no names of files."""
-    plain = re.sub(r"'[^']*'|\"[^\"]*\"|[0-9]+", "_", fault)
+    plain = re.sub(r"'[^']*'|\"[^\"]*\"|0x[0-9a-f]+|[0-9]+", "_", fault)
     place = f"{case.reader}, {case.command}: "
     if kind_of(fault) == "traceback":
         place = ""
+    elif kind_of(fault) in ("form", "text"):
+        place = f"{case.reader}: "
     elif case.stdout != "file":
         place = f"{case.stdout} stdout: "
     return f"{place}{plain[:110]}"
@@ -153,6 +157,7 @@ def hunt(
         report_multiple_bugs=False,
         print_blob=False,
     )
+    warnings.simplefilter("ignore", HypothesisWarning)  # on cases that are large: so they are
     try:
         seed(number)(search(given(cases)(attempt)))()
     except (_Enough, _Found, Exception) as ended:

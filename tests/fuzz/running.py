@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from tests.fuzz.case import Case
 from tests.fuzz.oracle import Answer, faults
+from tests.fuzz.server import FULLY
 
 ROOT = Path(__file__).parent.parent.parent
 SECONDS = 20.0
@@ -40,17 +41,19 @@ class Runner:
 
     Attributes:
         seconds: When a command that goes on is taken for a hang.
+        fully: Whether all is imported beforehand, what only reports need included.
     """
 
-    def __init__(self, seconds: float = SECONDS) -> None:
+    def __init__(self, seconds: float = SECONDS, *, fully: bool = True) -> None:
         self.seconds = seconds
+        self.fully = fully
         self._prepared: dict[str, Path] = {}
 
     def __enter__(self) -> Self:
         self._home = Path(tempfile.mkdtemp(prefix="replog-fuzz-"))
         environment = {**os.environ, **CALM, "PYTHONPATH": str(ROOT)}
         self._server = subprocess.Popen(
-            [sys.executable, "-m", "tests.fuzz.server"],
+            [sys.executable, "-m", "tests.fuzz.server", *([FULLY] if self.fully else [])],
             cwd=ROOT,
             env=environment,
             stdin=subprocess.PIPE,

@@ -19,6 +19,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,17 @@ WARM = (
 )  # fmt: skip
 """Modules that are there before the first command; one that is missing is no error."""
 
+HEAVY = ("sim.report", "sim.gates", "sim.causes", "sim.cli.causes", "sim.cli.gates")
+LIGHT = tuple(name for name in WARM if name not in HEAVY)
+"""The same without what takes seconds, for a search that is over soon."""
+FULLY = "--fully"
+
 MOST_FILE_BYTES = 256 * 2**20
 
 
-def warm_up() -> None:
+def warm_up(names: Sequence[str]) -> None:
     """Import what commands import, so that they find it."""
-    for name in WARM:
+    for name in names:
         try:
             importlib.import_module(name)
         except ImportError:
@@ -181,6 +187,9 @@ def _surround(request: dict[str, Any]) -> None:
         os.close(1)
         sys.stdout = None
     sys.argv = ["replog", *request["argv"]]
+    if hasattr(os, "sched_setaffinity"):  # a sweep then has one worker, not one for each core
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
     memory = request["memory"]
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_FILE_BYTES, MOST_FILE_BYTES))
@@ -195,7 +204,7 @@ def _redirect(descriptor: int, path: str, flags: int) -> None:
 
 def main() -> None:
     """Serve until standard input ends."""
-    warm_up()
+    warm_up(WARM if FULLY in sys.argv else LIGHT)
     # Commands must not see, or hold open, the two pipes of this conversation.
     requests = os.fdopen(os.dup(0), encoding="utf-8")
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
