@@ -12,6 +12,8 @@ from tests.fuzz.damage import damaged
 from tests.fuzz.values import near, numbers, texts, values
 
 Path = tuple[Any, ...]
+MOST_LEVELS = 40
+"""Changes are made so deep; an earlier change may go deeper than Python can follow."""
 
 
 class Twice(dict[Any, Any]):
@@ -43,8 +45,10 @@ LAUGHTER = ("a: &a [x, x, x, x, x, x, x, x, x]\n" + LAUGHS).encode()
 
 
 def places(document: Any, here: Path = ()) -> Iterator[Path]:
-    """The path of each value below a document, its own first."""
+    """The path of each value below a document, its own first; outer ones alone when deep."""
     yield here
+    if len(here) > MOST_LEVELS:
+        return
     if isinstance(document, dict):
         for key, value in document.items():
             yield from places(value, (*here, key))
@@ -60,10 +64,18 @@ def at(document: Any, path: Path) -> Any:
     return document
 
 
+def copied(value: Any) -> Any:
+    """The same once more; itself, when it is too deep for that."""
+    try:
+        return copy.deepcopy(value)
+    except RecursionError:
+        return value
+
+
 @st.composite
 def changed(draw: st.DrawFn, document: Any, others: Sequence[Any] = ()) -> Any:
     """The document with one to four changes; `others` are documents to take parts of."""
-    result = copy.deepcopy(document)
+    result = copied(document)
     for _ in range(draw(st.sampled_from((1, 1, 1, 2, 4)))):
         result = _one_change(draw, result, others)
     return result
@@ -94,10 +106,10 @@ def _one_change(draw: st.DrawFn, document: Any, others: Sequence[Any]) -> Any:
     elif how in ("swap", "part", "alias"):
         source = draw(st.sampled_from(others)) if how == "part" and others else document
         taken = at(source, draw(st.sampled_from(list(places(source)))))
-        holder[last] = copy.deepcopy(taken)
+        holder[last] = copied(taken)
     elif isinstance(holder, list):
         times = draw(st.sampled_from((2, 10, 300, 20_000))) if how == "more" else 1
-        holder[last:last] = [copy.deepcopy(old) for _ in range(times)]
+        holder[last:last] = [copied(old) for _ in range(times)]
     else:
         _change_mapping(draw, holder, last, how)
     return document

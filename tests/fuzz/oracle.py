@@ -111,11 +111,10 @@ def _of_status(case: Case, answer: Answer) -> Iterator[str]:
     if answer.status == BAD_INPUT:
         if not lines and not answer.out and case.argv and case.stdout == "file":
             yield "silent: status 2 and no complaint"
-        help_shown = lines[:1] and lines[0].startswith("Usage: replog")
-        for line in lines:
-            if not line.startswith(("replog: ", "::error ", "::warning ")) and not help_shown:
-                yield f"form: a complaint does not begin with 'replog: ': {line[:200]}"
-                break
+        # Beside it there may be progress, and annotations; or the help, when there is no command.
+        said = ("replog: ", "::error ", "Usage: replog")
+        if lines and not any(line.startswith(said) for line in lines):
+            yield f"form: no complaint begins with 'replog: ': {lines[0][:200]}"
     if len(lines) > MOST_COMPLAINTS:
         yield f"form: {len(lines)} lines on stderr"
     longest = max(map(len, lines), default=0)

@@ -39,6 +39,7 @@ def test_a_refusal_in_a_line_has_no_fault() -> None:
         ({"status": -11}, "signal"),
         ({"status": 120}, "status"),
         ({"err": b"wrong\n"}, "form"),
+        ({"err": b"0 of 7 runs\n"}, "form"),
         ({"err": b"replog: x\n" * 102}, "form"),
         ({"err": b"replog: " + b"x" * 10**5}, "form"),
         ({"err": b""}, "silent"),
