@@ -173,6 +173,8 @@ def _of_folder(case: Case, answer: Answer) -> Iterator[str]:
 def _of_outputs(case: Case, answer: Answer, folder: Path) -> Iterator[str]:
     """What was written is whole, as far as its form tells."""
     for name in sorted(set(answer.after) - set(answer.before)):
+        if answer.after[name] in answer.before.values():
+            continue  # what was there, set aside under another name
         path = folder / name
         if not path.is_file() or path.is_symlink() or name.startswith(".replog_cache"):
             continue

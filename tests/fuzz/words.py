@@ -71,9 +71,7 @@ def command_lines(
     """A command with some of its options, beside files of every kind."""
     command = draw(st.sampled_from(sorted(pages)))
     argv = command.split(" ")
-    if command == "phases":  # a long work, unless it is told to be short
-        argv += ["--cases", "1"]
-    known = [one for one in (*pages[command],) * 2 if one.name != "--cases"]
+    known = [*pages[command], *pages[command]]
     if draw(st.integers(0, 9)) == 9:
         known += [one for options in pages.values() for one in options]
     for _ in range(draw(st.integers(0, 2))):
