@@ -126,10 +126,10 @@ def _replay(path: Path, seconds: float, keep: Path | None) -> int:
 
 
 def _into_corpus(case: Case, answer: Answer, path: Path) -> None:
-    """With what it answers now, to be looked at: the status, and how the complaint begins."""
+    """With what it answers now, to be looked at: the status, and whom the complaint names."""
     path.parent.mkdir(parents=True, exist_ok=True)
     line = next(iter(answer.err.decode().splitlines()), "")
-    path.write_text(to_json(case, status=[answer.status], says=[line[:30]]))
+    path.write_text(to_json(case, status=[answer.status], says=[" ".join(line.split(" ")[:2])]))
 
 
 if __name__ == "__main__":

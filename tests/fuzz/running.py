@@ -110,7 +110,7 @@ class Runner:
                     env=environment,
                     input=case.stdin,
                     capture_output=True,
-                    timeout=self.seconds + 5,
+                    timeout=4 * self.seconds,
                     check=False,
                 )
             except subprocess.TimeoutExpired:
