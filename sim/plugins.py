@@ -124,7 +124,7 @@ def require_plugins(modules: Iterable[str]) -> None:
         if module not in trusted and "*" not in trusted:
             raise BadInput(
                 f"plugin {module}: not imported because a file names it; if you trust it, give "
-                f"--plugin {module} (in Python: sim.plugins.load_plugins)"
+                f"--plugin {module} (in Python: plugins=[{module!r}])"
             )
         load_plugins([module])
 

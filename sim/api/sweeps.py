@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from tempfile import mkdtemp
@@ -16,6 +16,7 @@ from sim.api.runs import Row, Run
 from sim.api.scenarios import drawn
 from sim.api.tables import check_pandas
 from sim.errors import BadInput
+from sim.plugins import load_plugins
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -242,12 +243,19 @@ class Sweep:
         return grid(("rule set", *names), rows, note=note)
 
 
-def open_sweep(folder: str | Path) -> Sweep:
+def open_sweep(folder: str | Path, *, plugins: Iterable[str] = ()) -> Sweep:
     """The sweep in a folder, finished or not, as `replog sweep --out` or `sweep` left it.
 
+    Args:
+        folder: Where it is.
+        plugins: Modules to import first, as with `--plugin`; that the folder names some is no
+            reason to import them.
+
     Raises:
-        BadInput: The folder holds no sweep, or one of another version.
+        BadInput: The folder holds no sweep, or one of another version, or one that was made with
+            a plugin that is not given.
     """
+    load_plugins(plugins)
     return Sweep(Path(folder))
 
 
@@ -259,6 +267,7 @@ def sweep(
     out: str | Path | None = None,
     engine: Literal["process", "spark"] = "process",
     resume: bool = False,
+    plugins: Iterable[str] = (),
 ) -> Sweep:
     """Run a plan's random scenarios under each of its rule sets.
 
@@ -277,12 +286,15 @@ def sweep(
             that is returned.
         engine: `process`: all cores of this machine; `spark`: needs Java.
         resume: Go on with what is in `out`.
+        plugins: Modules to import first, as with `--plugin`; those that the plan names are among
+            them, or it is refused.
 
     Raises:
         BadInput: One line per problem with the plan, the folder or a number.
     """
     from sim.sweeps.runner import run_sweep
 
+    load_plugins(plugins)
     loaded, plan_file = _plan(plan)
     if out is None and resume:
         raise BadInput("sweep: resume: needs the folder to go on with: out=…")

@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from sim.causes.grouping import Cause, Causes
 from sim.causes.witness import TRIES, Witness, make_witness
+from sim.files.atomic import write_whole
 from sim.plugins import Plugins, in_use, load_in_worker
-from sim.sweeps.output import clear_errors, write_json, write_text
+from sim.sweeps.output import clear_errors, write_json
 from sim.version import __version__
 from sim.workers import follow_the_parent, worker_context
 
@@ -117,7 +118,7 @@ def _keep(out: Path, cause: Cause, witness: Witness | None) -> None:
     file = _file(out, cause)
     with clear_errors(out):
         if witness is not None:
-            write_text(file, witness.text)
+            write_whole(file, witness.text)
         content = None if witness is None else witness.as_json()
         write_json(file.with_suffix(".json"), {"about": _about(cause), "witness": content})
 

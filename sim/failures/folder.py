@@ -17,6 +17,7 @@ from sim.draw import html, strip, svg
 from sim.errors import BadInput
 from sim.failures.failure import Failure
 from sim.failures.pages import FILES, index_page, readme
+from sim.files.atomic import write_whole
 from sim.files.trace_file import write_trace
 from sim.foreign import shell
 from sim.foreign.documents import json_text
@@ -150,9 +151,7 @@ def _write_index(folder: Path) -> None:
         for path in sorted(folder.iterdir())
         if path.is_dir() and not path.name.startswith(".") and (document := _read(path))
     }
-    draft = folder / f".{INDEX}.{os.getpid()}.part"
-    draft.write_text(index_page(found), encoding="utf-8")
-    draft.replace(folder / INDEX)
+    write_whole(folder / INDEX, index_page(found))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+from uuid import uuid4
 
 from sim.errors import BadInput
 
@@ -24,7 +25,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     special = path.exists() and not path.is_file()
     part = path if special else path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with part.open("wb") as file:
+        if not special:
+            part.unlink(missing_ok=True)
+        with part.open("wb" if special else "xb") as file:
             yield file
         if not special:
             part.replace(path)
@@ -35,6 +38,24 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     finally:
         if not special:
             part.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Put a text in the place of whatever is at `path`, in a folder that may be somebody else's.
+
+    No link is followed, neither there nor in the place of the draft: what it leads to stays as it
+    is. No pipe is waited at.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    draft = path.with_name(f".{path.name}.{uuid4().hex}.part")
+    try:
+        with draft.open("x", encoding="utf-8") as file:
+            file.write(text)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def check_writable(path: Path, *, what: str | None = None) -> None:

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from sim.causes.failing import Told
 from sim.causes.witnesses import ToldWitness
 from sim.errors import BadInput
+from sim.files.atomic import write_whole
 from sim.foreign import markdown, shell
 from sim.foreign.documents import json_text
 from sim.foreign.lines import shown
@@ -85,9 +86,7 @@ def write_report(
     }
     try:
         for name, text in texts.items():
-            draft = out / f".{name}"
-            draft.write_text(text, encoding="utf-8")
-            draft.replace(out / name)
+            write_whole(out / name, text)
     except OSError as error:
         raise BadInput(f"{error.filename or out}: {error.strerror or error}") from None
     return out / "report.html"

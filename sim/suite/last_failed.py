@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sim.errors import BadInput
-from sim.files.atomic import replacing
+from sim.files.atomic import write_whole
 from sim.files.opening import read_text
 from sim.suite.result import CaseResult
 from sim.suite.scenario_files import from_here
@@ -49,9 +49,10 @@ def remember(results: Iterable[CaseResult]) -> str | None:
     text = json.dumps({"format": FORMAT, "failed": names}, indent=1)
     try:
         FOLDER.mkdir(exist_ok=True)
-        (FOLDER / ".gitignore").write_text("*\n", encoding="utf-8")
-        with replacing(FILE) as file:
-            file.write(text.encode())
-    except (OSError, BadInput) as error:
+        if FOLDER.is_symlink():
+            return f"which files failed is not remembered for --lf: {FOLDER} is a link"
+        write_whole(FOLDER / ".gitignore", "*\n")
+        write_whole(FILE, text)
+    except OSError as error:
         return f"which files failed is not remembered for --lf: {error}"
     return None

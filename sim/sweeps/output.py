@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.errors import BadInput
+from sim.files.atomic import write_whole
 from sim.plugins import in_use, require_plugins
 from sim.sweeps.layout import LOCK_FILE, PLAN_FILE, RUNS, STAGING, VIOLATIONS, WAVES
 from sim.sweeps.parts import (
@@ -160,14 +161,7 @@ def as_json(value: object) -> str:
 
 def write_json(path: Path, value: object) -> None:
     """JSON, indented, put in place by a rename."""
-    write_text(path, as_json(value))
-
-
-def write_text(path: Path, text: str) -> None:
-    """A whole file or none."""
-    draft = path.with_name(f".{path.name}")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
+    write_whole(path, as_json(value))
 
 
 @contextmanager

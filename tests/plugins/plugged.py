@@ -5,7 +5,8 @@ import io
 import os
 import subprocess
 import sys
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest.mock import patch
 
@@ -70,16 +71,31 @@ def replog_process(folder: Path, *arguments: object) -> subprocess.CompletedProc
     )
 
 
+@contextmanager
+def forgetting_plugins() -> Iterator[None]:
+    """All plugins that are loaded in here are forgotten afterwards."""
+    registered, named = len(REGISTERED), [*plugins._NAMED]
+    laws = len(registered_invariants())
+    with patch.object(sys, "path", [*sys.path]):
+        try:
+            yield
+        finally:
+            forget(registered)
+            forget_invariants(laws)
+            plugins._NAMED[:] = named
+            for module in ("longest", "others", "mine", "raises", "laws"):
+                sys.modules.pop(module, None)
+            importlib.invalidate_caches()
+
+
 def replog(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
     """The same in this process, which has forgotten all plugins afterwards."""
     argv = ["replog", *map(str, arguments)]
     out, err = io.StringIO(), io.StringIO()
-    registered, named = len(REGISTERED), [*plugins._NAMED]
-    laws = len(registered_invariants())
     with (
         chdir(folder),
         patch.object(sys, "argv", argv),
-        patch.object(sys, "path", [*sys.path]),
+        forgetting_plugins(),
         redirect_stdout(out),
         redirect_stderr(err),
     ):
@@ -88,13 +104,6 @@ def replog(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]
             status: object = 0
         except SystemExit as ended:
             status = ended.code
-        finally:
-            forget(registered)
-            forget_invariants(laws)
-            plugins._NAMED[:] = named
-            for module in ("longest", "others", "mine", "raises", "laws"):
-                sys.modules.pop(module, None)
-            importlib.invalidate_caches()
     assert isinstance(status, int)
     return subprocess.CompletedProcess(argv, status, out.getvalue(), err.getvalue())
 

@@ -14,6 +14,7 @@ from tests.plugins.plugged import (
     PAIR,
     PLAN,
     folder,
+    forgetting_plugins,
     replog,
     replog_process,
     with_plugins,
@@ -60,7 +61,7 @@ def test_workers_of_spark_know_the_plugins(folder: Path) -> None:
 
 NOT_IMPORTED = (
     "plugin longest: not imported because a file names it; if you trust it, give --plugin longest "
-    "(in Python: sim.plugins.load_plugins)\n"
+    "(in Python: plugins=['longest'])\n"
 )
 READERS = [
     *(("replay", "out", 1), ("causes", "out"), ("shrink", "out", 1), ("explain", "out", 1)),
@@ -120,6 +121,10 @@ def test_notebooks_import_nothing_either(foreign: Path, monkeypatch: pytest.Monk
     with pytest.raises(sim.BadInput, match="not imported because a file names it"):
         sim.sweep("named.yaml")
     assert not (foreign / "imported").exists()
+    monkeypatch.syspath_prepend(foreign)
+    with forgetting_plugins():
+        assert len(sim.open_sweep("out", plugins=["longest"]).rule_sets) == 2
+    assert (foreign / "imported").exists()
 
 
 def test_a_suite_imports_nothing_that_its_files_name(foreign: Path) -> None:
