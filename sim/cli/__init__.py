@@ -42,6 +42,7 @@ MODULES = {
     "certify": "certify",
     "sweep": "sweeps",
     "sweep check": "whole",
+    "sweep merge": "merging",
     "replay": "sweeps",
     "report": "sweeps",
     "causes": "causes",

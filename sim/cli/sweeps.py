@@ -87,6 +87,11 @@ def _sweep_takes(parser: Parser) -> None:
         help="Number of blocks (default: long ones first, short ones last).",
     )
     parser.add_argument("--resume", action="store_true", help="Go on with what is there.")
+    parser.add_argument(
+        "--append",
+        action="store_true",
+        help="Let the finished sweep in DIR grow: to --count cases, or by those of another --seed.",
+    )
     take_gates(parser)
     take_failures(parser)
     take_plugins(parser)
@@ -105,6 +110,7 @@ def sweep(
     conf: list[str] | None,
     partitions: int | None,
     resume: bool,
+    append: bool,
     failures: Path | None,
     as_json: bool,
     **options: Any,
@@ -134,6 +140,7 @@ def sweep(
         spark=_spark_settings(conf, engine),
         partitions=partitions,
         resume=resume,
+        append=append,
         console=progress_console(),
         plan_file=str(plan),
     )

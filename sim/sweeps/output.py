@@ -97,11 +97,10 @@ def check_folder(storage: Storage, sweep: Sweep, *, resume: bool) -> None:
                 )
             return
         content = plan_content(storage)
-        differences = _differences(content, describe(sweep))
-        if differences:
+        found = differences(content, describe(sweep))
+        if found:
             raise BadInput(
-                f"{storage.label}: holds another sweep ({'; '.join(differences)}); "
-                "name another folder"
+                f"{storage.label}: holds another sweep ({'; '.join(found)}); name another folder"
             )
         if not resume:
             waves, _ = waves_and_problems(storage, content)
@@ -112,7 +111,7 @@ def check_folder(storage: Storage, sweep: Sweep, *, resume: bool) -> None:
             )
 
 
-def _differences(there: dict[str, Any], here: dict[str, Any]) -> list[str]:
+def differences(there: dict[str, Any], here: dict[str, Any]) -> list[str]:
     """In what two `plan.json` differ, in a few words each; titles and file names do not count."""
     names = ("format", "schema_version", "package_version", "count", "seed")
     found = [_difference(name, there, here) for name in names]

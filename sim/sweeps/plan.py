@@ -8,7 +8,6 @@ Runs are numbered without gaps, `run_id = case_id * len(rule_sets) + rule_set`, 
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -280,36 +279,16 @@ class Sweep:
         It is a hash of (seed of the segment, draw): a case is the same however many others there
         are.
         """
-        segment = self._segment_of(case_id)
+        segment = self.segment_of(case_id)
         draw = (case_id - segment.first) // len(self.environments)
         digest = blake2b(f"{segment.seed}/{draw}".encode(), digest_size=8).digest()
         return int.from_bytes(digest, "big") >> 1
 
-    def _segment_of(self, case_id: int) -> Segment:
+    def segment_of(self, case_id: int) -> Segment:
+        """The segment that a case is of."""
         if len(self.segments) == 1:
             return self.segments[0]
         return self.segments[bisect_right(self.segments, case_id, key=lambda one: one.first) - 1]
-
-    def identity_of(self, cases: range) -> str:
-        """What decides the rows of some cases: two sweeps with the same identity share them.
-
-        A digest of what the plan draws from, of its rule sets, and of the seeds of these cases with
-        their places. How many cases there are beside them is no part of it, nor are titles.
-        """
-        decides = {
-            "environments": [
-                [one.name, one.mix.model_dump(mode="json")] for one in self.environments
-            ],
-            "rule_sets": [[one.preset, one.settings.as_dict()] for one in self.rule_sets],
-            "swept": list(self.swept),
-            "segments": [
-                [segment.seed, segment.first]
-                for segment in self.segments
-                if segment.first < cases.stop and cases.start < segment.end
-            ],
-        }
-        text = json.dumps(decides, sort_keys=True)
-        return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def number_runs(plan: Plan, *, count: int | None = None, seed: int | None = None) -> Sweep:

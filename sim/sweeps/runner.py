@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -14,6 +15,7 @@ from rich.console import Console
 
 from sim.errors import BadInput
 from sim.plugins import in_use
+from sim.sweeps.append import begin, grown
 from sim.sweeps.blocks import BlockAnswer, Work
 from sim.sweeps.engines.engine import Engine
 from sim.sweeps.engines.process import ProcessEngine
@@ -21,7 +23,7 @@ from sim.sweeps.layout import FINISHED_FILE, STAGING
 from sim.sweeps.lock import this_process
 from sim.sweeps.output import check_folder, clear_errors, prepare_folder
 from sim.sweeps.parts import missing_cases, parts_there, plan_content
-from sim.sweeps.plan import Plan, number_runs
+from sim.sweeps.plan import Plan, Sweep, number_runs
 from sim.sweeps.runs_progress import show_progress
 from sim.sweeps.storage import LocalStorage, Storage
 from sim.sweeps.tally import write_tallies
@@ -88,6 +90,7 @@ def run_sweep(
     spark: Mapping[str, str] | None = None,
     partitions: int | None = None,
     resume: bool = False,
+    append: bool = False,
     console: Console | None = None,
     plan_file: str | None = None,
     open_case: OpenCase = open_case,
@@ -96,8 +99,9 @@ def run_sweep(
 
     `count` (cases) and `seed` replace the plan's. `engine` is "spark" (on `master`, see
     `spark_session`, with Spark's settings `spark`) or "process". `partitions` forces the number of
-    blocks. `resume` continues what an interrupted sweep left. `console` (stderr) shows progress.
-    `plan_file` is the plan's path as the user wrote it, for the report's command.
+    blocks. `resume` continues what an interrupted sweep left; `append` lets the sweep in `out` grow
+    (`sim.sweeps.append.grown`). `console` (stderr) shows progress. `plan_file` is the plan's path
+    as the user wrote it, for the report's command.
 
     The tables are a function of plan, count and seed alone, `wall_ms` apart. An exception inside a
     run is a row. Ctrl-C cancels, keeps what is finished and raises KeyboardInterrupt.
@@ -106,19 +110,21 @@ def run_sweep(
     something else or that another sweep is writing into, or no Java; later for a disk that cannot
     be written any more.
     """
-    sweep = number_runs(plan, count=count, seed=seed)
     if engine not in get_args(EngineName):
         raise BadInput(f"engine {engine!r}: one of {', '.join(get_args(EngineName))}")
     if partitions is not None and partitions < 1:
         raise BadInput(f"partitions {partitions}: at least 1 block")
     storage = LocalStorage(out)
-    check_folder(storage, sweep, resume=resume)
+    wanted = partial(_wanted, storage, plan, count, seed, resume=resume, append=append)
+    wanted()
     with clear_errors(out), storage.lock(this_process()):
-        check_folder(storage, sweep, resume=resume)  # somebody may have swept here meanwhile
+        sweep = wanted()  # somebody may have swept here meanwhile
         started = time.perf_counter()
         rate = measure_rate(sweep, open_case=open_case)
         work = Work(sweep, open_case, rate, partitions, in_use())
         with _engine(engine, work, master=master, spark=spark) as chosen:
+            if append:
+                begin(storage, sweep, plan_file=plan_file)
             prepare_folder(storage, sweep, plan_file=plan_file)
             try:
                 seconds, before, content = _run(chosen, work, storage, console, started=started)
@@ -145,6 +151,23 @@ def run_sweep(
         single_process_rate=rate,
         seconds=seconds,
     )
+
+
+def _wanted(
+    storage: Storage,
+    plan: Plan,
+    count: int | None,
+    seed: int | None,
+    *,
+    resume: bool,
+    append: bool,
+) -> Sweep:
+    """The sweep that the folder is to hold, if it may. Raises BadInput otherwise."""
+    if append:
+        return grown(storage, plan, count=count, seed=seed, resume=resume)
+    sweep = number_runs(plan, count=count, seed=seed)
+    check_folder(storage, sweep, resume=resume)
+    return sweep
 
 
 @contextmanager

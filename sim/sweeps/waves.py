@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 from sim.sweeps.blocks import BlockAnswer
+from sim.sweeps.code_digest import code_digest
 from sim.sweeps.digests import digests_name_of
 from sim.sweeps.layout import RUNS, STAGING, VIOLATIONS, joined, part_name
 from sim.sweeps.manifest import (
@@ -108,12 +109,30 @@ class WaveWriter:
 
 
 def versions() -> dict[str, str]:
-    """Of what writes rows, by name."""
+    """Of what writes rows, by name; `code` is a digest of the sources that decide them."""
     from importlib.metadata import version
     from platform import python_version
 
     return {
         "replog": version("replog"),
+        "code": code_digest(),
         "python": python_version(),
         "pyarrow": version("pyarrow"),
     }
+
+
+def code_problem(label: str, waves: Iterable[Wave]) -> str | None:
+    """Whether some waves were made by other code than this, as a line; None = all by the same.
+
+    Waves that do not say so may have been.
+    """
+    here = versions()
+    for wave in waves:
+        for name in ("replog", "code"):
+            there = wave.versions.get(name, here[name])
+            if there != here[name]:
+                return (
+                    f"{label}/{wave.name}: made by another version of Replog "
+                    f"({name} {there:.40} there, {here[name]} here); rows of both do not mix"
+                )
+    return None

@@ -1,0 +1,340 @@
+"""Sweeps that grow and sweeps that are merged: what comes out, and what is refused."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from sim.errors import BadInput
+from sim.report import read_folder
+from sim.rules.rules import Settings
+from sim.sweeps import digest_of_run, find_run, load_sweep, load_violations, run_sweep
+from sim.sweeps.merge import Merged, merge
+from sim.sweeps.output import read_sweep
+from sim.sweeps.plan import Sweep
+from sim.sweeps.segments import Part
+from sim.sweeps.storage import LocalStorage
+from sim.sweeps.whole import damage_in, write_finished
+from sim.sweeps.work import RunCase
+from sim.timed_run import Run
+from tests.sweeps.fakes import TWO_ENVIRONMENTS, plan, quick
+from tests.sweeps.in_process import InProcess
+
+TWO = plan(**TWO_ENVIRONMENTS, confirmation_seed=99)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def in_process() -> Iterator[None]:
+    """No worker starts, nothing is measured, and garbage is collected when Python likes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sim.sweeps.runner.ProcessEngine", InProcess)
+        patch.setattr("sim.sweeps.runner.measure_rate", lambda *_, **__: 1_000.0)
+        patch.setattr("sim.sweeps.work.gc.collect", lambda *_: 0)
+        yield
+
+
+@pytest.fixture(scope="module")
+def seven(tmp_path_factory: pytest.TempPathFactory, in_process: None) -> Path:
+    """10 cases of seed 7; only to be read."""
+    return swept(tmp_path_factory.mktemp("seven") / "o", count=10)
+
+
+@pytest.fixture(scope="module")
+def eight(tmp_path_factory: pytest.TempPathFactory, in_process: None) -> Path:
+    """6 cases of seed 8; only to be read."""
+    return swept(tmp_path_factory.mktemp("eight") / "o", count=6, seed=8)
+
+
+@pytest.fixture(scope="module")
+def both_seeds(tmp_path_factory: pytest.TempPathFactory, seven: Path) -> Path:
+    """10 cases of seed 7, and then 6 of seed 8; only to be read."""
+    out = tmp_path_factory.mktemp("both") / "o"
+    return appended(copied(seven, out), count=6, seed=8)
+
+
+def copied(source: Path, out: Path) -> Path:
+    return Path(shutil.copytree(source, out))
+
+
+def swept(out: Path, *, count: int, seed: int = 7, of: object = TWO, **more: object) -> Path:
+    """A sweep in this process, of blocks of a few cases."""
+    options = {"partitions": 2, "engine": "process", "open_case": drawn} | more
+    run_sweep(of, out=out, count=count, seed=seed, **options)  # type: ignore[arg-type]
+    return out
+
+
+def drawn(sweep: Sweep, case_id: int) -> RunCase:
+    """A run that depends on the seed of its case alone."""
+    run, events = quick(sweep, case_id), sweep.case_seed(case_id) % 100
+
+    def with_events(settings: Settings) -> Run:
+        found = run(settings)
+        return replace(found, counters=found.counters | {"events": events})
+
+    return with_events
+
+
+def appended(out: Path, **more: object) -> Path:
+    return swept(out, append=True, **more)  # type: ignore[arg-type]
+
+
+def rows(out: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Both tables, without what no seed decides."""
+    return load_sweep(out).drop(columns="wall_ms"), load_violations(out)
+
+
+def assert_same(one: Path, other: Path) -> None:
+    """The same rows, the same sums, and no damage in either."""
+    for left, right in zip(rows(one), rows(other), strict=True):
+        pd.testing.assert_frame_equal(left, right)
+    for name in ("tallies.json", "summary.csv"):
+        assert (one / name).read_bytes() == (other / name).read_bytes()
+    assert read_sweep(one) == read_sweep(other)
+    for out in (one, other):
+        assert damage_in(LocalStorage(out), thorough=True) == []
+
+
+def test_more_cases_of_a_seed_are_the_sweep_that_had_them_from_the_start(
+    seven: Path, tmp_path: Path
+) -> None:
+    grown = copied(seven, tmp_path / "a")
+    before = list(grown.glob("runs/*/*.parquet"))
+    stamps = [path.read_bytes() for path in before]
+
+    appended(grown, count=21)
+
+    assert_same(grown, swept(tmp_path / "b", count=21))
+    assert [path.read_bytes() for path in before] == stamps
+    assert read_sweep(grown).parts == [Part(7, 21)]
+
+
+def test_another_seed_follows_with_runs_numbered_on(both_seeds: Path, eight: Path) -> None:
+    grown, alone = both_seeds, eight
+    there, here = rows(grown)[0], rows(alone)[0]
+    later = there[there.case_id >= 10].reset_index(drop=True)
+    assert later.run_id.tolist() == [30 + run for run in here.run_id]
+    same = [name for name in here.columns if name not in ("run_id", "case_id")]
+    pd.testing.assert_frame_equal(later[same], here[same])
+    assert [digest_of_run(grown, 30 + run) for run in range(18)] == [
+        digest_of_run(alone, run) for run in range(18)
+    ]
+    assert find_run(grown, 47)["seed"] == find_run(alone, 17)["seed"]
+
+
+def test_a_merged_folder_is_the_one_that_grew_and_grows_like_it(
+    seven: Path, eight: Path, both_seeds: Path, tmp_path: Path
+) -> None:
+    found = merge([seven, eight], tmp_path / "c")
+
+    assert (found.missing, found.sweep.parts) == (0, [Part(7, 10), Part(8, 6)])
+    assert_same(tmp_path / "c", both_seeds)
+    grown = appended(tmp_path / "c", count=9, seed=8)
+    assert_same(grown, appended(copied(both_seeds, tmp_path / "d"), count=9, seed=8))
+
+
+def test_a_report_of_both_seeds_counts_the_cases_of_both(
+    seven: Path, eight: Path, both_seeds: Path
+) -> None:
+    folders = [read_folder(out) for out in (seven, eight, both_seeds)]
+
+    violated = [
+        [entry["counts"]["verdict"]["violated"]["runs"] for entry in folder.tallies["rule_sets"]]
+        for folder in folders
+    ]
+    assert [a + b for a, b in zip(*violated[:2], strict=True)] == violated[2]
+    assert " && " in folders[2].sweep_command
+    assert folders[2].seeds_text == "seeds 7 (10 cases), 8 (6 cases)"
+
+
+def _interrupted(out: Path, *, count: int, keep: Callable[[int], bool]) -> Path:
+    """A sweep of one wave per block, of which some are lost."""
+    swept(out, count=count, partitions=count)
+    for path in sorted((out / "waves").iterdir()):
+        wave = json.loads(path.read_text())
+        if not keep(wave["number"]):
+            path.unlink()
+            for part in wave["parts"]:
+                (out / part["path"]).unlink()
+    for name in ("finished.json", "tallies.json", "summary.csv"):
+        (out / name).unlink()
+    return out
+
+
+@pytest.fixture
+def waves_of_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sim.sweeps.waves.WAVE_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("waves_of_a_block")
+def test_parts_of_an_interrupted_sweep_are_put_together(tmp_path: Path) -> None:
+    even = _interrupted(tmp_path / "a", count=8, keep=lambda number: number % 2 == 0)
+    odd = _interrupted(tmp_path / "b", count=8, keep=lambda number: number % 2 == 1)
+
+    found = merge([odd, even], tmp_path / "c")
+
+    assert found.missing == 0
+    assert_same(tmp_path / "c", swept(tmp_path / "d", count=8))
+
+
+@pytest.mark.usefixtures("waves_of_a_block")
+def test_what_no_part_has_is_left_to_resume(tmp_path: Path) -> None:
+    first = _interrupted(tmp_path / "a", count=8, keep=lambda number: number < 3)
+    last = _interrupted(tmp_path / "b", count=8, keep=lambda number: number > 4)
+
+    found = merge([first, last], tmp_path / "c")
+
+    assert (found.missing, found.tallies) == (6, None)
+    assert_same(swept(tmp_path / "c", count=8, resume=True), swept(tmp_path / "d", count=8))
+
+
+def test_growing_that_was_interrupted_is_resumed(seven: Path, tmp_path: Path) -> None:
+    out = copied(seven, tmp_path / "a")
+
+    with pytest.raises(KeyboardInterrupt):
+        appended(out, count=20, partitions=10, open_case=_interrupting)
+    with pytest.raises(BadInput, match="is not finished; --resume finishes it"):
+        appended(out, count=30)
+
+    appended(out, count=20, resume=True)
+    assert_same(out, swept(tmp_path / "b", count=20))
+
+
+def _interrupting(sweep: Sweep, case_id: int) -> RunCase:
+    if case_id == 15:
+        raise KeyboardInterrupt
+    return drawn(sweep, case_id)
+
+
+def _other_code(out: Path) -> None:
+    """As if another version of the sources had made it."""
+    for path in (out / "waves").iterdir():
+        wave = json.loads(path.read_text())
+        wave["versions"]["code"] = "0" * 32
+        path.write_text(json.dumps(wave))
+    (out / "finished.json").unlink()
+    write_finished(LocalStorage(out))
+
+
+Change = Callable[[Path, Path, Path], object]
+"""Makes a folder that does not go with the first, out of that one and one of another seed."""
+REFUSED: list[tuple[str, Change, str]] = [
+    (
+        "another plan",
+        lambda out, _seven, _eight: swept(out, count=1, seed=8, of=plan()),
+        "holds another sweep",
+    ),
+    (
+        "other rules",
+        lambda out, _seven, _eight: swept(out, count=2, seed=8, of=OTHER_RULES),
+        "another sweep (rules",
+    ),
+    ("the same seed", lambda out, seven, _eight: copied(seven, out), "seed 7, draw 0 is in "),
+    (
+        "the confirmation seed",
+        lambda out, _seven, _eight: swept(out, count=2, seed=99),
+        "the plan's confirmation",
+    ),
+    (
+        "no wave",
+        lambda out, _seven, eight: shutil.rmtree(copied(eight, out) / "waves"),
+        "is in no wave's manifest",
+    ),
+    (
+        "a damaged part",
+        lambda out, _seven, eight: next(copied(eight, out).glob("runs/*/*.parquet")).write_text(""),
+        "has 0 bytes instead of",
+    ),
+    (
+        "an unfinished one",
+        lambda out, _seven, eight: _unfinished(copied(eight, out)),
+        "is not finished (18 of 18 runs missing)",
+    ),
+    (
+        "an older version",
+        lambda out, _seven, eight: _edited(copied(eight, out), package_version="0.0.1"),
+        'package_version "0.0.1" there',
+    ),
+    ("other code", lambda out, _seven, eight: _other_code(copied(eight, out)), "(code 0000"),
+    ("no sweep", lambda out, _seven, _eight: out.mkdir(), "no plan.json there"),
+    ("nothing", lambda _out, _seven, _eight: None, "no plan.json there"),
+]
+OTHER_RULES = plan(**TWO_ENVIRONMENTS, rules={})
+
+
+def _unfinished(out: Path) -> None:
+    for name in ("runs", "violations", "waves"):
+        shutil.rmtree(out / name)
+    (out / "finished.json").unlink()
+
+
+def _edited(out: Path, **changes: object) -> None:
+    path = out / "plan.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.mark.parametrize(("what", "make", "told"), REFUSED, ids=[one[0] for one in REFUSED])
+def test_what_does_not_belong_together_is_one_line(
+    seven: Path, eight: Path, tmp_path: Path, what: str, make: Change, told: str
+) -> None:
+    make(tmp_path / "b", seven, eight)
+
+    with pytest.raises(BadInput) as caught:
+        merge([seven, tmp_path / "b"], tmp_path / "c")
+
+    assert told in str(caught.value), what
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "c").exists()
+
+
+def test_seeds_are_whole_draws_and_the_folder_is_new(eight: Path, tmp_path: Path) -> None:
+    odd = swept(tmp_path / "a", count=3)
+
+    with pytest.raises(BadInput, match="do not fill 2 environments"):
+        merge([odd, eight], tmp_path / "c")
+    with pytest.raises(BadInput, match="is there already"):
+        merge([eight, odd], odd)
+    with pytest.raises(BadInput, match="lies in"):
+        merge([eight, odd], odd / "deeper")
+    with pytest.raises(BadInput, match="two folders"):
+        merge([eight], tmp_path / "c")
+    merged: Merged = merge([eight, odd], tmp_path / "c")
+    assert merged.sweep.count == 9
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"count": 5, "seed": 8}, "give a larger --count"),
+        ({"count": 6, "seed": 8}, "give a larger --count"),
+        ({"count": 20, "seed": 7}, "seed 7 is followed by seed 8"),
+        ({"count": 4, "seed": 99}, "confirmation seed"),
+        ({"count": 20, "seed": 8, "of": plan()}, "holds another sweep"),
+    ],
+)
+def test_what_cannot_grow_is_one_line(
+    both_seeds: Path, tmp_path: Path, more: dict[str, object], told: str
+) -> None:
+    shutil.copytree(both_seeds, tmp_path / "a")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+    with pytest.raises(BadInput, match=told):
+        appended(tmp_path / "a", **more)
+
+    after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert {path for path in after if path.name != ".lock"} == set(before)
+    assert all(after[path] == content for path, content in before.items())
+
+
+def test_a_folder_without_a_sweep_or_with_a_damaged_one_does_not_grow(
+    both_seeds: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(BadInput, match=r"no plan\.json there"):
+        appended(tmp_path / "nothing", count=10)
+    out = copied(both_seeds, tmp_path / "a")
+    next(out.glob("violations/*/*.parquet")).unlink()
+    with pytest.raises(BadInput, match="is missing; --resume mends it, then it can grow"):
+        appended(out, count=20, seed=8)
