@@ -14,12 +14,14 @@ from typing import Any, Final
 
 import msgspec
 
+from sim.bounds import bounded
 from sim.check import Checker, Violation
 from sim.check.checker import safety_invariants
-from sim.check.counters import RunCounters
+from sim.check.counters import COUNTERS, RunCounters
 from sim.check.coverage import SITUATIONS, Coverage
 from sim.check.durability import OUTSIDE
 from sim.check.removal_delays import RemovalDelays
+from sim.cluster.context import SimulationResult
 from sim.cluster.simulation import Fork, simulate
 from sim.compaction import FIXES
 from sim.foreign.html import text as shown
@@ -56,7 +58,9 @@ class Run:
         upgrade: In which order its upgrade went on, if there was one.
         verdict: `violated` with a violation, whatever came after; else `inconclusive` (a bound was
             hit, or the run left the durability contract, see `sim.check.durability`) or `holds`.
-        reason: Why it is inconclusive, or what cut a violated run off; else None.
+        reason: Why it is inconclusive, or what cut a violated run off; else None. A run that took
+            too long or too much memory (`sim.bounds`) has what happened until then, and no counters
+            but `events`.
         violations: In order of detection; `at` is in ms. A run that left the durability contract
             has those from before.
         outside: How it left the durability contract, as a sentence; None = it did not.
@@ -165,40 +169,53 @@ def _run(
         unit="ms",
     )
     recorder = _Recorder(checker, trace, faults_end_ms=scenario.duration_ms)
-    outcome = simulate(scenario, recorder.take, fork=fork)
+    outcome: SimulationResult | None = None
+    with bounded() as watch:
+        outcome = simulate(scenario, recorder.take, fork=fork)
     digest = recorder.digest()
-    outside = checker.contract.outside
-    reason = outcome.inconclusive if outside is None else LEFT_THE_CONTRACT
+    # One that was cut off anywhere has left nothing that could be judged or counted to its end.
+    outside = None if outcome is None else checker.contract.outside
+    reason = watch.reached if outcome is None else outcome.inconclusive
+    if outside is not None:
+        reason = LEFT_THE_CONTRACT
     unviolated = "holds" if reason is None else "inconclusive"
-    verdict = "violated" if checker.violations else unviolated
     return Run(
         id=scenario.id,
         seed=scenario.seed,
         rules=scenario.rules,
         upgrade=scenario.upgrade,
-        verdict=verdict,
+        verdict="violated" if checker.violations else unviolated,
         reason=reason,
         violations=tuple(checker.violations),
-        counters=recorder.counters.values(
-            checker.queries,
-            {
-                "events": recorder.events,
-                "simulator_events": outcome.simulator_events,
-                "messages": outcome.messages_sent,
-                "messages_lost": outcome.messages_lost,
-                "not_enough_replicas": outcome.counts.not_enough_replicas,
-                "checks": outcome.counts.checks,
-                "check_wait_ms": outcome.counts.check_wait_ms,
-                "sends_withheld": outcome.counts.sends_withheld,
-                **recorder.removal_delays.counters(),
-                **exposure_of(scenario),
-                **checker.counters(),
-            },
-        ),
+        counters=_counters(scenario, checker, recorder, outcome),
         reached=recorder.coverage.names,
         digest=digest,
         environment=environment_digest(scenario),
         outside=outside,
+    )
+
+
+def _counters(
+    scenario: Scenario, checker: Checker, recorder: _Recorder, outcome: SimulationResult | None
+) -> dict[str, int]:
+    """What was counted; of a run that was cut off its events alone."""
+    if outcome is None:
+        return {**dict.fromkeys(COUNTERS, 0), "events": recorder.events}
+    return recorder.counters.values(
+        checker.queries,
+        {
+            "events": recorder.events,
+            "simulator_events": outcome.simulator_events,
+            "messages": outcome.messages_sent,
+            "messages_lost": outcome.messages_lost,
+            "not_enough_replicas": outcome.counts.not_enough_replicas,
+            "checks": outcome.counts.checks,
+            "check_wait_ms": outcome.counts.check_wait_ms,
+            "sends_withheld": outcome.counts.sends_withheld,
+            **recorder.removal_delays.counters(),
+            **exposure_of(scenario),
+            **checker.counters(),
+        },
     )
 
 

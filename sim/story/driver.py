@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
+from sim.bounds import bounded
 from sim.check import Checker
 from sim.check.checker import story_invariants
 from sim.log import Batch, LogConfig
@@ -81,16 +82,20 @@ class StoryDriver:
 
     def run(self) -> StoryRun:
         """Take all steps, and look at what has come of them."""
-        for step in self.story.steps:
-            self.take(step)
+        views: dict[str, ReplicaView] = {}
+        with bounded() as watch:
+            for step in self.story.steps:
+                self.take(step)
+            views = views_of(self.replicas, self.rules, self.labels)
         return StoryRun(
             self.story,
             tuple(self.checker.violations),
-            views_of(self.replicas, self.rules, self.labels),
+            views,
             self.leader,
             tuple(self.events),
             self.labels,
             self.moments,
+            watch.reached,
         )
 
     def _emit(self, events: Sequence[Event]) -> None:

@@ -70,6 +70,8 @@ class StoryRun(NamedTuple):
         events: (step, event) of everything that happened.
         labels: The label of each record by its uid.
         moments: The replicas as each `moment` step noted them, by its name.
+        reason: Which bound cut it off (`sim.bounds`), so that it is looked at no further; None =
+            none did.
     """
 
     story: Story
@@ -79,11 +81,13 @@ class StoryRun(NamedTuple):
     events: tuple[tuple[int, Event], ...]
     labels: Mapping[int, str]
     moments: Mapping[str, Mapping[str, ReplicaView]]
+    reason: str | None = None
 
     @property
     def verdict(self) -> str:
-        """`holds` or `violated`."""
-        return "violated" if self.violations else "holds"
+        """`holds`, `violated`, or `inconclusive` when a bound was hit before any violation."""
+        unviolated = "holds" if self.reason is None else "inconclusive"
+        return "violated" if self.violations else unviolated
 
     @property
     def violated(self) -> list[str]:
@@ -91,7 +95,10 @@ class StoryRun(NamedTuple):
         return list(dict.fromkeys(violation.invariant for violation in self.violations))
 
     def differences(self) -> list[str]:
-        """Where the run is not what the story expects; empty = expectation met."""
+        """Where the run is not what the story expects; empty = expectation met.
+
+        Of one that was cut off only what it did so far counts.
+        """
         expect = self.story.expect
         wanted = set(expect.violated)
         checked = wanted | set(
@@ -99,6 +106,8 @@ class StoryRun(NamedTuple):
         )
         found = set(self.violated) & checked
         out = [f"{name} was violated, not expected" for name in sorted(found - wanted)]
+        if self.reason is not None:
+            return out
         out += [f"{name} was not violated, but expected" for name in sorted(wanted - found)]
         if expect.leader is not None and expect.leader != self.leader:
             out.append(f"leader is {self.leader}, expected {expect.leader}")

@@ -94,6 +94,7 @@ def story_result(
         id=story.id,
         title=story.title,
         verdict=run.verdict,
+        reason=run.reason,
         violations=run.violations,
         differences=tuple(run.differences()),
         detail=_story_detail(run),

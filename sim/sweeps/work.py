@@ -1,24 +1,22 @@
 """What one worker does, whatever the engine: cases in, rows out, nothing escapes.
 
-A simulation that raises becomes a row with the traceback; one that does not end within the
-wall-clock bound becomes an inconclusive row. Neither costs the sweep its other runs.
+A simulation that raises becomes a row with the traceback; one that does not end within the bounds
+of real time and memory becomes an inconclusive row. Neither costs the sweep its other runs.
 """
 
 from __future__ import annotations
 
 import gc
-import signal
-import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
-from types import FrameType
 from typing import Any
 
 import pyarrow as pa
 
+from sim.bounds import NO_BOUNDS, Bounds, bounded, each_run_within
 from sim.rules.rules import Settings
 from sim.scenario.generate import generate
 from sim.sweeps.caused import run_with_causes
@@ -26,9 +24,6 @@ from sim.sweeps.plan import Sweep
 from sim.sweeps.row import batch_of, run_row, unfinished_row, worker_schema
 from sim.timed_run import Run
 
-WALL_BOUND_SECONDS = 60.0
-"""Real time one run may take. Runs end at their own bounds (simulated time, events) long before;
-this one is for what those do not see."""
 ROWS_PER_BATCH = 20
 ERROR_LENGTH_MAX = 8_000
 CASES_PER_FULL_COLLECTION = 128
@@ -47,66 +42,40 @@ def open_case(sweep: Sweep, case_id: int) -> RunCase:
     return lambda settings: run_with_causes(scenario.with_rules(settings))
 
 
-class WallClockBound(BaseException):
-    """A run took longer than its wall-clock bound.
-
-    Not an Exception: no handler in the simulator may swallow it.
-    """
-
-
-@contextmanager
-def wall_clock_bound(seconds: float) -> Iterator[None]:
-    """Raises WallClockBound inside the block once `seconds` of real time have passed.
-
-    Works in the main thread of a process, which is where workers run; elsewhere signals cannot be
-    used and the block runs without a bound.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def ring(_signal: int, _frame: FrameType | None) -> None:
-        raise WallClockBound
-
-    handler = signal.signal(signal.SIGALRM, ring)
-    timer = signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, *timer)
-        signal.signal(signal.SIGALRM, handler)
-
-
 def rows_of_cases(
     sweep: Sweep,
     cases: range,
     *,
     open_case: OpenCase = open_case,
-    bound_seconds: float = WALL_BOUND_SECONDS,
+    bounds: Bounds | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """One row per run of `cases`, in order of `run_id`."""
+    """One row per run of `cases`, in order of `run_id`; None = the bounds of every run."""
     with _collector_off():
         for case_id in cases:
-            for row in _rows_of_case(sweep, case_id, open_case, bound_seconds):
+            for row in _rows_of_case(sweep, case_id, open_case, bounds or Bounds()):
                 gc.collect(0)  # what a run leaves behind, while the caches still have it
                 yield row
             gc.collect(1 if (case_id + 1) % CASES_PER_FULL_COLLECTION else 2)
 
 
 def _rows_of_case(
-    sweep: Sweep, case_id: int, open_case: OpenCase, bound_seconds: float
+    sweep: Sweep, case_id: int, open_case: OpenCase, bounds: Bounds
 ) -> Iterator[dict[str, Any]]:
     run_case: RunCase | None = None
     for rule_set in sweep.rule_sets:
         started = time.perf_counter()
+        run: Run | None = None
         try:
-            with wall_clock_bound(bound_seconds):
+            # How far a run came that was cut off differs from machine to machine: no row has it.
+            with each_run_within(NO_BOUNDS), bounded(bounds) as watch:
                 run_case = run_case or open_case(sweep, case_id)
                 run = run_case(rule_set.settings)
-            yield run_row(sweep, case_id, rule_set, run, _elapsed_ms(started))
-        except WallClockBound:
-            reason = f"wall clock: more than {bound_seconds:g} s"
-            yield unfinished_row(sweep, case_id, rule_set, _elapsed_ms(started), reason=reason)
+            elapsed_ms = _elapsed_ms(started)
+            if run is None:
+                reason = watch.reached
+                yield unfinished_row(sweep, case_id, rule_set, elapsed_ms, reason=reason)
+            else:
+                yield run_row(sweep, case_id, rule_set, run, elapsed_ms)
         except Exception as error:  # noqa: BLE001 - any defect of a run is that run's result
             yield unfinished_row(
                 sweep, case_id, rule_set, _elapsed_ms(started), error=_traceback(error)

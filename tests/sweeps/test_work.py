@@ -5,12 +5,13 @@ import time
 
 import pytest
 
+from sim.bounds import Bounds
 from sim.check.counters import COUNTERS
 from sim.check.registry import Violation
 from sim.rules.rules import Settings
 from sim.sweeps.plan import Sweep, number_runs
 from sim.sweeps.row import NESTED, VIOLATIONS_PER_RUN_MAX, reported, worker_schema
-from sim.sweeps.work import RunCase, batches_of_cases, measure_rate, rows_of_cases, wall_clock_bound
+from sim.sweeps.work import RunCase, batches_of_cases, measure_rate, rows_of_cases
 from sim.timed_run import Run
 from tests.sweeps.fakes import FAR, plan, quick
 
@@ -64,16 +65,26 @@ def test_a_run_without_end_is_inconclusive_and_names_the_bound() -> None:
 
         return run
 
-    rows = list(rows_of_cases(SWEEP, range(1), open_case=open_case, bound_seconds=0.05))
+    rows = list(rows_of_cases(SWEEP, range(1), open_case=open_case, bounds=Bounds(0.05)))
 
     assert [row["verdict"] for row in rows] == ["inconclusive"] * 3
-    assert {row["reason"] for row in rows} == {"wall clock: more than 0.05 s"}
+    assert {row["reason"] for row in rows} == {"wall time: more than 0.05 s"}
 
 
-def test_the_bound_is_gone_when_the_run_is_over() -> None:
-    with wall_clock_bound(0.01):
-        pass
-    time.sleep(0.03)  # an alarm left behind would ring here
+def test_a_run_that_wants_too_much_memory_is_inconclusive_and_costs_no_other_run() -> None:
+    def open_case(sweep: Sweep, case_id: int) -> RunCase:
+        def run(settings: Settings) -> Run:
+            if case_id == 0:
+                raise MemoryError
+            return quick(sweep, case_id)(settings)
+
+        return run
+
+    rows = list(rows_of_cases(SWEEP, range(2), open_case=open_case))
+
+    assert [row["verdict"] for row in rows[:3]] == ["inconclusive"] * 3
+    assert {row["reason"] for row in rows[:3]} == {"memory: there is no more"}
+    assert {row["verdict"] for row in rows[3:]} == {"holds"}
 
 
 def test_counters_of_another_version_are_an_error_row() -> None:

@@ -1,0 +1,191 @@
+"""Bounds of a run that no scenario sees: real time and memory.
+
+A scenario is bounded in simulator events, and every field by a limit (`sim.limits`); what both do
+not see, such as one huge step, ends here. A timer looks at the clock and at the memory of the
+process some times a second, so that nothing is counted while a run goes on, and raises BoundReached
+between two steps of Python. It needs the main thread of a process, where commands and workers run:
+elsewhere there are no bounds.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import Any, Final, NamedTuple
+
+SECONDS: Final = 60.0
+MEGABYTES: Final = 2_048
+"""Bounds of one run without an option. The largest known, a trace of 101,229 changes through three
+replicas and a log file of a million records, take 5 s and 14 s, 0.25 GB and 0.7 GB."""
+
+_LOOK_EVERY_S: Final = 0.25
+_AGAIN_AFTER_S: Final = 2.0
+"""So long a run has to end before it is told again: the first time may have been swallowed."""
+_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
+
+
+class Bounds(NamedTuple):
+    """What one run may take.
+
+    Attributes:
+        seconds: Real time; None = any.
+        megabytes: How much the memory of the process may grow meanwhile, in 10**6 bytes; None =
+            as much as there is.
+    """
+
+    seconds: float | None = SECONDS
+    megabytes: int | None = MEGABYTES
+
+
+NO_BOUNDS: Final = Bounds(None, None)
+
+
+class BoundReached(BaseException):
+    """A bound was hit; the text says which. The `bounded` whose bound it is swallows it.
+
+    Not an Exception: no handler in the simulator may take it for a failure of its own.
+    """
+
+
+class Inconclusive(Exception):
+    """A run hit a bound, and without its end there is no answer; the text says which bound."""
+
+
+class bounded:  # noqa: N801 - is read as a word: with bounded(): ...
+    """Ends the block when a bound is hit; afterwards `reached` says which.
+
+    The block may have stopped anywhere: what it was working on is to be left alone. A block within
+    another one has bounds of its own, and what it takes does not count for the one around it, which
+    so can still tell what came of it. A MemoryError counts as a bound, too.
+
+    Attributes:
+        reached: Such as `wall time: more than 60 s`; None = the block ran to its end.
+    """
+
+    def __init__(self, bounds: Bounds | None = None) -> None:
+        """Of these bounds; None = those that are in force for each run."""
+        self.bounds = _TIMER.of_each_run if bounds is None else bounds
+        self.reached: str | None = None
+        self._started_s = 0.0
+        self._started_bytes = 0
+        self._told_s: float | None = None
+
+    def __enter__(self) -> bounded:
+        """From here on."""
+        self._started_s = time.monotonic()
+        self._started_bytes = resident_bytes()
+        if self.bounds != NO_BOUNDS:
+            _TIMER.add(self)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> bool:
+        """Swallows what says that a bound was hit, and that there was no memory left."""
+        _TIMER.remove(self)
+        if isinstance(error, MemoryError) and self.bounds.megabytes is not None:
+            self.reached = "memory: there is no more"
+        elif isinstance(error, BoundReached) and self.bounds != NO_BOUNDS:
+            self.reached = str(error)
+        return self.reached is not None and error is not None
+
+    def _excess(self, now_s: float, used_bytes: int) -> str | None:
+        """Which bound is behind us; None = neither."""
+        seconds, megabytes = self.bounds
+        if seconds is not None and now_s - self._started_s >= seconds:
+            return f"wall time: more than {seconds:g} s"
+        if megabytes is not None and used_bytes - self._started_bytes > megabytes * 10**6:
+            return f"memory: more than {megabytes:,} MB"
+        return None
+
+    def look(self) -> None:
+        """Raise BoundReached if a bound is behind us, unless that was done a moment ago."""
+        now_s = time.monotonic()
+        if self._told_s is not None and now_s - self._told_s < _AGAIN_AFTER_S:
+            return
+        reason = self._excess(now_s, resident_bytes())
+        if reason is not None:
+            self._told_s = now_s
+            raise BoundReached(reason)
+
+    def leave_out(self, inner: bounded) -> None:
+        """What a block within this one took does not count."""
+        self._started_s += time.monotonic() - inner._started_s
+        self._started_bytes += max(0, resident_bytes() - inner._started_bytes)
+
+
+def resident_bytes() -> int:
+    """Memory of this process; 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - some times a second
+            return int(file.read().split()[1]) * _PAGE_BYTES
+    except OSError:
+        return 0
+
+
+@contextmanager
+def each_run_within(bounds: Bounds) -> Iterator[None]:
+    """Each run in the block has these bounds."""
+    before, _TIMER.of_each_run = _TIMER.of_each_run, bounds
+    try:
+        yield
+    finally:
+        _TIMER.of_each_run = before
+
+
+class _Timer:
+    """The one timer of the process, and who waits for it, the innermost last."""
+
+    def __init__(self) -> None:
+        self.of_each_run = Bounds()
+        self._waiting: list[bounded] = []
+        self._handler: Any = None
+        self._interrupted = (0.0, 0.0)
+        self._started_s = 0.0
+
+    def add(self, watch: bounded) -> None:
+        """Tell `watch` when one of its bounds is hit; nothing in another thread than the main."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        if not self._waiting:
+            self._handler = signal.signal(signal.SIGALRM, self._ring)
+            self._started_s = time.monotonic()
+            seconds = watch.bounds.seconds
+            every_s = _LOOK_EVERY_S if seconds is None else min(max(seconds, 0.001), _LOOK_EVERY_S)
+            self._interrupted = signal.setitimer(signal.ITIMER_REAL, every_s, every_s)
+        self._waiting.append(watch)
+
+    def remove(self, watch: bounded) -> None:
+        """Not any more; the timer that there was before goes on."""
+        if watch not in self._waiting:
+            return
+        self._waiting.remove(watch)
+        if self._waiting:
+            self._waiting[-1].leave_out(watch)
+        else:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, self._handler)
+            left_s, every_s = self._interrupted
+            if left_s:  # and rings at once if its time has come
+                left_s = max(left_s - (time.monotonic() - self._started_s), 0.001)
+                signal.setitimer(signal.ITIMER_REAL, left_s, every_s)
+
+    def forget(self) -> None:
+        """A process that was forked off has no timer."""
+        self._waiting.clear()
+
+    def _ring(self, _signal: int, _frame: FrameType | None) -> None:
+        if self._waiting:
+            self._waiting[-1].look()
+
+
+_TIMER: Final = _Timer()
+os.register_at_fork(after_in_child=_TIMER.forget)
