@@ -131,6 +131,16 @@ def resident_bytes() -> int:
         return 0
 
 
+def bounds_in_force() -> Bounds:
+    """Those of each run of this process."""
+    return _TIMER.of_each_run
+
+
+def bound_each_run(bounds: Bounds) -> None:
+    """Each run of this process has these bounds from now on: for workers."""
+    _TIMER.of_each_run = bounds
+
+
 @contextmanager
 def each_run_within(bounds: Bounds) -> Iterator[None]:
     """Each run in the block has these bounds."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sim.bounds import bounded
+from sim.bounds import Inconclusive, bounded
 from sim.check import Checker, Violation
 from sim.check.checker import safety_invariants
 from sim.check.counters import COUNTERS, RunCounters
@@ -64,6 +64,7 @@ class Run:
         violations: In order of detection; `at` is in ms. A run that left the durability contract
             has those from before.
         outside: How it left the durability contract, as a sentence; None = it did not.
+        cut_off: Whether it took too long or too much memory, and stopped anywhere.
         causes: Why: place among the violations -> cause (`sim.explain.signature`), of the first of
             each invariant and family. Empty where nobody worked it out, as here.
         counters: See `sim.check.counters.COUNTERS`.
@@ -86,6 +87,7 @@ class Run:
     outside: str | None = None
     upgrade: UpgradeOrders = field(default_factory=UpgradeOrders)
     causes: dict[int, str] = field(default_factory=dict)
+    cut_off: bool = False
 
     @property
     def settings(self) -> Settings:
@@ -126,6 +128,17 @@ class Run:
 def default_invariants() -> tuple[str, ...]:
     """What a scenario that names nothing is checked for: every safety invariant."""
     return tuple(safety_invariants())
+
+
+def conclusive(run: Run) -> Run:
+    """The run, for those who have no use for one that stopped anywhere.
+
+    Raises:
+        Inconclusive: It took too long or too much memory.
+    """
+    if run.cut_off:
+        raise Inconclusive(f"{run.id}: {run.reason}")
+    return run
 
 
 def run_scenario(
@@ -192,6 +205,7 @@ def _run(
         digest=digest,
         environment=environment_digest(scenario),
         outside=outside,
+        cut_off=outcome is None,
     )
 
 

@@ -54,7 +54,7 @@ def _story(story: Any) -> Recorded:
     run = run_story(story)
     return Recorded(
         verdict=run.verdict,
-        reason=None,
+        reason=run.reason,
         violations=run.violations,
         differences=tuple(run.differences()),
         events=run.events,

@@ -425,6 +425,9 @@ def run(source: Source | Scenario, *, seed: int | None = None, **rules: Value) -
         >>> sim.run(7)
         Run(reference-7: holds)
 
+    A run that takes more than 60 s or 2 GB is inconclusive, with all that happened until then;
+    within `with sim.bounds.each_run_within(sim.bounds.Bounds(seconds=600)):` it may take more.
+
     Args:
         source: A scenario as loaded, or what `load` takes: a path, a text, a mapping, a seed.
         seed: Of a timed scenario: replaces its own.

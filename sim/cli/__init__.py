@@ -14,8 +14,17 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 
+from sim.bounds import BoundReached, Inconclusive
 from sim.cli.arguments import Command, Parser
-from sim.cli.output import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_INTERRUPTED, complain, terminal_width
+from sim.cli.bounding import run_within_bounds
+from sim.cli.output import (
+    EXIT_BAD_INPUT,
+    EXIT_FAILED,
+    EXIT_INCONCLUSIVE,
+    EXIT_INTERRUPTED,
+    complain,
+    terminal_width,
+)
 from sim.cli.streams import shown_streams, write_no_more
 from sim.errors import BadInput, did_you_mean
 from sim.files.opening import keep_pipes
@@ -81,6 +90,12 @@ def _status(words: Sequence[str]) -> int:
     except BadInput as error:
         complain(str(error))
         status = EXIT_BAD_INPUT
+    except (Inconclusive, BoundReached) as error:
+        complain(f"inconclusive: {error}")
+        status = EXIT_INCONCLUSIVE
+    except MemoryError:
+        complain("inconclusive: memory: there is no more")
+        status = EXIT_INCONCLUSIVE
     except KeyboardInterrupt:
         complain("interrupted")
         status = EXIT_INTERRUPTED
@@ -121,7 +136,7 @@ def _run(words: Sequence[str]) -> int:
     command = command_of(name)
     parser = Parser(name, command.run.__doc__ or "")
     command.declare(parser)
-    return command.run(**parser.values_of(words[1 + name.count(" ") :]))
+    return run_within_bounds(command, parser.values_of(words[1 + name.count(" ") :]))
 
 
 def command_of(name: str) -> Command:

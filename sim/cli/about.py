@@ -148,6 +148,6 @@ def doctor(*, as_json: bool) -> int:
 
 COMMANDS = {
     "list": Command(list_, _list_takes),
-    "capacity": Command(capacity, _capacity_takes),
+    "capacity": Command(capacity, _capacity_takes, is_one_run=True),
     "doctor": Command(doctor, _doctor_takes),
 }

@@ -29,10 +29,13 @@ class Command(NamedTuple):
         run: Does it and returns the exit status. It takes each argument by its name; its docstring
             is the help.
         declare: Adds what it takes to its parser.
+        is_one_run: It is one run, or little beside one, and bounded like one; others bound each of
+            their runs alone.
     """
 
     run: Callable[..., int]
     declare: Callable[[Parser], None]
+    is_one_run: bool = False
 
     @property
     def summary(self) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.cli.arguments import Command, Parser, take_json
+from sim.cli.bounding import take_bounds
 from sim.cli.output import EXIT_FAILED, EXIT_INCONCLUSIVE, complain, print_json
 from sim.errors import BadInput
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 def _certify_takes(parser: Parser) -> None:
     parser.add_argument("trace", type=Path, help="A trace, as --trace writes it.")
+    take_bounds(parser)
     take_json(parser)
 
 
@@ -93,4 +95,4 @@ def _show(made: Certificate) -> None:
     print(f"{verdict}: {len(made.judged)} invariants judged, {both} violated by both")
 
 
-COMMANDS = {"certify": Command(certify, _certify_takes)}
+COMMANDS = {"certify": Command(certify, _certify_takes, is_one_run=True)}

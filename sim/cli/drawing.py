@@ -18,7 +18,8 @@ from sim.cli.arguments import (
     take_plugins,
     take_rules,
 )
-from sim.cli.output import width
+from sim.cli.bounding import take_bounds
+from sim.cli.output import EXIT_INCONCLUSIVE, complain, width
 from sim.cli.values import Number
 from sim.errors import BadInput, did_you_mean
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
@@ -84,6 +85,7 @@ def _draw_takes(parser: Parser) -> None:
     )
     take_rules(parser)
     take_plugins(parser)
+    take_bounds(parser)
 
 
 def draw(
@@ -116,7 +118,7 @@ def draw(
         text = _strip(drawn.case, columns=width() if output is None else 100)
         if output is None:
             print(text)
-            return 0
+            return subject.status()
         content = f"{text}\n".encode()
     else:
         content = _picture(drawn, kind, _captions(step), everything=everything)
@@ -124,7 +126,7 @@ def draw(
     with replacing(output) as file:
         file.write(content)
     print(output)
-    return 0
+    return subject.status()
 
 
 def _kind(output: Path | None, *, against: object, step: object) -> str:
@@ -181,6 +183,7 @@ class _Subject:
             raise BadInput(f"{source}: format: {found or 'missing'}; expected {allowed}")
         self._is_story = found == STORY_FORMAT
         self._skews: Mapping[str, int] | None = None
+        self._cut_off: str | None = None
 
     def drawn(self, *, invariant: str | None, named: Mapping[str, str]) -> _Drawn:
         """The run itself; `named` are rules to be told from those of a case beside it."""
@@ -201,6 +204,13 @@ class _Subject:
         command = f"replog draw {shell.command([*words, *plugin_arguments()])}"
         unit = "step" if self._is_story else "ms"
         return _Drawn(case, title, unit, command, self._skews)
+
+    def status(self) -> int:
+        """0, or that of a run that was cut off: it was drawn as far as it came."""
+        if self._cut_off is None:
+            return 0
+        complain(f"inconclusive: {self._cut_off}; this is what happened until then")
+        return EXIT_INCONCLUSIVE
 
     def against(self, rules: Mapping[str, str], wanted: Violation | None) -> Case:
         """The same case under other rules, at the same kind of violation if it has one."""
@@ -238,6 +248,7 @@ class _Subject:
         if rules:
             story = replace(story, rules=rules_from(rules, base=story.rules, where="--rule"))
         run = run_story(story)
+        self._cut_off = run.reason
         case = Case(run.events, rules=story.rules, labels=run.labels)
         return case, story.title or story.id, run.violations
 
@@ -254,6 +265,7 @@ class _Subject:
         events: list[tuple[int, Event]] = []
         run = run_scenario(scenario, trace=events)
         self._skews = scenario.clock_skews
+        self._cut_off = run.reason if run.cut_off else None
         return Case(events, rules=promise_of(scenario)[0]), title, run.violations
 
     def _scenario(self) -> tuple[Scenario, str]:
@@ -374,4 +386,4 @@ def _page(drawn: _Drawn, other: Case | None, *, everything: bool) -> bytes:
     return page.encode()
 
 
-COMMANDS = {"draw": Command(draw, _draw_takes)}
+COMMANDS = {"draw": Command(draw, _draw_takes, is_one_run=True)}

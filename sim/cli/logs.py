@@ -15,6 +15,7 @@ from sim.cli.arguments import (
     take_plugins,
     take_rules,
 )
+from sim.cli.bounding import take_bounds
 from sim.cli.output import EXIT_FAILED, print_json, print_table
 from sim.foreign import shell
 from sim.foreign.lines import one_line
@@ -47,6 +48,7 @@ def _clean_takes(parser: Parser) -> None:
         metavar="KEY",
         help="Why is this key's tombstone, or value, still here, or already gone?",
     )
+    take_bounds(parser)
     take_json(parser)
 
 
@@ -81,6 +83,7 @@ def _eligible_takes(parser: Parser) -> None:
     _take_file_and_check(parser)
     take_rules(parser)
     take_plugins(parser)
+    take_bounds(parser)
     take_json(parser)
 
 
@@ -205,6 +208,6 @@ def _show_schedule(schedule: dict[str, Any], file: Path) -> None:
 
 
 COMMANDS = {
-    "clean": Command(clean, _clean_takes),
-    "eligible": Command(eligible, _eligible_takes),
+    "clean": Command(clean, _clean_takes, is_one_run=True),
+    "eligible": Command(eligible, _eligible_takes, is_one_run=True),
 }

@@ -14,6 +14,7 @@ from sim.cli.arguments import (
     take_plugins,
     take_rules,
 )
+from sim.cli.bounding import take_bounds
 from sim.cli.output import print_json, print_table
 from sim.errors import BadInput
 from sim.foreign import shell
@@ -56,6 +57,7 @@ def _matrix_takes(parser: Parser) -> None:
     )
     take_output(parser, "Write a page of Markdown there.")
     take_plugins(parser)
+    take_bounds(parser)
     take_json(parser)
 
 
@@ -127,4 +129,4 @@ def _command(paths: list[Path], vary: str, output: Path, **repeated: object) -> 
     return f"replog matrix {shell.command([*words, *plugin_arguments(), '-o', output])}"
 
 
-COMMANDS = {"matrix": Command(matrix, _matrix_takes)}
+COMMANDS = {"matrix": Command(matrix, _matrix_takes, is_one_run=True)}

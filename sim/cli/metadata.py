@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from sim.cli.arguments import Command, Parser, take_json
+from sim.cli.bounding import take_bounds
 from sim.cli.output import print_json, print_table
 from sim.cli.values import Number
 from sim.limits import BATCH_RECORDS, COUNT, INT_SETTING, KEYS, LOAD, SEED, SENDS
@@ -95,6 +96,7 @@ def _catchup_takes(parser: Parser) -> None:
         "--load-us", "load_us", Number(1, limit=LOAD), 100, "US", "Microseconds to load one record."
     )
     number("--seed", "seed", Number(0, limit=SEED), 0, "N", "Of the keys written.")
+    take_bounds(parser)
     take_json(parser)
 
 
@@ -149,6 +151,6 @@ def _bytes(count: int) -> str:
 
 
 COMMANDS = {
-    "traffic": Command(traffic, _traffic_takes),
-    "catchup": Command(catchup, _catchup_takes),
+    "traffic": Command(traffic, _traffic_takes, is_one_run=True),
+    "catchup": Command(catchup, _catchup_takes, is_one_run=True),
 }

@@ -18,6 +18,7 @@ from sim.cli.arguments import (
     take_rules,
     take_trace,
 )
+from sim.cli.bounding import take_bounds
 from sim.cli.explaining import explained, in_json, print_explanation, take_explain
 from sim.cli.output import (
     print_counters,
@@ -45,6 +46,7 @@ def _run_takes(parser: Parser) -> None:
     take_rules(parser)
     take_plugins(parser)
     take_explain(parser)
+    take_bounds(parser)
     take_json(parser)
     take_trace(parser)
     take_failures(parser)
@@ -155,5 +157,5 @@ def _replica_line(name: str, view: dict[str, Any]) -> str:
 
 
 COMMANDS = {
-    "run": Command(run, _run_takes),
+    "run": Command(run, _run_takes, is_one_run=True),
 }

@@ -18,6 +18,7 @@ from sim.cli.arguments import (
     take_run,
     take_within,
 )
+from sim.cli.bounding import take_bounds
 from sim.cli.output import EXIT_INTERRUPTED, complain, print_json, progress_console
 from sim.cli.values import Number
 from sim.errors import BadInput
@@ -53,6 +54,7 @@ def _takes(parser: Parser) -> None:
         "those that the file expects if it expects any.",
     )
     take_plugins(parser)
+    take_bounds(parser)
     take_json(parser)
 
 

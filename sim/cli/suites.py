@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from sim.cli.arguments import Command, Parser, take_failures, take_json, take_plugins
+from sim.cli.bounding import take_bounds
 from sim.cli.github import add_to_job_summary, on_github
 from sim.cli.output import EXIT_INTERRUPTED, complain, print_json
 from sim.cli.streams import beneath
@@ -80,6 +81,7 @@ def _suite_takes(parser: Parser) -> None:
     )
     take_failures(parser)
     take_plugins(parser)
+    take_bounds(parser)
     take_json(parser)
 
 

@@ -17,6 +17,7 @@ from sim.cli.arguments import (
     take_plugins,
     take_trace,
 )
+from sim.cli.bounding import take_bounds
 from sim.cli.explaining import explained, in_json, print_explanation, take_explain
 from sim.cli.gates import (
     STATUS,
@@ -31,6 +32,7 @@ from sim.cli.gates import (
 )
 from sim.cli.output import (
     EXIT_FAILED,
+    EXIT_INCONCLUSIVE,
     complain,
     print_counters,
     print_json,
@@ -238,6 +240,7 @@ def _replay_takes(parser: Parser) -> None:
     take_trace(parser)
     take_failures(parser)
     take_plugins(parser)
+    take_bounds(parser)
     take_json(parser)
 
 
@@ -269,7 +272,7 @@ def replay(
     digest = sweeps.digest_of_run(folder, run_id) if there else None
     events: list[tuple[int, Event]] = []
     made = sweeps.replay(folder, run_id, trace=events)
-    same = digest == made.digest if there else None
+    same = digest == made.digest if there and not made.cut_off else None
     if trace is not None:
         _write_trace(trace, folder, run_id, made, events)
     reasons = None if explain is None else _reasons(folder, run_id, made, events, explain)
@@ -290,6 +293,8 @@ def replay(
         if same is False:
             words = [folder, run_id, *plugin_arguments()]
             print(f"reproduce: replog replay {shell.command(words)}")
+    if made.cut_off:
+        return EXIT_INCONCLUSIVE
     return EXIT_FAILED if same is False else 0
 
 
@@ -404,6 +409,6 @@ def report(
 
 COMMANDS = {
     "sweep": Command(sweep, _sweep_takes),
-    "replay": Command(replay, _replay_takes),
+    "replay": Command(replay, _replay_takes, is_one_run=True),
     "report": Command(report, _report_takes),
 }

@@ -14,7 +14,8 @@ from sim.cli.arguments import (
     take_plugins,
     take_rules,
 )
-from sim.cli.output import print_json, print_table
+from sim.cli.bounding import take_bounds
+from sim.cli.output import EXIT_INCONCLUSIVE, print_json, print_table
 from sim.cli.values import Number
 from sim.limits import CHANGES
 
@@ -55,6 +56,7 @@ def _replay_takes(parser: Parser) -> None:
         metavar="N",
         help="Only so many changes, first ones first.",
     )
+    take_bounds(parser)
     take_json(parser)
 
 
@@ -73,9 +75,10 @@ def trace_replay(file: Path, *, rule: list[str] | None, limit: int | None, as_js
     for replayed in replay_trace(file, rules=rules, strategies=strategies, limit=limit):
         rows.append(replayed)
         print(f"{replayed.strategy}: {replayed.seconds:.1f} s", file=sys.stderr)
+    status = EXIT_INCONCLUSIVE if any(row.verdict == "inconclusive" for row in rows) else 0
     if as_json:
         print_json([asdict(row) for row in rows])
-        return 0
+        return status
     print_table(
         [
             {
@@ -91,7 +94,7 @@ def trace_replay(file: Path, *, rule: list[str] | None, limit: int | None, as_js
             for row in rows
         ]
     )
-    return 0
+    return status
 
 
 COMMANDS = {

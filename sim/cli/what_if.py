@@ -17,6 +17,7 @@ from sim.cli.arguments import (
     take_run,
     take_within,
 )
+from sim.cli.bounding import take_bounds
 from sim.cli.explaining import explained, in_json, print_explanation
 from sim.cli.output import print_json
 from sim.cli.values import Number
@@ -62,6 +63,7 @@ def _takes(parser: Parser) -> None:
     )
     take_rules(parser)
     take_plugins(parser)
+    take_bounds(parser)
     take_json(parser)
 
 

@@ -20,7 +20,7 @@ from sim.scenario.model.promises import promise_of
 from sim.shrink.ddmin import BEGINNING, Budget, Place, Reducer
 from sim.shrink.story_shows import Cause
 from sim.shrink.timed_passes import PASSES, Candidate, size_of
-from sim.timed_run import Run, run_scenario
+from sim.timed_run import Run, conclusive, run_scenario
 from sim.trace import Event
 
 
@@ -164,6 +164,8 @@ def sought_in_run(
     events: list[tuple[int, Event]] = []
     name = sought.invariant if isinstance(sought, Violation) else sought
     run = run_scenario(scenario, trace=events, also_check=() if name is None else (name,))
+    if not run.violations:
+        conclusive(run)
     violation = _violation(scenario, run, sought)
     past = [pair for pair in events if pair[0] <= violation.at]
     cause = cause_of(past, violation, promise_of(scenario).rules)

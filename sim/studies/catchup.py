@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from sim.bounds import Inconclusive
 from sim.rules import Rules
 from sim.scenario.generate.streams import stream
 from sim.scenario.generate.workload import WorkloadShape, draw_workload
@@ -141,7 +142,9 @@ def _policies(base: Scenario, fetch_bytes: int) -> Iterable[tuple[str, Scenario]
 
 def _measure(policy: str, scenario: Scenario) -> CatchUp:
     events: list[tuple[int, Event]] = []
-    run_scenario(scenario, trace=events)
+    run = run_scenario(scenario, trace=events)
+    if run.verdict == "inconclusive":
+        raise Inconclusive(f"{policy}: {run.reason}")
     joined_ms = next(
         at for at, e in events if isinstance(e, ReplicaAdded) and e.replica == NEWCOMER
     )

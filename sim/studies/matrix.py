@@ -12,6 +12,7 @@ from itertools import product
 from math import prod
 from pathlib import Path
 
+from sim.bounds import Inconclusive
 from sim.check import Checker
 from sim.check.checker import known_invariants, story_invariants
 from sim.check.counters import RunCounters
@@ -26,7 +27,7 @@ from sim.scenario.file.load import load_scenario
 from sim.scenario.model import Scenario
 from sim.story import Story, StoryRun, load_story, run_story
 from sim.suite import format_of, scenario_files
-from sim.timed_run import default_invariants, run_scenario
+from sim.timed_run import conclusive, default_invariants, run_scenario
 
 AS_WRITTEN = "as written"
 
@@ -288,6 +289,8 @@ def _outcomes(
 
 def _run_story(story: Story) -> MatrixCell:
     run = run_story(story)
+    if run.reason is not None:
+        raise Inconclusive(f"{story.id}: {run.reason}")
     judged = _judging(story) or story_invariants(liveness=True)
     return MatrixCell(tuple(name for name in run.violated if name in judged), _counted(run))
 
@@ -304,6 +307,6 @@ def _counted(run: StoryRun) -> dict[str, int]:
 
 
 def _simulate(scenario: Scenario) -> MatrixCell:
-    run = run_scenario(scenario)
+    run = conclusive(run_scenario(scenario))
     judged = _judging(scenario) or default_invariants()
     return MatrixCell(tuple(name for name in run.violated if name in judged), run.counters)

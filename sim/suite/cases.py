@@ -11,10 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from sim.bounds import bounded
 from sim.errors import BadInput
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
 from sim.foreign.lines import one_line
-from sim.suite.result import BAD_INPUT, ERROR, CaseResult
+from sim.suite.result import BAD_INPUT, ERROR, INCONCLUSIVE, CaseResult
 from sim.suite.running import log_result, scenario_at, story_at, story_result, timed_result
 from sim.suite.scenario_files import IN_A_SUITE, format_of, refusal
 
@@ -91,8 +92,10 @@ def run_any(path: Path) -> CaseResult:
     """Read and run one file; that it cannot be read or run is a result like any other."""
     started = time.perf_counter()
     try:
-        result = load_case(path).run()
-        return result._replace(wall_ms=_since(started))
+        with bounded() as watch:
+            result = load_case(path).run()
+            return result._replace(wall_ms=_since(started))
+        verdict, reason = INCONCLUSIVE, str(watch.reached)
     except BadInput as error:
         verdict, reason = BAD_INPUT, str(error)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the others are run all the same

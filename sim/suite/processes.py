@@ -14,6 +14,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
+from sim.bounds import Bounds, bound_each_run, bounds_in_force
 from sim.plugins import Plugins, in_use, load_in_worker
 from sim.suite.cases import run_any, without_result
 from sim.suite.result import ERROR, CaseResult
@@ -99,7 +100,9 @@ class _Worker:
         self.pipe, theirs = context.Pipe()
         self.at: int | None = None
         self.is_ready = False
-        self._process = context.Process(target=_work, args=(theirs, in_use()), daemon=True)
+        self._process = context.Process(
+            target=_work, args=(theirs, in_use(), bounds_in_force()), daemon=True
+        )
         self._process.start()
         theirs.close()  # so that the pipe ends with the process
 
@@ -134,9 +137,10 @@ class _Worker:
         return f"the process that ran it was ended by {name}{why}"
 
 
-def _work(pipe: Connection, plugins: Plugins) -> None:
+def _work(pipe: Connection, plugins: Plugins, bounds: Bounds) -> None:
     follow_the_parent()
     load_in_worker(plugins)
+    bound_each_run(bounds)
     pipe.send(_READY)
     while True:
         try:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 BAD_INPUT = "bad input"
 ERROR = "error"
+INCONCLUSIVE = "inconclusive"
 _WORST_FIRST = (2, 1, 3, 0)
 
 
@@ -81,7 +82,7 @@ class CaseResult(NamedTuple):
             return 2
         if self.differences or self.verdict == ERROR:
             return 1
-        return 3 if self.verdict == "inconclusive" and not self.settled else 0
+        return 3 if self.verdict == INCONCLUSIVE and not self.settled else 0
 
     @property
     def complaints(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from sim.bounds import Inconclusive
 from sim.check import Violation
 from sim.errors import BadInput
 from sim.files.formats import STORY_FORMAT
@@ -22,7 +23,7 @@ from sim.suite.running import scenario_at, story_at
 from sim.suite.scenario_files import format_of
 from sim.sweeps.one_run import scenario_of_run
 from sim.sweeps.output import read_sweep
-from sim.timed_run import run_scenario
+from sim.timed_run import conclusive, run_scenario
 from sim.trace import Event
 
 
@@ -55,6 +56,8 @@ def open_file(path: Path, *, seed: int | None, rules: Mapping[str, str]) -> Open
             raise BadInput(f"{path}: --seed: a story has no randomness to seed")
         story = story_at(path, rules)
         run = run_story(story)
+        if run.reason is not None:
+            raise Inconclusive(f"{story.id}: {run.reason}")
         return Opened(story.id, story, run.events, run.violations, story.rules, None)
     return _of_scenario(scenario_at(path, seed, rules))
 
@@ -68,7 +71,7 @@ def open_row(folder: Path, run_id: int) -> Opened:
 
 def _of_scenario(scenario: Scenario, mix: Mix | None = None) -> Opened:
     events: list[tuple[int, Event]] = []
-    run = run_scenario(scenario, trace=events)
+    run = conclusive(run_scenario(scenario, trace=events))
     rules = promise_of(scenario).rules
     skews = scenario.clock_skews
     return Opened(scenario.id, scenario, events, run.violations, rules, skews, mix)

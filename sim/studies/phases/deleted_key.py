@@ -11,7 +11,7 @@ from sim.scenario.generate.mix import Mix
 from sim.scenario.generate.streams import Draws
 from sim.scenario.model import Fault, FaultKind, Scenario
 from sim.studies.phases.question import Axis, Point, Question
-from sim.timed_run import run_scenario
+from sim.timed_run import conclusive, run_scenario
 
 RETENTION_MS: Final = 1_000
 DURATION_MS: Final = 12_000
@@ -61,7 +61,7 @@ def scenario(seed: int, point: Point) -> Scenario:
 
 def happened(case: Scenario) -> bool:
     """Whether a replica shows a deleted key when everything is at rest."""
-    return "no-resurrection" in run_scenario(case).violated
+    return "no-resurrection" in conclusive(run_scenario(case)).violated
 
 
 QUESTION: Final = Question(

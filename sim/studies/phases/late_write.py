@@ -9,7 +9,7 @@ from sim.rules import settings_from
 from sim.scenario.generate.streams import Draws
 from sim.scenario.model import ReplicaSpec, Scenario, Send, Topic, Workload
 from sim.studies.phases.question import Axis, Point, Question
-from sim.timed_run import run_scenario
+from sim.timed_run import conclusive, run_scenario
 
 RETENTION_MS: Final = 1_000
 WRITES_UNTIL_MS: Final = 9_000
@@ -56,7 +56,7 @@ def scenario(seed: int, point: Point) -> Scenario:
 
 def happened(case: Scenario) -> bool:
     """Whether a replica shows the key at rest."""
-    return "no-resurrection" in run_scenario(case).violated
+    return "no-resurrection" in conclusive(run_scenario(case)).violated
 
 
 QUESTION: Final = Question(
