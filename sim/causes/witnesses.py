@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -13,7 +12,10 @@ from typing import Any, Final
 
 from sim.causes.grouping import Cause, Causes
 from sim.causes.witness import TRIES, Witness, make_witness
+from sim.errors import BadInput
 from sim.files.atomic import write_whole
+from sim.files.opening import read_text
+from sim.files.reading import read_json
 from sim.plugins import Plugins, in_use, load_in_worker
 from sim.sweeps.output import clear_errors, write_json
 from sim.version import __version__
@@ -23,6 +25,14 @@ WITNESSES: Final = "witnesses"
 """The folder of witnesses in that of a sweep."""
 PROCESSES: Final = 2
 NAME_LENGTH_MAX: Final = 60
+
+_KINDS: Final = {
+    **dict.fromkeys(("kind", "invariant", "sentence"), (str,)),
+    **dict.fromkeys(("events", "run_id", "run_events", "tries"), (int,)),
+    "steps": (int, type(None)),
+    "complete": (bool,),
+}
+"""What is kept of a witness, beside its file."""
 
 ToldWitness = Callable[[int, int, Cause], None]
 """Told how many of how many witnesses are there, and of which cause the last one is."""
@@ -124,13 +134,21 @@ def _keep(out: Path, cause: Cause, witness: Witness | None) -> None:
 
 
 def _read(out: Path, cause: Cause) -> dict[str, Any]:
-    """What is kept of a cause; empty = nothing, or something of another version."""
+    """What is kept of a cause; empty = nothing, something of another version, or no witness."""
     try:
-        content = json.loads(_file(out, cause).with_suffix(".json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        content = read_json(_file(out, cause).with_suffix(".json")).data
+    except BadInput:
         return {}
     known = isinstance(content, dict) and content.get("about") == _about(cause)
-    return content if known else {}
+    return content if known and _is_witness(content.get("witness", "")) else {}
+
+
+def _is_witness(content: object) -> bool:
+    """Whether it says of a witness what `Witness.as_json` does, or that there is none."""
+    if not isinstance(content, dict):
+        return content is None
+    of_kind = all(type(content.get(name)) in kinds for name, kinds in _KINDS.items())
+    return of_kind and content["kind"] in ("story", "scenario")
 
 
 def _is_kept(out: Path, cause: Cause) -> bool:
@@ -142,7 +160,5 @@ def _kept(out: Path, cause: Cause) -> Witness | None:
     content, file = _read(out, cause)["witness"], _file(out, cause)
     if content is None:
         return None
-    with clear_errors(out):
-        text = file.read_text(encoding="utf-8")
-    known = content | {"file": file, "text": text}
+    known = content | {"file": file, "text": read_text(file)}
     return Witness(**{each.name: known[each.name] for each in fields(Witness)})

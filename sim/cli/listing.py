@@ -113,7 +113,9 @@ def scenarios(folder: Path) -> Rows:
     Raises:
         BadInput: No such folder, or no scenario in it.
     """
+    from sim.files.document import clipped
     from sim.files.reading import read_document
+    from sim.limits import TITLE
 
     rows = []
     for path in scenario_files(folder):
@@ -124,8 +126,8 @@ def scenarios(folder: Path) -> Rows:
             {
                 "file": str(path),
                 "kind": _KINDS.get(str(format_of(path)), "timed"),
-                "title": str(top.get("title", "")),
-                "source": str(top.get("source", "")),
+                "title": clipped(str(top.get("title", "")), TITLE.most),
+                "source": clipped(str(top.get("source", "")), TITLE.most),
             }
         )
     return rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from sim.errors import BadInput
 from sim.failures.failure import Failure
 from sim.failures.pages import FILES, index_page, readme
 from sim.files.atomic import write_whole
+from sim.files.reading import read_json
 from sim.files.trace_file import write_trace
 from sim.foreign import shell
 from sim.foreign.documents import json_text
@@ -138,8 +138,8 @@ def _identity(document: dict[str, Any]) -> tuple[object, ...]:
 def _read(folder: Path) -> dict[str, Any]:
     """The document of a folder; empty for one that is not ours."""
     try:
-        document = json.loads((folder / DOCUMENT).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        document = read_json(folder / DOCUMENT).data
+    except BadInput:
         return {}
     ours = isinstance(document, dict) and document.get("format") == FAILURE_FORMAT
     return document if ours else {}

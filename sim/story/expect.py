@@ -131,7 +131,8 @@ def expect_at(
 def _of_replicas(raw: object, known: Sequence[str], place: Place) -> dict[str, dict[str, Any]]:
     replicas: dict[str, dict[str, Any]] = {}
     for name, claims in as_object(raw, place).items():
-        check_names(REPLICA, name, known, place)
+        # The line is that of the name, the path that of what names replicas.
+        check_names(REPLICA, name, known, place.at(name, label=place.path))
         replicas[name] = _claims(claims, place.at(name))
     return replicas
 

@@ -136,6 +136,14 @@ def test_a_witness_fails_for_the_cause_of_its_run_and_is_kept(
     monkeypatch.setattr(witnesses, "make_witness", None)  # nobody shrinks again
     assert add_witnesses(late).causes == (cause,)
     assert add_witnesses(causes, kept_only=True).causes[1].witness is None
+    kept = cause.witness.file.with_suffix(".json")
+    content = json.loads(kept.read_text())
+    for other in ({}, "", {**content["witness"], "events": "x"}, {**content["witness"], "kind": 0}):
+        kept.write_text(json.dumps({**content, "witness": other}))
+        assert add_witnesses(late, kept_only=True).causes[0].witness is None
+    kept.write_text("[" * 100_000)
+    assert add_witnesses(late, kept_only=True).causes[0].witness is None
+    kept.write_text(json.dumps(content))
 
 
 def test_the_command_fits_a_narrow_terminal(
