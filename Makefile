@@ -95,6 +95,12 @@ test: $(STAMP)  ## all tests, those on Spark included
 fuzz: $(STAMP)  ## absurd inputs for every reader, for an hour; what it finds is in build/fuzz
 	@$(BIN)/python -m tests.fuzz $(ARGS)
 
+# Mounts a small disk for each sweep, so that it can be full: needs the right to mount (root).
+.PHONY: chaos
+chaos: $(STAMP)  ## sweeps killed, paused, out of disk, damaged and continued, for an hour
+	@$(HAVE_JAVA) || { echo "Spark $(NO_JAVA)" >&2; exit 2; }
+	@$(BIN)/python -m tests.chaos $(ARGS)
+
 .PHONY: lint
 lint: $(STAMP)  ## style, format, types, who may import whom
 	$(BIN)/ruff check

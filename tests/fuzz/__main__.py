@@ -18,8 +18,9 @@ from tests.fuzz.case import Case, from_json, to_json
 from tests.fuzz.hunting import Finding, Round
 from tests.fuzz.oracle import Answer
 from tests.fuzz.readers import cases
-from tests.fuzz.report import put_into, section, table
+from tests.fuzz.report import section, table
 from tests.fuzz.running import ROOT, SECONDS, Runner
+from tests.sections import put_into
 
 CORPUS = Path(__file__).parent / "corpus"
 KEPT = ROOT / "build/fuzz"
@@ -54,7 +55,7 @@ def main() -> int:
     print(f"seed {given.seed}, {minutes:.1f} minutes", *table(totals.values()), sep="\n")
     findings = [found for one in totals.values() for found in one.findings.values()]
     if given.report:
-        put_into(given.report, section(totals.values(), minutes=minutes, seed=given.seed))
+        put_into(given.report, "fuzz", section(totals.values(), minutes=minutes, seed=given.seed))
     if findings:
         print(f"{len(findings)} findings, in {KEPT.relative_to(ROOT)}")
         return 1

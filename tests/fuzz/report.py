@@ -1,13 +1,10 @@
 """What a search tried, as a table: for the terminal and for reports/reliability.md."""
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from tests.fuzz.hunting import Round
 
 COLUMNS = ("accepted", "failed", "refused", "inconclusive", "other")
-BEGIN = "<!-- fuzz: from here, by make fuzz -->"
-END = "<!-- fuzz: to here -->"
 
 WHAT = """\
 Sound files of every format are changed in their structure (values at limits and of other types,
@@ -62,14 +59,3 @@ def section(rounds: Iterable[Round], *, minutes: float, seed: int) -> str:
         )
     lines.append(LEGEND)
     return "\n".join(lines)
-
-
-def put_into(path: Path, text: str) -> None:
-    """Put the section between its two comments; at the end of the file when it has none yet."""
-    old = path.read_text() if path.exists() else "# Reliability\n"
-    before, begin, rest = old.partition(BEGIN)
-    after = rest.partition(END)[2] if begin else "\n"
-    if not begin:
-        before = before.rstrip("\n") + "\n\n"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")

@@ -1,0 +1,154 @@
+"""What may happen to a sweep while it goes on, and how the command must end then."""
+
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+from tests.chaos.running import Running, send
+
+FINISHED = 0
+BAD_INPUT = 2
+INTERRUPTED = 130
+KILLED = -signal.SIGKILL
+BOTH = ("process", "spark")
+DISK_FULL = "disk full"
+PAUSE_SECONDS = 3.0
+
+
+class Place(NamedTuple):
+    """Where a fault strikes.
+
+    Attributes:
+        sweep: The command under way.
+        folder: What it writes into, alone on a small disk.
+        log: Where another command may write what it says.
+        chance: Chooses among several victims.
+    """
+
+    sweep: Running
+    folder: Path
+    log: Path
+    chance: Random
+
+
+class Fault(NamedTuple):
+    """Something that happens once.
+
+    Attributes:
+        name: For people.
+        strike: Do it; whether there was something to do it to.
+        ends: Exit statuses that the sweep may have after it.
+        says: What stderr has then unless it finished; empty = nothing in particular.
+        engines: Where it can happen.
+    """
+
+    name: str
+    strike: Callable[[Place], bool]
+    ends: frozenset[int]
+    says: str = ""
+    engines: tuple[str, ...] = BOTH
+
+
+def _signalled(number: signal.Signals) -> Callable[[Place], bool]:
+    def strike(place: Place) -> bool:
+        send(place.sweep.process.pid, number)
+        return True
+
+    return strike
+
+
+def _ctrl_c(place: Place) -> bool:
+    """As a terminal does: every process of the foreground gets it."""
+    for pid in (place.sweep.process.pid, *place.sweep.others()):
+        send(pid, signal.SIGINT)
+    return True
+
+
+def _machine(place: Place) -> bool:
+    place.sweep.kill_all()
+    return True
+
+
+def _one_of(*words: str) -> Callable[[Place], bool]:
+    def strike(place: Place) -> bool:
+        there = place.sweep.others(*words)
+        if there:
+            send(place.chance.choice(there), signal.SIGKILL)
+        return bool(there)
+
+    return strike
+
+
+def _pause(place: Place) -> bool:
+    everybody = (place.sweep.process.pid, *place.sweep.others())
+    for pid in everybody:
+        send(pid, signal.SIGSTOP)
+    time.sleep(PAUSE_SECONDS)
+    for pid in everybody:
+        send(pid, signal.SIGCONT)
+    return True
+
+
+def _disk_full(place: Place) -> bool:
+    """Nothing more can be written; `free_the_disk` ends it."""
+    try:
+        with _ballast(place.folder).open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(1 << 12))
+    except OSError:
+        return True
+
+
+def _second_sweep(place: Place) -> bool:
+    """Somebody starts the same again; that one must be refused. Raises AssertionError."""
+    second = Running([*place.sweep.words, "--resume"], place.log)
+    status = second.wait(60)
+    if place.sweep.over:
+        return False
+    refused = status == BAD_INPUT and "another sweep is writing" in second.err
+    assert refused, f"a second sweep in the folder was not refused: {status}, {second.err!r}"
+    return True
+
+
+def free_the_disk(folder: Path) -> None:
+    """Takes back what a full disk was full of."""
+    _ballast(folder).unlink(missing_ok=True)
+
+
+def _ballast(folder: Path) -> Path:
+    return folder.parent / "ballast"
+
+
+FAULTS = (
+    Fault("driver killed", _signalled(signal.SIGKILL), frozenset({KILLED})),
+    Fault("driver terminated", _signalled(signal.SIGTERM), frozenset({INTERRUPTED}), "interrupted"),
+    Fault("Ctrl-C", _ctrl_c, frozenset({INTERRUPTED}), "interrupted"),
+    Fault("machine lost", _machine, frozenset({KILLED})),
+    Fault("machine paused", _pause, frozenset({FINISHED})),
+    Fault(DISK_FULL, _disk_full, frozenset({FINISHED, BAD_INPUT}), "no space left"),
+    Fault("second sweep", _second_sweep, frozenset({FINISHED})),
+    Fault(
+        "worker killed",
+        _one_of("multiprocessing.spawn"),
+        frozenset({FINISHED, BAD_INPUT}),
+        "a worker process died",
+        ("process",),
+    ),
+    Fault(
+        "Python worker killed",
+        _one_of("pyspark.daemon", "pyspark/daemon"),
+        frozenset({FINISHED, BAD_INPUT}),
+        "--resume continues",
+        ("spark",),
+    ),
+    Fault(
+        "Java machine killed",
+        _one_of("org.apache.spark.deploy.SparkSubmit"),
+        frozenset({FINISHED, BAD_INPUT}),
+        "--resume continues",
+        ("spark",),
+    ),
+)

@@ -1,0 +1,64 @@
+"""The tables of a sweep as any reader of Parquet finds them, without Replog's own code."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+TIMING = "wall_ms"
+"""The one column that two sweeps of the same plan differ in."""
+
+
+class Tables(NamedTuple):
+    """All that a finished sweep says.
+
+    Attributes:
+        runs: Rows in order of their runs.
+        violations: The same, and of their positions.
+        sums: `tallies.json`, and `summary.csv` as text.
+    """
+
+    runs: list[dict[str, Any]]
+    violations: list[dict[str, Any]]
+    sums: tuple[Any, str]
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return len(self.runs) + len(self.violations)
+
+
+def read_tables(folder: Path) -> Tables:
+    """What the folder of a finished sweep says; every Parquet file in it counts."""
+    return Tables(
+        sorted(_rows(folder / "runs"), key=lambda row: row["run_id"]),
+        sorted(_rows(folder / "violations"), key=lambda row: (row["run_id"], row["position"])),
+        (json.loads((folder / "tallies.json").read_text()), (folder / "summary.csv").read_text()),
+    )
+
+
+def differences(expected: Tables, found: Tables) -> list[str]:
+    """In what two sweeps differ, in a few words each."""
+    return [
+        f"{name} differ ({len(left)} and {len(right)})"
+        for name, left, right in zip(Tables._fields, expected, found, strict=True)
+        if left != right
+    ]
+
+
+def longest_between_waves(folder: Path) -> float:
+    """Most seconds from one wave to the next, as their manifests were written."""
+    times = sorted(path.stat().st_mtime for path in (folder / "waves").iterdir())
+    return max((later - one for one, later in pairwise(times)), default=0.0)
+
+
+def _rows(folder: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for path in sorted(folder.rglob("*.parquet")):
+        table: pa.Table = pq.read_table(path, partitioning=None)
+        names = [name for name in table.column_names if name != TIMING]
+        rows += table.select(names).to_pylist()
+    return rows
