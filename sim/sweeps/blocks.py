@@ -8,7 +8,7 @@ and one that is killed, or does a block twice, leaves nothing behind.
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -84,8 +84,8 @@ class Work:
     plugins: Plugins = NO_PLUGINS
     """What workers import first, so that they know the same rules."""
 
-    def blocks(self, missing: Sequence[range], *, cores: int) -> tuple[Block, ...]:
-        """The blocks of some ranges of cases, in order."""
+    def blocks(self, missing: Sequence[range], *, cores: int) -> Iterator[Block]:
+        """The blocks of some ranges of cases, in order, made as they are asked for."""
         ranges = blocks_of(
             missing,
             self.sweep,
@@ -93,7 +93,7 @@ class Work:
             cores=cores,
             blocks=self.partitions,
         )
-        return tuple(Block(cases.start, cases.stop) for cases in ranges)
+        return (Block(cases.start, cases.stop) for cases in ranges)
 
 
 def get_ready(work: Work) -> None:

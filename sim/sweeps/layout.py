@@ -116,8 +116,8 @@ def _equal(missing: Sequence[range], size: int) -> Iterator[range]:
         yield from split(cases, -(-len(cases) // size))
 
 
-def split(cases: range, parts: int) -> tuple[range, ...]:
+def split(cases: range, parts: int) -> Iterator[range]:
     """`cases` in `parts` consecutive ranges whose lengths differ by at most one."""
     size = len(cases)
-    bounds = [cases.start + size * part // parts for part in range(parts + 1)]
-    return tuple(range(first, end) for first, end in pairwise(bounds))
+    for first, end in pairwise(cases.start + size * part // parts for part in range(parts + 1)):
+        yield range(first, end)

@@ -16,7 +16,7 @@ from rich.console import Console
 from sim.errors import BadInput
 from sim.plugins import in_use
 from sim.sweeps.append import begin, grown
-from sim.sweeps.blocks import BlockAnswer, Work
+from sim.sweeps.blocks import Block, BlockAnswer, Work
 from sim.sweeps.engines.engine import Engine
 from sim.sweeps.engines.process import ProcessEngine
 from sim.sweeps.layout import FINISHED_FILE, STAGING
@@ -231,14 +231,34 @@ def _run(
 
 def _answers(engine: Engine, work: Work, missing: tuple[range, ...]) -> Iterator[BlockAnswer]:
     """The answers to all blocks of some cases, each once, as they come."""
-    waiting = set(work.blocks(missing, cores=engine.cores))
-    if not waiting:
+    if not missing:
         return
-    with closing(engine.answers(sorted(waiting, key=lambda block: block.first))) as answers:
+    asked = _Asked(work.blocks(missing, cores=engine.cores))
+    with closing(engine.answers(asked)) as answers:
         for answer in answers:
-            waiting.remove(answer.block)
+            asked.under_way.remove(answer.block)
             yield answer
-    assert not waiting, f"{len(waiting)} blocks without an answer"
+    assert not asked.under_way, f"{len(asked.under_way)} blocks without an answer"
+
+
+class _Asked:
+    """Blocks as an engine takes them, one after another: there is no list of all.
+
+    Attributes:
+        under_way: Those that it has taken and not answered yet.
+    """
+
+    def __init__(self, blocks: Iterator[Block]) -> None:
+        self.under_way: set[Block] = set()
+        self._blocks = blocks
+
+    def __iter__(self) -> Iterator[Block]:
+        return self
+
+    def __next__(self) -> Block:
+        block = next(self._blocks)
+        self.under_way.add(block)
+        return block
 
 
 def _tell(console: Console | None, line: str) -> None:

@@ -8,7 +8,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable
 
 from sim.check.counters import COUNTERS
 from sim.check.families import NO_FAMILY, READERS
@@ -120,7 +120,7 @@ class HereEngine:
     def warm_up(self) -> None:
         pass
 
-    def answers(self, blocks: Sequence[Block]) -> Generator[BlockAnswer]:
+    def answers(self, blocks: Iterable[Block]) -> Generator[BlockAnswer]:
         for block in blocks:
             yield simulate_block(self.work, block)
 

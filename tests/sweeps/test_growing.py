@@ -21,8 +21,7 @@ from sim.sweeps.storage import LocalStorage
 from sim.sweeps.whole import damage_in, write_finished
 from sim.sweeps.work import RunCase
 from sim.timed_run import Run
-from tests.sweeps.fakes import TWO_ENVIRONMENTS, plan, quick
-from tests.sweeps.in_process import InProcess
+from tests.sweeps.fakes import TWO_ENVIRONMENTS, HereEngine, plan, quick
 
 TWO = plan(**TWO_ENVIRONMENTS, confirmation_seed=99)
 
@@ -31,7 +30,7 @@ TWO = plan(**TWO_ENVIRONMENTS, confirmation_seed=99)
 def in_process() -> Iterator[None]:
     """No worker starts, nothing is measured, and garbage is collected when Python likes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sim.sweeps.runner.ProcessEngine", InProcess)
+        patch.setattr("sim.sweeps.runner.ProcessEngine", HereEngine)
         patch.setattr("sim.sweeps.runner.measure_rate", lambda *_, **__: 1_000.0)
         patch.setattr("sim.sweeps.work.gc.collect", lambda *_: 0)
         yield

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable
 from typing import Protocol
 
 from sim.sweeps.blocks import Block, BlockAnswer
@@ -20,8 +20,8 @@ class Engine(Protocol):
     def warm_up(self) -> None:
         """Start what is needed before the first block."""
 
-    def answers(self, blocks: Sequence[Block]) -> Generator[BlockAnswer]:
-        """Simulate blocks; each is answered once, in any order.
+    def answers(self, blocks: Iterable[Block]) -> Generator[BlockAnswer]:
+        """Simulate blocks, taking them as there is room; each is answered once, in any order.
 
         Only so many are under way that memory does not grow with their number. Closing the
         generator drops what is under way. Raises BadInput when a worker dies.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -74,7 +74,7 @@ class ProcessEngine:
         """Sums up the finished tables."""
         return count_files(parts, self.work.sweep)
 
-    def answers(self, blocks: Sequence[Block]) -> Generator[BlockAnswer]:
+    def answers(self, blocks: Iterable[Block]) -> Generator[BlockAnswer]:
         """See `Engine`."""
         if self._pool is None:
             self.warm_up()

@@ -9,7 +9,7 @@ up is Spark's again, in queries (see `spark_tally`).
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
 from itertools import islice
@@ -94,7 +94,7 @@ class SparkEngine:
             return count_files(parts, self.work.sweep)
         return count_in_spark(self._session, parts, self.work.sweep)
 
-    def answers(self, blocks: Sequence[Block]) -> Generator[BlockAnswer]:
+    def answers(self, blocks: Iterable[Block]) -> Generator[BlockAnswer]:
         """See `Engine`."""
         group = f"replog-{uuid.uuid4().hex}"
         watch = Watch(self._context)
