@@ -15,6 +15,8 @@ from sim.certify.reading import Refused, Row, Undecidable, parse
 
 __all__ = ["JUDGED", "Certificate", "Refused", "Undecidable", "certify"]
 
+OF_ANOTHER_KIND = "a field has a value of another kind than sim/trace/FORMAT.md says"
+
 
 class Certificate(NamedTuple):
     """What was found beside what the run tells, by invariant the first place of each.
@@ -58,7 +60,7 @@ def certify(text: bytes) -> Certificate:
         return Certificate(judged, first, {n: told[n] for n in judged if n in told}, left_at)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         where = f"{row.get('event', 'the header')} at {row.get('at', 0)}"
-        what = f"no {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
+        what = f"no {error}" if isinstance(error, KeyError) else OF_ANOTHER_KIND
         raise Refused(f"{where}: {what}") from error
 
 

@@ -1,10 +1,12 @@
 """Every reader of Replog, and the cases that are tried on it."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hypothesis import strategies as st
 
+from sim.certify.reading import digest
 from tests.fuzz.case import SWEEP, Case, Content, Special
 from tests.fuzz.damage import anything, damaged
 from tests.fuzz.documents import json_files, yaml_files
@@ -172,12 +174,23 @@ def _traces(draw: st.DrawFn, content: bytes) -> bytes:
         return draw(damaged(content))
     if how == "line":
         lines[place] = draw(json_files([lines[place]])).strip()
+        if draw(st.booleans()):
+            lines[-1] = _sealed(lines)
     else:
         other = draw(st.integers(0, len(lines) - 1))
         lines[place : place + 1] = draw(
             st.sampled_from(((), (lines[place],) * 2, (lines[other],), (lines[place],) * 3_000))
         )
     return b"\n".join((*lines, b""))
+
+
+def _sealed(lines: Sequence[bytes]) -> bytes:
+    """The verdict with a digest that fits, as a forger would see to."""
+    try:
+        events = [json.loads(line) for line in lines[1:-1]]
+        return json.dumps(json.loads(lines[-1]) | {"digest": digest(events)}).encode()
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return lines[-1]
 
 
 @st.composite
