@@ -3,7 +3,8 @@
 import os
 import sys
 
-if not sys.flags.safe_path and sys.path[:1] == [os.getcwd()]:  # noqa: PTH109 - nothing else is imported yet
+# Nothing else is imported yet, pathlib included.
+if not sys.flags.safe_path and sys.path[:1] == [os.getcwd()]:  # noqa: PTH109
     # Python looks into the current folder first when it runs a module: a file there that is called
     # as a library would be imported in its place. What lies there comes last, or not at all.
     here = sys.path.pop(0)
