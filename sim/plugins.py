@@ -11,18 +11,16 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from types import FrameType
 from typing import NamedTuple
 
+from sim.bounds import Bounds, bounded
 from sim.compaction.extending import (
     REGISTERED,
     Registered,
@@ -71,7 +69,7 @@ GROUP = "replog.plugins"
 TRUSTED = "REPLOG_TRUSTED_PLUGINS"
 """Environment variable: modules, separated by commas, that are imported when a plan, or the folder
 of a sweep, names them; `*` = whatever they name."""
-IMPORT_SECONDS = 60
+IMPORT_SECONDS = 60.0
 """How long the import of a plugin may take."""
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*", re.ASCII)
 _PACKAGE_INFOS = ("*.dist-info", "*.egg-info", "EGG-INFO")
@@ -224,8 +222,6 @@ def _load(module: str, *, folder: str | None) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    if isinstance(error, _TooLong):
-        return f"its import takes more than {IMPORT_SECONDS} s"
     if isinstance(error, BadInput):
         return " ".join(str(error).split())
     return f"cannot be imported: {told(error)}"
@@ -251,29 +247,18 @@ def _make_findable(module: str, folder: str | None) -> None:
 def _at_arms_length() -> Iterator[None]:
     """What a module prints while it is imported goes to stderr; the current folder stays; it ends.
 
-    Signals, which tell the time, come to the main thread alone: elsewhere there is no bound.
+    Raises BadInput when it takes longer, or more memory, than a run may.
     """
     here = os.getcwd()  # noqa: PTH109 - it may be gone, and is never looked into
-
-    def ring(_signal: int, _frame: FrameType | None) -> None:
-        raise _TooLong
-
-    timed = threading.current_thread() is threading.main_thread()
-    handler = signal.signal(signal.SIGALRM, ring) if timed else None
-    left = signal.setitimer(signal.ITIMER_REAL, IMPORT_SECONDS) if timed else (0.0, 0.0)
+    bound = bounded(Bounds(IMPORT_SECONDS))
     try:
-        with redirect_stdout(TO_STDERR):
+        with redirect_stdout(TO_STDERR), bound:
             yield
     finally:
-        if timed:
-            signal.setitimer(signal.ITIMER_REAL, *left)
-            signal.signal(signal.SIGALRM, handler)
         with suppress(OSError):
             os.chdir(here)
-
-
-class _TooLong(BaseException):
-    """An import takes too long. Not an Exception: no handler in the module may swallow it."""
+    if bound.reached is not None:
+        raise BadInput(f"its import hit a bound: {bound.reached}")
 
 
 def invariants_by(module: str) -> list[str]:

@@ -74,7 +74,7 @@ def register_fix(fix: _S) -> _S:
         BadInput: The name is taken, an attribute is missing, or the contract is not kept.
     """
     fields = ("name", "source", "persists_log_end", "announces_gaps", "keeps")
-    _register("fix", _made(fix), fields, fix_problem)
+    _register("fix", _made(fix), fields, lambda value: fix_problem(_as_fix(value)))
     return fix
 
 
@@ -141,10 +141,15 @@ def _guarded(value: Any, label: str) -> Any:
     if isinstance(value, TombstoneRemoval):
         return value._replace(may_remove=Guarded(label, value.may_remove, _removal_problem))
     if hasattr(value, "keeps"):
-        keeps = Guarded(label, value.keeps, _kept_problem)
-        marks = (value.persists_log_end, value.announces_gaps)
-        return Fix(value.name, value.source, meaning_of(value), keeps, *marks)
+        fix = _as_fix(value)
+        return fix._replace(keeps=Guarded(label, fix.keeps, _kept_problem))
     return _GuardedStrategy(value, label)
+
+
+def _as_fix(value: Any) -> Fix:
+    """A fix, or an object of the same shape, as a fix."""
+    marks = (value.persists_log_end, value.announces_gaps)
+    return Fix(value.name, value.source, meaning_of(value), value.keeps, *marks)
 
 
 class _GuardedStrategy:
@@ -215,7 +220,8 @@ def _kept_problem(tail: Tail, kept: object) -> str | None:
     if not isinstance(kept, Kept):
         return f"keeps answers with a Kept, not {shortly(kept)}"
     end = -1 if tail.last_batch is None else tail.last_batch.last_offset
-    for offset in kept:
+    offsets: list[Any] = list(kept)  # whatever is in it
+    for offset in offsets:
         if offset is None:
             continue
         if type(offset) is not int:
@@ -270,8 +276,9 @@ def _tails() -> list[Tail]:
 def fix_problem(fix: Fix) -> str | None:
     """It answers with offsets to keep inside the log, the same at each call."""
     for name in ("persists_log_end", "announces_gaps"):
-        if not isinstance(getattr(fix, name), bool):
-            return f"{name} is {getattr(fix, name)!r}; allowed: True, False"
+        mark: Any = getattr(fix, name)
+        if not isinstance(mark, bool):
+            return f"{name} is {shortly(mark)}; allowed: True, False"
     for tail in _tails():
         kept = fix.keeps(tail)
         wrong = _kept_problem(tail, kept)

@@ -8,11 +8,12 @@ import pytest
 
 import sim
 from sim import invariant_plugins, plugins
+from sim.bounds import Bounds, bounded
 from sim.compaction.extending import register_strategy
 from sim.invariant_plugins import forget_invariants, registered_invariants
 from sim.plugin_calls import Guarded
 from sim.sweeps.plan import number_runs
-from sim.sweeps.work import WallClockBound, rows_of_cases, wall_clock_bound
+from sim.sweeps.work import rows_of_cases
 from tests.plugins.plugged import PAIR, replog
 from tests.plugins.test_invariants import made
 from tests.sweeps.fakes import plan
@@ -57,10 +58,10 @@ IMPORTS = {
     "no Python": ("def", "cannot be imported: SyntaxError: "),
     "no text": ("\0", "cannot be imported: SyntaxError: "),
     "recursion": ("def f(): f()\nf()", "cannot be imported: RecursionError: "),
-    "a loop": ("while True: pass", "its import takes more than 0.2 s"),
+    "a loop": ("while True: pass", "its import hit a bound: wall time: more than 0.2 s"),
     "a loop that catches errors": (
         "while True:\n  try:\n    while True: pass\n  except Exception: pass",
-        "its import takes more than 0.2 s",
+        "its import hit a bound: wall time: more than 0.2 s",
     ),
 }
 
@@ -278,6 +279,29 @@ def test_an_absurd_name_is_refused(name: str) -> None:
         invariant_plugins.register_invariant(made(name=name))
 
 
+LOOPS = {
+    "a strategy": (STRATEGY.format(answer="while True: pass"), STORY),
+    "an invariant": (INVARIANT.format(body="while True: pass"), PLAIN),
+    "an invariant that catches errors": (
+        INVARIANT.format(
+            body="while True:\n          try: 1 / 0\n          except Exception: pass"
+        ),
+        PLAIN,
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "story"), LOOPS.values(), ids=LOOPS)
+def test_one_that_loops_in_a_run_ends_at_its_bound(tmp_path: Path, text: str, story: str) -> None:
+    (tmp_path / "mine.py").write_text(text)
+    (tmp_path / "story.yaml").write_text(story)
+
+    ran = replog(tmp_path, "run", "story.yaml", "--plugin", "mine", "--max-seconds", "0.1")
+
+    assert ran.returncode == 3
+    assert "wall time: more than 0.1 s" in ran.stdout + ran.stderr
+
+
 class TestInASweep:
     """What goes wrong in a run of a sweep is that run's error; the others go on."""
 
@@ -306,12 +330,13 @@ class TestInASweep:
                 pass
 
         invariant_plugins.register_invariant(made(on_appended=on_appended))
-        (row, *_) = rows_of_cases(number_runs(plan()), range(1), bound_seconds=0.1)
+        (row, *_) = rows_of_cases(number_runs(plan()), range(1), bounds=Bounds(0.1))
 
-        assert (row["verdict"], row["reason"]) == ("inconclusive", "wall clock: more than 0.1 s")
+        assert (row["verdict"], row["reason"]) == ("inconclusive", "wall time: more than 0.1 s")
 
     def test_the_bound_of_time_is_nobodys_error(self) -> None:
         waits = Guarded("plugin x", lambda _: signal.pause())
 
-        with pytest.raises(WallClockBound), wall_clock_bound(0.05):
+        with bounded(Bounds(0.05)) as bound:
             waits(None)
+        assert bound.reached == "wall time: more than 0.05 s"
