@@ -53,6 +53,34 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+@contextmanager
+def starting_workers() -> Iterator[None]:
+    """Processes that are started in here never hear Ctrl-C, and each is started as a whole.
+
+    A terminal sends Ctrl-C to every process of the group, and a worker would end in a traceback of
+    its own while it imports; only the parent decides what to do about it. The parent itself hears
+    it, and SIGTERM, at the end: a process that is started by halves complains as well.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard: list[int] = []
+    handled = {
+        number: signal.signal(number, lambda number, _frame: heard.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if callable(signal.getsignal(number))
+    }
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which children inherit
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in handled.items():
+            signal.signal(number, handler)
+        if heard:
+            signal.raise_signal(heard[0])
+
+
 class Lifeline:
     """Held by the process that starts workers: they end once it is cut, or its holder is gone.
 

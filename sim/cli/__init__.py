@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import atexit
 import gc
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 
 from sim.bounds import BoundReached, Inconclusive
@@ -73,9 +76,25 @@ def main() -> None:
     """Run the command line; every expected problem is one line and an exit status."""
     gc.set_threshold(COLLECT_AFTER)
     atexit.register(gc.freeze)  # what is left then goes with the process, cycles or not
-    with shown_streams():
+    with shown_streams(), _terminated_as_interrupted():
         status = _status(sys.argv[1:])
     sys.exit(status)
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM, which systems, containers and schedulers send first, does what Ctrl-C does."""
+    handled = (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL  # who started us may ignore it
+    )
+    if handled:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        if handled:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _status(words: Sequence[str]) -> int:

@@ -18,7 +18,7 @@ from sim.sweeps.counting import count_files
 from sim.sweeps.output import worker_died
 from sim.sweeps.parts import Parts
 from sim.sweeps.tally import Counts
-from sim.workers import Lifeline, follow_the_parent, usable_cores, worker_context
+from sim.workers import Lifeline, follow_the_parent, starting_workers, usable_cores, worker_context
 
 BLOCKS_IN_FLIGHT_PER_CORE = 3
 WARM_UP_SECONDS = 0.05
@@ -67,8 +67,9 @@ class ProcessEngine:
             initializer=_start_worker,
             initargs=(self.work, self._lifeline.end),
         )
-        with _without_main():
-            wait([self._pool.submit(time.sleep, WARM_UP_SECONDS) for _ in range(self.cores)])
+        with _without_main(), starting_workers():
+            begun = [self._pool.submit(time.sleep, WARM_UP_SECONDS) for _ in range(self.cores)]
+        wait(begun)
 
     def count(self, parts: Parts) -> Counts:
         """Sums up the finished tables."""
