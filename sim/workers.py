@@ -33,7 +33,7 @@ def without_current_folder() -> Iterator[None]:
 
 class _Process(SpawnProcess):
     def start(self) -> None:
-        with without_current_folder():
+        with without_current_folder(), starting_workers():
             super().start()
 
 

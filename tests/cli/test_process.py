@@ -87,9 +87,11 @@ def _heed_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize(
+    ("jobs", "sent"), [("1", signal.SIGINT), ("1", signal.SIGTERM), ("2", signal.SIGINT)]
+)
 def test_an_interrupt_keeps_what_is_finished_and_is_exit_status_130(
-    tmp_path: Path, jobs: str
+    tmp_path: Path, jobs: str, sent: signal.Signals
 ) -> None:
     endless = "format: replog-scenario/1\nduration_ms: 2000000000\nlimits: {max_events: 2000000000}"
     (tmp_path / "x.yaml").write_text("format: replog-scenario/1\nduration_ms: 300\n")
@@ -108,7 +110,7 @@ def test_an_interrupt_keeps_what_is_finished_and_is_exit_status_130(
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline().startswith("ok   x.yaml")
-        process.send_signal(signal.SIGINT)
+        process.send_signal(sent)
         told = process.stdout.read()
         rest = process.stderr.read()
 

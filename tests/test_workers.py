@@ -1,0 +1,59 @@
+"""Worker processes end with who started them, and leave Ctrl-C to them."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from sim.workers import Lifeline, follow_the_parent, starting_workers
+
+BLOCKED = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))"
+
+
+def is_deaf_to_ctrl_c() -> bool:
+    return subprocess.check_output([sys.executable, "-ISc", BLOCKED], text=True) == "True\n"
+
+
+def test_a_worker_does_not_hear_ctrl_c_from_its_first_moment_on() -> None:
+    with starting_workers():
+        assert is_deaf_to_ctrl_c()
+    assert not is_deaf_to_ctrl_c()
+
+
+def test_an_interrupt_waits_until_the_workers_are_started() -> None:
+    started: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        _interrupted_while_starting(started)
+    assert started == ["the first", "the second"]
+
+
+def _interrupted_while_starting(started: list[str]) -> None:
+    with starting_workers():
+        started.append("the first")
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+        started.append("the second")
+
+
+def test_workers_end_at_once_when_their_lifeline_is_cut() -> None:
+    lifeline = Lifeline()
+    context = multiprocessing.get_context("fork")
+    worker = context.Process(target=_works_for_ever, args=(lifeline,))
+    worker.start()
+    lifeline.end.close()
+
+    lifeline.cut()
+
+    worker.join(timeout=20)
+    assert worker.exitcode == 1
+
+
+def _works_for_ever(lifeline: Lifeline) -> None:
+    lifeline._held.close()  # which a worker that is spawned does not have
+    follow_the_parent(lifeline.end)
+    while True:
+        time.sleep(1)
