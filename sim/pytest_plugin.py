@@ -109,6 +109,7 @@ class ScenarioFile(pytest.File):
         # Pytest makes collectors of the files beside what it was given, too: what has to be
         # imported for a scenario is imported here, and not for those.
         from sim.errors import BadInput
+        from sim.foreign.lines import one_line
         from sim.suite.cases import load_case
         from sim.suite.scenario_files import format_of, set_aside
         from sim.suite.selecting import tags_of
@@ -122,9 +123,9 @@ class ScenarioFile(pytest.File):
                 return
             case, tags = load_case(self.path), tags_of(self.path)
         except BadInput as error:
-            yield UnusableFile.from_parent(self, name=self.path.stem, why=str(error))
+            yield UnusableFile.from_parent(self, name=one_line(self.path.stem), why=str(error))
             return
-        yield ScenarioItem.from_parent(self, name=case.id, case=case, tags=tags)
+        yield ScenarioItem.from_parent(self, name=one_line(case.id), case=case, tags=tags)
 
 
 class ScenarioItem(pytest.Item):
@@ -153,12 +154,13 @@ class ScenarioItem(pytest.Item):
     ) -> Any:  # what pytest's own method returns has a private type
         """Expected and found in about ten lines; a traceback only of what is a bug."""
         from sim.errors import BadInput
+        from sim.foreign.lines import one_line
         from sim.suite.failure import failure_lines
 
         if isinstance(excinfo.value, NotAsExpected):
             result = excinfo.value.result
             lines = [*result.complaints[:1], *filter(None, [result.title]), *failure_lines(result)]
-            return _as_named(self, "\n".join(lines))
+            return _as_named(self, "\n".join(map(one_line, lines)))
         if isinstance(excinfo.value, BadInput):
             return _as_named(self, str(excinfo.value))
         return super().repr_failure(excinfo, style)
@@ -214,6 +216,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
 
 def _as_named(node: pytest.Item | pytest.File, text: str) -> str:
     """A text with the path of a node's file as people name it where pytest was started."""
+    from sim.foreign.lines import without_commands
+
+    text = without_commands(text)
     started_in = node.config.invocation_params.dir
     if not node.path.is_relative_to(started_in):
         return text

@@ -9,6 +9,7 @@ runs, so that `replog run` loads neither Spark nor pandas nor matplotlib.
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import signal
 import sys
@@ -124,7 +125,8 @@ def _status(words: Sequence[str]) -> int:
     except OSError as error:
         if error.filename is None and error.strerror is None:
             raise
-        complain(one_line(f"{error.filename or 'output'}: {error.strerror}"))
+        what = "is closed" if error.errno == errno.EBADF else error.strerror
+        complain(one_line(f"{error.filename or 'output'}: {what}"))
         write_no_more()
         status = EXIT_BAD_INPUT
     return status if isinstance(status, int) else EXIT_FAILED

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sim.cli.arguments import Command, Parser, plugin_arguments, take_json, take_plugins
-from sim.cli.output import print_json, print_table, width
+from sim.cli.output import print_json, print_table, tell, width
 from sim.cli.streams import beneath
 from sim.foreign import shell
 
@@ -65,13 +65,14 @@ def tell_runs(done: int, runs: int) -> None:
 
 def tell_witness(done: int, causes: int, cause: Cause) -> None:
     """A line for each witness that was made."""
-    print(f"witness {done} of {causes}: {cause.text}", file=sys.stderr)
+    tell(f"witness {done} of {causes}: {cause.text}", sys.stderr)
 
 
 def _show(found: Causes) -> None:
-    print(found.text)
+    tell(found.text)
     for number, cause in enumerate(found.causes, 1):
-        print(f"\n{number}. {cause.text}")
+        print()
+        tell(f"{number}. {cause.text}")
         first = ", ".join(f"{name} {runs:,}" for name, runs in cause.invariants.items())
         print(*_wrapped(f"first violated: {first}"), sep="\n")
         print_table(list(_shares(cause)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.cli.arguments import Command, Parser, take_json
 from sim.cli.bounding import take_bounds
-from sim.cli.output import EXIT_FAILED, EXIT_INCONCLUSIVE, complain, print_json
+from sim.cli.output import EXIT_FAILED, EXIT_INCONCLUSIVE, complain, print_json, tell
 from sim.errors import BadInput
 
 if TYPE_CHECKING:
@@ -80,13 +80,13 @@ def _show(made: Certificate) -> None:
         places = None if told is None else (told["at"], (told["replica"], told["offset"]))
         if ours == places:
             continue
-        print(f"{name}: {'both' if ours and told else 'only one of the two'}")
+        tell(f"{name}: {'both' if ours and told else 'only one of the two'}")
         if ours:
             at, (replica, offset) = ours
             where = replica if offset is None else f"{replica}, offset {offset}"
-            print(f"  found at {at}: {where}; the law: {_law_of(name)}")
+            tell(f"  found at {at}: {where}; the law: {_law_of(name)}")
         if told:
-            print(f"  told at {told['at']}: {told['sentence']}")
+            tell(f"  told at {told['at']}: {told['sentence']}")
     if made.left_at is not None:
         print(f"the run left the durability contract at {made.left_at}: judged until then")
     print("not judged: " + ", ".join(_others(made)))

@@ -19,7 +19,7 @@ from sim.cli.arguments import (
     take_rules,
 )
 from sim.cli.bounding import take_bounds
-from sim.cli.output import EXIT_INCONCLUSIVE, complain, width
+from sim.cli.output import EXIT_INCONCLUSIVE, complain, tell, width
 from sim.cli.values import Number
 from sim.errors import BadInput, did_you_mean
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
@@ -125,7 +125,7 @@ def draw(
     assert output is not None
     with replacing(output) as file:
         file.write(content)
-    print(output)
+    tell(str(output))
     return subject.status()
 
 

@@ -7,6 +7,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from sim.cli.output import tell
+
 if TYPE_CHECKING:
     from sim.suite.result import CaseResult
 
@@ -66,6 +68,6 @@ def save_causes(sweep: Path, folder: Path) -> list[Path]:
 def tell_saved(folders: list[Path], *, file: TextIO) -> None:
     """A line for each folder."""
     for folder in folders:
-        print(f"failure: {folder}", file=file)
+        tell(f"failure: {folder}", file)
     if len(folders) == FOLDERS_MAX:
         print(f"no more than {FOLDERS_MAX} failures get a folder", file=file)

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from sim.cli.arguments import Command, Parser, plugin_arguments, take_json, take_plugins
 from sim.cli.github import add_to_job_summary, on_github
-from sim.cli.output import EXIT_FAILED, EXIT_INCONCLUSIVE, complain, print_json
+from sim.cli.output import EXIT_FAILED, EXIT_INCONCLUSIVE, complain, print_json, tell
 from sim.cli.streams import beneath
 from sim.cli.values import Number
 from sim.errors import BadInput
 from sim.foreign import shell
-from sim.foreign.lines import one_line
 
 if TYPE_CHECKING:
     from sim.gates import Gates, Verdict
@@ -205,7 +204,7 @@ def show_verdict(verdict: Verdict) -> None:
     from sim.gates.page import lines
 
     for line in lines(verdict, passed=PASSED_SHOWN):
-        print(one_line(line))
+        tell(line)
     if verdict.reproduce is not None:
         print(f"reproduce: {verdict.reproduce}")
 

@@ -16,7 +16,7 @@ from sim.cli.arguments import (
     take_rules,
 )
 from sim.cli.bounding import take_bounds
-from sim.cli.output import EXIT_FAILED, print_json, print_table
+from sim.cli.output import EXIT_FAILED, print_json, print_table, tell
 from sim.foreign import shell
 from sim.foreign.lines import one_line
 
@@ -73,7 +73,7 @@ def clean(
         print_json(answer | ({"differences": differences} if check else {}))
     elif explained is not None:
         for one in explained:
-            print(one_line(one.sentence))
+            tell(one.sentence)
     else:
         _show_steps(loaded, answer)
     return _end(differences, check, as_json, _command("clean", logfile, rule))
@@ -132,7 +132,7 @@ def _command(name: str, file: Path, rule: list[str] | None) -> str:
 def _end(differences: list[str], check: bool, as_json: bool, command: str) -> int:
     if check and not as_json:
         for line in differences:
-            print(one_line(f"not as expected: {line}"))
+            tell(f"not as expected: {line}")
         print("expectation NOT met" if differences else "expectation met")
         if differences:
             print(f"reproduce: {command}")
@@ -142,13 +142,13 @@ def _end(differences: list[str], check: bool, as_json: bool, command: str) -> in
 def _show_steps(file: LogFile, answer: dict[str, Any]) -> None:
     from sim.logfile.text import heading, log_lines, rows_of
 
-    print(one_line(f"rules: {heading(file)}"))
+    tell(f"rules: {heading(file)}")
     for number, (step, answered) in enumerate(
         zip(file.steps, answer["steps"], strict=True), start=1
     ):
         print()
         for line in log_lines(number, step, answered):
-            print(one_line(line))
+            tell(line)
         rows = rows_of(answered)
         if rows:
             print_table(rows)
@@ -175,7 +175,7 @@ def _show_selection(selection: Selection) -> None:
         print_table(rows)
     for log, judged in selection.logs.items():
         name = one_line(log)
-        print(one_line(f"{name}: {judged.why}"))
+        tell(f"{name}: {judged.why}")
         if judged.dirty.force_update:
             print(
                 f"{name}: the checkpoint {judged.log.checkpoint} is no offset of the log, "

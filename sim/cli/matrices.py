@@ -15,7 +15,7 @@ from sim.cli.arguments import (
     take_rules,
 )
 from sim.cli.bounding import take_bounds
-from sim.cli.output import print_json, print_table
+from sim.cli.output import print_json, print_table, tell
 from sim.errors import BadInput
 from sim.foreign import shell
 
@@ -108,7 +108,7 @@ def matrix(
     differing = sum(line.differs for line in made.lines)
     print(f"{made.varied.rule} makes a difference in {differing} of {len(made.lines)} scenarios")
     if output is not None:
-        print(output)
+        tell(str(output))
     return 0
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sim.cli.arguments import Command, Parser, take_output
+from sim.cli.output import tell
 from sim.errors import BadInput, did_you_mean
 from sim.foreign import shell
 
@@ -62,9 +63,9 @@ def new(kind: str, *, output: Path | None, force: bool) -> int:
 
     with replacing(output) as file:
         file.write(text.encode())
-    print(f"{output}; next: {made.next.replace('FILE', shell.quoted(output))}")
+    tell(f"{output}; next: {made.next.replace('FILE', shell.quoted(output))}")
     if made.has_schema:
-        print(f"for an editor, as its first line: {_modeline(output)}")
+        tell(f"for an editor, as its first line: {_modeline(output)}")
     return 0
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from sim.cli.streams import beneath
 from sim.foreign.lines import one_line
@@ -35,20 +36,44 @@ def complain(text: str) -> None:
         print(f"replog: {line}", file=sys.stderr)
 
 
+def tell(text: str, file: TextIO | None = None) -> None:
+    """Print one line, whatever names are in it."""
+    print(one_line(text), file=file or sys.stdout)
+
+
 def print_json(value: object) -> None:
     """One document."""
-    from sim.foreign.documents import fit_for, json_text
+    from sim.foreign.documents import json_text
 
-    print(fit_for(json_text(value, indent=1), sys.stdout.encoding or "utf-8"))
+    print_json_text(json_text(value, indent=1))
+
+
+def print_json_text(text: str) -> None:
+    """A document that is JSON already."""
+    from sim.foreign.documents import fit_for
+
+    print(fit_for(text, sys.stdout.encoding or "utf-8"))
 
 
 def progress_console() -> Console:
     """Stderr for bars of progress, with texts of our own alone."""
+    columns = terminal_width() if "COLUMNS" in os.environ else None
+    return _console(beneath(sys.stderr), columns)
+
+
+def _console(file: TextIO, columns: int | None, *, in_colour: bool | None = None) -> Console:
+    """What shows text as it is; `columns` wide, None = as wide as the terminal."""
     from rich.console import Console
 
-    columns = terminal_width() if "COLUMNS" in os.environ else None
     return Console(
-        file=beneath(sys.stderr), width=columns, highlight=False, markup=False, emoji=False
+        file=file,
+        width=columns,
+        force_terminal=in_colour,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        # Rich stumbles over a size of the terminal that is no number.
+        _environ={k: v for k, v in os.environ.items() if k not in {"COLUMNS", "LINES"}},
     )
 
 
@@ -83,25 +108,18 @@ def print_table(rows: Cells, *, texts: bool = False) -> None:
     if texts and (width() < TABLE_WIDTH or longest > NAME_WIDTH):
         _print_list(shown)
         return
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(
-        highlight=False,
-        markup=False,
-        emoji=False,
-        width=width(),
-        force_terminal=sys.stdout.isatty(),
-    )
+    drawn = io.StringIO()
+    console = _console(drawn, width(), in_colour=sys.stdout.isatty())
     table = Table(box=None, pad_edge=False)
     for index, name in enumerate(shown[0]):
         left = texts or index == 0
         table.add_column(name, justify="left" if left else "right", no_wrap=index == 0)
     for row in shown:
         table.add_row(*row.values())
-    with console.capture() as captured:
-        console.print(table)
-    lines = [line.rstrip() for line in captured.get().split("\n")[:-1]]
+    console.print(table)
+    lines = [line.rstrip() for line in drawn.getvalue().split("\n")[:-1]]
     print("\n".join(lines), file=beneath(sys.stdout))  # in bold, perhaps; all texts are escaped
 
 
@@ -132,4 +150,4 @@ def print_violations(violations: Iterable[Any], *, unit: str) -> None:
     """One sentence each; `unit` is what their `at` counts: `step` or `ms`."""
     for violation in violations:
         when = f"step {violation.at}" if unit == "step" else f"{violation.at} ms"
-        print(f"  {violation.invariant} ({when}): {violation.sentence}")
+        tell(f"  {violation.invariant} ({when}): {violation.sentence}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sim.cli.arguments import Command, Parser, take_json
-from sim.cli.output import print_json, print_table, progress_console
+from sim.cli.output import print_json, print_table, progress_console, tell
 from sim.cli.values import Number
 from sim.errors import BadInput, did_you_mean
 from sim.foreign import shell
@@ -80,7 +80,7 @@ def phases(names: list[str], *, cases: int, seed: int, out: Path | None, as_json
     for one in found:
         _show(one)
     if out is not None:
-        print(out / PAGE)
+        tell(str(out / PAGE))
     return 0
 
 

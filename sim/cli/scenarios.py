@@ -24,10 +24,10 @@ from sim.cli.output import (
     print_counters,
     print_json,
     print_violations,
+    tell,
 )
 from sim.cli.values import Number
 from sim.foreign import shell
-from sim.foreign.lines import one_line
 
 if TYPE_CHECKING:
     from sim.explain import Explanation
@@ -100,7 +100,7 @@ def run(
         arguments += [] if seed is None else [f"--seed={seed}"]
         _show(result, explanation, explain is not None, f"replog run {shell.command(arguments)}")
         if saved is not None:
-            print(one_line(f"failure: {saved}"))
+            tell(f"failure: {saved}")
     return result.exit_code
 
 
@@ -122,11 +122,11 @@ def _explanation(result: CaseResult, wanted: str) -> Explanation | None:
 
 
 def _show(result: CaseResult, explanation: Explanation | None, told: bool, command: str) -> None:
-    print(one_line(f"{result.id}: {result.title}" if result.title else result.id))
+    tell(f"{result.id}: {result.title}" if result.title else result.id)
     unit = "step" if result.is_story else "ms"
     print_violations(result.violations, unit=unit)
     for name, view in result.detail.get("replicas", {}).items():
-        print(_replica_line(name, view))
+        tell(_replica_line(name, view))
     if not result.is_story:
         print_counters(result.detail["counters"])
         if result.detail["reached"]:
@@ -138,12 +138,12 @@ def _show(result: CaseResult, explanation: Explanation | None, told: bool, comma
         print_explanation(explanation, result.violations, unit=unit)
     if told:
         for number, line in result.idle_steps:
-            print(one_line(f"  step {number} ({line}) did nothing"))
+            tell(f"  step {number} ({line}) did nothing")
     for line in result.differences:
-        print(one_line(f"  not as expected: {line}"))
+        tell(f"  not as expected: {line}")
     verdict = result.verdict + (f" ({result.reason})" if result.reason else "")
     met = "expectation met" if result.expectation_met else "expectation NOT met"
-    print(one_line(f"{verdict}; {met}; {result.wall_ms} ms"))
+    tell(f"{verdict}; {met}; {result.wall_ms} ms")
     if not result.expectation_met:
         print(f"reproduce: {command}")
 

@@ -50,6 +50,7 @@ class Shown:
         self._stream = stream
         self._as_is = as_is
         self._may_fail = may_fail
+        self._broken: OSError | None = None
 
     @property
     def beneath(self) -> TextIO:
@@ -69,7 +70,12 @@ class Shown:
             self.write(line)
 
     def flush(self) -> None:
-        """Raises OSError as the stream does, unless it may fail."""
+        """Raises OSError as the stream does, or did before, unless it may fail.
+
+        Argparse looks away when its help cannot be written.
+        """
+        if self._broken is not None:
+            raise self._broken
         with self._failing():
             self._stream.flush()
 
@@ -77,10 +83,12 @@ class Shown:
     def _failing(self) -> Iterator[None]:
         try:
             yield
-        except (OSError, ValueError):  # broken, or closed
-            if not self._may_fail:
-                raise
-            write_no_more(_STDERR)
+        except (OSError, ValueError) as error:  # broken, or closed
+            if self._may_fail:
+                write_no_more(_STDERR)
+                return
+            self._broken = error if isinstance(error, OSError) else None
+            raise
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -102,6 +110,10 @@ def shown_streams() -> Iterator[None]:
         yield
     finally:
         sys.stdout, sys.stderr = before
+        try:
+            before[0].flush()
+        except (OSError, ValueError):  # said already
+            write_no_more()
 
 
 def _open_what_is_closed() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 from sim.cli.arguments import Command, Parser, take_failures, take_json, take_plugins
 from sim.cli.bounding import take_bounds
 from sim.cli.github import add_to_job_summary, on_github
-from sim.cli.output import EXIT_INTERRUPTED, complain, print_json
+from sim.cli.output import EXIT_INTERRUPTED, complain, print_json, tell
 from sim.cli.streams import beneath
 from sim.cli.values import Number
 from sim.errors import BadInput
@@ -272,7 +272,7 @@ def _tell(
             print(f"\n{one_line(f'{result.path}{title}')}")
             print(*(f"  {line}" for line in failure_lines(result)), sep="\n")
             if result.path in saved:
-                print(one_line(f"  failure: {saved[result.path]}"))
+                tell(f"  failure: {saved[result.path]}")
     if not all(result.expectation_met for result in results):
         print()
     print(*notes, summary, sep="\n")

@@ -36,9 +36,11 @@ from sim.cli.output import (
     complain,
     print_counters,
     print_json,
+    print_json_text,
     print_table,
     print_violations,
     progress_console,
+    tell,
 )
 from sim.cli.values import Number
 from sim.errors import BadInput
@@ -159,8 +161,8 @@ def sweep(
         tell_saved(save_causes(result.out, failures), file=sys.stderr if as_json else sys.stdout)
     if result.reproduce is not None:
         words = [result.out, result.reproduce, *plugin_arguments()]
-        tell = complain if as_json else print
-        tell(f"{_not_green(result)}\nreproduce: replog replay {shell.command(words)}")
+        told = complain if as_json else print
+        told(f"{_not_green(result)}\nreproduce: replog replay {shell.command(words)}")
     return worst(STATUS[verdict.outcome] if verdict else 0, result.errors, result.unfinished)
 
 
@@ -202,7 +204,7 @@ def _show_sweep(result: SweepResult, verdict: Verdict | None, *, as_json: bool) 
         )
         return
     _show_verdicts(result.verdicts)
-    print(
+    tell(
         f"{result.runs:,} runs of {result.cases:,} cases in {result.out}, "
         f"{result.rate:,.0f} runs/s; next: replog report "
         + shell.command([result.out, *plugin_arguments()])
@@ -289,7 +291,7 @@ def replay(
     else:
         _show_replay(run_id, made, reasons, same=same)
         if saved is not None:
-            print(f"failure: {saved}")
+            tell(f"failure: {saved}")
         if same is False:
             words = [folder, run_id, *plugin_arguments()]
             print(f"reproduce: replog replay {shell.command(words)}")
@@ -330,7 +332,7 @@ def _show_replay(run_id: int, made: Run, reasons: Explanation | None, *, same: b
 
     print(f"run {run_id}: {made.id}")
     changed = made.settings.differing_from(Settings())
-    print("  rules: " + (", ".join(f"{name}={value}" for name, value in changed.items()) or "-"))
+    tell("  rules: " + (", ".join(f"{n}={value}" for n, value in changed.items()) or "-"))
     print_violations(made.violations, unit="ms")
     print_counters(made.counters)
     if made.reached:
@@ -398,12 +400,12 @@ def report(
     if quote_in is not None:
         quote(folder, quote_in)
     if as_json:
-        print((folder / "report.json").read_text(encoding="utf-8").rstrip())
+        print_json_text((folder / "report.json").read_text(encoding="utf-8").rstrip())
         return 0
     print_table(comparison_table(folder))
     for sentence in headline(folder):
-        print(sentence)
-    print(f"report: {page}")
+        tell(sentence)
+    tell(f"report: {page}")
     return 0
 
 

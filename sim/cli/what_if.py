@@ -19,10 +19,9 @@ from sim.cli.arguments import (
 )
 from sim.cli.bounding import take_bounds
 from sim.cli.explaining import explained, in_json, print_explanation
-from sim.cli.output import print_json
+from sim.cli.output import print_json, tell
 from sim.cli.values import Number
 from sim.errors import BadInput
-from sim.foreign.lines import one_line
 from sim.limits import TRIES
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ def explain(
         raise BadInput(f"{file}: nothing is violated, so there is nothing to explain")
     document: dict[str, Any] = {"id": opened.id, **in_json(explanation)}
     if not as_json:
-        print(one_line(opened.id))
+        tell(opened.id)
         unit = "steps" if opened.skews is None else "ms"
         print_explanation(explanation, opened.violations, unit=unit)
     if what_if:
@@ -156,7 +155,7 @@ def _no_return(
         for point in sealed.points:
             print(f"    {_point(point)}")
         for line in _sealed(sealed):
-            print(f"  {line}")
+            tell(f"  {line}")
     return sealed
 
 
@@ -209,11 +208,11 @@ def _show_healings(healings: Healings) -> None:
         else f"  no single change of {healings.tried} tried makes it pass"
     )
     for line in _by_rule(passing):
-        print(one_line(f"    {line}"))
+        tell(f"    {line}")
     if others:
         print("  avoided, but something else is violated then:")
         for each in others:
-            print(one_line(f"    {each.change} ({', '.join(each.still)})"))
+            tell(f"    {each.change} ({', '.join(each.still)})")
     if not healings.complete:
         print("  the time was over before all changes were tried: see --within")
 

@@ -32,7 +32,8 @@ _READ = re.compile(r"# unfinished shrink of (\w+): pass (\d+), at ([\d ]*), (cha
 
 def digest_of(content: bytes, invariant: str | None) -> str:
     """What tells one thing to shrink from another: what is in it, and the law."""
-    return hashlib.sha256(content + (invariant or "").encode()).hexdigest()[:16]
+    law = (invariant or "").encode(errors="surrogatepass")
+    return hashlib.sha256(content + law).hexdigest()[:16]
 
 
 def id_of(name: str, invariant: str) -> str:
