@@ -69,7 +69,7 @@ def read_repository(folder: Path) -> Repository:
 
 def _git_folder(folder: Path) -> Path:
     """HEAD lies in it. The search goes up from `folder`, as that of git does."""
-    there = folder.resolve()
+    there = Path(os.path.realpath(folder))
     for place in (there, *there.parents):
         entry = place / ".git"
         if entry.is_file():

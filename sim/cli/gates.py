@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -160,7 +161,7 @@ def check_gates(gates: Gates, plan: Plan, *, out: Path) -> None:
 
 def check_other(baseline: Path, folder: Path) -> None:
     """Refuse to compare a sweep with itself, which finds nothing whatever happened."""
-    if baseline.resolve() == folder.resolve():
+    if os.path.realpath(baseline) == os.path.realpath(folder):
         raise BadInput(f"--baseline {baseline}: the folder that is judged; give an earlier sweep's")
 
 

@@ -74,8 +74,9 @@ def _modeline(output: Path) -> str:
     from sim.files.shipped import shipped_folder
 
     schema = shipped_folder() / "schema.json"
-    beside = output.resolve().is_relative_to(schema.parents[1])
-    named = os.path.relpath(schema, output.resolve().parent) if beside else str(schema)
+    place = Path(os.path.realpath(output))
+    beside = place.is_relative_to(schema.parents[1])
+    named = os.path.relpath(schema, place.parent) if beside else str(schema)
     return f"# yaml-language-server: $schema={named}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -37,7 +38,8 @@ def trace_git(repository: Path, *, output: Path | None, limit: int | None) -> in
     """Turn a repository's history into a changelog: one row per changed path per commit."""
     from sim.changelog.git import write_git_changelog
 
-    target = output or Path(f"{repository.resolve().name}-changelog.parquet")
+    name = Path(os.path.realpath(repository)).name  # a link in a loop has one, too
+    target = output or Path(f"{name}-changelog.parquet")
     made = write_git_changelog(repository, target, limit=limit)
     print(
         f"{made.path}: {made.changes:,} changes, {made.deletions:,} of them deletions, "

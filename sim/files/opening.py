@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, ClassVar
+from typing import ClassVar
 
 from sim.errors import BadInput
 from sim.limits import DOCUMENT_BYTES
@@ -84,24 +84,17 @@ def read_text(path: Path, *, limit: int = DOCUMENT_BYTES.most) -> str:
 
 
 def head_of(path: Path, count: int) -> bytes:
-    """The first bytes of a regular file, at most `count`. Raises as `open_regular`."""
-    with open_regular(path) as file, _clear_errors(path):
-        return file.read(count)
-
-
-def open_regular(path: Path) -> BinaryIO:
-    """A regular file, opened to be read piece by piece, more than once.
+    """The first bytes, at most `count`, of a file that is then read by somebody else.
 
     Raises:
-        BadInput: It cannot be opened, or is none: a pipe can be read only once.
+        BadInput: It cannot be read, or is no regular file: a pipe can be read only once.
     """
     with _clear_errors(path):
-        found = _refuse_others(path, path.stat())
-        if stat.S_ISFIFO(found.st_mode):
+        if stat.S_ISFIFO(_refuse_others(path, path.stat()).st_mode):
             text = "is a pipe, and is read more than once here; save what comes through it first"
             raise BadInput(f"{path}: {text}")
         with _opened(path) as number:
-            return os.fdopen(os.dup(number), "rb")  # which closes its own
+            return _some_of(path, number, count)
 
 
 def is_pipe(path: Path) -> bool:
@@ -155,7 +148,7 @@ def _all_of(path: Path, number: int, limit: int) -> bytes:
     parts: list[bytes] = []
     size = 0
     while max(size, found.st_size) <= limit:
-        part = _some_of(path, number)
+        part = _some_of(path, number, _CHUNK)
         if not part:
             break
         parts.append(part)
@@ -167,12 +160,14 @@ def _all_of(path: Path, number: int, limit: int) -> bytes:
     return b"".join(parts)
 
 
-def _some_of(path: Path, number: int) -> bytes:
+def _some_of(path: Path, number: int, count: int) -> bytes:
     """Some bytes; none at the end. A pipe may be silent for a while, as long as it has a writer."""
     try:
-        return os.read(number, _CHUNK)
+        return os.read(number, count)
     except BlockingIOError:
         pass
+    if not stat.S_ISFIFO(os.fstat(number).st_mode):  # some of the system's own, such as /proc/kmsg
+        raise BadInput(f"{path}: is no file that ends")
     import select  # a file is never waited for
 
     named = not str(path).startswith(("/dev/", "/proc/"))
@@ -181,7 +176,7 @@ def _some_of(path: Path, number: int) -> bytes:
     waiting.register(number, select.POLLIN)
     if not waiting.poll(seconds * 1000):
         raise BadInput(f"{path}: nothing came through this pipe for {seconds:g} s")
-    return os.read(number, _CHUNK)
+    return os.read(number, count)
 
 
 def _told(size: int) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from sim.errors import BadInput
 from sim.files import opening
-from sim.files.opening import head_of, is_pipe, keep_pipes, open_regular, read_bytes, read_text
+from sim.files.opening import head_of, is_pipe, keep_pipes, read_bytes, read_text
 from sim.foreign.lines import one_line
 from sim.limits import DOCUMENT_BYTES
 
@@ -143,7 +143,7 @@ def test_a_command_reads_a_pipe_once_and_looks_at_it_often(piped: tuple[Path, in
 
 def test_what_is_read_piece_by_piece_is_no_pipe(fifo: Path, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="is a pipe, and is read more than once here; save what"):
-        open_regular(fifo)
+        head_of(fifo, 4)
     (tmp_path / "x").write_text("a: 1")
 
     assert head_of(tmp_path / "x", 2) == b"a:"
