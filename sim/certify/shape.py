@@ -10,7 +10,7 @@ import msgspec
 
 Row = dict[str, Any]
 
-LINES_LIMIT = 2_000_000
+LINES_LIMIT = 1_000_000
 """They are all in memory at once, each in about a kilobyte."""
 
 OF_A_HEADER = {
