@@ -234,7 +234,7 @@ COUNT: Final = Limit(
 # Files, whatever is in them.
 
 DOCUMENT_BYTES: Final = Limit(
-    "size of a document", 64 << 20, "bytes", "a hundred times the largest; read within a gigabyte"
+    "size of a document", 128 << 20, "bytes", "a log file of a million records has 80 MB"
 )
 TRACE_BYTES: Final = Limit(
     "size of a trace", 256 << 20, "bytes", "a million events; all are in memory to be certified"
@@ -244,6 +244,9 @@ LEVELS: Final = Limit(
 )
 VALUES: Final = Limit(
     "values", 1_000_000, "values", "numbers, texts, lists and fields of one file: read in seconds"
+)
+JSON_VALUES: Final = Limit(
+    "values of a JSON file", 8_000_000, "values", "a log file of a million records has 5,000,000"
 )
 CHECKED_VALUES: Final = Limit(
     "values of a scenario or plan",

@@ -89,6 +89,9 @@ def test_what_is_long_is_told_in_short() -> None:
     assert in_short("x" * 500) == repr("x" * 60) + "…"
 
 
+DURATION = "duration_ms: 1,012,000,000,000 looks of cleaners and consumers, at their periods; at"
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [
@@ -103,6 +106,11 @@ def test_what_is_long_is_told_in_short() -> None:
         ("workload: {random: {keys: 1000001}}", "workload.random.keys: 1000001 is above"),
         ("limits: {max_events: 1000000000001}", "limits.max_events: 1000000000001 is above"),
         ("rules: {min_isr: 9223372036854775808}", "rules.min_isr: 9223372036854775808 is above"),
+        (
+            "last_rounds: 10000\ntopic: {delete.retention.ms: 1000000000}",
+            "last_rounds: 10000 rounds",
+        ),
+        ("duration_ms: 1000000000000\nreplicas: [{name: a, cleaner_backoff_ms: 1}, b]", DURATION),
         (f"title: {'x' * 10_001}", "title: 10,001 characters; at most 10,000 are allowed (length"),
     ],
 )

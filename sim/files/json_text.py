@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from sim.errors import BadInput
 from sim.files.document import Document, Location, Place, path_of, shown
-from sim.limits import LEVELS, VALUES
+from sim.limits import JSON_VALUES, LEVELS
 
 _DIGITS = 30
 """Of a whole number: more than any field takes, and fewer than make reading one slow."""
@@ -71,7 +71,7 @@ def parse_json(text: str, name: str) -> Document:
 def _check_extent(text: str, name: str) -> None:
     """Raise BadInput for what is nested too deeply, or has too many values, before it is read."""
     opening = text.count("[") + text.count("{")
-    if opening <= LEVELS.most and opening + text.count(",") < VALUES.most:
+    if opening <= LEVELS.most and opening + text.count(",") < JSON_VALUES.most:
         return
     depth = values = 0
     for number, token in enumerate(_TOKEN.finditer(text)):
@@ -84,8 +84,8 @@ def _check_extent(text: str, name: str) -> None:
             depth -= 1
         values += sign in ",[{"
         # A text that is no JSON may have any number of other pieces.
-        if values >= VALUES.most or number > 6 * VALUES.most:
-            _fail(text, name, token.start(), f"more than {VALUES.most} values in one file")
+        if values >= JSON_VALUES.most or number > 6 * JSON_VALUES.most:
+            _fail(text, name, token.start(), f"more than {JSON_VALUES.most} values in one file")
 
 
 def _fail(text: str, name: str, at: int, what: str) -> NoReturn:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sim.errors import BadInput
 from sim.files import json_text
 from sim.files.json_text import parse_json
-from sim.limits import VALUES
+from sim.limits import JSON_VALUES
 
 TEXT = """{
   "a": null,
@@ -117,7 +117,7 @@ def test_brackets_and_commas_within_text_are_no_levels_and_no_values() -> None:
 
 @pytest.mark.parametrize("value", ["[]", "0", '{"a":0}'])
 def test_a_file_of_too_many_values_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    monkeypatch.setattr(json_text, "VALUES", VALUES._replace(most=1_000))
+    monkeypatch.setattr(json_text, "JSON_VALUES", JSON_VALUES._replace(most=1_000))
 
     assert parse_json(f"[{','.join([value] * 450)}]", "some.json").data
     with pytest.raises(BadInput, match=r"^some.json:2: more than 1000 values in one file$"):

@@ -85,7 +85,7 @@ def test_a_file_may_be_as_large_as_the_limit_and_no_larger(tmp_path: Path) -> No
     assert complaint(tmp_path / "over") == "has more than 100 bytes, the most that is read"
     over = tmp_path / "over"
     os.truncate(over, DOCUMENT_BYTES.most + 1)  # a hole: it takes no room
-    assert complaint(over, DOCUMENT_BYTES.most).startswith("has more than 64 MiB")
+    assert complaint(over, DOCUMENT_BYTES.most).startswith("has more than 128 MiB")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="files without a size are Linux's")

@@ -113,6 +113,23 @@ topic: {delete.retention.ms: 8, max.compaction.lag.ms: null}
     assert [replica.cleaner_backoff_ms for replica in scenario.replicas] == [40, 40, 40]
 
 
+def test_null_for_what_a_topic_always_has_says_nothing(load: Load) -> None:
+    topic = load(
+        """
+topic:
+  min.cleanable.dirty.ratio: null
+  min.compaction.lag.ms: null
+  segment.bytes: null
+  segment.ms: null
+broker: {log.cleaner.min.cleanable.ratio: 0.7}
+"""
+    ).topic
+
+    assert topic.min_cleanable_dirty_ratio == 0.7
+    assert (topic.min_compaction_lag_ms, topic.segment_bytes) == (0, 2048)
+    assert topic.segment_ms is None
+
+
 def test_the_same_setting_twice_must_have_the_same_value(load: Load) -> None:
     same = "rules: {strategy: header}\ntopic:\n  compaction.strategy: header\n"
     other = "rules: {strategy: header}\ntopic:\n  compaction.strategy: offset\n"

@@ -24,6 +24,7 @@ from sim.scenario.file.faults import build_faults
 from sim.scenario.file.format import ScenarioFile
 from sim.scenario.file.replicas import build_replicas, no_such_replica
 from sim.scenario.file.strategies import with_known_strategies
+from sim.scenario.file.work import check_work
 from sim.scenario.file.workload import build_applications, build_workload
 from sim.scenario.model import Ask, Consumer, Network, Scenario
 from sim.scenario.model.snapshots import SnapshotSettings
@@ -46,6 +47,15 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
     _check_network(file.network, names, report)
     if file.timers.election_timeout_ms[0] > file.timers.election_timeout_ms[1]:
         report(("timers", "election_timeout_ms"), "the first number is above the second")
+    consumers = _consumers(file, names, report)
+    check_work(
+        file,
+        replicas=replicas,
+        consumers=consumers,
+        rules=settings.rules,
+        topic=topic,
+        report=report,
+    )
     return Scenario(
         id=file.id or one_line(path.stem),
         title=file.title,
@@ -60,7 +70,7 @@ def build(file: ScenarioFile, *, path: Path, seed: int | None, report: Report) -
         timers=file.timers,
         workload=build_workload(file, path=path, seed=chosen_seed, report=report),
         applications=build_applications(file, report),
-        consumers=_consumers(file, names, report),
+        consumers=consumers,
         asks=_asks(file, settings, report),
         faults=build_faults(file, names, report),
         changes=build_changes(file, replicas, report),

@@ -190,6 +190,11 @@ _AS_TOPIC = (
     "timestamp_difference_max_ms",
 )
 
+_ALWAYS = frozenset(
+    {"dedupe_load_factor", "min_cleanable_dirty_ratio", "min_compaction_lag_ms", "segment_bytes"}
+)
+"""Of those the ones that a topic always has: null says nothing of them."""
+
 _AS_SNAPSHOTS = {
     "fetch_snapshot_bytes": "chunk_bytes",
     "record_bytes": "record_bytes",
@@ -219,13 +224,15 @@ def setting_of_rule(rule: str) -> str:
 def topic_of(topic: TopicSettings, broker: BrokerSettings) -> Topic:
     """What the topic says, else the broker, else the defaults.
 
-    A setting that `topic` gives as null means no bound, whatever the broker says.
+    A setting that `topic` gives as null means no bound, whatever the broker says, where a topic can
+    do without one.
     """
-    values = {}
+    values: dict[str, Any] = {}
     for name in _AS_TOPIC:
         for settings in (topic, broker):
-            if name in settings.model_fields_set:
-                values[name] = getattr(settings, name)
+            given = getattr(settings, name, None)
+            if name in settings.model_fields_set and not (given is None and name in _ALWAYS):
+                values[name] = given
                 break
     policy = topic.cleanup_policy
     return Topic(**values, deletes="delete" in policy, compacts=policy != "delete")
