@@ -56,6 +56,7 @@ MODULES = {
     "sweep": "sweeps",
     "sweep check": "whole",
     "sweep merge": "merging",
+    "sweep fetch": "whole",
     "replay": "sweeps",
     "report": "sweeps",
     "causes": "causes",

@@ -145,6 +145,15 @@ def shipped(text: str) -> Path:
     return found
 
 
+def place(text: str) -> Path | str:
+    """A folder as a path, or the address of one on another file system, as it is."""
+    if "://" not in text:
+        return path_of(text)
+    from sim.sweeps.places import place as of
+
+    return of(text)
+
+
 def take_run(parser: Parser) -> None:
     """What has a run to look into: a file, or the folder of a sweep, as `file`."""
     parser.add_argument(

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
-from sim.cli.arguments import Command, Parser, shipped
+from sim.cli.arguments import Command, Parser, place, shipped
 from sim.errors import BadInput
 
 SHELLS = ("bash", "zsh", "fish", "tcsh")
@@ -80,7 +80,7 @@ def _complete(action: argparse.Action, command: str) -> None:
         names = _names_of(command).get(action.dest)
         if names:
             action.choices = names
-    if action.choices is None and action.type in (Path, shipped):
+    if action.choices is None and action.type in (Path, shipped, place):
         kind = shtab.DIRECTORY if action.metavar == "DIR" else shtab.FILE
         action.complete = kind  # type: ignore[attr-defined]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sim.cli.arguments import (
     Command,
     Parser,
+    place,
     plugin_arguments,
     shipped,
     take_failures,
@@ -59,10 +60,10 @@ def _sweep_takes(parser: Parser) -> None:
     parser.add_argument("plan", type=shipped, help="A sweep plan, YAML; or a shipped one's id.")
     parser.add_argument(
         "--out",
-        type=Path,
+        type=place,
         required=True,
         metavar="DIR",
-        help="Folder for the tables; new or, to resume, old.",
+        help="Folder for the tables; new or, to resume, old. Or an address: hdfs://…, s3a://…",
     )
     parser.add_argument(
         "--count",
@@ -105,7 +106,7 @@ def _sweep_takes(parser: Parser) -> None:
 def sweep(
     plan: Path,
     *,
-    out: Path,
+    out: Path | str,
     count: int | None,
     seed: int | None,
     confirm: bool,
@@ -128,12 +129,15 @@ def sweep(
     `replog sweep check DIR` compares a folder with what was written there.
     """
     from sim.sweeps import load_plan, run_sweep
+    from sim.sweeps.places import require_here, spark_settings
 
     loaded = load_plan(plan)
     gates = gates_from(**options)
     if gates is not None:
-        check_gates(gates, loaded, out=out)
+        check_gates(gates, loaded, out=require_here(out, what="a gate"))
         check_markdown(options["markdown"])
+    if failures is not None:
+        require_here(out, what="--failures")
     result = run_sweep(
         loaded,
         out=out,
@@ -141,7 +145,7 @@ def sweep(
         seed=_confirmation_seed(plan, loaded, seed) if confirm else seed,
         engine=engine,  # type: ignore[arg-type]
         master=master,
-        spark=_spark_settings(conf, engine),
+        spark=spark_settings(conf, engine=engine),
         partitions=partitions,
         resume=resume,
         append=append,
@@ -150,7 +154,7 @@ def sweep(
     )
     verdict = None
     if gates is not None:
-        verdict = verdict_of(result.out, gates)
+        verdict = verdict_of(Path(result.out), gates)
     _show_sweep(result, verdict, as_json=as_json)
     if verdict is not None:
         file = sys.stderr if as_json else sys.stdout
@@ -158,24 +162,25 @@ def sweep(
     if failures is not None:
         from sim.cli.failures import save_causes, tell_saved
 
-        tell_saved(save_causes(result.out, failures), file=sys.stderr if as_json else sys.stdout)
+        tell_saved(
+            save_causes(Path(result.out), failures), file=sys.stderr if as_json else sys.stdout
+        )
     if result.reproduce is not None:
-        words = [result.out, result.reproduce, *plugin_arguments()]
+        words = [
+            result.out if isinstance(result.out, Path) else "DIR",
+            result.reproduce,
+            *plugin_arguments(),
+        ]
         told = complain if as_json else print
         told(f"{_not_green(result)}\nreproduce: replog replay {shell.command(words)}")
     return worst(STATUS[verdict.outcome] if verdict else 0, result.errors, result.unfinished)
 
 
-def _spark_settings(given: list[str] | None, engine: str) -> dict[str, str]:
-    settings = {}
-    for word in given or ():
-        name, equals, value = word.partition("=")
-        if not (equals and name.startswith("spark.")):
-            raise BadInput(f"--conf {word}: give NAME=VALUE, with a name of Spark's: spark.…")
-        settings[name] = value
-    if settings and engine != "spark":
-        raise BadInput(f"--conf {next(iter(settings))}: only Spark has settings: --engine spark")
-    return settings
+def _next(out: Path | str) -> str:
+    """The command that goes on with a finished sweep."""
+    if isinstance(out, str):
+        return "replog sweep fetch " + shell.command([out, "DIR"])
+    return "replog report " + shell.command([out, *plugin_arguments()])
 
 
 def _confirmation_seed(path: Path, plan: Plan, seed: int | None) -> int:
@@ -206,8 +211,7 @@ def _show_sweep(result: SweepResult, verdict: Verdict | None, *, as_json: bool) 
     _show_verdicts(result.verdicts)
     tell(
         f"{result.runs:,} runs of {result.cases:,} cases in {result.out}, "
-        f"{result.rate:,.0f} runs/s; next: replog report "
-        + shell.command([result.out, *plugin_arguments()])
+        f"{result.rate:,.0f} runs/s; next: " + _next(result.out)
     )
     if verdict is not None:
         show_verdict(verdict)

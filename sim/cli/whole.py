@@ -1,38 +1,48 @@
-"""`replog sweep check`: whether a sweep's folder is what the sweep wrote."""
+"""`replog sweep check` and `fetch`: whether a folder is what the sweep wrote; bringing it here."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sim.cli.arguments import Command, Parser, take_json
-from sim.cli.output import EXIT_FAILED, EXIT_INCONCLUSIVE, complain, print_json
+from sim.cli.arguments import Command, Parser, place, take_json
+from sim.cli.output import (
+    EXIT_FAILED,
+    EXIT_INCONCLUSIVE,
+    complain,
+    print_json,
+    progress_console,
+)
 from sim.errors import BadInput
+from sim.foreign import shell
 
 if TYPE_CHECKING:
+    from sim.sweeps.storage import Storage
     from sim.sweeps.whole import State
 
 
 def _check_takes(parser: Parser) -> None:
-    parser.add_argument("folder", type=Path, metavar="DIR", help="A sweep's folder.")
+    parser.add_argument(
+        "folder", type=place, metavar="DIR", help="A sweep's folder, or its address."
+    )
     take_json(parser)
 
 
-def check(folder: Path, *, as_json: bool) -> int:
+def check(folder: Path | str, *, as_json: bool) -> int:
     """Compare a sweep's folder with what the sweep wrote: names, rows, sizes, checksums.
 
     Status 0: it is whole. 1: something is missing, changed or foreign, or the sweep was not
     finished; --resume of the sweep mends both. 3: a folder of the first format has no checksums.
     """
     from sim.sweeps.output import clear_errors
-    from sim.sweeps.storage import LocalStorage
+    from sim.sweeps.places import storage_at
     from sim.sweeps.whole import state_of
 
-    with clear_errors(folder):
-        state = state_of(LocalStorage(folder), thorough=True)
-    if not state.checked:
-        complain(_not_checked(folder, finished=state.finished))
-        return EXIT_INCONCLUSIVE
+    with storage_at(folder) as storage, clear_errors(folder):
+        state = state_of(storage, thorough=True)
+        if not state.checked:
+            complain(_not_checked(storage, finished=state.finished))
+            return EXIT_INCONCLUSIVE
     if as_json:
         print_json(_document(folder, state))
     else:
@@ -46,11 +56,11 @@ def _is_whole(state: State) -> bool:
     return state.finished and not state.damage
 
 
-def _not_checked(folder: Path, *, finished: bool) -> str:
+def _not_checked(storage: Storage, *, finished: bool) -> str:
     from sim.sweeps.parts import UNCHECKED_FORMAT, plan_content
-    from sim.sweeps.storage import LocalStorage
 
-    if plan_content(LocalStorage(folder))["format"] == UNCHECKED_FORMAT:
+    folder = storage.label
+    if plan_content(storage)["format"] == UNCHECKED_FORMAT:
         why = f"its format, {UNCHECKED_FORMAT}, has no checksums"
     elif finished:
         why = "there are the documents of a sweep, and no tables"
@@ -68,7 +78,7 @@ def _verdict(state: State) -> str:
     return f"whole, {there}; all checksums are those that were written"
 
 
-def _document(folder: Path, state: State) -> dict[str, object]:
+def _document(folder: Path | str, state: State) -> dict[str, object]:
     return {
         "folder": str(folder),
         "whole": _is_whole(state),
@@ -80,4 +90,40 @@ def _document(folder: Path, state: State) -> dict[str, object]:
     }
 
 
-COMMANDS = {"sweep check": Command(check, _check_takes)}
+def _fetch_takes(parser: Parser) -> None:
+    parser.add_argument("source", metavar="ADDRESS", help="Where the sweep was written (--out).")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="A new folder here.")
+    parser.add_argument(
+        "--conf",
+        action="append",
+        metavar="NAME=VALUE",
+        help="A setting of Spark's, as spark-submit takes it; again for each.",
+    )
+
+
+def fetch(source: str, folder: Path, *, conf: list[str] | None) -> int:
+    """Bring a finished sweep from another file system into a folder here, for report and replay.
+
+    Every file is compared with its checksum. A copy that was interrupted goes on where it was.
+    """
+    from sim.sweeps.fetch import fetch_sweep
+    from sim.sweeps.places import ONE_CORE, spark_settings, storage_at
+
+    console = progress_console()
+
+    def tell(done: int, of: int) -> None:
+        if console.is_terminal:
+            console.print(f"{done:,} of {of:,} files", end="\r", highlight=False)
+
+    with storage_at(place(source), master=ONE_CORE, settings=spark_settings(conf)) as storage:
+        copied = fetch_sweep(storage, folder, tell=tell)
+    print(
+        f"{folder}: whole, {copied:,} files copied; next: replog report {shell.command([folder])}"
+    )
+    return 0
+
+
+COMMANDS = {
+    "sweep check": Command(check, _check_takes),
+    "sweep fetch": Command(fetch, _fetch_takes),
+}

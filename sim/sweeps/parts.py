@@ -14,12 +14,14 @@ from sim.sweeps.layout import PLAN_FILE, RUNS, VIOLATIONS, WAVES, first_run_of, 
 from sim.sweeps.manifest import Part, Table, Wave, decode_wave, hull, identity_of, number_of
 from sim.sweeps.plan import Sweep
 from sim.sweeps.shapes import PLAN_BYTES_MAX
-from sim.sweeps.storage import Storage
+from sim.sweeps.storage import LocalStorage, Storage
 
 FOLDER_FORMAT = "replog-sweep-output/2"
 UNCHECKED_FORMAT = "replog-sweep-output/1"
 """Without manifests: it is read, and cannot be checked."""
 MANIFEST_BYTES_MAX = 64 * MIB
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+"""How an address begins, once it was taken for a path: `hdfs:/host/folder`."""
 _OLD_PART = re.compile(rf"({RUNS}|{VIOLATIONS})/wave=\d+/part-\d+\.parquet", re.ASCII)
 
 
@@ -31,6 +33,11 @@ def plan_content(storage: Storage) -> dict[str, Any]:
             raise BadInput(f"{path}: has more than {PLAN_BYTES_MAX // MIB} MiB")
         content = json.loads(storage.read(PLAN_FILE).decode())
     except (FileNotFoundError, NotADirectoryError):
+        if _ADDRESS.match(storage.label) and isinstance(storage, LocalStorage):
+            raise BadInput(
+                f"{storage.label}: is no folder of this machine; replog sweep fetch ADDRESS DIR "
+                "brings a sweep here from another file system"
+            ) from None
         raise BadInput(
             f"{storage.label}: no {PLAN_FILE} there; give the folder of a sweep (--out)"
         ) from None

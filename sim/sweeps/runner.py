@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -23,9 +23,10 @@ from sim.sweeps.layout import FINISHED_FILE, STAGING
 from sim.sweeps.lock import this_process
 from sim.sweeps.output import check_folder, clear_errors, prepare_folder
 from sim.sweeps.parts import missing_cases, parts_there, plan_content
+from sim.sweeps.places import NO_PYSPARK, place, storage_at
 from sim.sweeps.plan import Plan, Sweep, number_runs
 from sim.sweeps.runs_progress import show_progress
-from sim.sweeps.storage import LocalStorage, Storage
+from sim.sweeps.storage import Storage
 from sim.sweeps.tally import write_tallies
 from sim.sweeps.unjudged import unjudged
 from sim.sweeps.waves import WaveWriter
@@ -53,7 +54,7 @@ class Seconds:
 class SweepResult:
     """A finished sweep."""
 
-    out: Path
+    out: Path | str
     engine: EngineName
     cores: int
     cases: int
@@ -82,7 +83,7 @@ class SweepResult:
 def run_sweep(
     plan: Plan,
     *,
-    out: Path,
+    out: Path | str,
     count: int | None = None,
     seed: int | None = None,
     engine: EngineName = "spark",
@@ -95,7 +96,7 @@ def run_sweep(
     plan_file: str | None = None,
     open_case: OpenCase = open_case,
 ) -> SweepResult:
-    """Runs a plan into the folder `out` and sums it up there.
+    """Runs a plan into the folder `out`, a path or an address, and sums it up there.
 
     `count` (cases) and `seed` replace the plan's. `engine` is "spark" (on `master`, see
     `spark_session`, with Spark's settings `spark`) or "process". `partitions` forces the number of
@@ -110,27 +111,28 @@ def run_sweep(
     something else or that another sweep is writing into, or no Java; later for a disk that cannot
     be written any more.
     """
+    out = place(out) if isinstance(out, str) else out
     if engine not in get_args(EngineName):
         raise BadInput(f"engine {engine!r}: one of {', '.join(get_args(EngineName))}")
     if partitions is not None and partitions < 1:
         raise BadInput(f"partitions {partitions}: at least 1 block")
-    storage = LocalStorage(out)
-    wanted = partial(_wanted, storage, plan, count, seed, resume=resume, append=append)
-    wanted()
-    with clear_errors(out), storage.lock(this_process()):
-        sweep = wanted()  # somebody may have swept here meanwhile
-        started = time.perf_counter()
-        rate = measure_rate(sweep, open_case=open_case)
-        work = Work(sweep, open_case, rate, partitions, in_use())
-        with _engine(engine, work, master=master, spark=spark) as chosen:
-            if append:
-                begin(storage, sweep, plan_file=plan_file)
-            prepare_folder(storage, sweep, plan_file=plan_file)
-            try:
-                seconds, before, content = _run(chosen, work, storage, console, started=started)
-            finally:
-                storage.remove(STAGING)
-            cores = chosen.cores
+    with _place(out, engine, master, spark) as storage:
+        wanted = partial(_wanted, storage, plan, count, seed, resume=resume, append=append)
+        wanted()
+        with clear_errors(storage.label), storage.lock(this_process()):
+            sweep = wanted()  # somebody may have swept here meanwhile
+            started = time.perf_counter()
+            rate = measure_rate(sweep, open_case=open_case)
+            work = Work(sweep, open_case, rate, partitions, in_use())
+            with _engine(engine, work, master=master, spark=spark) as chosen:
+                if append:
+                    begin(storage, sweep, plan_file=plan_file)
+                prepare_folder(storage, sweep, plan_file=plan_file)
+                try:
+                    seconds, before, content = _run(chosen, work, storage, console, started=started)
+                finally:
+                    storage.remove(STAGING)
+                cores = chosen.cores
     missing = unjudged(content)
     return SweepResult(
         out=out,
@@ -151,6 +153,15 @@ def run_sweep(
         single_process_rate=rate,
         seconds=seconds,
     )
+
+
+def _place(
+    out: Path | str, engine: EngineName, master: str | None, spark: Mapping[str, str] | None
+) -> AbstractContextManager[Storage]:
+    """Where the tables go; the session that reaches an address is the engine's, too."""
+    if isinstance(out, str) and engine != "spark":
+        raise BadInput(f"--out {out}: --engine spark writes there, {engine} only to folders here")
+    return storage_at(out, master=master, settings=spark)
 
 
 def _wanted(
@@ -179,7 +190,7 @@ def _engine(
             yield pool
         return
     if find_spec("pyspark") is None:
-        raise BadInput("sweeps on Spark need pyspark: pip install 'replog[sweep]'")
+        raise BadInput(NO_PYSPARK)
     from sim.sweeps.engines.session import (
         spark_session,  # half a second, and only this engine needs it
     )

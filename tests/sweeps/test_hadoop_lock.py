@@ -8,35 +8,7 @@ import pytest
 from sim.errors import BadInput
 from sim.sweeps.engines.hadoop_lock import FileLock
 from sim.sweeps.layout import LOCK_FILE
-
-
-class Bucket:
-    """A store of objects in memory: no rename, no locks, writes whole or lost."""
-
-    label = "store://bucket"
-
-    def __init__(self, *, exclusive: bool = True) -> None:
-        self.objects: dict[str, tuple[bytes, float]] = {}
-        self.exclusive = exclusive
-        self.now = 0.0
-
-    def read(self, name: str) -> bytes:
-        if name not in self.objects:
-            raise FileNotFoundError(2, "no such object", name)
-        return self.objects[name][0]
-
-    def create(self, name: str, content: bytes, *, overwrite: bool) -> None:
-        if self.exclusive and not overwrite and name in self.objects:
-            raise FileExistsError(17, "exists", name)
-        self.objects[name] = content, self.now
-
-    def remove(self, name: str) -> None:
-        self.objects.pop(name, None)
-
-    def modified_ms(self, name: str) -> int:
-        if name not in self.objects:
-            raise FileNotFoundError(2, "no such object", name)
-        return int(self.objects[name][1] * 1000)
+from tests.sweeps.bucket import Bucket
 
 
 def lock(bucket: Bucket, owner: str, *, beat_seconds: float = 60.0) -> FileLock:

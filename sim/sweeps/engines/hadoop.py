@@ -15,7 +15,8 @@ from __future__ import annotations
 import errno
 import re
 import uuid
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -27,6 +28,7 @@ from sim.sweeps.layout import STAGING
 
 OBJECT_STORES = frozenset({"s3", "s3a", "s3n", "gs", "wasb", "wasbs", "oss", "cosn", "obs", "o3fs"})
 """Schemes of file systems that copy to rename, and where a file appears when it is complete."""
+JAVA_DIED = "Spark's Java died"
 CHUNK = 4 * 1024 * 1024
 """Bytes handed to Java at a time."""
 
@@ -38,11 +40,6 @@ _JAVA_ERRORS = {
     "org.apache.hadoop.security.AccessControlException": errno.EACCES,
     "java.nio.file.AccessDeniedException": errno.EACCES,
 }
-
-
-def is_address(out: str) -> bool:
-    """Whether `out` names a folder by scheme, as in `hdfs://host/sweeps/one`."""
-    return re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", out) is not None
 
 
 class HadoopStorage:
@@ -83,7 +80,7 @@ class HadoopStorage:
 
     def entries(self) -> list[str]:
         """See `Storage`."""
-        with _as_os_error(self._address):
+        with self._errors():
             try:
                 found = self._files.listStatus(self._root)
             except Py4JJavaError as error:
@@ -99,7 +96,7 @@ class HadoopStorage:
         top = self._path(under)
         start = len(self._root.toUri().getPath().rstrip("/")) + 1
         names = []
-        with _as_os_error(under):
+        with self._errors(under):
             try:
                 found = self._files.listFiles(top, True)  # noqa: FBT003 - Java's: also below
             except Py4JJavaError as error:
@@ -112,17 +109,17 @@ class HadoopStorage:
 
     def size(self, name: str) -> int:
         """See `Storage`."""
-        with _as_os_error(name):
+        with self._errors(name):
             return int(self._files.getFileStatus(self._path(name)).getLen())
 
     def modified_ms(self, name: str) -> int:
         """When a file was written last, by the clock of the file system."""
-        with _as_os_error(name):
+        with self._errors(name):
             return int(self._files.getFileStatus(self._path(name)).getModificationTime())
 
     def read(self, name: str) -> bytes:
         """See `Storage`."""
-        with _as_os_error(name):
+        with self._errors(name):
             stream = self._files.open(self._path(name))
             try:
                 return bytes(stream.readAllBytes())
@@ -141,7 +138,7 @@ class HadoopStorage:
             return
         draft = f"{STAGING}/{uuid.uuid4().hex}"
         self.create(draft, content, overwrite=False)
-        with _as_os_error(name):
+        with self._errors(name):
             target = self._path(name)
             self._files.mkdirs(target.getParent())
             if not self._files.rename(self._path(draft), target):
@@ -153,7 +150,7 @@ class HadoopStorage:
 
         Raises FileExistsError when it is there and `overwrite` is false.
         """
-        with _as_os_error(name):
+        with self._errors(name):
             stream = self._files.create(self._path(name), overwrite)
             for start in range(0, len(content), CHUNK):
                 stream.write(bytearray(content[start : start + CHUNK]))
@@ -161,18 +158,18 @@ class HadoopStorage:
 
     def rename(self, old: str, new: str) -> None:
         """See `Storage`; an object store copies the file and removes it."""
-        with _as_os_error(old):
+        with self._errors(old):
             self._files.getFileStatus(self._path(old))  # or rename() would just say false
             self._files.mkdirs(self._path(new).getParent())
             self._renamed(old, new)
 
     def _renamed(self, old: str, new: str) -> None:
         if not self._files.rename(self._path(old), self._path(new)):
-            raise OSError(errno.EIO, f"cannot be renamed to {new}", old)
+            raise OSError(errno.EIO, f"cannot be renamed to {new}", f"{self._address}/{old}")
 
     def remove(self, name: str) -> None:
         """See `Storage`."""
-        with _as_os_error(name):
+        with self._errors(name):
             self._files.delete(self._path(name), True)  # noqa: FBT003 - Java's: with all in it
 
     def lock(self, owner: str) -> AbstractContextManager[None]:
@@ -180,21 +177,22 @@ class HadoopStorage:
         self._lock = FileLock(self, owner)
         return self._lock.held()
 
+    def _errors(self, name: str = "") -> AbstractContextManager[None]:
+        return _as_os_error(f"{self._address}/{name}" if name else self._address)
+
     def _path(self, name: str) -> Any:
         return self._java.org.apache.hadoop.fs.Path(f"{self._root.toString()}/{name}")
 
 
-class _as_os_error(AbstractContextManager[None]):  # noqa: N801 - used as a function
+@contextmanager
+def _as_os_error(path: str) -> Iterator[None]:
     """Turns what Java raises about a file into the OSError that the same trouble is here."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __exit__(self, _kind_: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, Py4JJavaError):
-            raise OSError(_kind(error), _reason(error), self._name) from None
-        if isinstance(error, Py4JError):
-            raise OSError(errno.EIO, "Spark's Java died", self._name) from None
+    try:
+        yield
+    except Py4JJavaError as error:
+        raise OSError(_kind(error), _reason(error), path) from None
+    except (Py4JError, ConnectionError):
+        raise OSError(errno.EIO, f"cannot be reached: {JAVA_DIED}", path) from None
 
 
 def _kind(error: Py4JJavaError) -> int:

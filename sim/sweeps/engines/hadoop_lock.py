@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from sim.errors import BadInput
-from sim.sweeps.layout import LOCK_FILE
+from sim.sweeps.layout import LOCK_FILE, STAGING
 
 BEAT_SECONDS = 15.0
 STALE_SECONDS = 90.0
@@ -104,7 +104,7 @@ class FileLock:
 
     def _refuse_unless_stale(self) -> None:
         """Raises BadInput unless the lock is too old, by the clock that dates the files there."""
-        probe = f"{LOCK_FILE}-{self._token}"
+        probe = f"{STAGING}/{self._token}.lock"
         self._folder.create(probe, b"", overwrite=False)
         try:
             age = self._folder.modified_ms(probe) - self._folder.modified_ms(LOCK_FILE)

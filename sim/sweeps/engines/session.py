@@ -29,7 +29,7 @@ from sim.errors import BadInput
 from sim.sweeps.engines.executors import is_stopped, registered_executors
 from sim.sweeps.engines.java import find_java
 from sim.sweeps.engines.master import check_master, is_local
-from sim.sweeps.engines.spark_errors import last_complaint
+from sim.sweeps.engines.spark_errors import last_complaint, with_machine
 
 MASTER = "local[*,3]"
 """All cores of this machine; a task that dies is tried three times (`local[*]` tries once)."""
@@ -96,7 +96,7 @@ def _log_file() -> Iterator[Path]:
         if not log.stat().st_size:
             log.unlink()
             raise
-        raise BadInput(f"{error} (Spark's log: {log})") from None
+        raise BadInput(f"{with_machine(str(error), log)} (Spark's log: {log})") from None
     except BaseException:
         log.unlink()
         raise
@@ -122,10 +122,12 @@ def _quiet() -> Iterator[None]:
 def _start(master: str | None, settings: dict[str, str], log: Path) -> SparkSession:
     local = master is not None and is_local(master)
     # Workers take python3 from the PATH unless told otherwise. On this machine that misses this
-    # environment; on others there is no such environment, but a Python of the same version.
-    there = sys.executable if local else "python{}.{}".format(*sys.version_info)
-    os.environ.setdefault("PYSPARK_PYTHON", settings.get("spark.pyspark.python", there))
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    # environment; on others there is no such environment, but a Python of the same version. A
+    # program that was submitted was started with the Python that its workers get.
+    if master is not None:
+        there = sys.executable if local else "python{}.{}".format(*sys.version_info)
+        os.environ.setdefault("PYSPARK_PYTHON", settings.get("spark.pyspark.python", there))
+        os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     configuration = SparkConf()

@@ -15,11 +15,14 @@ from sim.sweeps.engines.executors import KEPT
 SPARK_ERRORS = (Py4JError, PySparkException, OSError, EOFError)
 """What a call of PySpark raises when the cluster, or the Java of the driver, fails it."""
 LENGTH_MAX = 300
+SOMEWHERE = "a worker"
+"""Where the machine is not in the error's text."""
 PYTHON_ADVICE = "PYSPARK_PYTHON names the workers' Python"
 _HERE = "{}.{}".format(*sys.version_info)
 _MORE = "--conf spark.executor.memory=2g gives them more"
 _MACHINE = re.compile(r"\(TID \d+\) \((\S+) executor")
 _COMPLAINT = re.compile(r"\b(?:ERROR|FATAL)\b|Exception\b|^Error\b")
+_PYTHON_ERROR = re.compile(r"(?!org\.|java\.|py4j\.|Caused)[\w.]*(?:Error|Exception)\b: ")
 _TRACE = re.compile(r"^\s+at |^\s*\.\.\. \d+ more|^\tat ")
 
 
@@ -30,7 +33,7 @@ def in_one_line(error: Exception) -> BadInput:
     for pattern, words in _KNOWN:
         found = re.search(pattern, text)
         if found is not None:
-            return BadInput(words.format(*found.groups(), where=where))
+            return BadInput(words.format(*found.groups(), where=where, reason=_shortened(text)))
     if isinstance(error, (Py4JNetworkError, ConnectionError)):
         return BadInput(
             "Spark's Java died (out of memory? --conf spark.driver.memory=2g gives it more); "
@@ -39,9 +42,20 @@ def in_one_line(error: Exception) -> BadInput:
     return BadInput(f"{where}: {_shortened(text)}; {KEPT}")
 
 
+def with_machine(told: str, log: Path) -> str:
+    """The line, with the machine's name out of Spark's log where the error had none."""
+    if not told.startswith(f"{SOMEWHERE}: "):
+        return told
+    return _machine(_text(log)) + told.removeprefix(SOMEWHERE)
+
+
+def _text(log: Path) -> str:
+    return log.read_text(encoding="utf-8", errors="replace")
+
+
 def last_complaint(log: Path, error: Exception | None = None) -> str:
     """The last error in Spark's log, without its trace; else that of the exception."""
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = _text(log).splitlines()
     found = [line for line in lines if _COMPLAINT.search(line) and not _TRACE.match(line)]
     if found:
         return _in_length(re.sub(r"^[\d:/ ]*(?:ERROR|FATAL) ", "", found[-1]))
@@ -49,14 +63,14 @@ def last_complaint(log: Path, error: Exception | None = None) -> str:
 
 
 def _machine(text: str) -> str:
-    found = _MACHINE.search(text)
-    return found[1] if found else "Spark"
+    found = _MACHINE.findall(text)
+    return found[-1] if found else SOMEWHERE
 
 
 def _shortened(text: str) -> str:
     """The last line of a Python traceback, else the first that says something."""
     lines = [line.strip() for line in text.splitlines() if line.strip() and not _TRACE.match(line)]
-    python = [line for line in lines if re.match(r"[\w.]*(?:Error|Exception)\b: ", line)]
+    python = [line for line in lines if _PYTHON_ERROR.match(line)]
     caused = [line.partition(": ")[2] for line in lines if line.startswith("Caused by: ")]
     return _in_length((python or caused[-1:] or lines[:1] or ["no reason given"])[-1])
 
@@ -82,6 +96,13 @@ _KNOWN = (
     (
         r"No module named '?(pyspark|py4j)",
         "{where}: no {0} there; a whole Spark brings it, in python/lib of its folder",
+    ),
+    (
+        r"Error from python worker:|the port number from pyspark\.daemon",
+        (
+            f"{{where}}: its Python does not start PySpark ({{reason}}); workers need Python "
+            f"{_HERE}, as here; {PYTHON_ADVICE}"
+        ),
     ),
     (
         r"ExecutorLostFailure",

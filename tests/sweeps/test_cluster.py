@@ -1,0 +1,92 @@
+"""A sweep on a cluster whose machines have nothing of it, parts of which are killed meanwhile."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sim.sweeps import load_plan, run_sweep
+from sim.sweeps.engines.session import WAIT
+from tests.sweeps.conftest import ROOT
+from tests.sweeps.spark_cluster import PATIENCE_SECONDS, Cluster, kill, wait_until
+from tests.sweeps.test_engines import assert_same
+
+PLAN = ROOT / "scenarios/sweeps/demo.yaml"
+CASES = 120
+BLOCKS = 60
+BLOCK_SECONDS = 0.1
+"""How long the driver takes its time for each block, so that there is a middle to kill in."""
+
+DRIVER = f"""
+import sys, time
+from pathlib import Path
+from sim.sweeps import load_plan, run_sweep, waves
+
+def taking_its_time(self, answer, add=waves.WaveWriter.add):
+    time.sleep({BLOCK_SECONDS})
+    add(self, answer)
+
+waves.WaveWriter.add = taking_its_time
+waves.WAVE_SECONDS = 2 * {BLOCK_SECONDS}
+settings = {{"spark.executor.memory": "512m", "{WAIT}": "{PATIENCE_SECONDS}s"}}
+result = run_sweep(load_plan(Path({str(PLAN)!r})), out=Path(sys.argv[1]), count={CASES},
+                   master=sys.argv[2], spark=settings, partitions={BLOCKS}, resume=True)
+print(result.runs_before, result.runs)
+"""
+
+
+def start(cluster: Cluster, out: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", DRIVER, str(out), cluster.master],
+        cwd=cluster.folder,
+        env=cluster.environment | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def waves(out: Path) -> int:
+    return len(list(out.glob("waves/*.json")))
+
+
+def wait_for_waves(out: Path, more: int, driver: subprocess.Popen[str]) -> None:
+    before = waves(out)
+    wait_until(lambda: waves(out) >= before + more or driver.poll() is not None, "a wave")
+    assert driver.poll() is None, driver.communicate()
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+def test_tables_are_the_same_when_an_executor_the_driver_and_a_worker_are_killed(
+    tmp_path: Path,
+) -> None:
+    out, reference = tmp_path / "out", tmp_path / "reference"
+    with Cluster(tmp_path, workers=2) as cluster:
+        asked = [cluster.python, "-c", "import pyarrow"]
+        assert subprocess.run(asked, capture_output=True, check=False).returncode != 0
+
+        driver = start(cluster, out)
+        run_sweep(load_plan(PLAN), out=reference, count=CASES, engine="process")
+        wait_for_waves(out, 1, driver)
+        kill(cluster.executors()[0])
+        wait_for_waves(out, 1, driver)
+        driver.kill()
+        driver.communicate()
+        wait_until(lambda: not cluster.processes("SparkSubmit"), "the end of the driver's Java")
+        wait_until(lambda: not cluster.executors(), "the end of its executors")
+
+        kept = waves(out)
+        driver = start(cluster, out)
+        wait_for_waves(out, 1, driver)
+        cluster.kill_worker()
+        told, complained = driver.communicate(timeout=PATIENCE_SECONDS)
+        assert driver.returncode == 0, complained
+        before, runs = map(int, told.split())
+        assert 0 < before < runs == 3 * CASES
+        assert waves(out) > kept
+        assert complained == ""
+        wait_until(lambda: len(cluster.processes()) == 2, "nothing but a master and a worker")
+    assert cluster.processes() == []
+    assert_same(out, reference)
