@@ -81,8 +81,8 @@ def changed(draw: st.DrawFn, document: Any, others: Sequence[Any] = ()) -> Any:
     return result
 
 
-HOWS = ("value", "value", "value", "remove", "rename", "double", "more", "swap", "part", "raw",
-        "add", "wrap", "alias")  # fmt: skip
+HOWS = ("grow", "value", "value", "value", "remove", "rename", "double", "more", "swap", "part",
+        "raw", "add", "wrap", "alias")  # fmt: skip
 
 
 def _one_change(draw: st.DrawFn, document: Any, others: Sequence[Any]) -> Any:
@@ -97,6 +97,8 @@ def _one_change(draw: st.DrawFn, document: Any, others: Sequence[Any]) -> Any:
     old = holder[last]
     if how == "value":
         holder[last] = draw(near(old))
+    elif how == "grow":
+        _grow(draw, document, paths)
     elif how == "raw":
         holder[last] = Raw(draw(st.sampled_from(TOKENS)))
     elif how == "remove":
@@ -113,6 +115,19 @@ def _one_change(draw: st.DrawFn, document: Any, others: Sequence[Any]) -> Any:
     else:
         _change_mapping(draw, holder, last, how)
     return document
+
+
+def _grow(draw: st.DrawFn, document: Any, paths: Sequence[Path]) -> None:
+    """Some of the numbers, or all, become so many times larger: much to do, of what is allowed."""
+    times = draw(st.sampled_from((10, 100, 1_000, 10**5, 10**7)))
+    whole = [path for path in paths if path and type(at(document, path)) is int]
+    if draw(st.booleans()) and whole:
+        few: st.SearchStrategy[list[Path]] = st.lists(
+            st.sampled_from(whole), max_size=3, unique=True
+        )
+        whole = draw(few)
+    for path in whole:
+        at(document, path[:-1])[path[-1]] *= times
 
 
 def _change_mapping(draw: st.DrawFn, holder: dict[Any, Any], key: Any, how: str) -> None:

@@ -119,6 +119,9 @@ TRACE_REPLAY: Sequence[tuple[str, ...]] = (
     ("trace", "replay", "--json"),
     ("trace", "replay", "--limit", "2"),
 )
+BOUNDED = {"run", "suite", "shrink", "explain", "matrix", "draw", "clean"}
+BOUNDS = ("--max-seconds", "1", "--max-memory-mb", "600")
+"""Less than without options, so that a search sees a run hit them, and nothing take long."""
 WITH_TRACE = b"""\
 format: replog-scenario/1
 duration_ms: 500
@@ -157,6 +160,8 @@ def _files(
         argv = draw(st.sampled_from(commands))
         if argv[:2] == ("trace", "replay"):
             argv = (*argv[:2], name, *argv[2:])
+        if argv[0] in BOUNDED or argv[:2] == ("trace", "replay"):
+            argv = (*argv, *BOUNDS)
         outputs = tuple(word for word in argv if word.partition(".")[0] == "out")
         files = {**(more or {}), name: draw(content)}
         return surrounded(draw, Case("", argv, files, outputs))

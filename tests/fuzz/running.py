@@ -19,6 +19,9 @@ from tests.fuzz.server import FULLY
 
 ROOT = Path(__file__).parent.parent.parent
 SECONDS = 20.0
+LONG = {"sweep", "matrix"}
+"""Make many runs, each with a bound of its own. When their time is up they are interrupted; what is
+judged is how they take that."""
 PREPARING_SECONDS = 120.0
 MEMORY = 4 * 2**30
 """Of addresses; the peak of what is really used is judged apart."""
@@ -146,6 +149,7 @@ class Runner:
                 "environment": dict(case.environment),
                 "stdout": case.stdout,
                 "seconds": seconds or self.seconds,
+                "long": case.command in LONG,
                 "memory": MEMORY,
             }
         )

@@ -4,12 +4,16 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+LIMITS = (64, 1_000, 10_000, 32_767, 100_000, 1_000_000, 3_600_000, 10**9, 3_200_000_000_000,
+          10**12, 10**15, 10**17)  # fmt: skip
+"""The largest numbers that fields take: `replog list limits`."""
 WHOLE = sorted(
     {
         *(sign * (2**power + step) for power in (7, 8, 15, 16, 31, 32, 53, 63, 64)
           for step in (-1, 0, 1) for sign in (1, -1)),
         *range(-2, 12),
         *(10**power for power in (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 18, 19, 30, 400)),
+        *(limit + step for limit in LIMITS for step in (-1, 0, 1)),
         -(10**18),
         -(10**30),
     },
@@ -117,10 +121,15 @@ def near(old: Any) -> st.SearchStrategy[Any]:
     if isinstance(old, bool) or old is None:
         return values()
     if isinstance(old, int | float):
-        return st.one_of(numbers(), numbers(), numbers(), values())
+        return st.one_of(st.sampled_from(LIMITS), grown(old), numbers(), values())
     if isinstance(old, str):
         return st.one_of(worded(old), worded(old), texts(), values())
     return values()
+
+
+def grown(old: float) -> st.SearchStrategy[float]:
+    """The number with zeros behind it: allowed, most likely, and much to do."""
+    return st.sampled_from((10, 100, 1_000, 10**4, 10**6)).map(lambda times: old * times)
 
 
 @st.composite
