@@ -15,7 +15,7 @@ from tests.fuzz.repositories import repositories
 from tests.fuzz.running import ROOT, Runner
 from tests.fuzz.tables import GOOD, csv_files, parquet_files
 from tests.fuzz.values import numbers, texts
-from tests.fuzz.words import BESIDE, Option, command_lines, options_of, surrounded
+from tests.fuzz.words import BESIDE, Option, command_lines, options, options_of, surrounded
 
 Cases = st.SearchStrategy[Case]
 MOST_BYTES = 6_000
@@ -73,7 +73,9 @@ def cases(runner: Runner) -> Mapping[str, Cases]:
         "changes.csv": GOOD,
         "trace.ndjson": trace,
     }
-    made["command line"] = command_lines(_pages(runner), beside)
+    pages = _pages(runner)
+    made["options"] = options(pages, beside)
+    made["command line"] = command_lines(pages, beside)
     return made
 
 

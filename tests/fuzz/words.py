@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from tests.fuzz.case import Case, Content, Special
-from tests.fuzz.values import BROKEN, TEXTS, WHOLE
+from tests.fuzz.values import BROKEN, TEXTS, WHOLE, numbers
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,60 @@ def command_lines(
     return surrounded(draw, Case("command line", tuple(argv), files, tuple(outputs)))
 
 
+SOUND: Mapping[str, tuple[str, ...]] = {
+    "run": ("story.yaml",),
+    "suite": ("story.yaml",),
+    "draw": ("story.yaml",),
+    "explain": ("story.yaml",),
+    "shrink": ("story.yaml",),
+    "matrix": ("story.yaml", "--vary", "fix"),
+    "clean": ("log.json",),
+    "eligible": ("eligible.json",),
+    "traffic": (),
+    "catchup": (),
+    "certify": ("trace.ndjson",),
+    "sweep": ("plan.yaml", "--out", "out", "--engine", "process", "--count", "1"),
+    "replay": ("swept", "0"),
+    "report": ("swept", "--no-shrink"),
+    "causes": ("swept",),
+    "gate": ("swept", "--fail-on", "any"),
+    "new": ("story",),
+    "list": ("rules",),
+    "capacity": (),
+    "doctor": (),
+    "completion": ("bash",),
+    "trace replay": ("changes.csv",),
+    "sweep check": ("swept",),
+    "sweep merge": ("swept", "--out", "out"),
+}
+"""Commands that are in order, to be tried with one option more."""
+
+
+@st.composite
+def options(
+    draw: st.DrawFn, pages: Mapping[str, Sequence[Option]], files: Mapping[str, Content]
+) -> Case:
+    """A sound command with one or two of its options, of whatever value."""
+    command = draw(st.sampled_from([name for name in SOUND if pages[name]]))
+    argv = [*command.split(" "), *SOUND[command]]
+    outputs = ["out"]
+    for option in draw(st.lists(st.sampled_from(pages[command]), min_size=1, max_size=2)):
+        argv.append(option.name)
+        if not option.value:
+            continue
+        if option.name in WRITES:
+            argv.append(draw(st.sampled_from(OUTPUTS)))
+            outputs.append(argv[-1])
+        elif option.value.strip("[]") in NUMBERS:
+            argv.append(str(draw(numbers()))[:5_000])
+        else:
+            argv.append(draw(words()))
+    start = "swept" if "swept" in argv else None
+    case = Case("options", tuple(argv), files, tuple(outputs), start)
+    return surrounded(draw, case)
+
+
+NUMBERS = {"N", "MS", "BYTES", "SECONDS", "S", "MB", "F", "US", "PERCENT", "RUN_ID"}
 ENVIRONMENTS: Sequence[Mapping[str, str | None]] = (
     {},
     {},
