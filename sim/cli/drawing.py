@@ -107,7 +107,7 @@ def draw(
 
     kind = _kind(output, against=against, step=step)
     if output is not None:
-        check_writable(output, what=f"--output {output}")
+        check_writable(output, what=f"--output {output}", read=[source])
     subject = _Subject(source, run_id, rule_values(rule))
     values = rule_values(against)
     drawn = subject.drawn(invariant=invariant, named=values)

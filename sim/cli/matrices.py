@@ -78,7 +78,7 @@ def matrix(
     from sim.studies.matrix import choice_of, choices_of, make_matrix
 
     if output is not None:
-        check_writable(output, what=f"--output {output}")
+        check_writable(output, what=f"--output {output}", read=paths)
     elif sweep:
         raise BadInput("--sweep: needs a page to write to: -o OUT")
     varied = choice_of(vary, option="--vary")

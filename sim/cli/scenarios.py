@@ -68,7 +68,7 @@ def run(
     if trace is not None:
         from sim.files.atomic import check_writable
 
-        check_writable(trace, what=f"--trace {trace}")
+        check_writable(trace, what=f"--trace {trace}", read=[file])
     traced = trace is not None
     result = run_file(
         file,

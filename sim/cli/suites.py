@@ -117,10 +117,10 @@ def suite(
     from sim.suite.last_failed import remember
     from sim.suite.selecting import select
 
+    found = collect(_all_of(paths, shipped=shipped), skip=skip or ())
     for option, path in (("--junit", junit), ("--markdown", markdown)):
         if path is not None:
-            check_writable(path, what=f"{option} {path}")
-    found = collect(_all_of(paths, shipped=shipped), skip=skip or ())
+            check_writable(path, what=f"{option} {path}", read=found.files)
     chosen = found if chosen_by is None else select(found, chosen_by)
     if last_failed:
         chosen = _last_failed(chosen)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -58,15 +58,17 @@ def write_whole(path: Path, text: str) -> None:
         draft.unlink(missing_ok=True)
 
 
-def check_writable(path: Path, *, what: str | None = None) -> None:
+def check_writable(path: Path, *, what: str | None = None, read: Iterable[Path] = ()) -> None:
     """Say before any work is done that `path` cannot be written.
 
     Args:
         path: A file that may or may not exist.
         what: What it was given as, such as `--trace OUT`; default the path itself.
+        read: The files that the command reads, none of which it may replace.
 
     Raises:
-        BadInput: It is a folder, or its folder does not exist or may not be written.
+        BadInput: It is a folder or one of those that are read, or its folder does not exist or may
+            not be written.
     """
     name = what or str(path)
     try:
@@ -81,3 +83,5 @@ def check_writable(path: Path, *, what: str | None = None) -> None:
         raise BadInput(f"{name}: no such folder: {path.parent}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise BadInput(f"{name}: may not be written by this user")
+    if path.exists() and any(one.exists() and path.samefile(one) for one in read):
+        raise BadInput(f"{name}: is a file that this command reads; give another one")

@@ -142,6 +142,30 @@ def test_what_cannot_be_done_is_said_in_one_line(
     assert sorted(here.rglob("*")) == before
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "s.yaml", "--trace", "link.yaml"],
+        ["suite", ".", "--junit", "s.yaml"],
+        ["suite", "s.yaml", "--markdown", "./s.yaml"],
+        ["matrix", "s.yaml", "--vary", "fix", "-o", "s.yaml"],
+        ["draw", "s.svg", "-o", "s.svg"],
+    ],
+    ids=" ".join,
+)
+def test_what_is_read_is_not_written_over(replog: Replog, here: Path, arguments: list[str]) -> None:
+    story = STORY.replace("{step}", "elect r1 1")
+    (here / "s.yaml").write_text(story)
+    (here / "s.svg").write_text(story)
+    (here / "link.yaml").symlink_to("s.yaml")
+
+    answer = replog(*arguments)
+
+    assert answer.status == 2
+    assert answer.complaint.endswith(": is a file that this command reads; give another one")
+    assert (here / "s.yaml").read_text() == (here / "s.svg").read_text() == story
+
+
 def test_a_file_that_is_no_text(replog: Replog, here: Path) -> None:
     (here / "x.yaml").write_bytes(b"format: \xff")
 

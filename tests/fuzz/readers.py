@@ -196,7 +196,7 @@ def _sealed(lines: Sequence[bytes]) -> bytes:
     try:
         events = [json.loads(line) for line in lines[1:-1]]
         return json.dumps(json.loads(lines[-1]) | {"digest": digest(events)}).encode()
-    except (ValueError, TypeError, AttributeError, RecursionError):
+    except (ValueError, TypeError, AttributeError, LookupError, RecursionError):
         return lines[-1]
 
 
