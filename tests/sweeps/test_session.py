@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -102,3 +103,11 @@ def test_the_package_is_imported_without_spark_and_without_data_frames() -> None
     )
 
     assert answer.stdout == "[]\n"
+
+
+@pytest.mark.spark
+def test_python_workers_of_spark_import_nothing_from_the_folder_they_start_in(spark: Any) -> None:
+    """Python otherwise looks there first, also for modules of its own library."""
+    safe = spark.sparkContext.parallelize([0], 1).map(lambda _: sys.flags.safe_path)
+
+    assert safe.collect() == [True]

@@ -30,6 +30,7 @@ from sim.sweeps.engines.executors import is_stopped, registered_executors
 from sim.sweeps.engines.java import find_java
 from sim.sweeps.engines.master import check_master, is_local
 from sim.sweeps.engines.spark_errors import last_complaint, with_machine
+from sim.workers import SAFE_PATH, without_current_folder
 
 MASTER = "local[*,3]"
 """All cores of this machine; a task that dies is tried three times (`local[*]` tries once)."""
@@ -157,7 +158,8 @@ def _context(
     try:
         gateway = SparkContext._gateway  # noqa: SLF001 - PySpark has no other way to ask
         if gateway is None:
-            with log.open("ab") as file:
+            # Its Python workers start in the current folder, and would import what lies there.
+            with log.open("ab") as file, without_current_folder():
                 options = {"stdout": file, "stderr": file}
                 gateway = launch_gateway(configuration, options)  # type: ignore[no-untyped-call]
         process = getattr(gateway, "proc", None)
@@ -249,6 +251,7 @@ def _settings(*, local: bool) -> dict[str, str]:
         "spark.ui.retainedTasks": "1000",
         "spark.driver.memory": "1g",
         "spark.executor.extraJavaOptions": " ".join(SMALL_JAVA),
+        f"spark.executorEnv.{SAFE_PATH}": "1",
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
         "spark.sql.session.timeZone": "UTC",
     }
