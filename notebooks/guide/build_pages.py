@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OF_THE_REPOSITORY = (
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
     "scenarios/README.md",
     "sim/certify/README.md",
     "sim/logfile/FORMAT.md",

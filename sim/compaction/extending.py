@@ -2,8 +2,9 @@
 
 Each is checked against the contract of its kind on a few samples, so that what gets in can be
 relied on; the tests hold the built-in ones to it, too. The functions that check answer with the
-first problem, None when there is none. What a run asks them later is guarded: an exception, or an
-answer of a wrong type, is said of the plugin (`sim.plugin_calls`).
+first problem, None when there is none; they take an answer for an object of any type, which code
+that is compiled would refuse in its own words. What a run asks them later is guarded: an exception,
+or an answer of a wrong type, is said of the plugin (`sim.plugin_calls`).
 """
 
 from __future__ import annotations
@@ -241,15 +242,16 @@ def strategy_problem(strategy: Strategy) -> str | None:
     """The version order is total, the same at each call, and equals go to the higher offset."""
     if not isinstance(strategy.latest_wins, bool):
         return f"latest_wins is {strategy.latest_wins!r}; allowed: True, False"
+    version_of: Callable[[Record], Any] = strategy.version
     versions = []
     for record in _records():
-        version = strategy.version(record)
+        version = version_of(record)
         wrong = _version_problem(record, version)
         if wrong is not None:
             return wrong
-        if strategy.version(record) != version:
+        if version_of(record) != version:
             return "the version of a record differs between two calls"
-        later = strategy.version(record._replace(offset=record.offset + 1000))
+        later = version_of(record._replace(offset=record.offset + 1000))
         if not later > version:
             return "of two equal records the later does not win; end the version with the offset"
         versions.append(version)
@@ -279,12 +281,13 @@ def fix_problem(fix: Fix) -> str | None:
         mark: Any = getattr(fix, name)
         if not isinstance(mark, bool):
             return f"{name} is {shortly(mark)}; allowed: True, False"
+    keeps: Callable[[Tail], object] = fix.keeps
     for tail in _tails():
-        kept = fix.keeps(tail)
+        kept = keeps(tail)
         wrong = _kept_problem(tail, kept)
         if wrong is not None:
             return wrong
-        if fix.keeps(tail) != kept:
+        if keeps(tail) != kept:
             return "keeps differs between two calls"
     return None
 
@@ -297,17 +300,18 @@ def removal_problem(rule: TombstoneRemoval) -> str | None:
     if not isinstance(rule.stamps, Stamp):
         return f"stamps is {rule.stamps!r}; allowed: {', '.join(map(str, Stamp))}"
     samples = product((4, 9), (None, 50), (0, 5, 100), (None, 40), (None, 60), (None, (6, 30)))
+    may_remove: Callable[[Circumstances], object] = rule.may_remove
     for offset, horizon, limit, modified, legacy, cleaned in samples:
         before = False
         for now in (0, 50, 1000):
             case = Circumstances(offset, horizon, now, limit, modified, legacy, cleaned, 20)
-            answer = rule.may_remove(case)
+            answer = may_remove(case)
             wrong = _removal_problem(case, answer)
             if wrong is not None:
                 return wrong
-            if rule.may_remove(case) is not answer:
+            if may_remove(case) is not answer:
                 return "may_remove differs between two calls"
             if before and not answer:
                 return "what it lets go at one time, it keeps at a later time"
-            before = answer
+            before = bool(answer)
     return None
