@@ -258,6 +258,9 @@ COMPLAINTS: Final = Limit("complaints", 100, "lines", "about one file; the other
 ROWS: Final = Limit(
     "rows of a change log", 100_000_000, "changes", "looked at before a replay; minutes"
 )
+FILE_COLUMNS: Final = Limit(
+    "columns of a change log", 10_000, "columns", "each is decoded, also one that is not read"
+)
 ROW_GROUP: Final = Limit(
     "row group",
     1 << 30,

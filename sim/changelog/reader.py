@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from sim.errors import BadInput
 from sim.files.document import listed, shown
 from sim.files.opening import UTF_16, head_of
-from sim.limits import HEADERS, LONG, ROW_GROUP, ROWS, TEXT, whole_number
+from sim.limits import FILE_COLUMNS, HEADERS, LONG, ROW_GROUP, ROWS, TEXT, whole_number
 
 NEEDED = ("key", "value", "timestamp_ms")
 OPTIONAL = ("append_time_ms", "version", "headers")
@@ -61,18 +61,20 @@ def read_changes(path: Path) -> Iterator[Change]:
             one of a wrong type; while iterating, also a value that cannot be used, with its row
             (from 1, not counting the names of the columns).
     """
-    magic = head_of(path, len(_PARQUET_MAGIC))
+    head = head_of(path, _BLOCK)
     if find_spec("pyarrow") is None:
         raise BadInput("reading a trace needs pyarrow: install replog[trace]")
     try:
         str(path).encode()
     except UnicodeEncodeError:
         raise BadInput(f"{path}: a name that is not UTF-8 text; rename the file") from None
-    if magic == _PARQUET_MAGIC:
+    if head.startswith(_PARQUET_MAGIC):
         return _parquet_changes(path)
-    if magic.startswith(UTF_16):
+    if head.startswith(UTF_16):
         raise BadInput(f"{path}: is UTF-16 text; allowed: UTF-8")
     if path.suffix == ".csv":
+        # Before Arrow makes something of each of them.
+        _check_columns(path, head.partition(b"\n")[0].count(b",") + 1)
         return _csv_changes(path)
     raise BadInput(f"{path}: is neither a Parquet file nor named .csv")
 
@@ -82,6 +84,7 @@ def _parquet_changes(path: Path) -> Iterator[Change]:
 
     with _clear_errors(path):
         file = pq.ParquetFile(path)
+        _check_columns(path, file.metadata.num_columns)
         names = _chosen(path, file.schema_arrow.names)
         _check_types(path, file.schema_arrow, names)
         _check_groups(path, file.metadata)
@@ -189,6 +192,12 @@ def _python_values(path: Path, name: str, column: Any, done: int) -> list[Any]:
             text = f"{path}: row {done + index + 1}: {name}: is not UTF-8 text"
             raise BadInput(text) from None
     raise AssertionError  # one of them was not
+
+
+def _check_columns(path: Path, count: int) -> None:
+    problem = FILE_COLUMNS.too_many(count, "columns")
+    if problem is not None:
+        raise BadInput(f"{path}: {problem}")
 
 
 def _chosen(path: Path, names: list[str]) -> tuple[str, ...]:

@@ -187,6 +187,7 @@ HEAD = "key,value,timestamp_ms,headers\n"
         ((HEAD + 'a,b,1,"{""\\ud800"": ""x""}"').encode(), "row 1: headers: "),
         ((HEAD + "a,b,1,NaN").encode(), 'row 1: headers: "NaN" is not a JSON object'),
         (f"{','.join(f'c{n}' for n in range(900))}\n".encode(), "no column key, value, "),
+        (b"," * 10_000, "10,001 columns; at most 10,000 are allowed"),
         ((HEAD + "a," + "b" * 1_100_000 + ",1,\n").encode(), "row 1: value: 1,100,000 characters"),
         ((HEAD + "a," + "b" * 2_200_000 + ",1,\n").encode(), "cannot be read: straddling object"),
     ],
