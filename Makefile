@@ -104,6 +104,7 @@ chaos: $(STAMP)  ## sweeps killed, paused, out of disk, damaged and continued, f
 .PHONY: lint
 lint: $(STAMP)  ## style, format, types, who may import whom
 	$(BIN)/ruff check
+	$(BIN)/ruff check --preview --select PLW1514 sim
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict sim
 	$(BIN)/lint-imports

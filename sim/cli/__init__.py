@@ -126,11 +126,19 @@ def _status(words: Sequence[str]) -> int:
     except OSError as error:
         if error.filename is None and error.strerror is None:
             raise
-        what = "is closed" if error.errno == errno.EBADF else error.strerror
-        complain(one_line(f"{error.filename or 'output'}: {what}"))
+        complain(one_line(_told(error)))
         write_no_more()
         status = EXIT_BAD_INPUT
     return status if isinstance(status, int) else EXIT_FAILED
+
+
+def _told(error: OSError) -> str:
+    """What the system refused, in one line."""
+    if error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    if error.errno == errno.ENOENT:  # nothing else fails so without a name
+        return "the current folder does not exist any more"
+    return f"output: {'is closed' if error.errno == errno.EBADF else error.strerror}"
 
 
 def _run(words: Sequence[str]) -> int:

@@ -48,7 +48,8 @@ def free_ports(count: int) -> list[int]:
 
 def write_settings(path: Path, settings: Mapping[str, str]) -> Path:
     """Write the settings of a node as a properties file."""
-    path.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    text = "".join(f"{name}={value}\n" for name, value in settings.items())
+    path.write_text(text, encoding="utf-8")
     return path
 
 
@@ -150,7 +151,7 @@ def await_listening(
     end = time.monotonic() + start_s
     while time.monotonic() < end:
         if process.poll() is not None:
-            words = last_words(output.read_text(errors="replace"))
+            words = last_words(output.read_text(encoding="utf-8", errors="replace"))
             raise BadInput(f"the broker ended with status {process.returncode}: {words}")
         try:
             with socket.create_connection((LOOPBACK, port), timeout=1):

@@ -14,7 +14,7 @@ from typing import TextIO
 
 import pytest
 
-from sim.cli import main
+from sim.cli import main, streams
 from sim.foreign.lines import one_line
 from sim.scenario.file.yaml_lines import yaml_lines
 from tests.cli.conftest import Replog
@@ -199,6 +199,21 @@ def test_a_terminal_only_shows_what_an_argument_says(text: str, replog: Replog, 
         assert one_line(answer.complaint) == answer.complaint, words
 
 
+def test_a_table_only_shows_what_is_in_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """Rule sets are called as a plan says."""
+    from sim.cli.output import print_table
+
+    with streams.shown_streams():
+        print_table([{"rule set": text, "runs": 1} for text in (NASTY | PLAIN).values()])
+        print_table([{text: text, "b": text} for text in ["::error::x"]], texts=True)
+
+    lines = capsys.readouterr().out.split("\n")
+    assert len(lines) == len(NASTY | PLAIN) + 4
+    assert all(line == one_line(line) for line in lines)
+    assert not any(line.lstrip().startswith("::") for line in lines)
+    assert {line.rindex("1") for line in lines[1:3]} == {lines[0].index("runs") + 3}
+
+
 def test_files_of_any_name_are_read_and_named(replog: Replog, here: Path) -> None:
     """The bytes of a name need not be UTF-8."""
     for number, name in enumerate(("a\x1b[2Jb\nc", "name\udcff", "-rf", "$(id)", "日志")):
@@ -233,8 +248,12 @@ def python(command: str, *words: object, **changes: str) -> subprocess.Completed
         ("replog sweep --help >&-", 2, b"replog: output: is closed\n"),
         ("replog list rules >/dev/full", 2, b"replog: output: No space left on device\n"),
         ("replog run nowhere >&- 2>&- <&-", 2, b""),
-        ('replog run "$1" --json | head -c 1 >/dev/null; exit ${PIPESTATUS[0]}', 1, b""),
         ('replog run "$1" 2>/dev/full', 0, b""),
+        (
+            'cd "$(mktemp -d)" && rmdir "$PWD" && replog run x.yaml',
+            2,
+            b"replog: x.yaml: cannot be read: No such file or directory\n",
+        ),
     ],
 )
 def test_a_process_ends_quietly_when_its_streams_are_broken(
