@@ -15,7 +15,10 @@ from sim.foreign import shell
 from sim.plugins import as_options
 from sim.report.sweep_folder import SweepFolder
 from sim.sweeps import wording
+from sim.sweeps.layout import RUNS
 
+WITH_CAUSES = 3
+"""The schema version from which on tables say the cause of a failing run."""
 STRIP_WIDTH = 96
 """Columns of a witness as text: it is read in a block of a page."""
 
@@ -29,16 +32,25 @@ def causes_in(
 ) -> Causes | None:
     """The causes of a sweep; None = it cannot be said, as in a folder without tables.
 
+    Nor can it be said where tables are older than causes, and runs come out otherwise now.
+
     Args:
         folder: Of the sweep.
         shrink: Make the witnesses that are not there yet.
         told: As of `causes_of`.
         told_witness: As of `add_witnesses`.
+
+    Raises:
+        BadInput: The tables are damaged, or not of this sweep.
     """
+    if not folder.tables.of(RUNS):
+        return None
     try:
         found = causes_of(folder.path, told=told)
     except BadInput:
-        return None
+        if folder.plan["schema_version"] < WITH_CAUSES:
+            return None
+        raise
     return add_witnesses(found, told=told_witness, kept_only=not shrink)
 
 

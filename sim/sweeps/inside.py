@@ -6,12 +6,12 @@ device without an end, or follow a link to a file that is none of the sweep's.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
 
 from sim.errors import BadInput
-from sim.files.json_text import parse_json
 
 MIB = 2**20
 
@@ -26,6 +26,21 @@ def check_folder_of(out: Path) -> None:
         raise BadInput(f"{out}: cannot be read: {error.strerror or error}") from None
 
 
+def real_inside(out: Path, path: Path) -> Path:
+    """Where a file or folder in the folder `out` is, links followed; it need not exist.
+
+    Raises OSError when a link leads out of the folder, or in a circle.
+    """
+    root = os.path.realpath(out)
+    real = os.path.realpath(path)
+    if Path(real).is_symlink():  # which was not followed: it leads back to itself
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    if os.path.commonpath([real, root]) != root:
+        what = "a link that leads out of the folder; a sweep's files are its own"
+        raise OSError(errno.EXDEV, what, str(path))
+    return Path(real)
+
+
 def size_inside(out: Path, path: Path) -> int:
     """How large a file in the folder `out` is.
 
@@ -34,12 +49,9 @@ def size_inside(out: Path, path: Path) -> int:
             folder.
     """
     try:
-        real, root = os.path.realpath(path, strict=True), os.path.realpath(out, strict=True)
-        found = os.stat(real)  # noqa: PTH116 - of the text that realpath gave
+        found = real_inside(out, path).stat()
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from None
-    if os.path.commonpath([real, root]) != root:
-        raise BadInput(f"{path}: a link that leads out of {out}; a sweep's files are its own")
     if not stat.S_ISREG(found.st_mode):
         raise BadInput(f"{path}: is no regular file")
     return found.st_size
@@ -57,12 +69,3 @@ def read_bytes(out: Path, path: Path, *, at_most: int) -> bytes:
             return file.read(at_most)
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from None
-
-
-def read_json_inside(out: Path, path: Path, *, at_most: int) -> object:
-    """What a JSON file in the folder `out` holds. Raises BadInput as `read_bytes`; or no JSON."""
-    try:
-        text = read_bytes(out, path, at_most=at_most).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: is not UTF-8 text (byte {error.start})") from None
-    return parse_json(text, str(path)).data

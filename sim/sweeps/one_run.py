@@ -29,7 +29,8 @@ def find_run(out: Path, run_id: int) -> dict[str, Any]:
 
     Raises BadInput when there is no such run, it has not been run yet, or the file is damaged.
     """
-    from sim.sweeps.parquet import File, batches, columns_of, schema_of, shape_of
+    from sim.sweeps.parquet import File, batches, shape_of
+    from sim.sweeps.reading import known_columns
 
     sweep = read_sweep(out)
     parts = _parts(out, run_id)
@@ -37,9 +38,7 @@ def find_run(out: Path, run_id: int) -> dict[str, Any]:
     with clear_errors(out):
         file = File(f"{out}/{part.path}", parts.read(part))
     shape = shape_of(sweep)
-    known = set(schema_of(RUNS, shape).names)
-    columns = [name for name in columns_of(file) if name in known]
-    for batch in batches(RUNS, [file], shape, columns or ["run_id"]):
+    for batch in batches(RUNS, [file], shape, known_columns(file, RUNS, shape)):
         place = batch.column("run_id").index(run_id).as_py()
         if place >= 0:
             row: dict[str, Any] = batch.slice(place, 1).to_pylist()[0]

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from sim.errors import BadInput
 from sim.files.atomic import write_whole
 from sim.plugins import in_use, require_plugins
@@ -27,10 +29,9 @@ from sim.sweeps.parts import (
 from sim.sweeps.plan import Plan, Sweep, number_parts
 from sim.sweeps.revision import revision
 from sim.sweeps.segments import parts_in
+from sim.sweeps.shapes import SCHEMA_VERSION
 from sim.sweeps.storage import LocalStorage, Storage
 
-SCHEMA_VERSION = 3
-"""Of the columns of the tables (see `sim.sweeps.row`)."""
 SCHEMA_VERSIONS_READ = (2, SCHEMA_VERSION)
 """2 has no column `cause`; all else is the same."""
 _OURS = {PLAN_FILE, RUNS, VIOLATIONS, WAVES, STAGING, LOCK_FILE}
@@ -204,5 +205,13 @@ def sweep_in(label: str, content: dict[str, Any]) -> Sweep:
         plan = Plan.model_validate_json(json.dumps(content["plan"]))
         return number_parts(plan, parts_in(content))
     except (BadInput, KeyError, TypeError, ValueError) as error:
-        reason = str(error).splitlines()[0]
-        raise BadInput(f"{label}/{PLAN_FILE}: no longer a valid plan: {reason}") from None
+        raise BadInput(f"{label}/{PLAN_FILE}: no longer a valid plan: {_reason(error)}") from None
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong with a plan, in a line."""
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        return f"{where:.120}: {' '.join(first['msg'].split()):.200}"
+    return str(error).splitlines()[0][:300]

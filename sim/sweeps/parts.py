@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect, insort
 from dataclasses import dataclass
@@ -13,13 +12,14 @@ from sim.sweeps.inside import MIB
 from sim.sweeps.layout import PLAN_FILE, RUNS, VIOLATIONS, WAVES, first_run_of, not_in
 from sim.sweeps.manifest import Part, Table, Wave, decode_wave, hull, identity_of, number_of
 from sim.sweeps.plan import Sweep
-from sim.sweeps.shapes import PLAN_BYTES_MAX
+from sim.sweeps.shapes import PLAN_BYTES_MAX, plan_document
 from sim.sweeps.storage import LocalStorage, Storage
 
 FOLDER_FORMAT = "replog-sweep-output/2"
 UNCHECKED_FORMAT = "replog-sweep-output/1"
 """Without manifests: it is read, and cannot be checked."""
 MANIFEST_BYTES_MAX = 64 * MIB
+PART_BYTES_MAX = 512 * MIB
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 """How an address begins, once it was taken for a path: `hdfs:/host/folder`."""
 _OLD_PART = re.compile(rf"({RUNS}|{VIOLATIONS})/wave=\d+/part-\d+\.parquet", re.ASCII)
@@ -31,7 +31,7 @@ def plan_content(storage: Storage) -> dict[str, Any]:
     try:
         if storage.size(PLAN_FILE) > PLAN_BYTES_MAX:
             raise BadInput(f"{path}: has more than {PLAN_BYTES_MAX // MIB} MiB")
-        content = json.loads(storage.read(PLAN_FILE).decode())
+        content = storage.read(PLAN_FILE)
     except (FileNotFoundError, NotADirectoryError):
         if _ADDRESS.match(storage.label) and isinstance(storage, LocalStorage):
             raise BadInput(
@@ -41,16 +41,9 @@ def plan_content(storage: Storage) -> dict[str, Any]:
         raise BadInput(
             f"{storage.label}: no {PLAN_FILE} there; give the folder of a sweep (--out)"
         ) from None
-    except (OSError, ValueError, RecursionError):
-        raise BadInput(
-            f"{path}: not readable as JSON; is {storage.label} the folder of a sweep?"
-        ) from None
-    if not isinstance(content, dict) or content.get("format") not in (
-        FOLDER_FORMAT,
-        UNCHECKED_FORMAT,
-    ):
-        raise BadInput(f"{path}: not a plan of a sweep ({FOLDER_FORMAT})")
-    return content
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from None
+    return plan_document(path, content, (FOLDER_FORMAT, UNCHECKED_FORMAT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +67,10 @@ class Parts:
 
     def read(self, part: Part) -> bytes:
         """The bytes of a part. Raises BadInput when they are not those that were written."""
+        size = self.storage.size(part.path)
+        if size > PART_BYTES_MAX:
+            most = f"{PART_BYTES_MAX // MIB:,} MiB"
+            raise damaged(self.storage, part.path, f"has {size // MIB:,} MiB; a part has {most}")
         content = self.storage.read(part.path)
         if not part.matches(content):
             raise damaged(self.storage, part.path, "is not what the sweep wrote")

@@ -47,9 +47,14 @@ def table_of(parts: Parts, table: Table, shape: Shape, columns: Collection[str])
 def whole_table(parts: Parts, table: Table, shape: Shape) -> pa.Table:
     """All columns of a table in memory: those of its first file. Raises as `batches_of`."""
     first = next(files_of(parts, table))
-    known = schema_of(table, shape).names
-    columns = [name for name in columns_of(first) if name in known]
-    return table_of(parts, table, shape, columns or ["run_id"])
+    return table_of(parts, table, shape, known_columns(first, table, shape))
+
+
+def known_columns(file: File, table: Table, shape: Shape) -> list[str]:
+    """The columns of a file that a table has, in their order, and `run_id` in any case."""
+    known = set(schema_of(table, shape).names)
+    found = [name for name in columns_of(file) if name in known]
+    return found if "run_id" in found else ["run_id", *found]
 
 
 def rows_of(

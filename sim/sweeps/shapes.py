@@ -6,7 +6,7 @@ its type, and agrees with its neighbours; then no arithmetic on them can fail.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -20,6 +20,8 @@ from sim.sweeps.inside import MIB, read_bytes
 from sim.sweeps.row import VERDICTS
 from sim.sweeps.segments import parts_in
 
+SCHEMA_VERSION = 3
+"""Of the columns of the tables (see `sim.sweeps.row`)."""
 PLAN_BYTES_MAX = 16 * MIB
 TALLIES_BYTES_MAX = 64 * MIB
 PAIR_BYTES = 32 * 1024
@@ -192,26 +194,35 @@ class Tallies(Struct):
     environments: Annotated[list[EnvironmentTallies], Meta(min_length=1)]
 
 
-def read_plan_file(out: Path, path: Path, formats: Iterable[str]) -> dict[str, Any]:
+def read_plan_file(out: Path, path: Path, formats: Collection[str]) -> dict[str, Any]:
     """The content of `plan.json`, checked.
 
     Raises:
         BadInput: It is not there, no `plan.json` of one of these formats, or contradicts itself.
     """
-    content = read_bytes(out, path, at_most=PLAN_BYTES_MAX)
-    found = _decoded(path, content, PlanFile, formats)
+    return plan_document(str(path), read_bytes(out, path, at_most=PLAN_BYTES_MAX), formats)
+
+
+def plan_document(name: str, content: bytes, formats: Collection[str]) -> dict[str, Any]:
+    """The same of the bytes of the file, which messages call `name`. Raises as `read_plan_file`."""
+    found = _decoded(name, content, PlanFile, formats)
     problem = _plan_problem(found)
     if problem is not None:
-        raise BadInput(f"{path}: {problem}")
+        raise BadInput(f"{name}: {problem}")
     document: dict[str, Any] = msgspec.json.decode(content)
     try:
         parts_in(document)
     except ValueError as error:
-        raise BadInput(f"{path}: {error}") from None
+        raise BadInput(f"{name}: {error}") from None
     return document
 
 
 def _plan_problem(found: PlanFile) -> str | None:
+    if not 1 <= found.schema_version <= SCHEMA_VERSION:
+        return (
+            f"schema_version {found.schema_version}; this version of Replog reads up to "
+            f"{SCHEMA_VERSION}"
+        )
     runs = found.count * len(found.rule_sets)
     if found.runs != runs:
         return f"runs {found.runs}, but {found.count} cases under all rule sets are {runs}"
@@ -249,7 +260,7 @@ def _environments_problem(found: PlanFile) -> str | None:
     return None
 
 
-def read_tallies(out: Path, path: Path, formats: Iterable[str], plan: dict[str, Any]) -> Any:
+def read_tallies(out: Path, path: Path, formats: Collection[str], plan: dict[str, Any]) -> Any:
     """The content of `tallies.json`, checked, beside the `plan.json` it is of.
 
     Raises:
@@ -258,7 +269,7 @@ def read_tallies(out: Path, path: Path, formats: Iterable[str], plan: dict[str, 
     size, turns = len(plan["rule_sets"]), len(plan.get("environments") or [None])
     at_most = TALLIES_BYTES_MAX + size * (size - 1) // 2 * (turns + 1) * PAIR_BYTES
     content = read_bytes(out, path, at_most=min(at_most, 2**30))
-    found = _decoded(path, content, Tallies, formats)
+    found = _decoded(str(path), content, Tallies, formats)
     problem = _of_this_sweep(found, plan) or _tables_problem(found)
     if problem is not None:
         raise BadInput(f"{path}: {problem}")
@@ -365,22 +376,22 @@ def _sums_problem(sums: Mapping[str, Mapping[str, int]], *, lowest: int) -> str 
     return None
 
 
-def _decoded(path: Path, content: bytes, kind: type[T], formats: Iterable[str]) -> T:
+def _decoded(name: str, content: bytes, kind: type[T], formats: Collection[str]) -> T:
     """A document as a type, its format first: that of another version may look otherwise."""
     try:
         found = msgspec.json.decode(content, type=_Format).format
         if found not in formats:
             allowed = " or ".join(map(repr, formats))
-            raise BadInput(f"{path}: format {found!r:.80}; this version of Replog reads {allowed}")
+            raise BadInput(f"{name}: format {found!r:.80}; this version of Replog reads {allowed}")
         return msgspec.json.decode(content, type=kind)
     except RecursionError:
-        raise BadInput(f"{path}: is nested too deeply") from None
+        raise BadInput(f"{name}: is nested too deeply") from None
     except msgspec.ValidationError as error:
         what, _, where = str(error).partition(" - at `$")
         place = where.strip("`.") or "the whole of it"
-        raise BadInput(f"{path}: {place:.120}: {what[0].lower()}{what[1:]}") from None
+        raise BadInput(f"{name}: {place:.120}: {what[0].lower()}{what[1:]}") from None
     except msgspec.DecodeError as error:
-        raise BadInput(f"{path}: is not JSON: {error}") from None
+        raise BadInput(f"{name}: is not JSON: {error}") from None
 
 
 class _Format(Struct):

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
+from sim.sweeps.inside import real_inside
 from sim.sweeps.layout import STAGING
 from sim.sweeps.lock import folder_lock
 
@@ -87,9 +88,16 @@ class LocalStorage:
         except FileNotFoundError:
             return []
 
+    def _at(self, name: str) -> Path:
+        """The path of a name. Raises OSError when a link on the way leads out of the folder."""
+        path = self.root / name
+        return real_inside(self.root, path.parent) / path.name
+
     def names(self, under: str) -> list[str]:
         """See `Storage`; a link is a file here, whatever it leads to."""
         top = self.root / under
+        if top.is_symlink():
+            return [under]
         found = []
         for folder, folders, files in os.walk(top, onerror=_unless_missing):
             links = [name for name in folders if (Path(folder) / name).is_symlink()]
@@ -98,11 +106,11 @@ class LocalStorage:
 
     def size(self, name: str) -> int:
         """See `Storage`."""
-        return (self.root / name).stat().st_size
+        return real_inside(self.root, self.root / name).stat().st_size
 
     def read(self, name: str) -> bytes:
         """See `Storage`; a pipe or a device in the place of a file is refused, not waited for."""
-        path = self.root / name
+        path = real_inside(self.root, self.root / name)
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise OSError(0, "is no regular file", str(path))
@@ -110,14 +118,15 @@ class LocalStorage:
 
     def write(self, name: str, content: bytes) -> None:
         """See `Storage`. It is on the disk before it is in place."""
-        draft = self.root / self._drafts / uuid.uuid4().hex
+        target = self._at(name)
+        draft = self._at(self._drafts) / uuid.uuid4().hex
         draft.parent.mkdir(parents=True, exist_ok=True)
         try:
             with draft.open("wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            self._move(draft, self.root / name)
+            self._move(draft, target)
         except OSError as error:
             draft.unlink(missing_ok=True)
             if error.filename is None:  # a write knows its file by number only
@@ -126,7 +135,7 @@ class LocalStorage:
 
     def rename(self, old: str, new: str) -> None:
         """See `Storage`."""
-        self._move(self.root / old, self.root / new)
+        self._move(self._at(old), self._at(new))
 
     def _move(self, old: Path, new: Path) -> None:
         new.parent.mkdir(parents=True, exist_ok=True)
@@ -134,7 +143,7 @@ class LocalStorage:
 
     def remove(self, name: str) -> None:
         """See `Storage`."""
-        path = self.root / name
+        path = self._at(name)
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:

@@ -122,7 +122,7 @@ def _in_tables(storage: Storage, waves: list[Wave], *, thorough: bool) -> Iterat
     there = {*storage.names(RUNS), *storage.names(VIOLATIONS)}
     begun = _begun(storage)
     for name in there - named.keys():
-        if name.split("/")[1] not in begun:
+        if name in (RUNS, VIOLATIONS) or name.split("/")[1] not in begun:
             yield Damage(name, "is in no wave's manifest")
     for name in named.keys() - there:
         yield Damage(name, "is missing")

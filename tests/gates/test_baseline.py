@@ -1,5 +1,6 @@
 """A sweep against an earlier one: in pairs where cases are the same, as two samples elsewhere."""
 
+import json
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from sim.gates.finding import Finding
 from sim.gates.judge import corrected
 from sim.report.sweep_folder import SweepFolder
 from tests.gates.planted import folder
+from tests.report.folders import rule_set
 
 
 def with_tables(
@@ -50,7 +52,17 @@ def with_tables(
     for name, table in (("runs", runs), ("violations", violations)):
         (path / name / "wave=00000").mkdir(parents=True)
         pq.write_table(pa.table(table), path / name / "wave=00000" / "part-0.parquet")
-    (path / "plan.json").write_text('{"format": "replog-sweep-output/1"}')
+    document = {
+        "format": "replog-sweep-output/1",
+        "schema_version": 3,
+        "package_version": "1",
+        "count": cases,
+        "seed": 1,
+        "runs": cases,
+        "rule_sets": [rule_set(0, "none")],
+        "plan": {"title": "a sweep", "source": "none"},
+    }
+    (path / "plan.json").write_text(json.dumps(document))
     planted = folder({"one": {READERS: len(found)}}, cases=cases)
     return replace(planted, path=path, name=path.name)
 
