@@ -6,12 +6,15 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
+from typing import TypeVar
 
+T = TypeVar("T")
 SAFE_PATH = "PYTHONSAFEPATH"
 """Variable of Python: without it `python -c` and `python -m` look for modules in the current folder
 first, also for those of the standard library."""
@@ -79,6 +82,32 @@ def starting_workers() -> Iterator[None]:
             signal.signal(number, handler)
         if heard:
             signal.raise_signal(heard[0])
+
+
+def interruptibly(call: Callable[[], T], *, abandoned: Callable[[T], object] | None = None) -> T:
+    """What a call returns that Ctrl-C must not cut in two: it runs in a thread of its own.
+
+    Ctrl-C ends the waiting at once, and the call goes on by itself; `abandoned` is given what it
+    returns then, if this process lives so long.
+    """
+    found: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            found.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - raised by whoever waits
+            found.set_exception(error)
+
+    def drop(ended: Future[T]) -> None:
+        if abandoned is not None and ended.exception() is None:
+            abandoned(ended.result())
+
+    try:
+        threading.Thread(target=run, daemon=True).start()
+        return found.result()
+    except KeyboardInterrupt:
+        found.add_done_callback(drop)
+        raise
 
 
 class Lifeline:

@@ -5,11 +5,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
-from sim.workers import Lifeline, follow_the_parent, starting_workers
+from sim.workers import Lifeline, follow_the_parent, interruptibly, starting_workers
 
 BLOCKED = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))"
 
@@ -37,6 +38,30 @@ def _interrupted_while_starting(started: list[str]) -> None:
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.01)
         started.append("the second")
+
+
+def test_ctrl_c_ends_the_waiting_and_not_the_call() -> None:
+    ended: list[str] = []
+    waiting, dropped = threading.Event(), threading.Event()
+
+    def call() -> str:
+        os.kill(os.getpid(), signal.SIGINT)
+        waiting.wait(20)
+        return "a session"
+
+    with pytest.raises(KeyboardInterrupt):
+        interruptibly(call, abandoned=lambda found: (ended.append(found), dropped.set()))
+    assert ended == []
+    waiting.set()
+    assert dropped.wait(20)
+    assert ended == ["a session"]
+    assert interruptibly(lambda: 3) == 3
+    with pytest.raises(ValueError, match="of the call"):
+        interruptibly(_raises)
+
+
+def _raises() -> None:
+    raise ValueError("of the call")
 
 
 def test_workers_end_at_once_when_their_lifeline_is_cut() -> None:

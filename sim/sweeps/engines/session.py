@@ -30,7 +30,7 @@ from sim.sweeps.engines.executors import is_stopped, registered_executors
 from sim.sweeps.engines.java import find_java
 from sim.sweeps.engines.master import check_master, is_local
 from sim.sweeps.engines.spark_errors import last_complaint, with_machine
-from sim.workers import SAFE_PATH, without_current_folder
+from sim.workers import SAFE_PATH, interruptibly, without_current_folder
 
 MASTER = "local[*,3]"
 """All cores of this machine; a task that dies is tried three times (`local[*]` tries once)."""
@@ -82,7 +82,7 @@ def spark_session(
             yield session
         finally:
             with suppress(Py4JError, OSError):  # of a Java that has died
-                session.stop()
+                interruptibly(session.stop)
 
 
 @contextmanager
@@ -111,13 +111,20 @@ def _quiet() -> Iterator[None]:
     before, logger.propagate = logger.propagate, False
     handler = logging.NullHandler()
     logger.addHandler(handler)
+    logging.getLogger().addFilter(_not_of_py4j)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark JVM process")
             yield
     finally:
+        logging.getLogger().removeFilter(_not_of_py4j)
         logger.removeHandler(handler)
         logger.propagate = before
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    """Py4J logs what interrupts a call by the root logger."""
+    return f"{os.sep}py4j{os.sep}" not in record.pathname
 
 
 def _start(master: str | None, settings: dict[str, str], log: Path) -> SparkSession:
@@ -139,7 +146,11 @@ def _start(master: str | None, settings: dict[str, str], log: Path) -> SparkSess
         configuration.set(name, value)
     configuration.set(JAVA_OPTIONS, _java_options(settings.get(JAVA_OPTIONS, ""), local=local))
     given = _given_seconds(settings)
-    context = _context(configuration, log, seconds=given or ANSWER_SECONDS, master=master)
+    # A Java whose start is cut in two waits for ever, and PySpark would take Ctrl-C for itself.
+    context = interruptibly(
+        lambda: _context(configuration, log, seconds=given or ANSWER_SECONDS, master=master),
+        abandoned=SparkContext.stop,
+    )
     try:
         if not is_local(context.master):
             _wait_for_executors(context, given=given, log=log)
@@ -228,7 +239,10 @@ def _wait_for_executors(context: SparkContext, *, given: float | None, log: Path
 
 
 def _text(log: Path) -> str:
-    return log.read_text(encoding="utf-8", errors="replace")
+    try:
+        return log.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:  # Ctrl-C: nobody waits for Java any more
+        return ""
 
 
 def _given_seconds(settings: Mapping[str, str]) -> float | None:

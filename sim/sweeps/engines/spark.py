@@ -34,6 +34,7 @@ from sim.sweeps.engines.tasks import ProbeTask, SimulateTask
 from sim.sweeps.parts import Parts
 from sim.sweeps.storage import LocalStorage
 from sim.sweeps.tally import Counts
+from sim.workers import interruptibly
 
 BLOCKS_PER_CORE = 3
 """Under way or waiting, so that a core that is done has work at once."""
@@ -77,7 +78,8 @@ class SparkEngine:
         for _ in range(PROBES_MAX):  # one may have been quicker than another began
             try:
                 cores = self.cores
-                answers = self._context.parallelize(range(cores), cores).map(probe).collect()
+                asked = self._context.parallelize(range(cores), cores).map(probe)
+                answers = interruptibly(asked.collect)
             except SPARK_ERRORS as error:
                 raise in_one_line(error) from None
             met |= {_accepted(answer) for answer in answers}
@@ -92,7 +94,7 @@ class SparkEngine:
         """Sums up the finished tables; those in a folder here, which executors cannot see, here."""
         if isinstance(parts.storage, LocalStorage) and not is_local(self._context.master):
             return count_files(parts, self.work.sweep)
-        return count_in_spark(self._session, parts, self.work.sweep)
+        return interruptibly(lambda: count_in_spark(self._session, parts, self.work.sweep))
 
     def answers(self, blocks: Iterable[Block]) -> Generator[BlockAnswer]:
         """See `Engine`."""
