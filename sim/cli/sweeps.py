@@ -392,8 +392,12 @@ def report(
     finds. Witnesses are kept in DIR/witnesses: the next report is quick.
     """
     from sim.cli.causes import tell_runs, tell_witness
-    from sim.report import comparison_table, headline, quote, write_report
+    from sim.files.atomic import check_writable
+    from sim.report import comparison_table, headline, quote, quoted, write_report
 
+    if quote_in is not None:
+        check_writable(quote_in, what=f"--quote-in {quote_in}")
+        quoted(folder, quote_in)  # refuses a file without a place for it, before any is written
     page = write_report(
         folder,
         confirmed_by=confirmed_by,

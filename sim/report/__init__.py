@@ -23,7 +23,7 @@ if "matplotlib" not in sys.modules:  # before a module below imports it
 from sim.report.comparison import comparison_table, headline
 from sim.report.grid import grid_as_markdown
 from sim.report.page import write_report
-from sim.report.short import quote
+from sim.report.short import quote, quoted
 from sim.report.sweep_folder import read_folder
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "grid_as_markdown",
     "headline",
     "quote",
+    "quoted",
     "read_folder",
     "write_report",
 ]

@@ -12,6 +12,8 @@ from typing import Any
 
 from sim.check.families import FAMILIES
 from sim.errors import BadInput
+from sim.files.atomic import replacing
+from sim.files.opening import read_text
 from sim.foreign import markdown
 from sim.report.about import (
     LISTED_MAX,
@@ -63,20 +65,27 @@ def _cell(entries: Sequence[dict[str, Any]], block: Block, measure: str, name: s
 def quote(out: Path, page: Path) -> None:
     """Put the short table of a finished sweep into a Markdown file.
 
+    Raises BadInput as `quoted` does, and where the file cannot be written; then it is as it was.
+    """
+    text = quoted(out, page)
+    with replacing(page) as file:
+        file.write(text.encode())
+
+
+def quoted(out: Path, page: Path) -> str:
+    """A Markdown file with the short table of a finished sweep in it, as it would be written.
+
     It goes between the lines `<!-- short table of PLAN -->` and `<!-- end -->`, PLAN being the
     file name of the plan, in the place of what is there.
 
     Raises:
-        BadInput: There is no such place, no finished sweep, or no way to write the file.
+        BadInput: There is no such file or place, or no finished sweep.
     """
     folder = read_folder(out)
     mark = f"<!-- short table of {Path(folder.plan['plan_file'] or '').name} -->"
-    try:
-        text = page.read_text(encoding="utf-8")
-        place = re.compile(f"(?<={re.escape(mark)}\n).*?(?=<!-- end -->)", re.DOTALL)
-        if place.search(text) is None:
-            raise BadInput(f"{page}: no lines {mark} and <!-- end --> in it")
-        table = f"\n{short_table(folder)}\n\n"
-        page.write_text(place.sub(lambda _found: table, text, count=1), encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"{page}: {error.strerror or error}") from None
+    text = read_text(page)
+    place = re.compile(f"(?<={re.escape(mark)}\n).*?(?=<!-- end -->)", re.DOTALL)
+    if place.search(text) is None:
+        raise BadInput(f"{page}: no lines {mark} and <!-- end --> in it")
+    table = f"\n{short_table(folder)}\n\n"
+    return place.sub(lambda _found: table, text, count=1)

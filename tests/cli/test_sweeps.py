@@ -256,3 +256,17 @@ def test_a_plan_may_be_called_as_a_second_word_of_sweep(replog: Replog, here: Pa
 
     assert "check" in replog("sweep", "./check", "--out", "o").complaint
     assert "Usage: replog sweep check" in replog("sweep", "check", "--help").out
+
+
+def test_a_report_that_cannot_be_quoted_is_not_written_at_all(
+    replog: Replog, here: Path, swept: Path
+) -> None:
+    (here / "page.md").write_text("no place for a table\n")
+    before = sorted(swept.rglob("*"))
+
+    for page in ("page.md", "none.md", "."):
+        answer = replog("report", swept, "--no-shrink", "--quote-in", page)
+
+        assert answer.status == 2
+        assert page in answer.complaint
+        assert sorted(swept.rglob("*")) == before

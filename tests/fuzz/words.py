@@ -130,7 +130,7 @@ def options(
     """A sound command with one or two of its options, of whatever value."""
     command = draw(st.sampled_from([name for name in SOUND if pages[name]]))
     argv = [*command.split(" "), *SOUND[command]]
-    outputs = ["out"]
+    outputs = ["out", *(["swept"] if command in ("report", "causes") else [])]
     for option in draw(st.lists(st.sampled_from(pages[command]), min_size=1, max_size=2)):
         argv.append(option.name)
         if not option.value:
