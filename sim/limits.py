@@ -224,6 +224,9 @@ RUN: Final = Limit("run", LONG, "runs", "the column run_id of a sweep's tables h
 PARTITIONS: Final = Limit(
     "partitions of a sweep", 100_000, "blocks", "a wave is cut into them; a task costs 50 ms"
 )
+ANSWERS: Final = Limit(
+    "answers of a catch-up", 1_000_000, "answers", "minutes of real time for each of three policies"
+)
 COMBINATIONS: Final = Limit(
     "combinations", 10_000, "combinations", "of rules, each run with every scenario of a matrix"
 )

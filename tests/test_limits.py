@@ -218,6 +218,12 @@ def test_the_largest_that_is_known_is_far_within() -> None:
             ["capacity", "--buffer", str(2**63)],
             "9223372036854775808: expected a number less",
         ),
+        (["x" * 500], f"no such command: {'x' * 60!r}…"),
+        (["completion", "x" * 500], f"completion {'x' * 60!r}…: allowed"),
+        (
+            ["catchup", "--keys", "1000000", "--fetch-bytes", "1"],
+            "answers of 1 bytes; at most",
+        ),
         (["catchup", "--keys", "99999999"], "less than or equal to 1000000 (keys)"),
         (["matrix", "x", "--vary", "min_isr=1_0"], "min_isr: unknown value '1_0'"),
         (

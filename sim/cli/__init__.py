@@ -30,6 +30,7 @@ from sim.cli.output import (
     terminal_width,
 )
 from sim.cli.streams import shown_streams, write_no_more
+from sim.cli.values import told
 from sim.errors import BadInput, did_you_mean
 from sim.files.opening import keep_pipes
 from sim.foreign.lines import one_line
@@ -159,7 +160,7 @@ def _run(words: Sequence[str]) -> int:
         program = f"replog {group}".rstrip()
         what = "option" if last.startswith("-") else "command"
         hint = did_you_mean(last, [one.rpartition(" ")[2] for one in _names(group)])
-        raise BadInput(f"no such {what}: {last}{hint}; see {program} --help")
+        raise BadInput(f"no such {what}: {told(last)}{hint}; see {program} --help")
     from sim.plugins import load_installed
 
     load_installed()

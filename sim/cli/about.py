@@ -8,7 +8,7 @@ from typing import Any
 from sim.cli import output
 from sim.cli.arguments import Command, Parser, take_json, take_plugins
 from sim.cli.output import EXIT_FAILED, print_json, print_table
-from sim.cli.values import Number
+from sim.cli.values import Number, told
 from sim.errors import BadInput
 from sim.limits import COUNT, SETTING
 
@@ -44,7 +44,7 @@ def list_(what: str, *, folder: Path | None, as_json: bool) -> int:
         rows = listing.TABLES[what]()
     else:
         allowed = ", ".join(("rules", *listing.TABLES, *listing.FILE_TABLES))
-        raise BadInput(f"list {what}: allowed: {allowed}")
+        raise BadInput(f"list {told(what)}: allowed: {allowed}")
     if as_json:
         print_json(rows)
     else:

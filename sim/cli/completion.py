@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from sim.cli.arguments import Command, Parser, place, shipped
+from sim.cli.values import told
 from sim.errors import BadInput
 
 SHELLS = ("bash", "zsh", "fish", "tcsh")
@@ -31,7 +32,7 @@ def completion(shell: str) -> int:
     values, invariants, and files and folders where these are meant.
     """
     if shell not in SHELLS:
-        raise BadInput(f"completion {shell}: allowed: {', '.join(SHELLS)}")
+        raise BadInput(f"completion {told(shell)}: allowed: {', '.join(SHELLS)}")
     if find_spec("shtab") is None:
         raise BadInput("completion needs shtab: pip install 'replog[completion]'")
     import shtab

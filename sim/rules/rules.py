@@ -183,9 +183,8 @@ def check_value(name: str, value: object, *, where: str = "rules") -> RuleValue:
         BadInput: Unknown rule, or a value it does not allow.
     """
     if name not in RULES:
-        raise BadInput(
-            f"{where}: unknown rule {name!r}{did_you_mean(name, RULES)}; allowed: {listed(RULES)}"
-        )
+        said = f"unknown rule {in_short(name)}{did_you_mean(name, RULES)}"
+        raise BadInput(f"{where}: {said}; allowed: {listed(RULES)}")
     try:
         return allowed_value(name, value)
     except ValueError as error:

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from sim.bounds import Inconclusive
+from sim.errors import BadInput
+from sim.limits import ANSWERS
 from sim.rules import Rules
 from sim.scenario.generate.streams import stream
 from sim.scenario.generate.workload import WorkloadShape, draw_workload
@@ -86,13 +88,20 @@ def compare(
         latency_ms: What a message takes between two replicas.
         load_us_per_record: Microseconds that a state machine takes for each record.
         seed: Of the keys that are written.
+
+    Raises:
+        BadInput: The newcomer would need more answers than there is time for.
+        Inconclusive: A run hit a bound.
     """
+    answers = updates + keys * SNAPSHOT_RECORD_BYTES // fetch_bytes + 20
+    problem = ANSWERS.too_many(answers, f"answers of {fetch_bytes} bytes")
+    if problem is not None:
+        raise BadInput(problem)
     written_ms = QUIET_MS + updates * WRITE_EVERY_MS
     shape = WorkloadShape(
         sends=updates, keys=keys, producers=1, delete_share=0.0, idle=((0, QUIET_MS),)
     )
     workload = draw_workload(shape, duration_ms=written_ms, rng=stream(seed, "catchup"))
-    answers = updates + keys * SNAPSHOT_RECORD_BYTES // fetch_bytes + 20
     transfer_ms = 2 * latency_ms * answers  # with one record, or one chunk, per answer
     joins_ms = written_ms + transfer_ms + SETTLE_MS
     restarts_ms = joins_ms + transfer_ms + SETTLE_MS
