@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 JOBS_MAX = JOBS.most
 REDRAWN_EVERY_SECONDS = 0.1
+SAME_TOLD = 5
+"""Of ids that several files have, and of the files of each, so many are named."""
 
 
 def _suite_takes(parser: Parser) -> None:
@@ -216,9 +218,13 @@ def _same_ids(results: Iterable[CaseResult]) -> Iterator[str]:
     files: dict[str, list[str]] = {}
     for result in results:
         files.setdefault(result.id, []).append(str(result.path))
-    for name, paths in files.items():
-        if len(paths) > 1:
-            yield f"the same id in {len(paths)} files, {name}: {', '.join(paths)}"
+    shared = [(name, paths) for name, paths in files.items() if len(paths) > 1]
+    for name, paths in shared[:SAME_TOLD]:
+        left = len(paths) - SAME_TOLD
+        named = ", ".join(paths[:SAME_TOLD]) + (f" and {left:,} more" if left > 0 else "")
+        yield f"the same id in {len(paths)} files, {name}: {named}"
+    if len(shared) > SAME_TOLD:
+        yield f"{len(shared) - SAME_TOLD:,} more ids are in several files"
 
 
 def _not_run(found: Collected, chosen: Collected, done: int) -> Iterator[str]:

@@ -300,6 +300,17 @@ def test_two_files_with_one_id_are_told(replog: Replog, fill: Fill) -> None:
     assert ending(answer.out)[0] == "the same id in 2 files, same: s/a.yaml, s/b.yaml"
 
 
+def test_of_many_files_with_one_id_some_are_named(replog: Replog, fill: Fill) -> None:
+    many = {f"a{n}": STORY + "id: same\n" for n in range(7)}
+    folder = fill(**many, **{f"b{n}": STORY + f"id: of{n // 2}\n" for n in range(12)})
+
+    told = ending(replog("suite", folder).out)
+
+    assert told[0].startswith("the same id in 7 files, same: s/a0.yaml, s/a1.yaml, ")
+    assert told[0].endswith(", s/a4.yaml and 2 more")
+    assert told[5] == "2 more ids are in several files"
+
+
 def test_json_leaves_what_was_not_run_to_stderr(replog: Replog, fill: Fill) -> None:
     folder = fill(a=STORY, plan="format: replog-sweep/1\n")
 

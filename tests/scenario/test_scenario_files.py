@@ -203,7 +203,7 @@ def test_a_trace_is_found_beside_its_scenario(tmp_path: Path, load: Load) -> Non
 
     assert workload.trace == TraceSource("sub/changes.csv", limit=5)
     assert complaints(load, "workload: {trace: nowhere.csv}") == [
-        "x.yaml:2: workload.trace: there is no file nowhere.csv"
+        "x.yaml:2: workload.trace: nowhere.csv: cannot be read: No such file or directory"
     ]
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sim.errors import BadInput
 from sim.files.document import Location, Report
+from sim.files.opening import head_of
 from sim.scenario.file.format import (
     EndLine,
     RandomWorkload,
@@ -34,8 +36,10 @@ def build_workload(file: ScenarioFile, *, path: Path, seed: int, report: Report)
     workload = file.workload
     if isinstance(workload, TraceWorkload):
         source = path.parent / workload.trace
-        if not source.is_file():
-            report(("workload", "trace"), f"there is no file {source}")
+        try:
+            head_of(source, 1)
+        except BadInput as error:
+            report(("workload", "trace"), str(error))
         trace = TraceSource(
             str(source), workload.batch_records, workload.interval_ms, workload.limit
         )
