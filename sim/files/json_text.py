@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from sim.errors import BadInput
 from sim.files.document import Document, Location, Place, path_of, shown
@@ -138,19 +137,18 @@ def _check_characters(value: Any, place: Place) -> None:
             _check_characters(item, place.at(key))
 
 
-@dataclass(slots=True)
-class _Part:
-    """Where a value stands, and what is in it.
+class _Part(NamedTuple):
+    """Where something that has parts stands, and where they do.
 
     Attributes:
         at: Index of its first character, or of its name, if it is a field.
         is_object: Whether it has fields.
-        parts: What is in it, by name or index.
+        parts: By name or index; of what has no parts the index alone.
     """
 
     at: int
     is_object: bool
-    parts: dict[str | int, _Part] = field(default_factory=dict)
+    parts: dict[str | int, _Part | int]
 
 
 class _Lines:
@@ -161,17 +159,19 @@ class _Lines:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._root: _Part | None = None
+        self._root: _Part | int | None = None
         self._known = (0, 1)
 
     def line_of(self, location: Location) -> int:
         """The line of what stands at `location`, which exists: of its name, if it is a field."""
-        part = self._root = self._root or _parts_of(self._text, [])
+        self._root = part = self._root or _parts_of(self._text, [])
         for step in location:
+            assert isinstance(part, _Part)  # for the way exists
             part = part.parts[step]
+        at = _start(part)
         # Complaints come in about the order of the file: on from the last one.
-        index, line = self._known if self._known[0] <= part.at else (0, 1)
-        self._known = (part.at, _line_at(self._text, part.at, since=index) + line - 1)
+        index, line = self._known if self._known[0] <= at else (0, 1)
+        self._known = (at, _line_at(self._text, at, since=index) + line - 1)
         return self._known[1]
 
 
@@ -184,30 +184,40 @@ def _given_twice(text: str, name: str) -> str:
     return f"{name}:{_line_at(text, again)}: {path_of(way)}: {told}"
 
 
-def _parts_of(text: str, repeated: list[tuple[list[str | int], int, int]]) -> _Part:
+def _start(part: _Part | int) -> int:
+    return part if isinstance(part, int) else part.at
+
+
+def _parts_of(text: str, repeated: list[tuple[list[str | int], int, int]]) -> _Part | int:
     """Where everything stands in a text that is JSON.
 
     The first field that is given twice goes to `repeated`: the way to it, and where both stand.
     """
-    around: list[tuple[str | int, _Part]] = [("", _Part(0, is_object=False))]
+    holder = _Part(0, is_object=False, parts={})
+    around: list[tuple[str | int, _Part]] = [("", holder)]
     name: tuple[str, int] | None = None
     for token in _TOKEN.finditer(text):
         at = token.start()
         sign = text[at]
-        holder = around[-1][1]
+        if sign in ",:":
+            continue
         if sign in "]}":
             around.pop()
-        elif holder.is_object and name is None and sign == '"':
+            holder = around[-1][1]
+        elif holder.is_object and name is None:
             name = (json.loads(token[0]) if "\\" in token[0] else token[0][1:-1], at)
-        elif sign not in ",:":
+        else:
             step, at = (len(holder.parts), at) if name is None else name
             if step in holder.parts and not repeated:
                 way = [*(one for one, _ in around[2:]), step]
-                repeated.append((way, holder.parts[step].at, at))
-            part = holder.parts[step] = _Part(at, is_object=sign == "{")
+                repeated.append((way, _start(holder.parts[step]), at))
             name = None
             if sign in "[{":
-                around.append((step, part))
+                inner = holder.parts[step] = _Part(at, sign == "{", {})
+                holder = inner
+                around.append((step, inner))
+            else:
+                holder.parts[step] = at
     return around[0][1].parts[0]
 
 
