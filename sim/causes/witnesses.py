@@ -17,6 +17,7 @@ from sim.files.atomic import write_whole
 from sim.files.opening import read_text
 from sim.files.reading import read_json
 from sim.plugins import Plugins, in_use, load_in_worker
+from sim.sweeps.inside import real_inside
 from sim.sweeps.output import clear_errors, write_json
 from sim.version import __version__
 from sim.workers import follow_the_parent, worker_context
@@ -63,7 +64,7 @@ def add_witnesses(
     missing = [cause for cause in causes.causes if cause.text not in found]
     if missing and not kept_only:
         with clear_errors(causes.folder):
-            (causes.folder / WITNESSES).mkdir(exist_ok=True)
+            real_inside(causes.folder, causes.folder / WITNESSES).mkdir(exist_ok=True)
         found |= _made(causes.folder, missing, told)
     return replace(
         causes,
@@ -136,8 +137,12 @@ def _keep(out: Path, cause: Cause, witness: Witness | None) -> None:
 def _read(out: Path, cause: Cause) -> dict[str, Any]:
     """What is kept of a cause; empty = nothing, something of another version, or no witness."""
     try:
+        real_inside(out, _file(out, cause).with_suffix(".json"))
+        real_inside(
+            out, _file(out, cause)
+        )  # of a link that leads out of the folder nothing is told
         content = read_json(_file(out, cause).with_suffix(".json")).data
-    except BadInput:
+    except (BadInput, OSError):
         return {}
     known = isinstance(content, dict) and content.get("about") == _about(cause)
     return content if known and _is_witness(content.get("witness", "")) else {}

@@ -146,6 +146,20 @@ def test_a_witness_fails_for_the_cause_of_its_run_and_is_kept(
     kept.write_text(json.dumps(content))
 
 
+def test_no_witness_is_written_through_a_link_that_leads_out_of_the_folder(
+    causes: Causes, tmp_path: Path
+) -> None:
+    out, elsewhere = tmp_path / "o", tmp_path / "elsewhere"
+    for path in (out, elsewhere):
+        path.mkdir()
+    (out / witnesses.WITNESSES).symlink_to(elsewhere)
+
+    with pytest.raises(BadInput, match="witnesses: a link that leads out of the folder"):
+        add_witnesses(replace(causes, folder=out))
+
+    assert list(elsewhere.iterdir()) == []
+
+
 def test_the_command_fits_a_narrow_terminal(
     folder: Path, stories: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

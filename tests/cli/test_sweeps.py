@@ -12,6 +12,7 @@ import pytest
 
 from sim.trace import Event
 from tests.cli.conftest import PLAN, Replog
+from tests.sweeps.fakes import HereEngine
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -192,6 +193,28 @@ def test_a_plan_is_confirmed_under_its_second_seed(replog: Replog, here: Path) -
     assert answer.status == 0
     assert answer.document["confirmation"]["confirmation_seed"] == 77
     assert json.loads((here / "two" / "plan.json").read_text())["seed"] == 77
+
+
+def test_a_sweep_grows_and_is_merged_with_another_seed(
+    replog: Replog, swept: Path, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sim.sweeps.runner.ProcessEngine", HereEngine)
+    (here / "plan.yaml").write_text(PLAN)
+    shutil.copytree(swept, here / "one")
+    sweep = ("sweep", "plan.yaml", "--engine", "process")
+
+    grown = replog(*sweep, "--append", "--count", 8, "--out", "one", "--json").document
+    more = replog(*sweep, "--count", 2, "--seed", 4, "--out", "two")
+    merged = replog("sweep", "merge", "one", "two", "--out", "both")
+
+    assert (grown["cases"], grown["runs"], more.status) == (8, 16, 0)
+    assert merged.out.splitlines()[-2:] == [
+        "20 runs of 10 cases in both, seeds 3 (8 cases), 4 (2 cases)",
+        "next: replog report both",
+    ]
+    assert replog("replay", "both", 17).out.rstrip().endswith("digest reproduced")
+    again = replog("sweep", "merge", "one", "two", "--out", "both")
+    assert (again.status, again.complaint) == (2, "both: is there already; give a new folder")
 
 
 @pytest.mark.parametrize(
