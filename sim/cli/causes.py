@@ -11,6 +11,7 @@ from sim.cli.arguments import Command, Parser, plugin_arguments, take_json, take
 from sim.cli.output import print_json, print_table, tell, width
 from sim.cli.streams import beneath
 from sim.foreign import shell
+from sim.foreign.lines import one_line
 
 if TYPE_CHECKING:
     from sim.causes import Cause, Causes
@@ -76,7 +77,7 @@ def _show(found: Causes) -> None:
         first = ", ".join(f"{name} {runs:,}" for name, runs in cause.invariants.items())
         print(*_wrapped(f"first violated: {first}"), sep="\n")
         print_table(list(_shares(cause)))
-        print(*_facts(found, cause), sep="\n")
+        print(*map(one_line, _facts(found, cause)), sep="\n")
 
 
 def _shares(cause: Cause) -> Iterator[dict[str, str]]:

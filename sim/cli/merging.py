@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.cli.arguments import Command, Parser, plugin_arguments, take_json, take_plugins
-from sim.cli.output import EXIT_INCONCLUSIVE, complain, print_json, print_table
+from sim.cli.output import EXIT_INCONCLUSIVE, complain, print_json, print_table, tell
 from sim.foreign import shell
 
 
@@ -44,12 +44,12 @@ def merge(folders: list[Path], *, out: Path, as_json: bool) -> int:
     else:
         if verdicts:
             print_table([{"rule set": label, **_counted(of)} for label, of in verdicts.items()])
-        print(f"{sweep.runs:,} runs of {sweep.count:,} cases in {out}, {seeds_text(sweep.parts)}")
+        tell(f"{sweep.runs:,} runs of {sweep.count:,} cases in {out}, {seeds_text(sweep.parts)}")
     if found.missing:
         complain(f"{out}: {found.missing:,} runs are in none of these; --resume makes them")
         return EXIT_INCONCLUSIVE
     if not as_json:
-        print("next: replog report " + shell.command([str(out), *plugin_arguments()]))
+        print("next: replog report " + shell.command([out, *plugin_arguments()]))
     return 0
 
 

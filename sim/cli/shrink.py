@@ -19,7 +19,7 @@ from sim.cli.arguments import (
     take_within,
 )
 from sim.cli.bounding import take_bounds
-from sim.cli.output import EXIT_INTERRUPTED, complain, print_json, progress_console
+from sim.cli.output import EXIT_INTERRUPTED, complain, print_json, progress_console, tell
 from sim.cli.values import Number
 from sim.errors import BadInput
 from sim.foreign import shell
@@ -147,7 +147,8 @@ def _show(case: Case, outcome: Outcome, out: Path | None, near: Path | None, wit
         for line in lines:
             complain(line)
     else:
-        print(out, *lines, sep="\n")
+        for line in (str(out), *lines):
+            tell(line)
 
 
 def _how_small(case: Case, outcome: Outcome, within: float) -> str:

@@ -16,7 +16,7 @@ from sim.cli.arguments import (
     take_rules,
 )
 from sim.cli.bounding import take_bounds
-from sim.cli.output import EXIT_INCONCLUSIVE, print_json, print_table
+from sim.cli.output import EXIT_INCONCLUSIVE, print_json, print_table, tell
 from sim.cli.values import Number
 from sim.limits import CHANGES
 
@@ -41,7 +41,7 @@ def trace_git(repository: Path, *, output: Path | None, limit: int | None) -> in
     name = Path(os.path.realpath(repository)).name  # a link in a loop has one, too
     target = output or Path(f"{name}-changelog.parquet")
     made = write_git_changelog(repository, target, limit=limit)
-    print(
+    tell(
         f"{made.path}: {made.changes:,} changes, {made.deletions:,} of them deletions, "
         f"in {made.commits:,} commits"
     )

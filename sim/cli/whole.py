@@ -12,6 +12,7 @@ from sim.cli.output import (
     complain,
     print_json,
     progress_console,
+    tell,
 )
 from sim.errors import BadInput
 from sim.foreign import shell
@@ -47,8 +48,8 @@ def check(folder: Path | str, *, as_json: bool) -> int:
         print_json(_document(folder, state))
     else:
         for name, what in state.damage:
-            print(f"{folder}/{name}: {what}")
-        print(f"{folder}: {_verdict(state)}")
+            tell(f"{folder}/{name}: {what}")
+        tell(f"{folder}: {_verdict(state)}")
     return 0 if _is_whole(state) else EXIT_FAILED
 
 
@@ -111,15 +112,13 @@ def fetch(source: str, folder: Path, *, conf: list[str] | None) -> int:
 
     console = progress_console()
 
-    def tell(done: int, of: int) -> None:
+    def told(done: int, of: int) -> None:
         if console.is_terminal:
             console.print(f"{done:,} of {of:,} files", end="\r", highlight=False)
 
     with storage_at(place(source), master=ONE_CORE, settings=spark_settings(conf)) as storage:
-        copied = fetch_sweep(storage, folder, tell=tell)
-    print(
-        f"{folder}: whole, {copied:,} files copied; next: replog report {shell.command([folder])}"
-    )
+        copied = fetch_sweep(storage, folder, tell=told)
+    tell(f"{folder}: whole, {copied:,} files copied; next: replog report {shell.command([folder])}")
     return 0
 
 

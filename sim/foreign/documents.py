@@ -29,6 +29,11 @@ def json_text(
     return "\n".join([line if is_plain(line) else _escaped(line) for line in text.split("\n")])
 
 
+def readable(text: str) -> str:
+    r"""A text, perhaps a file's name, that every reader of JSON takes: bytes as `\udcff`."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def fit_for(text: str, encoding: str) -> str:
     """A text of JSON as it is for UTF-8, else in ASCII: readers of JSON expect no other letters."""
     if text.isascii() or encoding.lower().startswith("utf"):

@@ -15,6 +15,7 @@ from sim.errors import BadInput
 from sim.explain.signature import signature_of
 from sim.files.opening import read_bytes
 from sim.files.yaml_text import parse_yaml
+from sim.foreign.names import file_name
 from sim.shrink.cases import NearMissFile, Outcome, Told
 from sim.shrink.ddmin import Place
 from sim.shrink.near_miss import near_miss_of
@@ -38,7 +39,8 @@ def digest_of(content: bytes, invariant: str | None) -> str:
 
 def id_of(name: str, invariant: str) -> str:
     """What the result is called: also a name for a file."""
-    return re.sub(r"[^\w.-]", "_", f"{name}_{invariant.replace('-', '_')}")
+    plain = re.sub(r"[^\w.-]", "_", f"{name}_{invariant.replace('-', '_')}")
+    return file_name(plain, instead="shrunk")
 
 
 class StoryCase:

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from sim.errors import BadInput
 from sim.files.atomic import write_whole
+from sim.foreign.documents import json_text, readable
 from sim.plugins import in_use, require_plugins
 from sim.sweeps.layout import LOCK_FILE, PLAN_FILE, RUNS, STAGING, VIOLATIONS, WAVES
 from sim.sweeps.parts import (
@@ -49,7 +50,7 @@ def describe(sweep: Sweep, *, plan_file: str | None = None) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "package_version": version("replog"),
         "revision": revision(),
-        "plan_file": plan_file,
+        "plan_file": None if plan_file is None else readable(plan_file),
         "plugins": list(in_use().modules),
         "count": sweep.count,
         "seed": sweep.seed,
@@ -156,7 +157,7 @@ def prepare_folder(storage: Storage, sweep: Sweep, *, plan_file: str | None = No
 
 def as_json(value: object) -> str:
     """JSON, indented."""
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    return json_text(value, indent=2) + "\n"
 
 
 def write_json(path: Path, value: object) -> None:

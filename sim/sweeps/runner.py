@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 from rich.console import Console
 
 from sim.errors import BadInput
+from sim.foreign.lines import one_line
 from sim.plugins import in_use
 from sim.sweeps.append import begin, grown
 from sim.sweeps.blocks import Block, BlockAnswer, Work
@@ -274,4 +275,4 @@ class _Asked:
 
 def _tell(console: Console | None, line: str) -> None:
     if console is not None:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        console.print(one_line(line), highlight=False, markup=False, soft_wrap=True)

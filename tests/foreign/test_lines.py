@@ -3,10 +3,11 @@
 import json
 import unicodedata
 
+import msgspec
 import pytest
 
 from sim.errors import BadInput
-from sim.foreign.documents import fit_for, json_text
+from sim.foreign.documents import fit_for, json_text, readable
 from sim.foreign.lines import one_line, plain_lines, without_commands
 from tests.foreign.nasty import NASTY, PLAIN
 
@@ -90,3 +91,11 @@ def test_a_message_is_one_line_for_each_thing_that_is_wrong() -> None:
     assert str(error) == "a\\nb.yaml: \\x1b[2J: no such file\nsecond"
     assert str(type(error)(*error.args)) == str(error)
     assert len(str(BadInput("x" * 100_000))) < 5_000
+
+
+def test_what_json_keeps_of_a_name_every_reader_takes() -> None:
+    """A lone surrogate is JSON for some readers only."""
+    name = readable("plan\udcff – 日.yaml")
+
+    assert name == "plan\\udcff – 日.yaml"
+    assert msgspec.json.decode(json_text({"plan_file": name})) == {"plan_file": name}
