@@ -24,9 +24,11 @@ from pathlib import Path
 from sim.changelog.repository import Repository
 from sim.errors import BadInput
 
-SILENCE_SECONDS = 600.0
-"""How long git may take to say something: it walks a whole history before its first word."""
-MEMORY_BYTES = 4 << 30
+SILENCE_SECONDS = 120.0
+"""How long git may take to say something: it walks all first parents before its first word, which
+takes seconds for a hundred thousand commits."""
+MEMORY_BYTES = 2 << 30
+"""What git may allocate; its largest known need is a tree with a million paths, some 0.3 GB."""
 _CHUNK_BYTES = 1 << 20
 _COMPLAINT_BYTES = 4_096
 """So much of what git complains of is kept, from its end."""

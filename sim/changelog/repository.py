@@ -60,11 +60,21 @@ def read_repository(folder: Path) -> Repository:
         own = _git_folder(folder)
         common = _common_folder(own)
         head = _commit(folder, own, common)
-        return Repository((common / "objects").resolve(), head, tuple(_shallow(common)))
+        objects = (common / "objects").resolve()
+        _refuse_pipes(objects)
+        return Repository(objects, head, tuple(_shallow(common)))
     except OSError as error:
         raise BadInput(
             f"{folder}: its git repository cannot be read: {error.strerror or error}"
         ) from None
+
+
+def _refuse_pipes(objects: Path) -> None:
+    """Git would wait at one for somebody to write; a loose object is not looked at beforehand."""
+    for part in ("pack", "info"):
+        for path in (objects / part).glob("*"):
+            if not path.is_file() and not path.is_dir():
+                raise BadInput(f"{path}: is not a regular file")
 
 
 def _git_folder(folder: Path) -> Path:

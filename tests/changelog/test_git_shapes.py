@@ -160,6 +160,7 @@ def write(name: str, content: bytes | str) -> Callable[[Path], None]:
 
 def pipe(name: str) -> Callable[[Path], None]:
     def damage(repo: Path) -> None:
+        (repo / name).parent.mkdir(exist_ok=True)
         (repo / name).unlink(missing_ok=True)
         os.mkfifo(repo / name)
 
@@ -218,6 +219,8 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
     "HEAD is a pipe": (pipe(".git/HEAD"), "HEAD: is not a regular file"),
     "the refs are a pipe": (refs_in_a_pipe, "packed-refs: is not a regular file"),
+    "a pack is a pipe": (pipe(".git/objects/pack/pack-1.idx"), "1.idx: is not a regular file"),
+    "alternates are a pipe": (pipe(".git/objects/info/alternates"), "is not a regular file"),
     "the branch is not there": (write(".git/HEAD", "ref: refs/heads/x\n"), "repo: has no commits"),
     "no such commit": (write(".git/HEAD", "1" * 40), "git log failed: fatal: bad object 1111"),
     "no such commit, sha256": (write(".git/HEAD", "1" * 64), "git log failed: fatal: "),
