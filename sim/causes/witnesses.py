@@ -90,10 +90,9 @@ def _witnesses(out: Path, causes: list[Cause]) -> Iterator[tuple[Cause, Witness 
     with ProcessPoolExecutor(
         max_workers=PROCESSES,
         mp_context=worker_context(),
-        initializer=_start_worker,
-        initargs=(in_use(),),
+        initializer=follow_the_parent,
     ) as pool:
-        futures = {pool.submit(_witness, out, cause): cause for cause in causes}
+        futures = {pool.submit(_in_worker, in_use(), out, cause): cause for cause in causes}
         for future in as_completed(futures):
             yield futures[future], future.result()
 
@@ -102,9 +101,9 @@ def _witness(out: Path, cause: Cause) -> Witness | None:
     return make_witness(out, cause.example.run_id, cause.text, _file(out, cause))
 
 
-def _start_worker(plugins: Plugins) -> None:
-    follow_the_parent()
+def _in_worker(plugins: Plugins, out: Path, cause: Cause) -> Witness | None:
     load_in_worker(plugins)
+    return _witness(out, cause)
 
 
 def _file(out: Path, cause: Cause) -> Path:

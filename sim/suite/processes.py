@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 from sim.bounds import Bounds, bound_each_run, bounds_in_force
+from sim.errors import BadInput
 from sim.plugins import Plugins, in_use, load_in_worker
 from sim.suite.cases import run_any, without_result
 from sim.suite.result import ERROR, CaseResult
@@ -139,7 +140,7 @@ class _Worker:
 
 def _work(pipe: Connection, plugins: Plugins, bounds: Bounds) -> None:
     follow_the_parent()
-    load_in_worker(plugins)
+    problem = _problem_of(plugins)
     bound_each_run(bounds)
     pipe.send(_READY)
     while True:
@@ -147,7 +148,17 @@ def _work(pipe: Connection, plugins: Plugins, bounds: Bounds) -> None:
             path = pipe.recv()
         except EOFError:
             return
-        pipe.send(_sendable(run_any(path)))
+        result = run_any(path) if problem is None else without_result(path, ERROR, problem)
+        pipe.send(_sendable(result))
+
+
+def _problem_of(plugins: Plugins) -> str | None:
+    """Why a plugin cannot be loaded in this process, though it could be in the leading one."""
+    try:
+        load_in_worker(plugins)
+    except BadInput as error:
+        return str(error)
+    return None
 
 
 def _sendable(result: CaseResult) -> CaseResult:

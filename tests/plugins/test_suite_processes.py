@@ -40,3 +40,15 @@ def test_the_processes_of_a_suite_know_the_plugins_and_the_death_of_one_costs_it
     assert "Traceback" not in deadly.stderr
     assert harmless.returncode == 0
     assert "4 as expected, 0 not" in harmless.stdout
+
+
+def test_a_plugin_that_raises_in_processes_alone_is_the_error_of_each_file(tmp_path: Path) -> None:
+    only_there = "import multiprocessing\nif multiprocessing.parent_process(): 1 / 0\n"
+    (tmp_path / "mine.py").write_text(only_there + EXAMPLE)
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.yaml").write_text(PLAIN)
+
+    ran = replog(tmp_path, "suite", ".", "-j", 2, "--plugin", "mine")
+
+    assert (ran.returncode, ran.stderr) == (1, "")
+    assert ran.stdout.count("error: plugin mine: cannot be imported: ZeroDivisionError") == 2

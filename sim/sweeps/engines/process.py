@@ -7,7 +7,7 @@ import time
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from multiprocessing.connection import Connection
 from types import ModuleType
@@ -27,7 +27,8 @@ WARM_UP_SECONDS = 0.05
 
 def _start_worker(work: Work, lifeline: Connection) -> None:
     follow_the_parent(lifeline)
-    get_ready(work)
+    with suppress(BadInput):  # a plugin that raises here alone: the first block says so, in a line
+        get_ready(work)
 
 
 @contextmanager
