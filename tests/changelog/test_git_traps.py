@@ -204,11 +204,11 @@ TRAPS: dict[str, tuple[Callable[[Prepared], None], list[str]]] = {
     ),
     "filter, smudge": (
         attributes("* filter=x\n", '[filter "x"]\nsmudge = TRAP\n'),
-        ["archive", "HEAD"],
+        ["archive", "--output=/dev/null", "HEAD"],
     ),
     "filter, process": (
         attributes("* filter=x\n", '[filter "x"]\nprocess = TRAP\n'),
-        ["archive", "HEAD"],
+        ["archive", "--output=/dev/null", "HEAD"],
     ),
     "include.path": (included("include"), STATUS),
     "includeIf": (included('includeIf "gitdir:/"'), STATUS),
