@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.errors import BadInput
+from sim.files.document import Document
 from sim.files.formats import LOG_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.reading import read_document
 from sim.files.tags import is_tag, tags_at
@@ -73,9 +74,9 @@ def _meaning(tree: ast.expr, words: list[str]) -> Chooses:
 
 def names_of(path: Path) -> tuple[str, ...]:
     """What a scenario file goes by: its path, its id, and its tags."""
-    data = read_document(path).data
-    given = data.get("id") if isinstance(data, dict) else None
-    return (str(from_here(path)), str(given or path.stem), *tags_of(path))
+    document = read_document(path)
+    given = document.data.get("id") if isinstance(document.data, dict) else None
+    return (str(from_here(path)), str(given or path.stem), *_tags_in(document, path))
 
 
 def tags_of(path: Path) -> tuple[str, ...]:
@@ -84,7 +85,10 @@ def tags_of(path: Path) -> tuple[str, ...]:
     Raises:
         BadInput: It cannot be read, or has tags that are none.
     """
-    document = read_document(path)
+    return _tags_in(read_document(path), path)
+
+
+def _tags_in(document: Document, path: Path) -> tuple[str, ...]:
     top: Mapping[str, Any] = document.data if isinstance(document.data, dict) else {}
     own = tags_at(top.get("tags"), document.top.at("tags"))
     folder = path.absolute().parent.name

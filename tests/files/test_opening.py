@@ -1,6 +1,7 @@
 """Only regular files are read, and pipes once; nothing is waited for, or read, without an end."""
 
 import os
+import re
 import socket
 import sys
 import threading
@@ -168,3 +169,27 @@ def test_text_is_utf_8(tmp_path: Path, content: bytes, said: str) -> None:
         read_text(path)
 
     assert str(refused.value) == f"{path}{said}"
+
+
+ROOT = Path(__file__).parents[2] / "sim"
+OTHERS = ("bench", "conformance", "sweeps", "changelog/packs.py", "changelog/repository.py")
+"""What users do not call, and what has rules of its own: folders of sweeps, git repositories."""
+OPENED_ELSEWHERE = {
+    "cli/new.py": "a template of our own",
+    "cli/sweeps.py": "the report that was written a moment before",
+    "draw/page.py": "a style and a script of our own",
+    "plugins.py": "what installed packages say of themselves",
+    "pytest_plugin.py": "the beginning of a file, of which nearly all are other people's",
+    "report/page.py": "the plan in a sweep's folder that was found whole",
+    "suite/workflow.py": "a template of our own",
+}
+
+
+def test_what_users_hand_over_is_opened_in_one_place() -> None:
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in ROOT.rglob("*.py")
+        if re.search(r"\.read_(?:text|bytes)\(|\.open\(\"r", path.read_text(encoding="utf-8"))
+    }
+
+    assert {name for name in found if not name.startswith(OTHERS)} == set(OPENED_ELSEWHERE)
