@@ -1,18 +1,28 @@
 """Worker processes end with who started them, and leave Ctrl-C to them."""
 
-import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
-from sim.workers import Lifeline, follow_the_parent, interruptibly, starting_workers
+from sim.workers import Lifeline, interruptibly, starting_workers
 
 BLOCKED = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))"
+
+WORKER = """
+import sys, time
+from multiprocessing.connection import Connection
+from sim.workers import follow_the_parent
+
+follow_the_parent(Connection(int(sys.argv[1]), writable=False))
+print("works for ever", flush=True)
+time.sleep(60)
+"""
 
 
 def is_deaf_to_ctrl_c() -> bool:
@@ -66,19 +76,14 @@ def _raises() -> None:
 
 def test_workers_end_at_once_when_their_lifeline_is_cut() -> None:
     lifeline = Lifeline()
-    context = multiprocessing.get_context("fork")
-    worker = context.Process(target=_works_for_ever, args=(lifeline,))
-    worker.start()
-    lifeline.end.close()
-
-    lifeline.cut()
-
-    worker.join(timeout=20)
-    assert worker.exitcode == 1
-
-
-def _works_for_ever(lifeline: Lifeline) -> None:
-    lifeline._held.close()  # which a worker that is spawned does not have
-    follow_the_parent(lifeline.end)
-    while True:
-        time.sleep(1)
+    end = lifeline.end.fileno()
+    with subprocess.Popen(
+        [sys.executable, "-c", WORKER, str(end)],
+        pass_fds=[end],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
+    ) as worker:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == b"works for ever\n"
+        lifeline.cut()
+        assert worker.wait(timeout=20) == 1

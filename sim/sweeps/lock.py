@@ -21,6 +21,8 @@ from sim.errors import BadInput
 from sim.sweeps.layout import LOCK_FILE
 
 OWNER_LENGTH_MAX = 500
+OWNER_SECONDS = 0.1
+"""That a holder takes at most, mostly, to say who it is."""
 _CANNOT_LOCK = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
 
@@ -77,7 +79,7 @@ def _take(lock: Path) -> int:
             if _is_there(held, lock):
                 return held
         except BlockingIOError:
-            owner = os.pread(held, OWNER_LENGTH_MAX, 0).decode(errors="replace").split("\n")[0]
+            owner = _owner(held)
             os.close(held)
             raise BadInput(
                 f"{lock.parent}: another sweep is writing here ({owner or 'it just began'}); "
@@ -92,6 +94,16 @@ def _take(lock: Path) -> int:
                 ) from None
             raise
         os.close(held)
+
+
+def _owner(held: int) -> str:
+    """Who holds the lock; who has just taken it is about to write that over the last one's."""
+    for _ in range(5):
+        time.sleep(OWNER_SECONDS)
+        owner = os.pread(held, OWNER_LENGTH_MAX, 0).decode(errors="replace").split("\n")[0]
+        if owner:
+            return owner
+    return ""
 
 
 def _is_there(held: int, lock: Path) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -20,7 +20,7 @@ from sim.sweeps.append import begin, grown
 from sim.sweeps.blocks import Block, BlockAnswer, Work
 from sim.sweeps.engines.engine import Engine
 from sim.sweeps.engines.process import ProcessEngine
-from sim.sweeps.layout import FINISHED_FILE, STAGING
+from sim.sweeps.layout import FINISHED_FILE
 from sim.sweeps.lock import this_process
 from sim.sweeps.output import check_folder, clear_errors, prepare_folder
 from sim.sweeps.parts import missing_cases, parts_there, plan_content
@@ -31,7 +31,7 @@ from sim.sweeps.storage import Storage
 from sim.sweeps.tally import write_tallies
 from sim.sweeps.unjudged import unjudged
 from sim.sweeps.waves import WaveWriter
-from sim.sweeps.whole import mended, write_finished
+from sim.sweeps.whole import clear_staging, mended, write_finished
 from sim.sweeps.work import OpenCase, measure_rate, open_case
 
 EngineName = Literal["spark", "process"]
@@ -126,13 +126,14 @@ def run_sweep(
             rate = measure_rate(sweep, open_case=open_case)
             work = Work(sweep, open_case, rate, partitions, in_use())
             with _engine(engine, work, master=master, spark=spark) as chosen:
-                if append:
-                    begin(storage, sweep, plan_file=plan_file)
-                prepare_folder(storage, sweep, plan_file=plan_file)
                 try:
+                    if append:
+                        begin(storage, sweep, plan_file=plan_file)
+                    prepare_folder(storage, sweep, plan_file=plan_file)
                     seconds, before, content = _run(chosen, work, storage, console, started=started)
                 finally:
-                    storage.remove(STAGING)
+                    with suppress(OSError, BadInput):  # whoever comes next clears it
+                        clear_staging(storage)
                 cores = chosen.cores
     missing = unjudged(content)
     return SweepResult(

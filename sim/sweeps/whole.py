@@ -242,6 +242,15 @@ def _what_follows(damage: Damage, waves: list[Wave], aside: str) -> str:
     return f"set aside in {aside}"
 
 
+def clear_staging(storage: Storage) -> None:
+    """Leaves nothing of what was about to be written; only for who holds the lock."""
+    if storage.names(STAGING):
+        content = plan_content(storage)
+        waves, _problems = waves_and_problems(storage, content)
+        _clear_staging(storage, waves, rule_sets=len(content["rule_sets"]))
+    storage.remove(STAGING)
+
+
 def _clear_staging(storage: Storage, kept: list[Wave], *, rule_sets: int) -> None:
     """Removes what killed attempts were about to write, parts that were in place already, too.
 

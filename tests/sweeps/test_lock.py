@@ -1,0 +1,97 @@
+"""One writer at a time, whoever comes first; the lock ends with its owner."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sim.errors import BadInput
+from sim.sweeps.lock import folder_lock, this_process
+from sim.sweeps.storage import LocalStorage
+from sim.sweeps.whole import state_of
+from tests.sweeps.conftest import ROOT
+
+ROUNDS = 8
+SWEEPER = """
+import sys
+from pathlib import Path
+
+from sim.errors import BadInput
+from sim.sweeps import runner
+from tests.sweeps.fakes import HereEngine, plan, slow
+
+runner.ProcessEngine, runner.measure_rate = HereEngine, lambda *_, **__: 1_000.0
+for line in sys.stdin:
+    try:
+        runner.run_sweep(
+            plan(), out=Path(line.strip()), count=10, engine="process", open_case=slow
+        )
+        print("swept", flush=True)
+    except BadInput as error:
+        print(error, flush=True)
+"""
+HOLDER = """
+import sys, time
+from pathlib import Path
+from sim.sweeps.lock import folder_lock, this_process
+
+with folder_lock(Path(sys.argv[1]), this_process()):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def python(program: str, *words: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, words)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+
+
+def told(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def test_of_two_sweeps_at_once_in_one_folder_one_is_refused_and_the_other_whole(
+    tmp_path: Path,
+) -> None:
+    with python(SWEEPER) as one, python(SWEEPER) as other:
+        for number in range(ROUNDS):
+            out = tmp_path / str(number)
+            for sweeper in (one, other):
+                assert sweeper.stdin is not None
+                print(out, file=sweeper.stdin, flush=True)
+            answers = sorted((told(one), told(other)))
+            assert answers[1] == "swept"
+            refused = ("another sweep is writing here (process", "holds this sweep already")
+            assert answers[0].startswith(tuple(f"{out}: {why}" for why in refused))
+            state = state_of(LocalStorage(out), thorough=True)
+            assert (state.finished, state.damage) == (True, ())
+
+
+def test_a_lock_names_its_owner_and_ends_with_it_however_that_ends(tmp_path: Path) -> None:
+    with python(HOLDER, tmp_path) as holder:
+        assert told(holder) == "held"
+        with pytest.raises(BadInput) as refused, folder_lock(tmp_path, "me"):
+            pass
+        holder.kill()
+    assert f"(process {holder.pid} on " in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert (tmp_path / ".lock").exists()
+    with folder_lock(tmp_path, this_process()):
+        assert (tmp_path / ".lock").read_text().startswith(f"process {os.getpid()} on ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_was_made_for_the_lock_and_stays_empty_goes_again(tmp_path: Path) -> None:
+    with folder_lock(tmp_path / "new" / "er", "me"):
+        pass
+
+    assert list(tmp_path.iterdir()) == []
