@@ -107,21 +107,25 @@ class Cluster:
 
     def processes(self, running: str = "") -> list[int]:
         """Those of the cluster and of sweeps on it whose command has these words."""
-        mark = f"{MARK}={self.mark}".encode()
-        found = []
-        for folder in Path("/proc").glob("[0-9]*"):
-            try:
-                environment = (folder / "environ").read_bytes().split(b"\0")
-                command = (folder / "cmdline").read_bytes()
-            except OSError:  # it has ended, or is another user's
-                continue
-            if mark in environment and running.encode() in command:
-                found.append(int(folder.name))
-        return sorted(found)
+        return processes(f"{MARK}={self.mark}", running)
 
     def executors(self) -> list[int]:
         """The Java of each."""
         return self.processes("CoarseGrainedExecutorBackend")
+
+
+def processes(mark: str, running: str = "") -> list[int]:
+    """Those with a mark in their environment and these words in their command."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (folder / "environ").read_bytes().split(b"\0")
+            command = (folder / "cmdline").read_bytes()
+        except OSError:  # it has ended, or is another user's
+            continue
+        if mark.encode() in environment and running.encode() in command:
+            found.append(int(folder.name))
+    return sorted(found)
 
 
 def kill(pid: int) -> None:

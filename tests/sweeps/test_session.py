@@ -1,6 +1,7 @@
 """Starting Spark: what is said when that cannot work, and what is not imported until it must be."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,9 @@ from sim.errors import BadInput
 from sim.sweeps.engines.java import find_java
 from sim.sweeps.engines.session import spark_session
 from sim.sweeps.runner import run_sweep
+from tests.sweeps.conftest import ROOT
 from tests.sweeps.fakes import plan, quick
+from tests.sweeps.spark_cluster import PATIENCE_SECONDS, processes, wait_until
 
 PACKAGE = "openjdk-17-jre-headless"
 
@@ -111,3 +114,26 @@ def test_python_workers_of_spark_import_nothing_from_the_folder_they_start_in(sp
     safe = spark.sparkContext.parallelize([0], 1).map(lambda _: sys.flags.safe_path)
 
     assert safe.collect() == [True]
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_nothing_stays_of_a_sweep_that_is_ended_while_java_starts(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    mark = f"REPLOG_TEST_START={tmp_path}"
+    command = [sys.executable, "-m", "sim", "sweep", str(ROOT / "scenarios/sweeps/demo.yaml")]
+    process = subprocess.Popen(
+        [*command, "--count", "3", "--master", "local[1]", "--out", str(tmp_path / "out")],
+        env=os.environ | {"PYTHONPATH": str(ROOT), **dict([mark.split("=")])},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_until(lambda: processes(mark, "SparkSubmit"), "Java")
+
+    process.send_signal(number)
+    _, told = process.communicate(timeout=PATIENCE_SECONDS)
+
+    assert (process.returncode, told) == (130, "replog: interrupted\n")
+    wait_until(lambda: not processes(mark), "the end of Java")

@@ -11,6 +11,11 @@ from pyspark import SparkContext
 from sim.errors import BadInput
 from sim.sweeps.engines.master import is_local
 
+
+class SparkFailed(BadInput):
+    """Spark, its Java or the cluster failed the sweep; Spark's log may say more."""
+
+
 KEPT = "what is finished is kept, --resume continues"
 ALONE_SECONDS = 30.0
 """How long a sweep goes on without an executor, in which a cluster may start another."""
@@ -41,17 +46,17 @@ class Watch:
     _seen: float = field(default_factory=time.monotonic)
 
     def look(self) -> None:
-        """Raises BadInput once there has been no executor for `alone_seconds`."""
+        """Raises SparkFailed once there has been no executor for `alone_seconds`."""
         now = time.monotonic()
         if now - self._looked < LOOK_SECONDS or is_local(self.context.master):
             return
         self._looked = now
         if is_stopped(self.context):
-            raise BadInput(f"{self.context.master}: the cluster ended the application; {KEPT}")
+            raise SparkFailed(f"{self.context.master}: the cluster ended the application; {KEPT}")
         if registered_executors(self.context):
             self._seen = now
         elif now - self._seen > self.alone_seconds:
-            raise BadInput(
+            raise SparkFailed(
                 f"{self.context.master}: no executor for {self.alone_seconds:g} s "
                 f"(is the master gone, or its workers?); {KEPT}"
             )

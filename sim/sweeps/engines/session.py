@@ -26,7 +26,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from sim.errors import BadInput
-from sim.sweeps.engines.executors import is_stopped, registered_executors
+from sim.sweeps.engines.executors import SparkFailed, is_stopped, registered_executors
 from sim.sweeps.engines.java import find_java
 from sim.sweeps.engines.master import check_master, is_local
 from sim.sweeps.engines.spark_errors import last_complaint, with_machine
@@ -93,11 +93,8 @@ def _log_file() -> Iterator[Path]:
     log = Path(name)
     try:
         yield log
-    except BadInput as error:
-        if not log.stat().st_size:
-            log.unlink()
-            raise
-        raise BadInput(f"{with_machine(str(error), log)} (Spark's log: {log})") from None
+    except SparkFailed as error:
+        raise SparkFailed(f"{with_machine(str(error), log)} (Spark's log: {log})") from None
     except BaseException:
         log.unlink()
         raise
@@ -177,15 +174,15 @@ def _context(
         with _ended_unless_answered(process, log, seconds):
             return SparkContext(conf=configuration, gateway=gateway)
     except PySparkRuntimeError:
-        raise BadInput(f"Java did not start: {last_complaint(log)}") from None
+        raise SparkFailed(f"Java did not start: {last_complaint(log)}") from None
     except (Py4JError, OSError) as error:
         if process is not None and process.poll() is not None:
             SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - its Java is gone
-            raise BadInput(
+            raise SparkFailed(
                 f"--master {master}: no answer within {seconds:g} s; is it the master of a Spark "
                 f"of this version ({pyspark_version}), and not its web page?"
             ) from None
-        raise BadInput(f"Spark did not start: {last_complaint(log, error)}") from None
+        raise SparkFailed(f"Spark did not start: {last_complaint(log, error)}") from None
 
 
 @contextmanager
@@ -222,7 +219,7 @@ def _wait_for_executors(context: SparkContext, *, given: float | None, log: Path
     there = 0
     while True:
         if is_stopped(context):
-            raise BadInput(f"{context.master}: no executor starts: {last_complaint(log)}")
+            raise SparkFailed(f"{context.master}: no executor starts: {last_complaint(log)}")
         before, there = there, registered_executors(context)
         if there and there == before:
             return
@@ -232,7 +229,7 @@ def _wait_for_executors(context: SparkContext, *, given: float | None, log: Path
             break
         time.sleep(10 * POLL_SECONDS if there else POLL_SECONDS)
     what = "no executor has started" if accepted else "no worker accepted the application"
-    raise BadInput(
+    raise SparkFailed(
         f"{context.master}: {what} within {seconds:g} s; are there workers, with free cores and "
         f"memory (--conf spark.executor.memory=1g)? --conf {WAIT}=300s waits longer"
     )

@@ -9,8 +9,7 @@ from pathlib import Path
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
-from sim.errors import BadInput
-from sim.sweeps.engines.executors import KEPT
+from sim.sweeps.engines.executors import KEPT, SparkFailed
 
 SPARK_ERRORS = (Py4JError, PySparkException, OSError, EOFError)
 """What a call of PySpark raises when the cluster, or the Java of the driver, fails it."""
@@ -26,20 +25,20 @@ _PYTHON_ERROR = re.compile(r"(?!org\.|java\.|py4j\.|Caused)[\w.]*(?:Error|Except
 _TRACE = re.compile(r"^\s+at |^\s*\.\.\. \d+ more|^\tat ")
 
 
-def in_one_line(error: Exception) -> BadInput:
+def in_one_line(error: Exception) -> SparkFailed:
     """What the person at the keyboard can do something about, and else the error's own words."""
     text = str(error)
     where = _machine(text)
     for pattern, words in _KNOWN:
         found = re.search(pattern, text)
         if found is not None:
-            return BadInput(words.format(*found.groups(), where=where, reason=_shortened(text)))
+            return SparkFailed(words.format(*found.groups(), where=where, reason=_shortened(text)))
     if isinstance(error, (Py4JNetworkError, ConnectionError)):
-        return BadInput(
+        return SparkFailed(
             "Spark's Java died (out of memory? --conf spark.driver.memory=2g gives it more); "
             f"{KEPT}"
         )
-    return BadInput(f"{where}: {_shortened(text)}; {KEPT}")
+    return SparkFailed(f"{where}: {_shortened(text)}; {KEPT}")
 
 
 def with_machine(told: str, log: Path) -> str:
