@@ -166,11 +166,8 @@ def sweep(
             save_causes(Path(result.out), failures), file=sys.stderr if as_json else sys.stdout
         )
     if result.reproduce is not None:
-        words = [
-            result.out if isinstance(result.out, Path) else "DIR",
-            result.reproduce,
-            *plugin_arguments(),
-        ]
+        here = result.out if isinstance(result.out, Path) else "DIR"
+        words = [here, result.reproduce, *plugin_arguments()]
         told = complain if as_json else print
         told(f"{_not_green(result)}\nreproduce: replog replay {shell.command(words)}")
     return worst(STATUS[verdict.outcome] if verdict else 0, result.errors, result.unfinished)

@@ -20,7 +20,8 @@ from sim.check.counters import COUNTERS
 from sim.errors import BadInput
 from sim.sweeps.inside import MIB
 from sim.sweeps.layout import RUNS, VIOLATIONS
-from sim.sweeps.row import VERDICTS, VIOLATIONS_PER_RUN_MAX, runs_schema
+from sim.sweeps.row import VIOLATIONS_PER_RUN_MAX, runs_schema
+from sim.sweeps.shapes import VERDICTS
 
 if TYPE_CHECKING:
     from sim.sweeps.plan import Sweep

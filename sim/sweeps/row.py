@@ -21,7 +21,6 @@ from sim.timed_run import Run
 VIOLATIONS_PER_RUN_MAX = 20
 """Rows of `violations` one run may leave (see `reported`)."""
 NESTED = "violation_rows"
-VERDICTS = ("holds", "violated", "inconclusive", "error")
 TIMING_COLUMNS = ("wall_ms",)
 """Columns that differ from one machine to the next; every other one is a function of the plan."""
 

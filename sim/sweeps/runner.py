@@ -143,18 +143,18 @@ def run_sweep(
         cases=sweep.count,
         runs=sweep.runs,
         runs_before=before,
-        verdicts={
-            entry["label"]: {
-                name: seen["runs"] for name, seen in entry["counts"]["verdict"].items()
-            }
-            for entry in content["rule_sets"]
-        },
+        verdicts={entry["label"]: _verdicts(entry) for entry in content["rule_sets"]},
         errors=missing.errors,
         unfinished=missing.unfinished,
         reproduce=missing.first_run,
         single_process_rate=rate,
         seconds=seconds,
     )
+
+
+def _verdicts(entry: Mapping[str, Any]) -> dict[str, int]:
+    """How many runs of a rule set ended how."""
+    return {name: seen["runs"] for name, seen in entry["counts"]["verdict"].items()}
 
 
 def _place(

@@ -17,7 +17,6 @@ from msgspec import Meta, Struct
 from sim.check.counters import COSTS
 from sim.errors import BadInput
 from sim.sweeps.inside import MIB, read_bytes
-from sim.sweeps.row import VERDICTS
 from sim.sweeps.segments import parts_in
 
 SCHEMA_VERSION = 3
@@ -29,6 +28,7 @@ PAIR_BYTES = 32 * 1024
 SUM_MAX = 10**38
 """Sums of squares leave 64 bits behind."""
 
+VERDICTS = ("holds", "violated", "inconclusive", "error")
 MEASURES = (
     "verdict",
     "invariant",

@@ -21,8 +21,7 @@ from sim.check.counters import COSTS, COUNTERS
 from sim.sweeps.layout import SUMMARY_FILE, TALLIES_FILE
 from sim.sweeps.output import as_json
 from sim.sweeps.plan import Sweep
-from sim.sweeps.row import VERDICTS
-from sim.sweeps.shapes import MEASURES
+from sim.sweeps.shapes import MEASURES, VERDICTS
 from sim.sweeps.storage import Storage
 
 TALLIES_FORMAT = "replog-tallies/2"
