@@ -179,7 +179,7 @@ def decode_wave(name: str, content: bytes, *, rule_sets: int) -> Wave:
     """
     try:
         wave = msgspec.json.decode(content, type=Wave)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"is no manifest of a wave: {error}") from None
     if name != wave.name:
         raise ValueError(f"is the manifest of wave {wave.number}")

@@ -390,7 +390,7 @@ def _decoded(name: str, content: bytes, kind: type[T], formats: Collection[str])
         what, _, where = str(error).partition(" - at `$")
         place = where.strip("`.") or "the whole of it"
         raise BadInput(f"{name}: {place:.120}: {what[0].lower()}{what[1:]}") from None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadInput(f"{name}: is not JSON: {error}") from None
 
 

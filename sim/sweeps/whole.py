@@ -164,7 +164,7 @@ def _in_whole(
     try:
         written = storage.read(FINISHED_FILE)
         finished = msgspec.json.decode(written, type=Finished)
-    except (OSError, msgspec.DecodeError, RecursionError) as error:
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         yield Damage(FINISHED_FILE, f"is damaged: {error}")
         return
     if encoded(finished) != written:

@@ -72,7 +72,7 @@ def changes(draw: st.DrawFn, sound: Mapping[str, bytes]) -> Mapping[str, Content
 
 STRAY = ("letter.txt", ".hidden", "runs/x.parquet", "runs/wave=00000/.part-9.parquet.crc",
          "runs/wave=99999/part-0.parquet", "runs/wave=-1/part.parquet", "waves/wave=00001.json",
-         "waves/wave=99999999999999999999.json", "waves/x", "staging/x",
+         "waves/wave=99999999999999999999.json", "waves/x", ".staging/x",
          "runs/wave=00000/_temporary/0/x",
          "witnesses/w.json", "finished.json", "summary.csv", "\x1b[31m", "new\nline")  # fmt: skip
 
@@ -137,7 +137,7 @@ def _table(draw: st.DrawFn, old: bytes) -> bytes:
         parts = draw(st.sampled_from(([], [table] * 2, [table.slice(1)], [table] * 200)))
         table = pa.concat_tables(parts) if parts else table.slice(0, 0)
     else:
-        table = table.take(list(range(table.num_rows))[::-1])
+        table = table.take(pa.array(range(table.num_rows), pa.int64())[::-1])
     sink = io.BytesIO()
     try:
         pq.write_table(table, sink)

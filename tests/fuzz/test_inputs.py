@@ -17,7 +17,7 @@ from tests.fuzz.readers import cases
 from tests.fuzz.running import Runner
 
 CORPUS = Path(__file__).parent / "corpus"
-EXAMPLES = 4
+EXAMPLES = 3
 SLOW_MACHINE_SECONDS = 60.0
 
 

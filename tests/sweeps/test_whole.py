@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from sim.sweeps import digest_of_run, find_run, load_sweep, load_violations
 from sim.sweeps.plan import number_runs
 from sim.sweeps.runner import run_sweep
 from sim.sweeps.storage import LocalStorage
-from sim.sweeps.whole import Damage, damage_in, state_of
+from sim.sweeps.whole import Damage, damage_in, require_whole, state_of
 from tests.sweeps.fakes import HereEngine, plan, quick
 from tests.sweeps.test_engines import assert_same
 
@@ -340,3 +341,12 @@ def test_a_folder_of_the_first_format_is_read_and_cannot_be_checked(out: Path) -
     assert not state_of(LocalStorage(out), thorough=True).checked
     assert load_sweep(out).run_id.tolist() == list(range(120))
     assert digest_of_run(out, 70) == find_run(out, 70)["digest"]
+
+
+@pytest.mark.parametrize("name", [*DOCUMENTS[:2], "plan.json"])
+def test_a_document_that_is_not_utf_8_is_told_in_a_line(out: Path, name: str) -> None:
+    content = (out / name).read_bytes()
+    (out / name).write_bytes(content.replace(b"replog-", b"replog\xaa", 1))
+
+    with pytest.raises(BadInput, match=re.escape(name)):
+        require_whole(out, thorough=False)
