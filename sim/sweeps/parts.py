@@ -12,6 +12,7 @@ from sim.sweeps.inside import MIB
 from sim.sweeps.layout import PLAN_FILE, RUNS, VIOLATIONS, WAVES, first_run_of, not_in
 from sim.sweeps.manifest import Part, Table, Wave, decode_wave, hull, identity_of, number_of
 from sim.sweeps.plan import Sweep
+from sim.sweeps.segments import parts_in
 from sim.sweeps.shapes import PLAN_BYTES_MAX, plan_document
 from sim.sweeps.storage import LocalStorage, Storage
 
@@ -117,7 +118,8 @@ def waves_and_problems(
     """
     try:
         rule_sets, count = len(content["rule_sets"]), int(content["count"])
-        identity_of(content, range(count))
+        of_all = identity_of(content, range(count))
+        one_seed = len(parts_in(content)) == 1  # then all cases have the same
     except (BadInput, KeyError, TypeError, ValueError):
         raise BadInput(f"{storage.label}/{PLAN_FILE}: no longer a valid plan") from None
     waves: list[Wave] = []
@@ -137,7 +139,7 @@ def waves_and_problems(
         except OSError as error:
             problems[name] = f"cannot be read: {error.strerror or error}"
             continue
-        if wave.sweep != identity_of(content, hull(wave.ranges)):
+        if wave.sweep != (of_all if one_seed else identity_of(content, hull(wave.ranges))):
             problems[name] = "is of another sweep"
         elif wave.cases[-1][1] > count:
             problems[name] = f"holds cases beyond the {count} of the plan"
