@@ -138,7 +138,7 @@ def test_a_sweep_in_html_counts_verdicts_by_rule_set(swept: sim.Sweep) -> None:
 
 def test_what_is_no_plan_or_no_sweep_is_told_in_one_line(tmp_path: Path) -> None:
     bad = {
-        "format: replog-sweep/1\ncount: x\n": "the plan:1: generate: missing",
+        "format: replog-sweep/1\ncount: x\n": "the plan:1: title: missing",
         str(tmp_path / "none.yaml"): f"{tmp_path / 'none.yaml'}: cannot be read",
     }
     for plan, complaint in bad.items():
