@@ -47,6 +47,7 @@ IMPORTS = {
     "an error": ("1 / 0", "cannot be imported: ZeroDivisionError: division by zero"),
     "the end": ("raise SystemExit", "cannot be imported: SystemExit"),
     "the end, with a word": ("import sys; sys.exit('bye')", "cannot be imported: SystemExit: bye"),
+    "the end, at once": ("import os; os._exit(0)", "cannot be imported: SystemExit: os._exit(0)"),
     "no Exception": ("class X(BaseException): pass\nraise X(1)", "cannot be imported: X: 1"),
     "the end of a generator": ("raise GeneratorExit", "cannot be imported: GeneratorExit"),
     "an error that cannot be shown": (
