@@ -85,10 +85,12 @@ reports: $(STAMP)  ## all reports in reports/, each under two seeds: see reports
 reports-clean:  ## remove the sweeps that reports were made from
 	rm -rf $(foreach name,$(REPORTS) $(LOG_END),reports/$(name) reports/$(name)_confirmation)
 
+# Twice as many processes as cores: many tests wait, for Java or for processes of their own.
 .PHONY: test
 test: $(STAMP)  ## all tests, those on Spark included
 	@$(HAVE_JAVA) || { echo "Some of the tests run on Spark, which $(NO_JAVA)" >&2; exit 2; }
-	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
+	@$(BIN)/python -m pytest -n $$((2 * $$($(PYTHON) -c 'import os; print(min(4, os.cpu_count()))'))) \
+	  --dist worksteal $(ARGS)
 
 # For an hour, unless ARGS says otherwise, as in: make fuzz ARGS="--minutes 10 -j 2 --seed 7"
 .PHONY: fuzz

@@ -5,9 +5,14 @@ CI, searches the same examples on every machine. Neither has a deadline: being s
 """
 
 import os
+import signal
 
 import pytest
 from hypothesis import settings
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts what runs in the background deaf to Ctrl-C, which some tests are about.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_plugins = ["pytester"]  # runs pytest on small folders, to test what we add to it
 
@@ -20,10 +25,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests on Spark and on worker processes come first.
 
     They wait more than they compute, share one Spark session, and would be the end of the run that
-    everybody waits for; `--dist worksteal` gives the rest to whoever is free.
+    everybody waits for; `--dist worksteal` gives the rest to whoever is free. A cluster waits most.
     """
     items.sort(
         key=lambda item: (
-            "spark" not in getattr(item, "fixturenames", ()) and item.path.stem != "test_engines"
+            item.path.stem not in {"test_cluster", "test_session"},
+            "spark" not in getattr(item, "fixturenames", ()) and item.path.stem != "test_engines",
         )
     )

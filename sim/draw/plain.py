@@ -21,7 +21,7 @@ def import_matplotlib() -> None:
     Raises:
         ModuleNotFoundError: It is not installed.
     """
-    if "matplotlib" not in sys.modules:
+    if sys.modules.get("matplotlib") is None:
         with TemporaryDirectory() as empty, _current_folder(empty):
             import_module("matplotlib")
 

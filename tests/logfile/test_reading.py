@@ -25,7 +25,7 @@ from tests.logfile.writer import Writer
         ),
         (
             '{"format": "replog-log/1", "segments": [[]], "steps": [{"op": NaN}]}',
-            "case.json: steps[0].op: unknown op NaN",
+            "case.json:1: is not JSON: NaN is no number",
         ),
         (
             '{"format": "replog-log/1", "segments": [[]], "steps": [], "a\\nb": 1}',

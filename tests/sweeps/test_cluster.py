@@ -13,8 +13,8 @@ from tests.sweeps.spark_cluster import PATIENCE_SECONDS, Cluster, kill, wait_unt
 from tests.sweeps.test_engines import assert_same
 
 PLAN = ROOT / "scenarios/sweeps/demo.yaml"
-CASES = 120
-BLOCKS = 60
+CASES = 40
+BLOCKS = 40
 BLOCK_SECONDS = 0.1
 """How long the driver takes its time for each block, so that there is a middle to kill in."""
 

@@ -29,6 +29,7 @@ from pathlib import Path
 from sim.errors import BadInput
 from sim.plugins import GROUP, Plugins
 from sim.sweeps.code_digest import files_of_module, simulating
+from sim.timed_run import COMPILED
 
 NEEDED = ("msgspec", "pyarrow", "pydantic", "pyyaml", "simpy")
 """The distributions that a worker imports; what these require goes with them."""
@@ -134,13 +135,11 @@ def _pack_code(plugins: Plugins, folder: Path) -> Path:
 
 
 def _compiled_together() -> dict[str, Path]:
-    """The library that mypyc puts beside a package for all that it compiled at once."""
-    found = [
-        getattr(module, "__file__", None)
-        for name, module in list(sys.modules.items())
-        if name.endswith("__mypyc")
-    ]
-    return {Path(file).name: Path(file) for file in found if file}
+    """The library that mypyc puts beside a package for all of it; those of others are theirs."""
+    if not COMPILED:
+        return {}
+    found = [file for file in distribution("replog").files or () if "__mypyc." in file.name]
+    return {file.name: Path(str(file.locate())) for file in found}
 
 
 def _plugin_files(plugins: Plugins) -> dict[str, Path]:
