@@ -170,6 +170,10 @@ def clear_errors(out: Path | str) -> Iterator[None]:
     """Turns a folder that cannot be read or written into one line of BadInput."""
     try:
         yield
+    except ConnectionError:  # nothing here has a connection but Spark, to its Java machine
+        raise BadInput(
+            f"{out}: Spark's Java machine is gone; what was finished is kept, --resume continues"
+        ) from None
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise BadInput(disk_full(out)) from None

@@ -34,9 +34,8 @@ def section(total: Round, *, minutes: float, seed: int, seconds: dict[str, float
         f"{len(total.findings):,} findings.\n"
     )
     times = (
-        f"\nLeft in peace the sweep takes {took}. Most seconds from one wave to the next, which a "
-        f"kill may cost: {total.between_waves:.1f}. {total.too_late:,} faults more came when the "
-        "sweep was over.\n"
+        f"\nLeft in peace the sweep takes {took}. {total.too_late:,} faults more came when the sweep "
+        "was over.\n"
     )
     heads = "| fault | " + " | ".join(engines) + " |"
     text = ["## Sweeps that are disturbed\n", figures, WHAT, times, heads]

@@ -14,7 +14,7 @@ from random import Random
 from tests.chaos.damage import damaged
 from tests.chaos.faults import DISK_FULL, FAULTS, FINISHED, Fault, Place, free_the_disk
 from tests.chaos.running import Running
-from tests.chaos.tables import Tables, differences, longest_between_waves, read_tables
+from tests.chaos.tables import Tables, differences, read_tables
 
 PLAN = "scenarios/sweeps/demo.yaml"
 DISK = "24m"
@@ -33,7 +33,6 @@ class Round:
         too_late: Faults that found the sweep at its end already.
         rows: Rows compared with the undisturbed sweep's.
         findings: What must not happen, each as a sentence.
-        between_waves: Most seconds from one wave to the next.
     """
 
     survived: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -41,7 +40,6 @@ class Round:
     rows: int = 0
     rounds: int = 0
     findings: list[str] = field(default_factory=list)
-    between_waves: float = 0.0
 
     def add(self, other: "Round") -> None:
         """Count another one in."""
@@ -50,7 +48,6 @@ class Round:
         self.rows += other.rows
         self.rounds += other.rounds
         self.findings += other.findings
-        self.between_waves = max(self.between_waves, other.between_waves)
 
 
 @dataclass(frozen=True)
@@ -228,7 +225,6 @@ def _compare(engine: str, expected: Undisturbed, folder: Path, place: Path, resu
     tables = read_tables(folder)
     assert not (found := differences(expected.tables, tables)), found
     result.rows += tables.rows
-    result.between_waves = longest_between_waves(folder)
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """The tables of a sweep as any reader of Parquet finds them, without Replog's own code."""
 
 import json
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,12 +46,6 @@ def differences(expected: Tables, found: Tables) -> list[str]:
         for name, left, right in zip(Tables._fields, expected, found, strict=True)
         if left != right
     ]
-
-
-def longest_between_waves(folder: Path) -> float:
-    """Most seconds from one wave to the next, as their manifests were written."""
-    times = sorted(path.stat().st_mtime for path in (folder / "waves").iterdir())
-    return max((later - one for one, later in pairwise(times)), default=0.0)
 
 
 def _rows(folder: Path) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ import pytest
 
 from sim.errors import BadInput
 from sim.sweeps import digest_of_run, find_run, load_sweep
-from sim.sweeps.output import read_sweep, write_json
+from sim.sweeps.output import clear_errors, read_sweep, write_json
 from sim.sweeps.plan import number_runs
 from sim.sweeps.runner import run_sweep
 from sim.sweeps.storage import LocalStorage
@@ -172,3 +172,9 @@ def test_a_folder_of_no_known_version_is_one_line(tmp_path: Path) -> None:
 
     with pytest.raises(BadInput, match="this version of Replog reads 2 and 3"):
         read_sweep(tmp_path)
+
+
+def test_a_java_machine_that_is_gone_is_one_line_about_it(tmp_path: Path) -> None:
+    gone = r"Java machine is gone; .* --resume continues"
+    with pytest.raises(BadInput, match=gone), clear_errors(tmp_path):
+        raise ConnectionRefusedError(111, "Connection refused")
