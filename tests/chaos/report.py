@@ -34,8 +34,8 @@ def section(total: Round, *, minutes: float, seed: int, seconds: dict[str, float
         f"{len(total.findings):,} findings.\n"
     )
     times = (
-        f"\nLeft in peace the sweep takes {took}. {total.too_late:,} faults more came when the sweep "
-        "was over.\n"
+        f"\nLeft in peace the sweep takes {took}. {total.too_late:,} faults more came when the "
+        "sweep was over.\n"
     )
     heads = "| fault | " + " | ".join(engines) + " |"
     text = ["## Sweeps that are disturbed\n", figures, WHAT, times, heads]
