@@ -120,7 +120,7 @@ def _disturb(
     history: list[str],
 ) -> None:
     words = sweep_words(folder, engine, expected.count)
-    runs = 0
+    runs, hurt = 0, False
     for turn in range(chance.randint(1, FAULTS_MAX)):
         fault = chance.choice(expected.faults(engine))
         resume = ["--resume"] if folder.exists() else []
@@ -130,14 +130,19 @@ def _disturb(
         status = sweep.wait(END_SECONDS)
         _judge(fault, sweep, status, struck=struck)
         free_the_disk(folder)
-        there = _there(folder, place)
+        hurt = (
+            hurt and status != FINISHED
+        )  # what is damaged stays so until a sweep comes to its end
+        there = _there(folder, place, hurt=hurt)
         assert there >= runs, f"{runs} runs were there, and {there} are left"
         runs = there
         result.too_late += not struck
         if struck:
             result.survived[fault.name, engine] += 1
         if chance.random() < 0.5 and folder.exists():
+            before = len(history)
             runs = _damage(chance, folder, place, runs, history, result, engine)
+            hurt = hurt or len(history) > before
 
 
 def _strike(
@@ -166,12 +171,12 @@ def _judge(fault: Fault, sweep: Running, status: int | None, *, struck: bool) ->
     assert not strays, f"{len(strays)} of its processes were left"
 
 
-def _there(folder: Path, place: Path) -> int:
+def _there(folder: Path, place: Path, *, hurt: bool) -> int:
     """How many runs are there, and whole; a sweep that was disturbed is not damaged."""
     status, document = _checked(folder, place)
     if status == 2:
         return 0  # it did not come to its plan
-    assert document["damage"] == [], document["damage"]
+    assert hurt or document["damage"] == [], document["damage"]
     assert document["whole"] == (status == 0), document
     return int(document["runs_there"])
 
