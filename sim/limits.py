@@ -222,7 +222,10 @@ CELLS: Final = Limit(
 )
 RUN: Final = Limit("run", LONG, "runs", "the column run_id of a sweep's tables has 64 bits")
 PARTITIONS: Final = Limit(
-    "partitions of a sweep", 100_000, "blocks", "a wave is cut into them; a task costs 50 ms"
+    "partitions of a sweep",
+    100_000,
+    "blocks",
+    "the cases of a sweep are cut into them; a task costs 50 ms",
 )
 ANSWERS: Final = Limit(
     "answers of a catch-up", 1_000_000, "answers", "minutes of real time for each of three policies"

@@ -3,7 +3,6 @@
 import os
 import re
 import socket
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -89,7 +88,6 @@ def test_a_file_may_be_as_large_as_the_limit_and_no_larger(tmp_path: Path) -> No
     assert complaint(over, DOCUMENT_BYTES.most).startswith("has more than 128 MiB")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="files without a size are Linux's")
 def test_a_file_that_has_more_than_it_says_is_read_no_further() -> None:
     """As one that grows while it is read; those of /proc say that they are empty."""
     assert Path("/proc/self/status").stat().st_size == 0
