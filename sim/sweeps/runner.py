@@ -118,10 +118,10 @@ def run_sweep(
     if partitions is not None and partitions < 1:
         raise BadInput(f"partitions {partitions}: at least 1 block")
     with _place(out, engine, master, spark) as storage:
-        wanted = partial(_wanted, storage, plan, count, seed, resume=resume, append=append)
-        wanted()
+        wanted = partial(_wanted, storage, plan, count, seed, append=append)
+        wanted(resume=resume or not append)  # that it is there already can wait for the lock
         with clear_errors(storage.label), storage.lock(this_process()):
-            sweep = wanted()  # somebody may have swept here meanwhile
+            sweep = wanted(resume=resume)  # somebody may have swept here meanwhile
             started = time.perf_counter()
             rate = measure_rate(sweep, open_case=open_case)
             work = Work(sweep, open_case, rate, partitions, in_use())
