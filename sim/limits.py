@@ -201,11 +201,11 @@ ADVANCE: Final = Limit("clock of a story", 10**17, "ms", "three million years, a
 CLEANER_THREADS: Final = Limit(
     "cleaner threads", 1_000, "threads", "log.cleaner.threads is 1 by default, and seldom above 10"
 )
-LOOKS: Final = Limit(
-    "looks of a schedule", 1_000_000, "looks", "each looks at every log of the file"
-)
 GROWN_SEGMENTS: Final = Limit(
-    "segments of a schedule", 100_000, "segments", "each is looked at again by every later look"
+    "segments of a schedule",
+    5_000,
+    "segments",
+    "of all logs together; each is looked at again whenever another one is there",
 )
 
 # Sweeps and studies.

@@ -23,6 +23,7 @@ from sim.logfile.schedule_file import (
     STEADY,
     Growth,
     ScheduleSettings,
+    check_growth,
     growth_of,
     schedule_at,
 )
@@ -156,6 +157,8 @@ def eligible_file_in(
         own = topic_settings(log.values.get("topic"), log.at("topic"))
         config = config_of((own, shared, broker), estimate)
         found[name] = _log(log, config, lasts_ms=lasts_ms)
+    if lasts_ms is not None:
+        check_growth((log.growth for log in found.values()), place, lasts_ms=lasts_ms)
     return EligibleFile(now_ms, found, goes_by, schedule)
 
 

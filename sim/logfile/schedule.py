@@ -1,18 +1,20 @@
 """Several logs and few cleaner threads: which log is cleaned when, and which deadline is missed.
 
 A thread takes one log after the other, as long as there is an eligible one, and sleeps when there
-is none (CleanerThread.doWork). A pass reads what is dirty, for its map, then all it covers, and
-writes what is left; at `log.cleaner.io.max.bytes.per.second` that takes time (Throttler), in which
-other logs wait, overdue or not. Threads share the rate evenly, busy or not, which is less than
-Kafka lets a thread have whose fellows sleep.
+is none (CleanerThread.doWork); looks that would find what the one before found are left out. A pass
+reads what is dirty, for its map, then all it covers, and writes what is left; at
+`log.cleaner.io.max.bytes.per.second` that takes time (Throttler), in which other logs wait, overdue
+or not. Threads share the rate evenly, busy or not, which is less than Kafka lets a thread have
+whose fellows sleep.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sim.compaction.eligibility import earliest_dirty_ms, select
+from sim.compaction.eligibility import age_from_ms, earliest_dirty_ms, first_dirty, select
 from sim.logfile.eligible import LogEligibility, eligible_answer, look_at, select_log
 from sim.logfile.eligible_file import DescribedLog, DescribedSegment, EligibleFile
 from sim.logfile.schedule_file import ScheduleSettings
@@ -79,13 +81,45 @@ def schedule_of(file: EligibleFile) -> Schedule | None:
         for state in states.values():
             _grow(state, now_ms)
         done = _take(states, settings, thread, now_ms)
-        if done is not None:
+        if done is None:
+            threads[thread] = _wakes_ms(states.values(), settings, now_ms)
+        else:
             rounds.append(done)
-        threads[thread] = now_ms + settings.backoff_ms if done is None else done.end_ms
+            threads[thread] = done.end_ms
     for state in states.values():
         _grow(state, settings.until_ms)
     waiting = {name: _waiting_ms(state, settings.until_ms) for name, state in states.items()}
     return Schedule(tuple(rounds), waiting)
+
+
+def _wakes_ms(states: Iterable[_State], settings: ScheduleSettings, now_ms: int) -> int:
+    """When a thread that found nothing looks again, leaving out the looks at what has not changed.
+
+    Until the first change nobody finds anything, so no other thread changes it before, either.
+    """
+    changes = [at_ms for state in states for at_ms in _changes_ms(state) if at_ms > now_ms]
+    sleeps_ms = min(changes, default=settings.until_ms + 1) - now_ms
+    return now_ms + -(-sleeps_ms // settings.backoff_ms) * settings.backoff_ms
+
+
+def _changes_ms(state: _State) -> Iterator[int]:
+    """When the cleaner may make something else of a log, by itself; some are in the past."""
+    log = state.log
+    if state.next_roll_ms is not None:
+        yield state.next_roll_ms
+    if state.last is not None:
+        yield state.last.end_ms
+    least, most = log.config.min_compaction_lag_ms, log.config.max_compaction_lag_ms
+    yield from (age_from_ms(segment) + least for segment in log.segments)
+    earliest = earliest_dirty_ms(log.segments, log.config, first_dirty_offset=_dirty_from(log))
+    if most is not None and earliest is not None:
+        yield earliest + most + 1
+
+
+def _dirty_from(log: DescribedLog) -> int:
+    return first_dirty(
+        log.checkpoint, log_start_offset=log.log_start_offset, log_end_offset=log.log_end_offset
+    ).offset
 
 
 def _waiting_ms(state: _State, until_ms: int) -> int:

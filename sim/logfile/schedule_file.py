@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from sim.files.document import Place
 from sim.files.fields import Fields
-from sim.limits import GROWN_SEGMENTS, LOOKS
+from sim.limits import GROWN_SEGMENTS
 from sim.logfile.eligible_settings import BACKOFF, IO_RATE, THREADS, Settings
 
 Order = Literal["highest_ratio", "most_overdue"]
 """Which of the eligible logs a thread takes: Kafka's, or the one whose deadline passed first."""
 
 ORDERS: tuple[str, ...] = get_args(Order)
-TOO_LONG = f"{LOOKS.most:,} looks, {BACKOFF} apart"
 
 GROWTH_FIELDS = ("segment_every_ms", "survives")
 """Fields of a log that have a meaning in a schedule alone."""
@@ -73,17 +74,13 @@ def schedule_at(fields: Fields, broker: Settings, *, now_ms: int) -> ScheduleSet
     until_ms = given.integer("until_ms")
     if until_ms < now_ms:
         given.fail("until_ms", f"{until_ms} is before now_ms, {now_ms}")
-    backoff_ms = broker.fields.integer(BACKOFF, 15_000, minimum=1)
-    if until_ms - now_ms > LOOKS.most * backoff_ms:
-        most = now_ms + LOOKS.most * backoff_ms
-        given.fail("until_ms", f"{until_ms} is above the largest allowed, {most}: {TOO_LONG}")
     order = given.choice("order", ORDERS)
     return ScheduleSettings(
         until_ms,
         "most_overdue" if order == "most_overdue" else "highest_ratio",
         broker.fields.integer(THREADS, 1, minimum=1),
         broker.fields.maybe_integer(IO_RATE, minimum=1),
-        backoff_ms,
+        broker.fields.integer(BACKOFF, 15_000, minimum=1),
     )
 
 
@@ -91,8 +88,7 @@ def growth_of(fields: Fields, *, lasts_ms: int | None) -> Growth:
     """What the fields of a log say about its growth in a schedule of `lasts_ms`; None = no such.
 
     Raises:
-        BadInput: A value is of the wrong kind, there is no schedule in which it would count, or the
-            log would have more segments than anybody looks at.
+        BadInput: A value is of the wrong kind, or there is no schedule in which it would count.
     """
     for name in GROWTH_FIELDS:
         if fields.has(name) and lasts_ms is None:
@@ -102,8 +98,11 @@ def growth_of(fields: Fields, *, lasts_ms: int | None) -> Growth:
         survives = STEADY.survives
     if type(survives) not in (int, float) or not 0 <= survives <= 1:
         fields.fail("survives", f"expected a number from 0 to 1, not {survives!r}")
-    every_ms = fields.maybe_integer("segment_every_ms", minimum=1)
-    if every_ms is not None and lasts_ms is not None:
-        text = f"segments, one every {every_ms} ms for {lasts_ms} ms"
-        fields.at("segment_every_ms").check(GROWN_SEGMENTS.too_many(lasts_ms // every_ms, text))
-    return Growth(every_ms, float(survives))
+    return Growth(fields.maybe_integer("segment_every_ms", minimum=1), float(survives))
+
+
+def check_growth(all_logs: Iterable[Growth], place: Place, *, lasts_ms: int) -> None:
+    """Raise BadInput at `place` when the logs get more segments than are looked at one by one."""
+    every = [growth.segment_every_ms for growth in all_logs if growth.segment_every_ms is not None]
+    text = f"segments more, one every `segment_every_ms` for {lasts_ms} ms"
+    place.check(GROWN_SEGMENTS.too_many(sum(lasts_ms // every_ms for every_ms in every), text))
