@@ -273,6 +273,8 @@ def replay(
         check_writable(trace, what=f"--trace {trace}")
     there = sweeps.has_runs(folder)
     digest = sweeps.digest_of_run(folder, run_id) if there else None
+    if there and not sweeps.is_finished(folder):
+        tell(f"replog: {folder}: the sweep is not finished; --resume finishes it", sys.stderr)
     events: list[tuple[int, Event]] = []
     made = sweeps.replay(folder, run_id, trace=events)
     same = digest == made.digest if there and not made.cut_off else None

@@ -18,7 +18,14 @@ if find_spec("pyarrow") is None:
     raise BadInput("sweeps need more than the base installation: pip install 'replog[sweep]'")
 
 if TYPE_CHECKING:
-    from sim.sweeps.one_run import digest_of_run, find_run, has_runs, replay, scenario_of_run
+    from sim.sweeps.one_run import (
+        digest_of_run,
+        find_run,
+        has_runs,
+        is_finished,
+        replay,
+        scenario_of_run,
+    )
     from sim.sweeps.plan import Plan, RuleSet, Sweep, load_plan, number_runs
     from sim.sweeps.runner import Seconds, SweepResult, run_sweep
     from sim.sweeps.tables import load_sweep, load_violations
@@ -33,6 +40,7 @@ __all__ = [
     "digest_of_run",
     "find_run",
     "has_runs",
+    "is_finished",
     "load_plan",
     "load_sweep",
     "load_violations",
@@ -44,7 +52,14 @@ __all__ = [
 ]
 
 _MODULES = {
-    "one_run": ("digest_of_run", "find_run", "has_runs", "replay", "scenario_of_run"),
+    "one_run": (
+        "digest_of_run",
+        "find_run",
+        "has_runs",
+        "is_finished",
+        "replay",
+        "scenario_of_run",
+    ),
     "plan": ("Plan", "RuleSet", "Sweep", "load_plan", "number_runs"),
     "runner": ("Seconds", "SweepResult", "run_sweep"),
     "tables": ("load_sweep", "load_violations"),

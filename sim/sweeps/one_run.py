@@ -56,6 +56,11 @@ def has_runs(out: Path) -> bool:
         return FINISHED_FILE in storage.entries() or has_tables(storage)
 
 
+def is_finished(out: Path) -> bool:
+    """Whether the sweep in the folder came to its end. Raises BadInput when it is damaged."""
+    return require_whole(out, thorough=False).finished
+
+
 def digest_of_run(out: Path, run_id: int) -> str | None:
     """The digest in the row of a run; None = the run did not end.
 

@@ -109,6 +109,19 @@ def test_a_plan_alone_is_enough_to_run_one_of_its_runs(
     assert replog("replay", "alone", 1, "--json").document["digest_reproduced"] is None
 
 
+def test_a_replay_says_that_the_sweep_is_not_finished(
+    replog: Replog, swept: Path, here: Path
+) -> None:
+    shutil.copytree(swept, here / "cut off")
+    (here / "cut off/finished.json").unlink()
+
+    answer = replog("replay", "cut off", 1)
+
+    assert answer.status == 0
+    assert answer.err == "replog: cut off: the sweep is not finished; --resume finishes it\n"
+    assert replog("replay", swept, 1).err == ""
+
+
 def test_a_replay_can_save_the_events(replog: Replog, swept: Path, here: Path) -> None:
     told = replog("replay", swept, 1, "--json", "--trace", "events.ndjson").document
 
