@@ -8,13 +8,14 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import TypeVar
 
 T = TypeVar("T")
+MEANWHILE_SECONDS = 0.5
 SAFE_PATH = "PYTHONSAFEPATH"
 """Variable of Python: without it `python -c` and `python -m` look for modules in the current folder
 first, also for those of the standard library."""
@@ -84,11 +85,17 @@ def starting_workers() -> Iterator[None]:
             signal.raise_signal(heard[0])
 
 
-def interruptibly(call: Callable[[], T], *, abandoned: Callable[[T], object] | None = None) -> T:
+def interruptibly(
+    call: Callable[[], T],
+    *,
+    abandoned: Callable[[T], object] | None = None,
+    meanwhile: Callable[[], object] | None = None,
+) -> T:
     """What a call returns that Ctrl-C must not cut in two: it runs in a thread of its own.
 
     Ctrl-C ends the waiting at once, and the call goes on by itself; `abandoned` is given what it
-    returns then, if this process lives so long.
+    returns then, if this process lives so long. The same when `meanwhile` raises, which is called
+    every `MEANWHILE_SECONDS`.
     """
     found: Future[T] = Future()
 
@@ -104,10 +111,19 @@ def interruptibly(call: Callable[[], T], *, abandoned: Callable[[T], object] | N
 
     try:
         threading.Thread(target=run, daemon=True).start()
-        return found.result()
-    except KeyboardInterrupt:
+        while meanwhile is not None and not _ended_within(MEANWHILE_SECONDS, found):
+            meanwhile()
+        _ended_within(None, found)
+    except BaseException:
         found.add_done_callback(drop)
         raise
+    return found.result()
+
+
+def _ended_within(seconds: float | None, call: Future[T]) -> bool:
+    with suppress(TimeoutError):
+        call.exception(seconds)
+    return call.done()
 
 
 class Lifeline:

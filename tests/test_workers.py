@@ -70,6 +70,20 @@ def test_ctrl_c_ends_the_waiting_and_not_the_call() -> None:
         interruptibly(_raises)
 
 
+def test_what_is_looked_at_meanwhile_ends_the_waiting_and_not_the_call() -> None:
+    waiting, dropped = threading.Event(), threading.Event()
+    with pytest.raises(ValueError, match="of the call"):
+        interruptibly(
+            lambda: waiting.wait(20), abandoned=lambda _: dropped.set(), meanwhile=_raises
+        )
+    assert not dropped.is_set()
+    waiting.set()
+    assert dropped.wait(20)
+    assert interruptibly(lambda: 3, meanwhile=_raises) == 3
+    with pytest.raises(ValueError, match="of the call"):
+        interruptibly(_raises, meanwhile=lambda: None)
+
+
 def _raises() -> None:
     raise ValueError("of the call")
 

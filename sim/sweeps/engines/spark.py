@@ -15,7 +15,7 @@ from contextlib import ExitStack, suppress
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
@@ -43,6 +43,7 @@ JOBS_MAX = 48
 POLL_SECONDS = 0.5
 PROBES_MAX = 5
 
+T = TypeVar("T")
 _Task = Callable[[Any], Answer]
 
 
@@ -75,13 +76,8 @@ class SparkEngine:
             self._archives = tuple(path.name for path in archives)
         probe = by_value(self._archives, ProbeTask(self.work, self._here))
         met: set[str] = set()
-        for _ in range(PROBES_MAX):  # one may have been quicker than another began
-            try:
-                cores = self.cores
-                asked = self._context.parallelize(range(cores), cores).map(probe)
-                answers = interruptibly(asked.collect)
-            except SPARK_ERRORS as error:
-                raise in_one_line(error) from None
+        for _ in range(PROBES_MAX):
+            answers = self._watched(lambda: self._on_every_core(probe))
             met |= {_accepted(answer) for answer in answers}
             if len(met) >= registered_executors(self._context):
                 return
@@ -94,7 +90,23 @@ class SparkEngine:
         """Sums up the finished tables; those in a folder here, which executors cannot see, here."""
         if isinstance(parts.storage, LocalStorage) and not is_local(self._context.master):
             return count_files(parts, self.work.sweep)
-        return interruptibly(lambda: count_in_spark(self._session, parts, self.work.sweep))
+        return self._watched(lambda: count_in_spark(self._session, parts, self.work.sweep))
+
+    def _on_every_core(self, task: _Task) -> list[Answer]:
+        """What a task answers on each, mostly: one may be quicker than another begins."""
+        cores = self.cores
+        return self._context.parallelize(range(cores), cores).map(task).collect()
+
+    def _watched(self, call: Callable[[], T]) -> T:
+        """What a call returns that waits for executors, while there may be some.
+
+        Raises SparkFailed once the cluster has none any more, and for what Spark raises.
+        """
+        watch = Watch(self._context)
+        try:
+            return interruptibly(call, meanwhile=watch.look)
+        except SPARK_ERRORS as error:
+            raise in_one_line(error) from None
 
     def answers(self, blocks: Iterable[Block]) -> Generator[BlockAnswer]:
         """See `Engine`."""

@@ -1,0 +1,69 @@
+"""A sweep on a cluster does not wait for executors that will not come, whatever it waits for."""
+
+import threading
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JNetworkError
+
+from sim.errors import BadInput
+from sim.sweeps.blocks import Work
+from sim.sweeps.engines import spark
+from sim.sweeps.engines.executors import Watch
+from sim.sweeps.engines.spark import SparkEngine
+from sim.sweeps.plan import number_runs
+from tests.sweeps.fakes import plan, quick
+
+WORK = Work(number_runs(plan(), count=10), quick, runs_per_second=1.0)
+
+
+class Context:
+    """Of a cluster without executors, where a job waits until `ended`."""
+
+    master = "spark://nowhere:7077"
+    defaultParallelism = 2  # noqa: N815 - Spark's name
+
+    def __init__(self, *, stopped: bool) -> None:
+        self.ended = threading.Event()
+        memory = SimpleNamespace(size=lambda: 1)
+        scala = SimpleNamespace(getExecutorMemoryStatus=lambda: memory, isStopped=lambda: stopped)
+        self._jsc = SimpleNamespace(sc=lambda: scala)
+
+    def parallelize(self, *_: object) -> Any:
+        job = SimpleNamespace(collect=lambda: self.ended.wait(60))
+        return SimpleNamespace(map=lambda _task: job)
+
+
+def engine(context: Context) -> SparkEngine:
+    found = SparkEngine(SimpleNamespace(sparkContext=context), WORK)  # type: ignore[arg-type]
+    found._archives = ("packed.zip",)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("stopped", "told"),
+    [(True, "the cluster ended the application"), (False, "no executor for 0 s")],
+)
+def test_a_cluster_that_loses_all_executors_while_they_warm_up_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, *, stopped: bool, told: str
+) -> None:
+    monkeypatch.setattr(spark, "Watch", partial(Watch, alone_seconds=0.0))
+    context = Context(stopped=stopped)
+    try:
+        with pytest.raises(BadInput, match=rf"{told}.*--resume continues"):
+            engine(context).warm_up()
+    finally:
+        context.ended.set()
+
+
+def test_a_java_that_dies_while_it_sums_up_is_told_in_a_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def gone(*_: object) -> None:
+        raise Py4JNetworkError("Answer from Java side is empty")
+
+    monkeypatch.setattr(spark, "count_in_spark", gone)
+    with pytest.raises(BadInput, match=r"Spark's Java died.*--resume continues"):
+        engine(Context(stopped=False)).count(SimpleNamespace(storage=None))  # type: ignore[arg-type]
