@@ -99,7 +99,7 @@ fuzz: $(STAMP)  ## absurd inputs for every reader, for an hour; what it finds is
 
 # Mounts a small disk for each sweep, so that it can be full: needs the right to mount (root).
 .PHONY: chaos
-chaos: $(STAMP)  ## sweeps killed, paused, out of disk, damaged and continued, for an hour
+chaos: $(STAMP)  ## sweeps, and Spark clusters, killed, paused, out of disk, continued, for an hour
 	@$(HAVE_JAVA) || { echo "Spark $(NO_JAVA)" >&2; exit 2; }
 	@$(BIN)/python -m tests.chaos $(ARGS)
 

@@ -6,12 +6,15 @@ import subprocess
 import sys
 import time
 import uuid
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 MARK = "REPLOG_CHAOS"
 """A variable that every process of a command inherits, so that all of them can be found."""
+NOT_FOR_COMMANDS = {"PYTHONDONTWRITEBYTECODE"}
+"""Each would compile all of Replog again, which takes longer than a small sweep."""
 STRAY_SECONDS = 20.0
 """How long after its command a process may live: a Java machine takes a while to notice."""
 
@@ -24,20 +27,27 @@ class Running:
         process: The one that was started.
     """
 
-    def __init__(self, words: list[str], log: Path) -> None:
+    def __init__(
+        self, words: list[str], log: Path, environment: Mapping[str, str] = os.environ
+    ) -> None:
         self.words = words
+        self._environment = {k: v for k, v in environment.items() if k not in NOT_FOR_COMMANDS}
         self._mark = uuid.uuid4().hex
         self._out, self._err = log.with_suffix(".out"), log.with_suffix(".err")
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "sim", *words],
+                [sys.executable, "-m", "tests.chaos.command", *words],
                 cwd=ROOT,
-                env={**os.environ, MARK: self._mark, "PYTHONPATH": str(ROOT)},
+                env={**self._environment, MARK: self._mark, "PYTHONPATH": str(ROOT)},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
                 start_new_session=True,
             )
+
+    def again(self, log: Path) -> "Running":
+        """The same once more, to continue what is there."""
+        return Running([*self.words, "--resume"], log, self._environment)
 
     @property
     def over(self) -> bool:

@@ -35,34 +35,42 @@ class Cluster:
         self.python = folder / "bare" / "bin" / "python"
         self._workers = workers
         self._started: list[subprocess.Popen[bytes]] = []
+        self._logs = 0
 
     def __enter__(self) -> Self:
         venv.create(self.folder / "bare", with_pip=False, symlinks=True)
-        try:
-            options = ("--host", "127.0.0.1", "--webui-port", "0")
-            self._java("deploy.master.Master", *options, "--port", "0")
-            log = self.folder / "Master-0.log"
-            pattern = r"Starting Spark master at (spark://\S+)"
-            wait_until(lambda: re.search(pattern, log.read_text()), "a master")
-            self.master = re.findall(pattern, log.read_text())[0]
-            for _ in range(self._workers):
-                size = ("--cores", "1", "--memory", "1g")
-                work = ("--work-dir", str(self.folder / "work"))
-                self._java("deploy.worker.Worker", *options, *size, *work, self.master)
-            wait_until(
-                lambda: log.read_text().count("Registering worker") == self._workers, "workers"
-            )
-        except BaseException:
-            self.__exit__()
-            raise
+        self._start()
         return self
 
     def __exit__(self, *_: object) -> None:
         for process in self._started:
-            process.kill()
-            process.wait()
+            _end(process)
+        self._started.clear()
         for pid in self.processes():
             kill(pid)
+
+    def _start(self) -> None:
+        try:
+            self._log = self._java("deploy.master.Master", "--port", "0")
+            pattern = r"Starting Spark master at (spark://\S+)"
+            wait_until(lambda: re.search(pattern, self._log.read_text()), "a master")
+            self.master = re.findall(pattern, self._log.read_text())[0]
+            self._start_workers(self._workers)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def _start_workers(self, number: int) -> None:
+        wanted = self._registered() + number
+        for _ in range(number):
+            size = ("--cores", "1", "--memory", "1g")
+            work = ("--work-dir", str(self.folder / "work"))
+            self._java("deploy.worker.Worker", *size, *work, self.master)
+        wait_until(lambda: self._registered() == wanted, "workers")
+
+    def _registered(self) -> int:
+        """How many workers the master has seen so far, those that are gone included."""
+        return self._log.read_text().count("Registering worker")
 
     @property
     def environment(self) -> dict[str, str]:
@@ -70,7 +78,7 @@ class Cluster:
         mine = {MARK: self.mark, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": str(self.python)}
         return os.environ | mine | {"XDG_CACHE_HOME": str(self.folder / "cache")}
 
-    def _java(self, main: str, *arguments: str) -> None:
+    def _java(self, main: str, *arguments: str) -> Path:
         """Starts a part of Spark; its log is named after it and its number among all."""
         scala = next(SPARK_HOME.glob("jars/spark-core_*.jar")).name.split("_")[1].split("-")[0]
         environment = {
@@ -84,26 +92,49 @@ class Cluster:
         home = os.environ.get("JAVA_HOME")
         java = str(Path(home) / "bin" / "java") if home else "java"
         options = ("-Dspark.master.rest.enabled=false", "-cp", f"{SPARK_HOME}/jars/*")
-        name = f"{main.rpartition('.')[2]}-{len(self._started)}"
-        with (self.folder / f"{name}.log").open("wb") as log:
+        here = ("--host", "127.0.0.1", "--webui-port", "0")
+        path = self.folder / f"{main.rpartition('.')[2]}-{self._logs}.log"
+        self._logs += 1
+        with path.open("wb") as log:
             self._started.append(
                 subprocess.Popen(
-                    [java, *SMALL_JAVA, *options, f"org.apache.spark.{main}", *arguments],
+                    [java, *SMALL_JAVA, *options, f"org.apache.spark.{main}", *here, *arguments],
                     cwd=self.folder,
                     env=environment,
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
+                    start_new_session=True,  # Ctrl-C at a terminal is for whoever uses the cluster
                 )
             )
+        return path
 
     def kill_master(self) -> None:
         """As if its machine went down."""
-        kill(self._started[0].pid)
+        _end(self._started[0])
 
-    def kill_worker(self) -> None:
-        """The last one: its executors notice, and end."""
-        kill(self._started[-1].pid)
+    def kill_worker(self, number: int = -1) -> None:
+        """By its number, else the last one: its executors notice, and end."""
+        _end(self._started[1:][number])
+
+    def mend(self) -> None:
+        """Starts workers in place of those that were killed; after the master, all of it anew.
+
+        A new master has another address.
+        """
+        if self._started[0].poll() is not None:
+            self.__exit__()
+            self._start()
+            return
+        there = [process for process in self._started if process.poll() is None]
+        lost = len(self._started) - len(there)
+        self._started = there
+        self._start_workers(lost)
+
+    def guests(self) -> list[int]:
+        """Processes of sweeps on it: what is neither its master nor a worker."""
+        own = {process.pid for process in self._started}
+        return [pid for pid in self.processes() if pid not in own]
 
     def processes(self, running: str = "") -> list[int]:
         """Those of the cluster and of sweeps on it whose command has these words."""
@@ -126,6 +157,11 @@ def processes(mark: str, running: str = "") -> list[int]:
         if mark.encode() in environment and running.encode() in command:
             found.append(int(folder.name))
     return sorted(found)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
 
 
 def kill(pid: int) -> None:
