@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from sim.cluster.context import Context
 from sim.compaction import TOMBSTONE_MARKS
 from sim.log import Record
+from sim.log.named_tuples import make
 from sim.replication.messages import ConsumerFetchRequest, ConsumerFetchResponse, ErrorCode
 from sim.replication.reading import (
     Fetched,
@@ -222,7 +223,9 @@ class Consumer:
         if self._goal is not None:
             self._goal.note(given)
         context.emit(
-            Consumed(replica, self.name, start, end, given, response.read_ms, self._committed)
+            make(
+                Consumed, (replica, self.name, start, end, given, response.read_ms, self._committed)
+            )
         )
         if self.client is not None:
             context.emit(understood(self.name, replica, given, mark=self._mark()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sim.cluster.broker import Broker
 from sim.cluster.leader import LeaderState
+from sim.log.named_tuples import make
 from sim.replication.messages import (
     ACKS_ALL,
     ErrorCode,
@@ -36,14 +37,17 @@ def receive_produce(broker: Broker, state: LeaderState | None, request: ProduceR
         broker.replica.epoch,
         request.correlation_id,
     )
-    told = Acknowledged(
-        broker.name,
-        request.producer_id,
-        request.base_sequence,
-        result.base_offset,
-        result.last_offset,
-        broker.replica.epoch,
-        "all" if request.acks == ACKS_ALL else "1",
+    told = make(
+        Acknowledged,
+        (
+            broker.name,
+            request.producer_id,
+            request.base_sequence,
+            result.base_offset,
+            result.last_offset,
+            broker.replica.epoch,
+            "all" if request.acks == ACKS_ALL else "1",
+        ),
     )
     _finish(broker, state, request.client_id, result, response, told)
 

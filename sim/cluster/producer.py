@@ -15,6 +15,7 @@ from sim.cluster.context import Context
 from sim.compaction.strategies import ENCODERS
 from sim.log import Record
 from sim.log.formats import TOMBSTONE_HEADER
+from sim.log.named_tuples import make
 from sim.replication.messages import (
     ACKS_ALL,
     ACKS_LEADER,
@@ -235,16 +236,19 @@ class Producer:
             )
             return InFlightRequest(marker, end.transaction)
         self._transaction = transaction = sends[0].transaction
-        request = ProduceRequest(
-            self.name,
-            self._records_of(sends, headers),
-            self._acks,
-            self.producer_id if self.idempotent else -1,
-            self.epoch if self.idempotent else -1,
-            self._sequence if self.idempotent else -1,
-            transaction > 0,
-            self.client,
-            number,
+        request = make(
+            ProduceRequest,
+            (
+                self.name,
+                self._records_of(sends, headers),
+                self._acks,
+                self.producer_id if self.idempotent else -1,
+                self.epoch if self.idempotent else -1,
+                self._sequence if self.idempotent else -1,
+                transaction > 0,
+                self.client,
+                number,
+            ),
         )
         self._sequence += len(sends)
         return InFlightRequest(request, transaction)
@@ -266,7 +270,9 @@ class Producer:
             if in_header:
                 headers += (TOMBSTONE_HEADER,) if flag else ()
                 flag = False
-            records.append(Record(index, send.key, send.value, send.timestamp_ms, headers, flag, 0))
+            records.append(
+                make(Record, (index, send.key, send.value, send.timestamp_ms, headers, flag, 0))
+            )
         return tuple(records)
 
     def _transmit(self, flight: InFlightRequest) -> None:

@@ -14,6 +14,8 @@ from enum import Enum
 from operator import attrgetter
 from typing import Literal, NamedTuple, Protocol
 
+from sim.log.named_tuples import make
+
 _base_offset = attrgetter("base_offset")
 
 
@@ -172,7 +174,9 @@ def bound_of(
     if stable_offset < limited_to:
         limited_to, limit = stable_offset, Limit.STABLE_OFFSET
     offset = max(limited_to, first_dirty_offset)
-    return Bound(offset, segments[from_offset(segments, offset)].base_offset, limit, limited_to)
+    return make(
+        Bound, (offset, segments[from_offset(segments, offset)].base_offset, limit, limited_to)
+    )
 
 
 def cleanable_bound(
@@ -279,7 +283,7 @@ def eligibility(
     ratio = cleanable / total if total else None
     overdue = delay > 0 and cleanable > 0
     dirty = ratio is not None and ratio > config.min_cleanable_dirty_ratio
-    return Eligibility(overdue or dirty, bound, clean, cleanable, ratio, delay, overdue)
+    return make(Eligibility, (overdue or dirty, bound, clean, cleanable, ratio, delay, overdue))
 
 
 def select(logs: Mapping[str, Eligibility]) -> str | None:

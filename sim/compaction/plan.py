@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from sim.compaction.failures import PassFailed
 from sim.compaction.fixes import Fix
@@ -11,10 +12,15 @@ from sim.compaction.offset_map import OffsetMap
 from sim.compaction.strategies import Strategy, Version
 from sim.compaction.tombstones import TombstoneMark, TombstoneRemoval
 from sim.log import LastRecord, Record, Segment
+from sim.log.named_tuples import make
+from sim.log.producers import NOBODY
 from sim.trace import Removal
 
 REASONS = ("superseded", "tombstone", "aborted", "marker", "no key", "unmapped")
 """Why a pass takes a record away."""
+
+NO_STUBS: Final[Mapping[str, Record]] = {}
+"""No removed tombstones that still take part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +69,7 @@ class CleanerPolicy:
     unmapped_version: Version | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CleaningPass:
+class CleaningPass(NamedTuple):
     """Everything one pass depends on beside the segments.
 
     Attributes:
@@ -101,7 +106,7 @@ class CleaningPass:
     delete_retention_ms: int
     high_watermark: int
     log_start_offset: int = 0
-    last_records: Mapping[int, LastRecord] = field(default_factory=dict)
+    last_records: Mapping[int, LastRecord] = NOBODY
     map_capacity: int | None = None
     given_map: OffsetMap | None = None
     rescan: bool = False
@@ -112,7 +117,7 @@ class CleaningPass:
     legacy_horizon_ms: int | None = None
     legacy_last_modified: tuple[tuple[int, int, int], ...] | None = None
     last_cleaning: tuple[int, int] | None = None
-    stubs: Mapping[str, Record] = field(default_factory=dict)
+    stubs: Mapping[str, Record] = NO_STUBS
 
 
 @dataclass(slots=True)
@@ -206,6 +211,6 @@ class Cleaning:
                     winner = self.winners[key].offset
                 elif beaten:
                     winner = self.evicted_markers[offset]
-                found.append(Removal(offset, record.uid, key, reason, winner))
+                found.append(make(Removal, (offset, record.uid, key, reason, winner)))
         found.sort()
         return tuple(found)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from sim.log.named_tuples import make
 from sim.log.record import Batch, Control
 
 REMEMBERED_BATCHES: Final = 5
@@ -75,7 +76,7 @@ class LastRecord(NamedTuple):
     epoch: int
 
 
-@dataclass(slots=True)
+@dataclass(init=False, slots=True)
 class Producer:
     """One producer.
 
@@ -88,8 +89,15 @@ class Producer:
 
     epoch: int
     last_timestamp_ms: int
-    batches: deque[SentBatch] = field(default_factory=lambda: deque(maxlen=REMEMBERED_BATCHES))
-    open_since: int | None = None
+    batches: deque[SentBatch]
+    open_since: int | None
+
+    def __init__(self, epoch: int, last_timestamp_ms: int) -> None:
+        """A producer that has sent nothing yet."""
+        self.epoch = epoch
+        self.last_timestamp_ms = last_timestamp_ms
+        self.batches = deque(maxlen=REMEMBERED_BATCHES)
+        self.open_since = None
 
     def sees(self, epoch: int) -> None:
         """Another epoch starts without batches (ProducerStateEntry.maybeUpdateProducerEpoch)."""
@@ -174,8 +182,9 @@ class ProducerStates:
     def last_records(self) -> dict[int, LastRecord]:
         """What to keep of each producer."""
         return {
-            producer_id: LastRecord(
-                producer.batches[-1].last_offset if producer.batches else None, producer.epoch
+            producer_id: make(
+                LastRecord,
+                (producer.batches[-1].last_offset if producer.batches else None, producer.epoch),
             )
             for producer_id, producer in self.producers.items()
         }

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from sim.log.named_tuples import make
+
 BATCH_HEADER_BYTES: Final = 61
 """Size of a version 2 batch header (DefaultRecordBatch.RECORD_BATCH_OVERHEAD)."""
 
@@ -184,17 +186,22 @@ def data_batch(
     transactional: bool = False,
 ) -> Batch:
     """A batch of data as a producer sends it; `records` are not empty, offsets ascend."""
-    return Batch(
-        records[0].offset,
-        records[-1].offset,
-        epoch,
-        records,
-        max([record.timestamp_ms for record in records]),
-        size_of(records, base_offset=records[0].offset),
-        producer_id,
-        producer_epoch,
-        base_sequence,
-        transactional,
+    return make(
+        Batch,
+        (
+            records[0].offset,
+            records[-1].offset,
+            epoch,
+            records,
+            max([record.timestamp_ms for record in records]),
+            size_of(records, base_offset=records[0].offset),
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            transactional,
+            None,
+            None,
+        ),
     )
 
 

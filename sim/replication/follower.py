@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sim.log import Batch, LeaderEpochCache, Log
+from sim.log.named_tuples import make
 from sim.replication.late_versions import raise_floor
 from sim.replication.messages import Answer, FetchRequest, FetchResponse
 from sim.replication.recovery import flush_after_copy
@@ -163,8 +164,15 @@ def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: i
         log.note_call(batches[0].base_offset)
         flush_after_copy(log, rules=rules)
         events.append(
-            Copied(
-                follower.name, response.leader, response.fetch_offset, batches, log.log_end_offset
+            make(
+                Copied,
+                (
+                    follower.name,
+                    response.leader,
+                    response.fetch_offset,
+                    batches,
+                    log.log_end_offset,
+                ),
             )
         )
     elif response.gap_end > log.log_end_offset:
@@ -194,7 +202,7 @@ def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: i
         high_watermark < log.high_watermark and replication.high_watermark_update == "assign"
     ):
         log.high_watermark = high_watermark
-        events.append(HighWatermarkMoved(follower.name, high_watermark, FOLLOWING))
+        events.append(make(HighWatermarkMoved, (follower.name, high_watermark, FOLLOWING)))
     return events
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from sim.compaction import FIXES
 from sim.log import Batch
+from sim.log.named_tuples import make
 from sim.replication.late_versions import late_record
 from sim.replication.messages import Answer, FetchRequest, FetchResponse
 from sim.replication.recovery import flush_after_append
@@ -80,7 +81,7 @@ def append(leader: Replica, batch: Batch, *, rules: Rules, now_ms: int) -> Appen
     log = leader.log
     log.append(batch, now_ms=now_ms)
     flush_after_append(log, rules=rules)
-    events: list[Event] = [Appended(leader.name, batch)]
+    events: list[Event] = [make(Appended, (leader.name, batch))]
     _advance(leader, rules, events)
     return AppendResult(events, committed=len(events) > 1)
 
@@ -116,7 +117,7 @@ def _advance(leader: Replica, rules: Rules, events: list[Event]) -> None:
         candidate = _majority_candidate(leader, leadership, rules.replication.epoch_commit_rule)
     if candidate > log.high_watermark:
         log.high_watermark = candidate
-        events.append(HighWatermarkMoved(leader.name, candidate, LEADING))
+        events.append(make(HighWatermarkMoved, (leader.name, candidate, LEADING)))
 
 
 def _majority_candidate(leader: Replica, leadership: Leadership, rule: str) -> int:
@@ -290,7 +291,7 @@ def record_position(leader: Replica, follower: str, position: int, *, rules: Rul
     if leadership is None or leadership.positions.get(follower) == position:
         return []
     leadership.positions[follower] = position
-    events: list[Event] = [PositionRecorded(leader.name, follower, position)]
+    events: list[Event] = [make(PositionRecorded, (leader.name, follower, position))]
     _advance(leader, rules, events)
     return events
 

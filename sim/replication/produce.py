@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sim.log import Control, Record, control_batch, data_batch
+from sim.log.named_tuples import make
 from sim.log.versions import Versions
 from sim.replication.converting import as_stored, speaks
 from sim.replication.leader import append
@@ -141,7 +142,7 @@ def _write(
     base = log.log_end_offset
     records = tuple(
         [
-            Record(base + i, key, value, timestamp_ms, headers, flagged, first_uid + i)
+            make(Record, (base + i, key, value, timestamp_ms, headers, flagged, first_uid + i))
             for i, (_, key, value, timestamp_ms, headers, flagged, _) in enumerate(request.records)
         ]
     )

@@ -19,6 +19,7 @@ from sim.compaction.tombstones import without_record_horizon
 from sim.compaction.transactions import aborted_in
 from sim.log import AbortedTransaction, Batch, Control, Log, Record
 from sim.log.formats import MAGIC_FLAG
+from sim.log.named_tuples import make
 from sim.log.versions import Versions
 from sim.replication.converting import as_served, speaks
 from sim.replication.messages import ConsumerFetchRequest, ConsumerFetchResponse, ErrorCode
@@ -284,20 +285,20 @@ def receive_consumer_fetch(
     """
     start, batches = response.start, response.batches
     if response.error is not ErrorCode.NONE:
-        return Fetched(position.offset, position.offset, ())
+        return make(Fetched, (position.offset, position.offset, (), None))
     reset = _reset_by(position.offset, response)
     position.source = (response.replica, response.epoch)
     position.offset = start
     if response.diverging_epoch >= 0:
         position.epoch = response.diverging_epoch
     if not batches:
-        return Fetched(start, start, (), reset)
+        return make(Fetched, (start, start, (), reset))
     position.offset, position.epoch = response.end, batches[-1].epoch
     if committed and any(batch.transactional for batch in batches):
         given = undo_aborted(batches, response.aborted)
     else:
         given = [batch for batch in batches if batch.control is None]
-    return Fetched(start, response.end, tuple(given), reset)
+    return make(Fetched, (start, response.end, tuple(given), reset))
 
 
 def _reset_by(offset: int, response: ConsumerFetchResponse) -> ResetCause | None:

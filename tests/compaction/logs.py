@@ -53,7 +53,7 @@ def changed(made: CleaningPass, **changes: object) -> CleaningPass:
     names = {field.name for field in fields(CleanerPolicy)}
     policy = {name: value for name, value in changes.items() if name in names}
     rest = {name: value for name, value in changes.items() if name not in names}
-    return replace(made, policy=replace(made.policy, **policy), **rest)  # type: ignore[arg-type]
+    return made._replace(policy=replace(made.policy, **policy), **rest)  # type: ignore[arg-type]
 
 
 def record(
