@@ -94,8 +94,8 @@ class Network:
 
     __slots__ = (
         "_all",
-        "_call",
         "_clients",
+        "_clock",
         "_exceptions",
         "_links",
         "_random",
@@ -108,7 +108,7 @@ class Network:
         self, clock: Clock, settings: NetworkSettings, random: Callable[[str], Random]
     ) -> None:
         """A network without addresses; `random` gives the stream for a purpose."""
-        self._call = clock.call
+        self._clock = clock
         self._settings = settings
         self._random = random
         self._exceptions = {(link.source, link.target): link for link in settings.links}
@@ -177,7 +177,7 @@ class Network:
             link.lost += 1
             return
         delay_ms += link.lowest_ms + int(link.draw() * link.span_ms)
-        self._call(delay_ms, link.deliver, message)
+        self._clock.call(delay_ms, link.deliver, message)
 
     def outgoing(self, name: str, peers: Collection[str] = ()) -> list[Link]:
         """The links on which `name` sends, to `peers` if there are any, else to everybody."""
