@@ -17,6 +17,7 @@ from sim.compaction.strategies import encode_version as encoded
 from sim.compaction.tombstones import TOMBSTONE_MARKS
 from sim.log import LeaderEpochCache, Record
 from sim.log.epochs import EpochEnd
+from sim.log.named_tuples import make
 from sim.rules import Rules
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
@@ -27,10 +28,10 @@ from tests.check.planted import BY_HEADER, BY_MARK, CALM, LATE, MARKS, ORDERS
 SEEDS = 12
 
 
-def many_headers(*args: Any) -> Record:
-    """A record as a careless producer writes it: an older version first, another header last."""
-    record = Record(*args)
-    if not record.headers:
+def many_headers(kind: type[Any], fields: tuple[Any, ...]) -> Any:
+    """Makes records as a careless producer does: an older version first, another header last."""
+    record = make(kind, fields)
+    if not isinstance(record, Record) or not record.headers:
         return record
     name, value = record.headers[0]
     decoy = encoded(-int.from_bytes(value, "big", signed=True))
@@ -40,7 +41,7 @@ def many_headers(*args: Any) -> Record:
 @pytest.fixture
 def headers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Producers write several headers, and versions on both sides of zero."""
-    monkeypatch.setattr(producer, "Record", many_headers)
+    monkeypatch.setattr(producer, "make", many_headers)
     monkeypatch.setitem(ENCODERS, "last_long", lambda version: encoded(version - 4))
 
 
