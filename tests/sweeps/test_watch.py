@@ -64,6 +64,7 @@ def test_a_java_that_dies_while_it_sums_up_is_told_in_a_line(
     def gone(*_: object) -> None:
         raise Py4JNetworkError("Answer from Java side is empty")
 
+    parts: Any = SimpleNamespace(storage=None)
     monkeypatch.setattr(spark, "count_in_spark", gone)
     with pytest.raises(BadInput, match=r"Spark's Java died.*--resume continues"):
-        engine(Context(stopped=False)).count(SimpleNamespace(storage=None))  # type: ignore[arg-type]
+        engine(Context(stopped=False)).count(parts)
