@@ -8,6 +8,7 @@ blocks that workers answered within some seconds.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
@@ -32,6 +33,11 @@ BLOCK_SECONDS_MAX = 8.0
 BLOCK_SECONDS_MIN = 1.0
 BLOCKS_LEFT_PER_CORE = 4
 """A block is at most so large that this many of its size are left for every core."""
+
+
+def set_aside_now() -> str:
+    """The folder for what is set aside at this moment, by its time (UTC)."""
+    return f"{SET_ASIDE}/{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
 
 
 def wave_name(number: int) -> str:

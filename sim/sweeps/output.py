@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,15 @@ from sim.errors import BadInput
 from sim.files.atomic import write_whole
 from sim.foreign.documents import json_text, readable
 from sim.plugins import in_use, require_plugins
-from sim.sweeps.layout import LOCK_FILE, PLAN_FILE, RUNS, STAGING, VIOLATIONS, WAVES
+from sim.sweeps.layout import (
+    LOCK_FILE,
+    PLAN_FILE,
+    RUNS,
+    STAGING,
+    VIOLATIONS,
+    WAVES,
+    set_aside_now,
+)
 from sim.sweeps.parts import (
     FOLDER_FORMAT,
     missing_cases,
@@ -81,7 +89,8 @@ def check_folder(storage: Storage, sweep: Sweep, *, resume: bool) -> None:
     """Raises BadInput unless `sweep` may be written there; touches nothing.
 
     It may be written into a folder that does not exist or is empty, and, with `resume`, into one
-    that holds the very same sweep (plan, count, seed, package and schema version).
+    that holds the very same sweep (plan, count, seed, package and schema version); its waves say so
+    where `plan.json` is gone or damaged.
     """
     with clear_errors(storage.label):
         try:
@@ -90,6 +99,8 @@ def check_folder(storage: Storage, sweep: Sweep, *, resume: bool) -> None:
             raise BadInput(
                 f"{storage.label}: is a file; a sweep is written into a folder of its own"
             ) from None
+        if resume and _has_lost_its_plan(storage, sweep):
+            return
         if PLAN_FILE not in names:
             foreign = sorted(names - _OURS)
             if foreign:
@@ -111,6 +122,16 @@ def check_folder(storage: Storage, sweep: Sweep, *, resume: bool) -> None:
             raise BadInput(
                 f"{storage.label}: holds this sweep already, {state}; --resume continues it"
             )
+
+
+def _has_lost_its_plan(storage: Storage, sweep: Sweep) -> bool:
+    """Whether all but `plan.json` is there of this very sweep."""
+    try:
+        plan_content(storage)
+    except BadInput:
+        waves, problems = waves_and_problems(storage, json.loads(as_json(describe(sweep))))
+        return bool(waves) and not problems
+    return False
 
 
 def differences(there: dict[str, Any], here: dict[str, Any]) -> list[str]:
@@ -148,11 +169,27 @@ def _short(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def prepare_folder(storage: Storage, sweep: Sweep, *, plan_file: str | None = None) -> None:
-    """Writes `plan.json` unless it is there."""
-    if PLAN_FILE not in storage.entries():
-        content = describe(sweep, plan_file=plan_file)
-        storage.write(PLAN_FILE, as_json(content).encode())
+def prepare_folder(
+    storage: Storage,
+    sweep: Sweep,
+    *,
+    plan_file: str | None = None,
+    tell: Callable[[str], None] = lambda _line: None,
+) -> None:
+    """Writes `plan.json` unless it is there, after `check_folder` found that it may.
+
+    `tell` gets a line when it is damaged, and set aside.
+    """
+    if PLAN_FILE in storage.entries():
+        try:
+            plan_content(storage)
+        except BadInput as error:
+            aside = set_aside_now()
+            storage.rename(PLAN_FILE, f"{aside}/{PLAN_FILE}")
+            tell(f"{error}; written anew, it is kept in {aside}")
+        else:
+            return
+    storage.write(PLAN_FILE, as_json(describe(sweep, plan_file=plan_file)).encode())
 
 
 def as_json(value: object) -> str:

@@ -119,7 +119,7 @@ def run_sweep(
         raise BadInput(f"partitions {partitions}: at least 1 block")
     with _place(out, engine, master, spark) as storage:
         wanted = partial(_wanted, storage, plan, count, seed, append=append)
-        wanted(resume=resume or not append)  # that it is there already can wait for the lock
+        wanted(resume=resume or not append)  # whether it is there already is asked below
         with clear_errors(storage.label), storage.lock(this_process()):
             sweep = wanted(resume=resume)  # somebody may have swept here meanwhile
             started = time.perf_counter()
@@ -129,7 +129,8 @@ def run_sweep(
                 try:
                     if append:
                         begin(storage, sweep, plan_file=plan_file)
-                    prepare_folder(storage, sweep, plan_file=plan_file)
+                    tell = partial(_tell, console)
+                    prepare_folder(storage, sweep, plan_file=plan_file, tell=tell)
                     seconds, before, content = _run(chosen, work, storage, console, started=started)
                 finally:
                     with suppress(OSError, BadInput):  # whoever comes next clears it
@@ -210,7 +211,7 @@ def _run(
 ) -> tuple[Seconds, int, dict[str, Any]]:
     """What took how long, how many runs were there before, and the tallies."""
     sweep, content = work.sweep, plan_content(storage)
-    kept = mended(storage, content, tell=lambda line: _tell(console, line))
+    kept = mended(storage, content, tell=partial(_tell, console))
     missing = missing_cases(sweep, kept)
     before = sweep.runs - sum(map(len, missing)) * len(sweep.rule_sets)
     storage.remove(FINISHED_FILE)

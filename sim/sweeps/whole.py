@@ -6,7 +6,6 @@ cases of damaged waves are run again. What is not ours is never deleted.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,13 +18,13 @@ from sim.sweeps.layout import (
     FINISHED_FILE,
     PLAN_FILE,
     RUNS,
-    SET_ASIDE,
     STAGING,
     SUMMARY_FILE,
     TALLIES_FILE,
     VIOLATIONS,
     WAVES,
     not_in,
+    set_aside_now,
 )
 from sim.sweeps.manifest import (
     FINISHED_FORMAT,
@@ -220,7 +219,7 @@ def mended(storage: Storage, content: dict[str, Any], *, tell: Callable[[str], N
     damaged += _in_tables(storage, waves, thorough=True)
     names = {one.name for one in damaged}
     kept = [wave for wave in waves if names.isdisjoint(part.path for part in wave.parts)]
-    aside = f"{SET_ASIDE}/{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+    aside = set_aside_now()
     for one in damaged:
         tell(f"{storage.label}/{one.name}: {one.what}; {_what_follows(one, waves, aside)}")
     for wave in waves:

@@ -159,6 +159,41 @@ def test_documents_that_are_not_what_was_written_are_noticed_and_made_again(
     assert_same(out, whole)
 
 
+def halved(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+@pytest.mark.parametrize("breaking", [removed, halved, emptied])
+def test_a_plan_that_is_gone_or_damaged_is_noticed_and_written_anew(
+    breaking: Callable[[Path], None], out: Path, whole: Path
+) -> None:
+    breaking(out / "plan.json")
+
+    for reading in (checked, loaded, replayed, lambda out: write_report(out, shrink=False)):
+        with pytest.raises(BadInput, match=r"plan\.json"):
+            reading(out)
+    sweep_into(out, resume=True)
+    assert checked(out) == []
+    assert_same(out, whole)
+    assert bool(list(out.glob("set-aside/*/plan.json"))) == (breaking is not removed)
+
+
+def test_a_plan_that_is_gone_is_not_replaced_by_another_one(out: Path) -> None:
+    (out / "plan.json").unlink()
+    before = sorted(out.rglob("*"))
+
+    with pytest.raises(BadInput, match=r"no plan\.json"):
+        run_sweep(plan(), out=out, seed=8, engine="process", resume=True, open_case=quick)
+    with pytest.raises(BadInput, match=r"no plan\.json"):
+        sweep_into(out)
+    (out / "waves/wave=00000.json").write_text("{}")
+    with pytest.raises(BadInput, match=r"no plan\.json"):
+        sweep_into(out, resume=True)
+    assert [path for path in sorted(out.rglob("*")) if path.name != ".lock"] == [
+        path for path in before if path.name != ".lock"
+    ]
+
+
 def test_a_plan_that_is_another_one_now_is_noticed(out: Path) -> None:
     content = json.loads((out / "plan.json").read_text())
     content["plan"]["title"] = "other"
