@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JError, Py4JNetworkError
 
 from sim.sweeps.engines.spark_errors import in_one_line, last_complaint, with_machine
 
@@ -76,8 +77,16 @@ def test_what_is_known_of_an_error_is_told_in_one_line(text: str, words: str) ->
     assert "\tat " not in told
 
 
-def test_a_java_that_died_is_told(tmp_path: Path) -> None:
-    told = str(in_one_line(ConnectionRefusedError(111, "Connection refused")))
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionRefusedError(111, "Connection refused"),
+        Py4JNetworkError("Answer from Java side is empty"),
+        Py4JError("An error occurred while calling o37.sc\n"),
+    ],
+)
+def test_a_java_that_died_is_told(error: Exception) -> None:
+    told = str(in_one_line(error))
 
     assert told.startswith("Spark's Java died")
     assert "--conf spark.driver.memory=2g" in told

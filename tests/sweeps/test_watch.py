@@ -2,15 +2,16 @@
 
 import threading
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JNetworkError
 
 from sim.errors import BadInput
 from sim.sweeps.blocks import Work
-from sim.sweeps.engines import spark
+from sim.sweeps.engines import session, spark
 from sim.sweeps.engines.executors import Watch
 from sim.sweeps.engines.spark import SparkEngine
 from sim.sweeps.plan import number_runs
@@ -68,3 +69,21 @@ def test_a_java_that_dies_while_it_sums_up_is_told_in_a_line(
     monkeypatch.setattr(spark, "count_in_spark", gone)
     with pytest.raises(BadInput, match=r"Spark's Java died.*--resume continues"):
         engine(Context(stopped=False)).count(parts)
+
+
+def test_a_java_that_dies_while_executors_start_is_told_in_a_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stopped: list[str] = []
+
+    def gone(*_: object, **_more: object) -> None:
+        raise Py4JError("An error occurred while calling o37.sc\n")
+
+    context = SimpleNamespace(master="spark://nowhere:7077", stop=lambda: stopped.append("it"))
+    monkeypatch.setattr(session, "_context", lambda *_, **_more: context)
+    monkeypatch.setattr(session, "_wait_for_executors", gone)
+    monkeypatch.setenv("PYSPARK_PYTHON", "python3")
+    monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", "python3")
+    with pytest.raises(BadInput, match=r"Spark's Java died.*--resume continues"):
+        session._start(context.master, {}, Path("log"))
+    assert stopped == ["it"]

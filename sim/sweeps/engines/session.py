@@ -29,7 +29,12 @@ from sim.errors import BadInput
 from sim.sweeps.engines.executors import SparkFailed, is_stopped, registered_executors
 from sim.sweeps.engines.java import find_java
 from sim.sweeps.engines.master import check_master, is_local
-from sim.sweeps.engines.spark_errors import last_complaint, with_machine
+from sim.sweeps.engines.spark_errors import (
+    SPARK_ERRORS,
+    in_one_line,
+    last_complaint,
+    with_machine,
+)
 from sim.workers import SAFE_PATH, interruptibly, without_current_folder
 
 MASTER = "local[*,3]"
@@ -152,9 +157,11 @@ def _start(master: str | None, settings: dict[str, str], log: Path) -> SparkSess
         if not is_local(context.master):
             _wait_for_executors(context, given=given, log=log)
         return SparkSession(context)
-    except BaseException:
+    except BaseException as error:
         with suppress(Py4JError, OSError):
             context.stop()
+        if isinstance(error, SPARK_ERRORS):
+            raise in_one_line(error) from None
         raise
 
 

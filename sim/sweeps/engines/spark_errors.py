@@ -22,6 +22,8 @@ _MORE = "--conf spark.executor.memory=2g gives them more"
 _MACHINE = re.compile(r"\(TID \d+\) \((\S+) executor")
 _COMPLAINT = re.compile(r"\b(?:ERROR|FATAL)\b|Exception\b|^Error\b")
 _PYTHON_ERROR = re.compile(r"(?!org\.|java\.|py4j\.|Caused)[\w.]*(?:Error|Exception)\b: ")
+_NO_ANSWER = re.compile(r"An error occurred while calling \S+\s*")
+"""What Py4J says when Java has gone in the middle of a call: an error, and nothing of which."""
 _TRACE = re.compile(r"^\s+at |^\s*\.\.\. \d+ more|^\tat ")
 
 
@@ -33,7 +35,7 @@ def in_one_line(error: Exception) -> SparkFailed:
         found = re.search(pattern, text)
         if found is not None:
             return SparkFailed(words.format(*found.groups(), where=where, reason=_shortened(text)))
-    if isinstance(error, (Py4JNetworkError, ConnectionError)):
+    if isinstance(error, (Py4JNetworkError, ConnectionError)) or _NO_ANSWER.fullmatch(text):
         return SparkFailed(
             "Spark's Java died (out of memory? --conf spark.driver.memory=2g gives it more); "
             f"{KEPT}"
