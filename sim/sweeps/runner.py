@@ -198,12 +198,16 @@ def _engine(
         spark_session,  # half a second, and only this engine needs it
     )
     from sim.sweeps.engines.spark import SparkEngine
+    from sim.sweeps.engines.spark_errors import CALL_ERRORS, in_one_line
 
     with (
         spark_session(master=master, settings=spark) as session,
         closing(SparkEngine(session, work)) as on_spark,
     ):
-        yield on_spark
+        try:
+            yield on_spark
+        except CALL_ERRORS as error:  # Java may die in whatever call, be it the smallest
+            raise in_one_line(error) from None
 
 
 def _run(

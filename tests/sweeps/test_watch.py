@@ -1,6 +1,8 @@
 """A sweep on a cluster does not wait for executors that will not come, whatever it waits for."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +17,7 @@ from sim.sweeps.engines import session, spark
 from sim.sweeps.engines.executors import Watch
 from sim.sweeps.engines.spark import SparkEngine
 from sim.sweeps.plan import number_runs
+from sim.sweeps.runner import _engine
 from tests.sweeps.fakes import plan, quick
 
 WORK = Work(number_runs(plan(), count=10), quick, runs_per_second=1.0)
@@ -87,3 +90,32 @@ def test_a_java_that_dies_while_executors_start_is_told_in_a_line(
     with pytest.raises(BadInput, match=r"Spark's Java died.*--resume continues"):
         session._start(context.master, {}, Path("log"))
     assert stopped == ["it"]
+
+
+@pytest.mark.parametrize("asked", ["cores", "warm_up"])
+def test_a_java_that_dies_in_any_call_is_told_in_a_line(
+    monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    class Gone:
+        master = "spark://nowhere:7077"
+
+        @property
+        def defaultParallelism(self) -> int:  # noqa: N802 - Spark's name
+            raise Py4JNetworkError("Answer from Java side is empty")
+
+        def addArchive(self, path: str) -> None:  # noqa: N802
+            raise Py4JNetworkError("Error while sending or receiving")
+
+    @contextmanager
+    def of_a_dying_java(**_: object) -> Iterator[Any]:
+        yield SimpleNamespace(sparkContext=Gone())
+
+    monkeypatch.setattr(session, "spark_session", of_a_dying_java)
+    monkeypatch.setattr(spark, "pack", lambda *_, folder: [folder / "code.zip"])
+    with (
+        pytest.raises(BadInput, match=r"Spark's Java died.*--resume continues"),
+        _engine("spark", WORK, master=None, spark=None) as on_spark,
+    ):
+        if asked == "cores":
+            _ = on_spark.cores
+        on_spark.warm_up()

@@ -11,7 +11,9 @@ from pyspark.errors import PySparkException
 
 from sim.sweeps.engines.executors import KEPT, SparkFailed
 
-SPARK_ERRORS = (Py4JError, PySparkException, OSError, EOFError)
+CALL_ERRORS = (Py4JError, PySparkException)
+"""What only a call of PySpark raises."""
+SPARK_ERRORS = (*CALL_ERRORS, OSError, EOFError)
 """What a call of PySpark raises when the cluster, or the Java of the driver, fails it."""
 LENGTH_MAX = 300
 SOMEWHERE = "a worker"
