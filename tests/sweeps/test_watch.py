@@ -1,7 +1,7 @@
 """A sweep on a cluster does not wait for executors that will not come, whatever it waits for."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -112,10 +112,12 @@ def test_a_java_that_dies_in_any_call_is_told_in_a_line(
 
     monkeypatch.setattr(session, "spark_session", of_a_dying_java)
     monkeypatch.setattr(spark, "pack", lambda *_, folder: [folder / "code.zip"])
+    calls: dict[str, Callable[[Any], object]] = {
+        "cores": lambda on_spark: on_spark.cores,
+        "warm_up": lambda on_spark: on_spark.warm_up(),
+    }
     with (
         pytest.raises(BadInput, match=r"Spark's Java died.*--resume continues"),
         _engine("spark", WORK, master=None, spark=None) as on_spark,
     ):
-        if asked == "cores":
-            _ = on_spark.cores
-        on_spark.warm_up()
+        calls[asked](on_spark)
