@@ -42,8 +42,7 @@ def sent(case: Scenario, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str
     send = Network.send
 
     def spy(network: Network, source: str, target: str, message: Any, delay_ms: int = 0) -> None:
-        clock: Any = network._call.__self__  # type: ignore[attr-defined]
-        found.append((clock.now_ms + delay_ms, source, target, message))
+        found.append((network._clock.now_ms + delay_ms, source, target, message))
         send(network, source, target, message, delay_ms)
 
     monkeypatch.setattr(Network, "send", spy)
