@@ -69,11 +69,16 @@ def select_log(file: EligibleFile) -> Selection:
     return Selection(selected, logs, max_compaction_delay_secs([scan]))
 
 
-def look_at(log: DescribedLog, *, now_ms: int) -> LogEligibility:
-    """What the cleaner makes of one log at `now_ms`."""
-    dirty = first_dirty(
+def first_dirty_of(log: DescribedLog) -> FirstDirty:
+    """Where the dirty section of a log begins."""
+    return first_dirty(
         log.checkpoint, log_start_offset=log.log_start_offset, log_end_offset=log.log_end_offset
     )
+
+
+def look_at(log: DescribedLog, *, now_ms: int) -> LogEligibility:
+    """What the cleaner makes of one log at `now_ms`."""
+    dirty = first_dirty_of(log)
     found = eligibility(
         log.segments,
         log.config,

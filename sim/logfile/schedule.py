@@ -14,8 +14,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sim.compaction.eligibility import age_from_ms, earliest_dirty_ms, first_dirty, select
-from sim.logfile.eligible import LogEligibility, eligible_answer, look_at, select_log
+from sim.compaction.eligibility import age_from_ms, earliest_dirty_ms, select
+from sim.logfile.eligible import (
+    LogEligibility,
+    eligible_answer,
+    first_dirty_of,
+    look_at,
+    select_log,
+)
 from sim.logfile.eligible_file import DescribedLog, DescribedSegment, EligibleFile
 from sim.logfile.schedule_file import ScheduleSettings
 
@@ -111,15 +117,10 @@ def _changes_ms(state: _State) -> Iterator[int]:
         yield state.last.end_ms
     least, most = log.config.min_compaction_lag_ms, log.config.max_compaction_lag_ms
     yield from (age_from_ms(segment) + least for segment in log.segments)
-    earliest = earliest_dirty_ms(log.segments, log.config, first_dirty_offset=_dirty_from(log))
+    first_dirty = first_dirty_of(log).offset
+    earliest = earliest_dirty_ms(log.segments, log.config, first_dirty_offset=first_dirty)
     if most is not None and earliest is not None:
         yield earliest + most + 1
-
-
-def _dirty_from(log: DescribedLog) -> int:
-    return first_dirty(
-        log.checkpoint, log_start_offset=log.log_start_offset, log_end_offset=log.log_end_offset
-    ).offset
 
 
 def _waiting_ms(state: _State, until_ms: int) -> int:
