@@ -1,8 +1,12 @@
-"""The command in this process: what it prints and how it ends."""
+"""The command in this process: what it prints and how it ends.
+
+Sweeps "by processes" simulate in this one, too: to start Python twice takes longer than the few
+runs of such a test. test_process.py and tests/sweeps try real processes.
+"""
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +14,7 @@ from typing import Any
 import pytest
 
 from sim.cli import main
+from tests.sweeps.fakes import simulating_here
 
 PLAN = """\
 format: replog-sweep/1
@@ -51,6 +56,12 @@ class Answer:
 Replog = Callable[..., Answer]
 
 
+@pytest.fixture(autouse=True)
+def _in_this_process() -> Iterator[None]:
+    with simulating_here():
+        yield
+
+
 @pytest.fixture
 def replog(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Replog:
     """Runs the command with these arguments."""
@@ -82,5 +93,6 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("swept")
     plan = folder / "plan.yaml"
     plan.write_text(PLAN)
-    run_sweep(load_plan(plan), out=folder / "out", engine="process")
+    with simulating_here():
+        run_sweep(load_plan(plan), out=folder / "out", engine="process")
     return folder / "out"

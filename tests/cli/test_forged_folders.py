@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.conftest import Answer, Replog
-from tests.sweeps.fakes import HereEngine
 
 READ = [
     ("report", "DIR", "--no-shrink"),
@@ -329,9 +328,8 @@ def test_a_file_in_the_place_of_a_folder_is_one_line(replog: Replog, here: Path)
 
 
 def test_a_manifest_reads_and_removes_nothing_outside_of_its_folder(
-    replog: Replog, swept: Path, here: Path, monkeypatch: pytest.MonkeyPatch
+    replog: Replog, swept: Path, here: Path
 ) -> None:
-    monkeypatch.setattr("sim.sweeps.runner.ProcessEngine", HereEngine)
     shutil.copytree(swept, here / "DIR")
     (here / "precious").write_text("mine")
     (manifest,) = (here / "DIR" / "waves").iterdir()

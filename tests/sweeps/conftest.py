@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.sweeps.fakes import HereEngine
+from tests.sweeps.fakes import simulating_here
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def in_this_process() -> Iterator[None]:
     """Sweeps with `engine="process"` start no processes: what is tested is around them."""
-    monkeypatch.setattr("sim.sweeps.runner.ProcessEngine", HereEngine)
-    monkeypatch.setattr("sim.sweeps.runner.measure_rate", lambda *_, **__: 1_000.0)
+    with simulating_here():
+        yield
 
 
 @pytest.fixture(scope="session")

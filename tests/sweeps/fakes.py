@@ -8,7 +8,9 @@ import os
 import random
 import signal
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
 
 from sim.check.counters import COUNTERS
 from sim.check.families import NO_FAMILY, READERS
@@ -129,3 +131,13 @@ class HereEngine:
 
     def close(self) -> None:
         pass
+
+
+@contextmanager
+def simulating_here() -> Iterator[None]:
+    """Sweeps by processes simulate in this one in here: what is tested is around them."""
+    with (
+        patch("sim.sweeps.runner.ProcessEngine", HereEngine),
+        patch("sim.sweeps.runner.measure_rate", lambda *_, **__: 1_000.0),
+    ):
+        yield

@@ -15,7 +15,7 @@ from sim.sweeps.runner import SweepResult, run_sweep
 from sim.sweeps.storage import LocalStorage
 from sim.sweeps.whole import state_of
 from tests.sweeps.bucket import Bucket
-from tests.sweeps.fakes import plan, quick
+from tests.sweeps.fakes import plan, quick, simulating_here
 from tests.sweeps.test_engines import assert_same
 
 CASES = 12
@@ -39,16 +39,9 @@ def bucket(monkeypatch: pytest.MonkeyPatch, in_this_process: None) -> Bucket:
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same sweep, written here."""
     out = tmp_path_factory.mktemp("here") / "out"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sim.sweeps.runner.ProcessEngine", _here_engine())
+    with simulating_here():
         run_sweep(plan(), out=out, count=CASES, engine="process", open_case=quick)
     return out
-
-
-def _here_engine() -> Any:
-    from tests.sweeps.fakes import HereEngine
-
-    return HereEngine
 
 
 def sweep(*, resume: bool = False) -> SweepResult:

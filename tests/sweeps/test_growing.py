@@ -21,7 +21,7 @@ from sim.sweeps.storage import LocalStorage
 from sim.sweeps.whole import damage_in, write_finished
 from sim.sweeps.work import RunCase
 from sim.timed_run import Run
-from tests.sweeps.fakes import TWO_ENVIRONMENTS, HereEngine, plan, quick
+from tests.sweeps.fakes import TWO_ENVIRONMENTS, plan, quick, simulating_here
 
 TWO = plan(**TWO_ENVIRONMENTS, confirmation_seed=99)
 
@@ -29,9 +29,7 @@ TWO = plan(**TWO_ENVIRONMENTS, confirmation_seed=99)
 @pytest.fixture(autouse=True, scope="module")
 def in_process() -> Iterator[None]:
     """No worker starts, nothing is measured, and garbage is collected when Python likes."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sim.sweeps.runner.ProcessEngine", HereEngine)
-        patch.setattr("sim.sweeps.runner.measure_rate", lambda *_, **__: 1_000.0)
+    with simulating_here(), pytest.MonkeyPatch.context() as patch:
         patch.setattr("sim.sweeps.work.gc.collect", lambda *_: 0)
         yield
 

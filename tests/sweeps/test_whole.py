@@ -16,7 +16,7 @@ from sim.sweeps.plan import number_runs
 from sim.sweeps.runner import run_sweep
 from sim.sweeps.storage import LocalStorage
 from sim.sweeps.whole import Damage, damage_in, require_whole, state_of
-from tests.sweeps.fakes import HereEngine, plan, quick
+from tests.sweeps.fakes import plan, quick, simulating_here
 from tests.sweeps.test_engines import assert_same
 
 SWEEP = number_runs(plan())
@@ -32,8 +32,7 @@ def sweep_into(out: Path, *, resume: bool = False) -> None:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sweep of three waves of a block each. Only to be read."""
     out = tmp_path_factory.mktemp("whole") / "out"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sim.sweeps.runner.ProcessEngine", HereEngine)
+    with simulating_here(), pytest.MonkeyPatch.context() as patch:
         patch.setattr("sim.sweeps.waves.WAVE_SECONDS", 0.0)
         sweep_into(out)
     return out
