@@ -7,16 +7,12 @@ LogCleanerManager.cleanableOffsets, .calculateCleanableBytes, .maxCompactionDela
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from operator import attrgetter
 from typing import Literal, NamedTuple, Protocol
 
 from sim.log.named_tuples import make
-
-_base_offset = attrgetter("base_offset")
 
 
 class SegmentFacts(Protocol):
@@ -109,6 +105,10 @@ class Limit(Enum):
     STABLE_OFFSET = "last stable offset"
 
 
+# Looking up a member by its name costs as much as a call, and a cleaner looks often.
+_ACTIVE_SEGMENT, _MIN_LAG, _STABLE_OFFSET = Limit
+
+
 class Bound(NamedTuple):
     """How far the cleaner may go.
 
@@ -128,7 +128,11 @@ class Bound(NamedTuple):
 
 def from_offset(segments: Sequence[SegmentFacts], offset: int) -> int:
     """Index of the segment that holds `offset`, else of the first one; the active one at most."""
-    return max(bisect_right(segments, offset, key=_base_offset) - 1, 0)
+    # From the end: what a cleaner asks for is near it.
+    for index in range(len(segments) - 1, 0, -1):
+        if segments[index].base_offset <= offset:
+            return index
+    return 0
 
 
 def held_back_by(
@@ -162,17 +166,18 @@ def bound_of(
     now_ms: int,
 ) -> Bound:
     """How far the cleaner may go; `stable_offset` is the last stable one, at most the watermark."""
-    young = held_back_by(
-        segments,
-        first_dirty_offset=first_dirty_offset,
-        lag_ms=min_compaction_lag_ms,
-        now_ms=now_ms,
-    )
-    limited_to, limit = segments[-1].base_offset, Limit.ACTIVE_SEGMENT
-    if young is not None and young.base_offset < limited_to:
-        limited_to, limit = young.base_offset, Limit.MIN_LAG
+    limited_to, limit = segments[-1].base_offset, _ACTIVE_SEGMENT
+    if min_compaction_lag_ms > 0:
+        young = held_back_by(
+            segments,
+            first_dirty_offset=first_dirty_offset,
+            lag_ms=min_compaction_lag_ms,
+            now_ms=now_ms,
+        )
+        if young is not None and young.base_offset < limited_to:
+            limited_to, limit = young.base_offset, _MIN_LAG
     if stable_offset < limited_to:
-        limited_to, limit = stable_offset, Limit.STABLE_OFFSET
+        limited_to, limit = stable_offset, _STABLE_OFFSET
     offset = max(limited_to, first_dirty_offset)
     return make(
         Bound, (offset, segments[from_offset(segments, offset)].base_offset, limit, limited_to)
@@ -205,9 +210,12 @@ def earliest_dirty_ms(
     They are those not active from the one that holds the first dirty offset on, each with its
     cleaned part (LogCleanerManager.maxCompactionDelay). None = there is no estimate.
     """
-    dirty = range(from_offset(segments, first_dirty_offset), len(segments) - 1)
-    estimates = [_written_ms(segments, index, config) for index in dirty]
-    return min([estimate for estimate in estimates if estimate > 0], default=None)
+    earliest: int | None = None
+    for index in range(from_offset(segments, first_dirty_offset), len(segments) - 1):
+        estimate = _written_ms(segments, index, config)
+        if estimate > 0 and (earliest is None or estimate < earliest):
+            earliest = estimate
+    return earliest
 
 
 def _written_ms(segments: Sequence[SegmentFacts], index: int, config: EligibilityConfig) -> int:
@@ -267,13 +275,15 @@ def eligibility(
         min_compaction_lag_ms=config.min_compaction_lag_ms,
         now_ms=now_ms,
     )
-    holds_dirty = from_offset(segments, first_dirty_offset)
     clean = cleanable = 0
-    for index, segment in enumerate(segments):
-        if segment.base_offset < first_dirty_offset:
-            clean += segment.size_bytes
-        if index >= holds_dirty and segment.base_offset < bound.effective:
-            cleanable += segment.size_bytes
+    for segment in segments:
+        if segment.base_offset >= first_dirty_offset:
+            break
+        clean += segment.size_bytes
+    for segment in segments[from_offset(segments, first_dirty_offset) :]:
+        if segment.base_offset >= bound.effective:
+            break
+        cleanable += segment.size_bytes
     delay = 0
     if config.max_compaction_lag_ms is not None:
         earliest = earliest_dirty_ms(segments, config, first_dirty_offset=first_dirty_offset)

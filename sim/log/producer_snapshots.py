@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from sim.log.producers import ProducerStates
+from sim.log.producers import ProducerStates, SnapshotEntry
 
 
 class Restored(NamedTuple):
@@ -32,7 +32,7 @@ class ProducerSnapshots:
 
     def __init__(self, offset: int = 0) -> None:
         """None yet, for a log that starts at `offset`."""
-        self._taken: dict[int, ProducerStates] = {}
+        self._taken: dict[int, dict[int, SnapshotEntry]] = {}
         self.newest = offset
 
     @property
@@ -43,7 +43,7 @@ class ProducerSnapshots:
     def take(self, offset: int, producers: ProducerStates) -> None:
         """Keep what is known now, unless there was one of that offset or a higher one."""
         if offset > self.newest:
-            self._taken[offset] = producers.last_known()
+            self._taken[offset] = producers.snapshot()
             self.newest = offset
 
     def forget(self, bases: Iterable[int]) -> None:
@@ -67,4 +67,4 @@ class ProducerSnapshots:
             self.newest = log_start_offset
             return Restored(log_start_offset, ProducerStates())
         self.newest = max(self._taken)
-        return Restored(self.newest, self._taken[self.newest].last_known())
+        return Restored(self.newest, ProducerStates.read(self._taken[self.newest]))

@@ -105,6 +105,22 @@ class Producer:
         self.batches.clear()
 
 
+class SnapshotEntry(NamedTuple):
+    """What a snapshot holds of one producer (ProducerStateManager.writeSnapshot).
+
+    Attributes:
+        epoch: Its newest epoch.
+        last_timestamp_ms: As `Producer` has it.
+        newest: Its newest data batch of this epoch; None without one.
+        open_since: As `Producer` has it.
+    """
+
+    epoch: int
+    last_timestamp_ms: int
+    newest: SentBatch | None
+    open_since: int | None
+
+
 class ProducerStates:
     """The producers of one log by id.
 
@@ -246,18 +262,32 @@ class ProducerStates:
             del self.producers[producer_id]
         return silent
 
-    def last_known(self) -> ProducerStates:
-        """What a snapshot of it holds: of each producer the newest batch, and its transaction.
+    def snapshot(self) -> dict[int, SnapshotEntry]:
+        """What a snapshot holds of each producer: the newest batch, and its transaction."""
+        return {
+            producer_id: make(
+                SnapshotEntry,
+                (
+                    producer.epoch,
+                    producer.last_timestamp_ms,
+                    producer.batches[-1] if producer.batches else None,
+                    producer.open_since,
+                ),
+            )
+            for producer_id, producer in self.producers.items()
+        }
 
-        Source: ProducerStateManager.writeSnapshot, .readSnapshot.
-        """
-        copy = ProducerStates()
-        for producer_id, producer in self.producers.items():
-            same = Producer(producer.epoch, producer.last_timestamp_ms)
-            same.batches.extend(list(producer.batches)[-1:])
-            same.open_since = producer.open_since
-            copy.producers[producer_id] = same
-        return copy
+    @classmethod
+    def read(cls, snapshot: Mapping[int, SnapshotEntry]) -> ProducerStates:
+        """What is known after reading a snapshot (ProducerStateManager.readSnapshot)."""
+        states = cls()
+        for producer_id, entry in snapshot.items():
+            producer = Producer(entry.epoch, entry.last_timestamp_ms)
+            if entry.newest is not None:
+                producer.batches.append(entry.newest)
+            producer.open_since = entry.open_since
+            states.producers[producer_id] = producer
+        return states
 
     def rebuild(self, batches: Iterable[Batch]) -> list[AbortedTransaction]:
         """Forget everything and read a log again; returns the aborted transactions it holds.

@@ -84,12 +84,19 @@ class Segment:
 
     def refresh(self) -> None:
         """Recompute what is derived from the batches, after some of them went."""
-        batches = self.batches
-        self.size_bytes = sum([batch.size_bytes for batch in batches])
-        if not batches:
+        size_bytes, largest_ms, transactional = 0, -1, False
+        for batch in self.batches:
+            size_bytes += batch.size_bytes
+            timestamp_ms = batch.timestamp_ms
+            if timestamp_ms > largest_ms:
+                largest_ms = timestamp_ms
+            if batch.transactional:
+                transactional = True
+        self.size_bytes = size_bytes
+        self.largest_timestamp_ms = largest_ms
+        self.transactional = transactional
+        if not self.batches:
             self.first_timestamp_ms = -1
-        self.largest_timestamp_ms = max([batch.timestamp_ms for batch in batches], default=-1)
-        self.transactional = any(batch.transactional for batch in batches)
 
     def reload_first_timestamp(self) -> None:
         """Take the first timestamp from the first batch, as a restart does.
