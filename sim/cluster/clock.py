@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import heappop, heappush, nsmallest
+from heapq import heappop, heappush
 from typing import Any, Final
 
 from simpy.core import EmptySchedule
 
 from sim.cluster.environment import Environment
 
-CALL: Final = 2
-CALL_WITH_ARGUMENTS: Final = 3
-URGENT_EVENT: Final = 4
-"""Sizes of the entries of a moment; those of SimPy's other events have 1."""
+URGENT: Final = -(2**62)
+"""From here on urgent events of SimPy are numbered: below all others."""
 
 Action = Callable[..., object]
 """What is called when a moment has come; its result is ignored."""
@@ -23,12 +21,17 @@ class EventLimitReached(Exception):
     """The run went through more simulator events than its scenario allows."""
 
 
+def _spread(call: tuple[Action, tuple[Any, ...]]) -> None:
+    """A call with no argument, or with several."""
+    action, arguments = call
+    action(*arguments)
+
+
 class Clock:
     """Simulated time. Events of one moment happen in the order in which they were scheduled.
 
-    Each moment has a list of what happens in it, so that only the moments have to be sorted: calls,
-    which are a function and its argument or a tuple of them, and so cost no object with callbacks,
-    and the events, timeouts and processes of SimPy, which work as ever.
+    What is to happen is a function and its argument, which cost no object with callbacks; the
+    events, timeouts and processes of SimPy are among them, and work as ever.
 
     Attributes:
         now_ms: Simulated time in ms; only whole delays are ever scheduled.
@@ -37,16 +40,16 @@ class Clock:
         environment: SimPy's, which makes its events, timeouts and processes.
     """
 
-    __slots__ = ("_done", "_moments", "_times", "environment", "limit", "now_ms", "processed")
+    __slots__ = ("_calls", "_number", "environment", "limit", "now_ms", "processed")
 
     def __init__(self, *, limit: int) -> None:
         """A clock at 0 ms."""
         self.now_ms = 0
         self.limit = limit
         self.processed = 0
-        self._moments: dict[int, list[Any]] = {}
-        self._times: list[int] = []  # the moments, as a heap
-        self._done = 0  # entries of the first moment
+        # A heap of (ms, number, action, argument); the number says what was scheduled first.
+        self._calls: list[tuple[int, int, Action, Any]] = []
+        self._number = 0
         self.environment = Environment(self._read, self._schedule, self._next_ms, self.step)
 
     def _read(self) -> int:
@@ -54,51 +57,25 @@ class Clock:
 
     def after(self, delay_ms: int, action: Action, *arguments: Any) -> None:
         """Call `action(*arguments)` when `delay_ms` ms (at least 0) have passed."""
-        self._add(self.now_ms + delay_ms, (action, arguments, True))
-
-    def call(self, delay_ms: int, action: Callable[[Any], object], argument: Any) -> None:
-        """Call `action(argument)` when `delay_ms` ms (at least 0) have passed."""
-        self._add(self.now_ms + delay_ms, (action, argument))
-
-    def _add(self, at_ms: int, entry: tuple[Any, ...]) -> None:
-        entries = self._moments.get(at_ms)
-        if entries is None:
-            self._moments[at_ms] = [entry]
-            heappush(self._times, at_ms)
+        if len(arguments) == 1:
+            self.call(delay_ms, action, arguments[0])
         else:
-            entries.append(entry)
+            self.call(delay_ms, _spread, (action, arguments))
+
+    def call(self, delay_ms: int, action: Action, argument: Any) -> None:
+        """Call `action(argument)` when `delay_ms` ms (at least 0) have passed."""
+        self._number = number = self._number + 1
+        heappush(self._calls, (self.now_ms + delay_ms, number, action, argument))
 
     def _schedule(self, event: Any, delay_ms: int, *, urgent: bool) -> None:
         """Let an event of SimPy happen; an urgent one before what is left of its moment."""
-        at_ms = self.now_ms + delay_ms
-        if not urgent or at_ms not in self._moments:
-            self._add(at_ms, (event, None, None, None) if urgent else (event,))
-            return
-        entries = self._moments[at_ms]
-        place = self._done if at_ms == self._times[0] else 0
-        while place < len(entries) and len(entries[place]) == URGENT_EVENT:
-            place += 1
-        entries.insert(place, (event, None, None, None))
-
-    def _first(self) -> list[Any]:
-        """What is left of the first moment that is not over; empty = nothing happens any more."""
-        times, moments = self._times, self._moments
-        while times:
-            entries = moments[times[0]]
-            if self._done:
-                del entries[: self._done]
-                self._done = 0
-            if entries:
-                return entries
-            del moments[heappop(times)]
-        return []
+        self._number = number = self._number + 1
+        place = URGENT + number if urgent else number
+        heappush(self._calls, (self.now_ms + delay_ms, place, self.environment.happen, event))
 
     def _next_ms(self) -> int | None:
         """When something happens next; None = never."""
-        for at_ms in nsmallest(2, self._times):
-            if at_ms > self._times[0] or self._done < len(self._moments[at_ms]):
-                return at_ms
-        return None
+        return self._calls[0][0] if self._calls else None
 
     def step(self) -> None:
         """Go through the next event or call.
@@ -106,13 +83,11 @@ class Clock:
         Raises:
             EmptySchedule: There is none.
         """
-        entries = self._first()
-        if not entries:
+        if not self._calls:
             raise EmptySchedule
-        self.now_ms = self._times[0]
         self.processed += 1
-        self._done = 1
-        self._happen(entries[0])
+        self.now_ms, _, action, argument = heappop(self._calls)
+        action(argument)
 
     def run_until(self, end_ms: int) -> None:
         """Go through everything that is to happen before `end_ms`, which is the time then.
@@ -120,33 +95,15 @@ class Clock:
         Raises:
             EventLimitReached: That is one event too many; the clock stops before it.
         """
-        times, moments = self._times, self._moments
+        calls = self._calls
         left = self.limit - self.processed
         try:
-            self._first()
-            while times and times[0] < end_ms:
-                now_ms = times[0]
-                for entry in moments[now_ms]:  # which grows by what is to happen at once
-                    if left <= 0:
-                        raise EventLimitReached
-                    left -= 1
-                    self.now_ms = now_ms
-                    self._done += 1
-                    if len(entry) == CALL:
-                        entry[0](entry[1])
-                    else:
-                        self._happen(entry)
-                self._done = 0
-                del moments[heappop(times)]
+            while calls and calls[0][0] < end_ms:
+                if left <= 0:
+                    raise EventLimitReached
+                left -= 1
+                self.now_ms, _, action, argument = heappop(calls)
+                action(argument)
         finally:
             self.processed = self.limit - left
         self.now_ms = end_ms
-
-    def _happen(self, entry: Any) -> None:
-        size = len(entry)
-        if size == CALL:
-            entry[0](entry[1])
-        elif size == CALL_WITH_ARGUMENTS:
-            entry[0](*entry[1])
-        else:
-            self.environment.happen(entry[0])
