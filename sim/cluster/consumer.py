@@ -12,7 +12,12 @@ from sim.cluster.context import Context
 from sim.compaction import TOMBSTONE_MARKS
 from sim.log import Record
 from sim.log.named_tuples import make
-from sim.replication.messages import ConsumerFetchRequest, ConsumerFetchResponse, ErrorCode
+from sim.replication.messages import (
+    NO_ERROR,
+    ConsumerFetchRequest,
+    ConsumerFetchResponse,
+    ErrorCode,
+)
 from sim.replication.reading import (
     Fetched,
     Position,
@@ -181,7 +186,7 @@ class Consumer:
             return
         if response.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
             self._asked = self._spec.replica
-        elif response.error is ErrorCode.NONE:
+        elif response.error is NO_ERROR:
             self._take(response)
         if self._done:
             return
@@ -252,7 +257,7 @@ class Consumer:
         while not self._done:
             response = answer(self._request(max_wait_ms=0, leader_only=False))
             replica = response.replica
-            if response.error is not ErrorCode.NONE:
+            if response.error is not NO_ERROR:
                 break
             fetched = self._take(response)
             if fetched.end == fetched.start:

@@ -9,7 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sim.cluster.broker import Broker
-from sim.replication.messages import ConsumerFetchRequest, ConsumerFetchResponse, ErrorCode
+from sim.replication.messages import (
+    NO_ERROR,
+    ConsumerFetchRequest,
+    ConsumerFetchResponse,
+)
 from sim.replication.reading import answer_consumer_fetch
 
 
@@ -102,8 +106,4 @@ class ConsumerFetches:
 
 def _finds_nothing(request: ConsumerFetchRequest, response: ConsumerFetchResponse) -> bool:
     """Whether there is nothing to say; that the position is not in the log would be something."""
-    return (
-        not response.batches
-        and response.error is ErrorCode.NONE
-        and response.start == request.offset
-    )
+    return not response.batches and response.error is NO_ERROR and response.start == request.offset

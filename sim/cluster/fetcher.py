@@ -12,8 +12,8 @@ from sim.cluster.broker import Broker
 from sim.cluster.loading import StateLoader
 from sim.replication.follower import ReceiveResult, fetch_request, receive_fetch
 from sim.replication.messages import (
+    NO_ERROR,
     Answer,
-    ErrorCode,
     FetchResponse,
     FetchSnapshotResponse,
     OffsetsForLeaderEpochRequest,
@@ -179,7 +179,7 @@ class Fetcher:
         broker, question = self._broker, self._question
         if response.correlation_id != self.number or question is None:
             return
-        if response.error is not ErrorCode.NONE:
+        if response.error is not NO_ERROR:
             self._later(self._retry_ms)
             return
         result = receive_offsets_for_leader_epoch(

@@ -8,8 +8,14 @@ from typing import Any, Final
 
 from sim.cluster.broker import Broker
 from sim.replication.converting import as_served
-from sim.replication.leader import advance_high_watermark, answer_fetch
-from sim.replication.messages import Answer, FetchRequest, FetchResponse
+from sim.replication.leader import (
+    acknowledge_fetch,
+    advance_high_watermark,
+    answer_fetch,
+    answer_with,
+    refuse_fetch,
+)
+from sim.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
 from sim.trace import Acknowledged, Event
 
 LONG_AGO_MS: Final = -(10**9)
@@ -166,26 +172,26 @@ class LeaderState:
             progress = self.progress[name] = FollowerProgress(broker.clock.now_ms)
         elif request.replica_epoch < progress.replica_epoch:
             return False
-        answered = answer_fetch(
-            broker.replica, request, rules=broker.rules, snapshots=self._snapshots
-        )
-        response, events = answered.response, answered.events
-        if response.answer is not Answer.RECORDS:
-            if response.answer is Answer.REBUILD and broker.replica.leadership is not None:
-                broker.replica.leadership.positions.pop(name, None)
-            self.react(events)
-            broker.send(name, response)
+        replica, rules = broker.replica, broker.rules
+        refused = refuse_fetch(replica, request, rules, snapshots=self._snapshots)
+        if refused is not None:
+            if refused.response.answer is Answer.REBUILD and replica.leadership is not None:
+                replica.leadership.positions.pop(name, None)
+            self.react(refused.events)
+            broker.send(name, refused.response)
             return False
-        self._note_fetch(progress, request)
+        batches = replica.log.read(request.offset)
+        events = acknowledge_fetch(replica, request, batches, rules)
+        response = None
+        if batches or (self._tells_commits and _knows_less(request, replica.log.high_watermark)):
+            response = answer_with(replica, request, batches, rules)
+        self._note_fetch(progress, request, replica.log.log_end_offset)
         if events:
             self.react(events)
-        if response.batches or (
-            self._tells_commits
-            and request.high_watermark < min(response.high_watermark, request.offset)
-        ):
-            self._send(request, response)
-        else:
+        if response is None:
             self._wait(request)
+        else:
+            self._send(request, response)
         return True
 
     def note_contact(self, follower: str) -> None:
@@ -213,10 +219,9 @@ class LeaderState:
             progress = self.progress[follower] = FollowerProgress(self._broker.clock.now_ms)
         progress.replica_epoch = max(progress.replica_epoch, replica_epoch)
 
-    def _note_fetch(self, progress: FollowerProgress, request: FetchRequest) -> None:
+    def _note_fetch(self, progress: FollowerProgress, request: FetchRequest, end: int) -> None:
         """Replica.updateFetchStateOrThrow: caught up now, or at the time of the last fetch."""
-        now_ms = self._broker.clock.now_ms
-        end, offset = self._broker.replica.log.log_end_offset, request.offset
+        now_ms, offset = self._broker.clock.now_ms, request.offset
         if offset >= end:
             progress.caught_up_ms = now_ms
         elif offset >= progress.leader_end and progress.fetch_ms > progress.caught_up_ms:
@@ -265,7 +270,7 @@ class LeaderState:
                 )
                 response = answered.response
                 self.react(answered.events)
-                if response.answer is Answer.RECORDS:
+                if response.answer is RECORDS:
                     same, shared = question, response
             self._send(request, response)
 
@@ -300,3 +305,8 @@ class LeaderState:
             self._timed = True
             first_ms = min([deadlines[name] for name in self.waiting])
             clock.after(max(1, first_ms - now_ms), self._end_waits)
+
+
+def _knows_less(request: FetchRequest, high_watermark: int) -> bool:
+    """Whether more of what a follower has is committed than it knows (KIP-1166)."""
+    return request.high_watermark < min(high_watermark, request.offset)

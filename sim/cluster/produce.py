@@ -7,6 +7,7 @@ from sim.cluster.leader import LeaderState
 from sim.log.named_tuples import make
 from sim.replication.messages import (
     ACKS_ALL,
+    NO_ERROR,
     ErrorCode,
     ProduceRequest,
     ProduceResponse,
@@ -89,7 +90,7 @@ def _finish(
     context = broker.context
     context.next_uid += result.uids_used
     error = result.error
-    if error is not ErrorCode.NONE or state is None:
+    if error is not NO_ERROR or state is None:
         context.emit_all(result.events)
         if error is ErrorCode.NOT_ENOUGH_REPLICAS:
             context.counts.not_enough_replicas += 1

@@ -19,6 +19,7 @@ from sim.log.named_tuples import make
 from sim.replication.messages import (
     ACKS_ALL,
     ACKS_LEADER,
+    NO_ERROR,
     ErrorCode,
     ProduceRequest,
     ProduceResponse,
@@ -329,7 +330,7 @@ class Producer:
         else:
             return
         error = response.error
-        if error is ErrorCode.NONE:
+        if error is NO_ERROR:
             self._flights.remove(flight)
             self._context.counts.sends_acknowledged += 1
         elif error is ErrorCode.NOT_LEADER_OR_FOLLOWER:

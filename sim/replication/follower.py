@@ -8,7 +8,7 @@ from typing import Final
 from sim.log import Batch, LeaderEpochCache, Log
 from sim.log.named_tuples import make
 from sim.replication.late_versions import raise_floor
-from sim.replication.messages import Answer, FetchRequest, FetchResponse
+from sim.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
 from sim.replication.recovery import flush_after_copy
 from sim.replication.replica import Replica, SnapshotDownload, truncate, wipe
 from sim.replication.retention import start_afresh
@@ -26,6 +26,8 @@ from sim.trace import (
 
 FOLLOWING: Final = False
 """Whose high watermark moved: a follower's."""
+NOT_FROM_A_LEADER: Final = (Answer.NOT_LEADER, Answer.STALE_LEADER)
+"""Answers that say nothing of the log."""
 
 
 def fetch_request(
@@ -98,23 +100,23 @@ def receive_fetch(
     log refuses them.
     """
     answer, replication = response.answer, rules.replication
-    if answer is Answer.NOT_LEADER or answer is Answer.STALE_LEADER:
+    if answer is not RECORDS and answer in NOT_FROM_A_LEADER:
         return _ignored(follower, answer)
-    fenced = replication.response_fencing
-    if replication.fencing:
-        if fenced and response.epoch < follower.epoch:
+    if replication.fencing and (
+        response.epoch != follower.epoch or follower.leadership is not None
+    ):
+        if response.epoch < follower.epoch and replication.response_fencing:
             return _ignored(follower, answer)
-        if response.epoch != follower.epoch or follower.leadership is not None:
-            follower.sees(response.epoch)
+        follower.sees(response.epoch)
     log = follower.log
     elsewhere = response.fetch_offset != log.log_end_offset
-    if answer is Answer.RECORDS:
+    if answer is RECORDS:
         if elsewhere:
             return _ignored(follower, answer)
         high_watermark = log.high_watermark
-        events = _copy(follower, response, rules=rules, now_ms=now_ms)
+        events = _copy(follower, response, rules, now_ms)
         return ReceiveResult(events, committed=log.high_watermark != high_watermark)
-    if elsewhere and fenced:
+    if elsewhere and replication.response_fencing:
         return _ignored(follower, answer)
     if answer is Answer.REBUILD:
         return ReceiveResult(_rebuild(follower), rebuilt=True)
@@ -146,11 +148,11 @@ def _back_in_range(follower: Replica, response: FetchResponse) -> list[Event]:
 
 def _ignored(follower: Replica, answer: Answer) -> ReceiveResult:
     """Nothing comes of a stale answer; after one with records the next fetch may go out at once."""
-    later = answer is not Answer.RECORDS and follower.download is None
+    later = answer is not RECORDS and follower.download is None
     return ReceiveResult([], retry_later=later)
 
 
-def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: int) -> list[Event]:
+def _copy(follower: Replica, response: FetchResponse, rules: Rules, now_ms: int) -> list[Event]:
     """Append verbatim, then follow the leader's high watermark (FollowerState)."""
     events: list[Event] = []
     log, batches, replication = follower.log, response.batches, rules.replication
@@ -163,26 +165,10 @@ def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: i
             log.append(batch, now_ms=now_ms)
         log.note_call(batches[0].base_offset)
         flush_after_copy(log, rules=rules)
-        events.append(
-            make(
-                Copied,
-                (
-                    follower.name,
-                    response.leader,
-                    response.fetch_offset,
-                    batches,
-                    log.log_end_offset,
-                ),
-            )
-        )
+        start, end = response.fetch_offset, log.log_end_offset
+        events.append(make(Copied, (follower.name, response.leader, start, batches, end)))
     elif response.gap_end > log.log_end_offset:
-        start = log.log_end_offset
-        log.advance_to(response.gap_end)
-        for epoch, start_offset in response.gap_epochs:
-            log.epochs.assign(epoch, start_offset)
-        events.append(
-            GapLearned(follower.name, response.leader, start, response.gap_end, response.gap_epochs)
-        )
+        events.append(_learn_gap(follower, response))
     if response.epochs:
         _learn_epochs(log, response, log.log_end_offset)
     if before is not None:
@@ -204,6 +190,16 @@ def _copy(follower: Replica, response: FetchResponse, *, rules: Rules, now_ms: i
         log.high_watermark = high_watermark
         events.append(make(HighWatermarkMoved, (follower.name, high_watermark, FOLLOWING)))
     return events
+
+
+def _learn_gap(follower: Replica, response: FetchResponse) -> GapLearned:
+    """Nothing is left up to where the leader says: go on there (`fix: gap_fetch`)."""
+    log = follower.log
+    start = log.log_end_offset
+    log.advance_to(response.gap_end)
+    for epoch, start_offset in response.gap_epochs:
+        log.epochs.assign(epoch, start_offset)
+    return GapLearned(follower.name, response.leader, start, response.gap_end, response.gap_epochs)
 
 
 def _learn_epochs(log: Log, response: FetchResponse, up_to: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -10,7 +10,7 @@ from sim.compaction import FIXES
 from sim.log import Batch
 from sim.log.named_tuples import make
 from sim.replication.late_versions import late_record
-from sim.replication.messages import Answer, FetchRequest, FetchResponse
+from sim.replication.messages import RECORDS, Answer, FetchRequest, FetchResponse
 from sim.replication.recovery import flush_after_append
 from sim.replication.replica import Leadership, Replica
 from sim.rules.rules import Rules
@@ -99,10 +99,8 @@ def _advance(leader: Replica, rules: Rules, events: list[Event]) -> None:
     if leadership is None:
         return
     log = leader.log
+    high_watermark = log.high_watermark
     if rules.replication.commit == "isr":
-        confirmed = leadership.confirmed
-        if (len(leadership.isr) if confirmed is None else confirmed) < rules.topic.min_isr:
-            return
         # Smallest position of the in-sync set; an unknown one blocks (maybeIncrementLeaderHW).
         own, positions, candidate = leader.name, leadership.positions, log.log_end_offset
         members = leadership.isr
@@ -112,10 +110,14 @@ def _advance(leader: Replica, rules: Rules, events: list[Event]) -> None:
             if name != own:
                 position = positions.get(name, -1)
                 if position < candidate:
+                    if position <= high_watermark:
+                        return
                     candidate = position
+        if leadership.in_sync < rules.topic.min_isr:
+            return
     else:
         candidate = _majority_candidate(leader, leadership, rules.replication.epoch_commit_rule)
-    if candidate > log.high_watermark:
+    if candidate > high_watermark:
         log.high_watermark = candidate
         events.append(make(HighWatermarkMoved, (leader.name, candidate, LEADING)))
 
@@ -160,63 +162,97 @@ def answer_fetch(
 
     Without `snapshots`, what lies below the log start was deleted for good (`compact,delete`).
     """
+    refused = refuse_fetch(leader, request, rules, snapshots=snapshots)
+    if refused is not None:
+        return refused
+    batches = leader.log.read(request.offset)
+    events = acknowledge_fetch(leader, request, batches, rules)
+    return FetchResult(answer_with(leader, request, batches, rules), events)
+
+
+def refuse_fetch(
+    leader: Replica, request: FetchRequest, rules: Rules, *, snapshots: bool
+) -> FetchResult | None:
+    """What a follower is told that is given no records; None = it may read.
+
+    For `snapshots` see `answer_fetch`.
+    """
     leadership, log = leader.leadership, leader.log
     if leadership is None:
         return FetchResult(_nothing(Answer.NOT_LEADER, leader, leader.epoch, request), [])
-    epoch, offset = leadership.epoch, request.offset
-    if rules.replication.fencing and request.epoch > epoch:
+    epoch, offset, replication = leadership.epoch, request.offset, rules.replication
+    if request.epoch > epoch and replication.fencing:
         return FetchResult(_nothing(Answer.STALE_LEADER, leader, epoch, request), [])
-    start = log.log_start_offset
-    if not snapshots and offset < start:
-        return FetchResult(_out_of_range(leader, epoch, request), [])
-    if snapshots and (start > 0 or leader.snapshots) and _needs_snapshot(leader, request, rules):
-        return _offer_snapshot(leader, request, epoch)
-    replication, last_epoch = rules.replication, request.last_epoch
-    end, epochs = log.log_end_offset, log.epochs.entries
+    if log.log_start_offset > 0 or leader.snapshots:
+        if not snapshots:
+            if offset < log.log_start_offset:
+                return FetchResult(_out_of_range(leader, epoch, request), [])
+        elif _needs_snapshot(leader, request, rules):
+            return _offer_snapshot(leader, request, epoch)
+    last_epoch, epochs = request.last_epoch, log.epochs.entries
     if (
-        replication.truncation == "epoch_diverging"
-        and last_epoch >= 0
-        and (offset > end or not epochs or last_epoch != epochs[-1].epoch)
+        last_epoch >= 0
+        and (offset > log.log_end_offset or not epochs or last_epoch != epochs[-1].epoch)
+        and replication.truncation == "epoch_diverging"
     ):
         if replication.unknown_epoch == "undefined" and last_epoch > log.epochs.latest:
             return FetchResult(_out_of_range(leader, epoch, request), [])
-        found = log.epochs.end_offset_for(last_epoch, end)
+        found = log.epochs.end_offset_for(last_epoch, log.log_end_offset)
         if found.epoch < last_epoch or found.end_offset < offset:
             response = _nothing(Answer.DIVERGING, leader, epoch, request)
             return FetchResult(replace(response, diverging=found), [])
-    if replication.lag_guard != "none" and 0 < offset < leader.removed_tombstone_end:
+    if 0 < offset < leader.removed_tombstone_end and replication.lag_guard != "none":
         return FetchResult(_nothing(Answer.REBUILD, leader, epoch, request), [])
-    batches, believed, says_gap = log.read(offset) if offset < end else [], offset, False
-    if not batches:
-        says_gap = FIXES[rules.cleaner.fix].announces_gaps
-        if replication.follower_position == "read_end" and not says_gap:
-            believed = end
-    elif request.max_batches is not None or request.max_bytes is not None:
-        batches = _at_most(batches, request)
-    events: list[Event] = []
-    if leadership.positions.get(request.follower) != believed:
-        events = record_position(leader, request.follower, believed, rules=rules)
+    return None
+
+
+def acknowledge_fetch(
+    leader: Replica, request: FetchRequest, batches: Sequence[Batch], rules: Rules
+) -> list[Event]:
+    """Believe what a follower acknowledges for whom there are `batches`.
+
+    One for whom there are none has everything, but where it has to be told of a gap first.
+    """
+    believed = request.offset
+    if (
+        not batches
+        and believed != leader.log.log_end_offset
+        and rules.replication.follower_position == "read_end"
+        and not FIXES[rules.cleaner.fix].announces_gaps
+    ):
+        believed = leader.log.log_end_offset
+    return record_position(leader, request.follower, believed, rules=rules)
+
+
+def answer_with(
+    leader: Replica, request: FetchRequest, batches: Sequence[Batch], rules: Rules
+) -> FetchResponse:
+    """The answer to a follower that may read, and for whom there are `batches`."""
+    log, leadership = leader.log, leader.leadership
+    assert leadership is not None, "whoever does not lead refuses"
     response = FetchResponse(
-        Answer.RECORDS,
+        RECORDS,
         leader.name,
-        epoch,
-        offset,
-        tuple(batches) if batches else (),
+        leadership.epoch,
+        request.offset,
+        tuple(_at_most(batches, request)),
         log.high_watermark,
         None,
         None,
         leader.removed_tombstone_end,
-        start,
+        log.log_start_offset,
         0,
         (),
         leader.version_floor,
-        tuple(epochs) if replication.epoch_cache == "copied" else (),
+        tuple(log.epochs.entries) if rules.replication.epoch_cache == "copied" else (),
         request.correlation_id,
     )
-    return FetchResult(_with_gap(response, leader) if says_gap else response, events)
+    if not batches and FIXES[rules.cleaner.fix].announces_gaps:
+        return _with_gap(response, leader)
+    return response
 
 
-def _at_most(batches: list[Batch], request: FetchRequest) -> list[Batch]:
+def _at_most(batches: Sequence[Batch], request: FetchRequest) -> Sequence[Batch]:
     """As many batches as the follower asked for; the first one whatever its size (KIP-74)."""
     if request.max_batches is not None:
         batches = batches[: request.max_batches]

@@ -18,6 +18,7 @@ from sim.replication.converting import as_stored, speaks
 from sim.replication.leader import append
 from sim.replication.messages import (
     ACKS_ALL,
+    NO_ERROR,
     ErrorCode,
     ProduceRequest,
     WriteTxnMarkersRequest,
@@ -123,7 +124,7 @@ def produce(
                 return ProduceResult([], ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
             due_above = sent.last_offset if waits else AT_ONCE
             return ProduceResult(
-                [], ErrorCode.NONE, sent.first_offset, sent.last_offset, due_above, 0, repeated=True
+                [], NO_ERROR, sent.first_offset, sent.last_offset, due_above, 0, repeated=True
             )
     return _write(leader, leadership, request, first_uid, rules, now_ms, versions)
 
@@ -168,7 +169,7 @@ def _write(
     last = batch.last_offset
     return ProduceResult(
         events,
-        ErrorCode.NONE,
+        NO_ERROR,
         base,
         last,
         last if waits else AT_ONCE,
@@ -200,7 +201,7 @@ def write_marker(
     if log.producers.fences(request.producer_id, request.producer_epoch):
         return _fenced(leader)
     if not log.producers.has_open(request.producer_id):
-        return ProduceResult([], ErrorCode.NONE, due_above=offset - 1, repeated=True)
+        return ProduceResult([], NO_ERROR, due_above=offset - 1, repeated=True)
     marker = control_batch(
         offset,
         epoch=leadership.epoch,
@@ -212,7 +213,7 @@ def write_marker(
     )
     appended = append(leader, marker, rules=rules, now_ms=now_ms)
     return ProduceResult(
-        appended.events, ErrorCode.NONE, offset, offset, offset, 1, committed=appended.committed
+        appended.events, NO_ERROR, offset, offset, offset, 1, committed=appended.committed
     )
 
 

@@ -22,7 +22,12 @@ from sim.log.formats import MAGIC_FLAG
 from sim.log.named_tuples import make
 from sim.log.versions import Versions
 from sim.replication.converting import as_served, speaks
-from sim.replication.messages import ConsumerFetchRequest, ConsumerFetchResponse, ErrorCode
+from sim.replication.messages import (
+    NO_ERROR,
+    ConsumerFetchRequest,
+    ConsumerFetchResponse,
+    ErrorCode,
+)
 from sim.replication.replica import Replica
 from sim.rules.rules import Rules
 from sim.trace import Event, ReadingEnded
@@ -204,12 +209,12 @@ def answer_consumer_fetch(
         now_ms: Simulated time of the read; 0 = the scenario is not timed.
     """
     log, number = replica.log, request.correlation_id
-    error = ErrorCode.NONE
+    error = NO_ERROR
     if request.leader_only and replica.leadership is None:
         error = ErrorCode.NOT_LEADER_OR_FOLLOWER
     elif not speaks(versions, request.version):
         error = ErrorCode.UNSUPPORTED_VERSION
-    if error is not ErrorCode.NONE:
+    if error is not NO_ERROR:
         refused = ConsumerFetchResponse(error, replica.name, replica.epoch, correlation_id=number)
         return ConsumerFetchResult(refused, ())
     wanted, diverging_epoch = _checked_offset(replica, request)
@@ -284,7 +289,7 @@ def receive_consumer_fetch(
     A fetch that brings no batch leaves the position where the replica began to read.
     """
     start, batches = response.start, response.batches
-    if response.error is not ErrorCode.NONE:
+    if response.error is not NO_ERROR:
         return make(Fetched, (position.offset, position.offset, (), None))
     reset = _reset_by(position.offset, response)
     position.source = (response.replica, response.epoch)

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 from sim.log import Log
 from sim.replication.messages import (
+    NO_ERROR,
     ErrorCode,
     OffsetsForLeaderEpochRequest,
     OffsetsForLeaderEpochResponse,
@@ -87,17 +88,17 @@ def answer_offsets_for_leader_epoch(
     With `fencing` the follower has to be in the leader's epoch (Partition.checkCurrentLeaderEpoch).
     """
     leadership, log, asked = leader.leadership, leader.log, request.leader_epoch
-    error = ErrorCode.NONE
+    error = NO_ERROR
     if rules.replication.fencing:
         epoch = leader.epoch if leadership is None else leadership.epoch
         if request.current_leader_epoch < epoch:
             error = ErrorCode.FENCED_LEADER_EPOCH
         elif request.current_leader_epoch > epoch:
             error = ErrorCode.UNKNOWN_LEADER_EPOCH
-    if error is ErrorCode.NONE and leadership is None:
+    if error is NO_ERROR and leadership is None:
         error = ErrorCode.NOT_LEADER_OR_FOLLOWER
     number = request.correlation_id
-    if error is not ErrorCode.NONE:
+    if error is not NO_ERROR:
         return OffsetsForLeaderEpochResponse(error, leader.name, correlation_id=number)
     found = _end_of_epoch(log, asked, rules=rules)
     return OffsetsForLeaderEpochResponse(error, leader.name, *found, correlation_id=number)
@@ -133,7 +134,7 @@ def receive_offsets_for_leader_epoch(
     the follower cuts to the offset that it was to fetch from, its high watermark
     (AbstractFetcherThread.getOffsetTruncationState).
     """
-    if response.error is not ErrorCode.NONE:
+    if response.error is not NO_ERROR:
         return FollowResult([], request)
     if response.end_offset == UNDEFINED:
         return FollowResult(truncate(follower, follower.log.high_watermark))

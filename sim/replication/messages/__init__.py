@@ -21,9 +21,11 @@ from sim.replication.messages.coordinate import (
     CoordinatorResponse,
 )
 from sim.replication.messages.errors import (
+    NO_ERROR,
     ErrorCode,
 )
 from sim.replication.messages.fetch import (
+    RECORDS,
     Answer,
     FetchRequest,
     FetchResponse,
@@ -58,6 +60,8 @@ from sim.replication.messages.removal import (
 __all__ = [
     "ACKS_ALL",
     "ACKS_LEADER",
+    "NO_ERROR",
+    "RECORDS",
     "AlterPartitionRequest",
     "AlterPartitionResponse",
     "Answer",

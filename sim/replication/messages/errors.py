@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 
 class ErrorCode(StrEnum):
@@ -35,3 +36,7 @@ class ErrorCode(StrEnum):
     """The request's leader epoch is above that of the replica asked, which has yet to learn it."""
     UNSUPPORTED_VERSION = "UNSUPPORTED_VERSION"
     """The broker does not know the version of the request."""
+
+
+NO_ERROR: Final = ErrorCode.NONE
+"""The usual one by a name of its own: Python takes ten times as long for a member of an enum."""

@@ -124,6 +124,10 @@ class Answer(StrEnum):
     OUT_OF_RANGE = "below the log start without snapshots, or in an epoch that nothing is known of"
 
 
+RECORDS: Final = Answer.RECORDS
+"""The usual answer by a name of its own, for the same reason as `NO_ERROR`."""
+
+
 @dataclass(init=False, slots=True)
 class FetchResponse:
     """A leader's answer.
