@@ -184,7 +184,12 @@ def _run(
     recorder = _Recorder(checker, trace, faults_end_ms=scenario.duration_ms)
     outcome: SimulationResult | None = None
     with bounded() as watch:
-        outcome = simulate(scenario, recorder.take, fork=fork)
+        simulated = simulate(scenario, recorder.take, fork=fork)
+        recorder.flush()
+        outcome = simulated
+    if outcome is None:
+        with bounded():
+            recorder.flush()
     digest = recorder.digest()
     # One that was cut off anywhere has left nothing that could be judged or counted to its end.
     outside = None if outcome is None else checker.contract.outside
@@ -250,25 +255,33 @@ class _Recorder:
         checker.listen(self.removal_delays.handlers)
         self.events = 0
         self._trace = trace
-        self._pending: list[tuple[int, str, Event]] = []
+        self._pending: list[tuple[int, Event]] = []
         self._hash = hashlib.blake2b(digest_size=DIGEST_BYTES)
 
     def take(self, at_ms: int, event: Event) -> None:
-        self.checker.on(at_ms, event)
         pending = self._pending
-        pending.append((at_ms, type(event).__name__, event))
+        pending.append((at_ms, event))
         if len(pending) >= CHUNK:
-            self._flush()
+            self.flush()
 
-    def _flush(self) -> None:
-        self._hash.update(msgspec.msgpack.encode(self._pending))
+    def flush(self) -> None:
+        """Hand on what waits; the checks come last, since a bound may end them anywhere."""
+        taken, self._pending = self._pending, []
+        self.events += len(taken)
+        if taken:
+            self._digest(taken)
         if self._trace is not None:
-            self._trace.extend((at, event) for at, _, event in self._pending)
-        self.events += len(self._pending)
-        self._pending.clear()
+            self._trace += taken
+        self.checker.on_all(taken)
+
+    def _digest(self, taken: list[tuple[int, Event]]) -> None:
+        chunk = [(at, type(event).__name__, event) for at, event in taken]
+        self._hash.update(msgspec.msgpack.encode(chunk))
 
     def digest(self) -> str:
-        self._flush()
+        """Of all that was handed on; its last chunk is never full, and may be empty."""
+        if self.events % CHUNK == 0:
+            self._digest([])
         return self._hash.hexdigest()
 
 

@@ -103,13 +103,19 @@ class Checker:
 
     def on(self, at: int, event: Event) -> None:
         """Take one event that happened at `at`."""
-        self.history.at = at
-        try:
-            take_in, usually, unusually = self._routes[type(event)]
-        except KeyError:
-            take_in, usually, unusually = self._route_of(type(event))
-        for handler in unusually if take_in(event) else usually:
-            handler(event)
+        self.on_all([(at, event)])
+
+    def on_all(self, events: Iterable[tuple[int, Event]]) -> None:
+        """Take events, each with when it happened, in order."""
+        history, routes = self.history, self._routes
+        for at, event in events:
+            history.at = at
+            try:
+                take_in, usually, unusually = routes[type(event)]
+            except KeyError:
+                take_in, usually, unusually = self._route_of(type(event))
+            for handler in unusually if take_in(event) else usually:
+                handler(event)
 
     def _route_of(self, kind: type) -> Route:
         """Into the history, then to the invariants, then to the listeners."""

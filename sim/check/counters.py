@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 from sim.check.history import ClusterHistory
@@ -217,12 +218,12 @@ class RunCounters:
 
     def _cleaned(self, event: Cleaned) -> None:
         self._happened(event)
-        self._removed += len(event.removals)
-        reasons = [removal.reason for removal in event.removals]
-        self._tombstones += reasons.count("tombstone")
-        self._markers += reasons.count("marker")
-        if reasons and event.removals[-1].offset == event.log_end_offset - 1:
-            self._log_ends += 1
+        if event.removals:
+            self._removed += len(event.removals)
+            reasons = [removal.reason for removal in event.removals]
+            self._tombstones += reasons.count("tombstone")
+            self._markers += reasons.count("marker")
+            self._log_ends += event.removals[-1].offset == event.log_end_offset - 1
         self._oversized += len(event.oversized)
         self._stubs[event.replica] = event.stubs
 
@@ -312,22 +313,17 @@ class RunCounters:
 
 def retained(history: ClusterHistory) -> dict[str, int]:
     """What all logs together still hold."""
-    size = records = empty = tombstones = 0
-    written = history.written
-    sizes: dict[int, int] = {}
+    slots: Counter[int] = Counter()
     for view in history.replicas.values():
-        for slot in view.slots:
-            if slot > 0:
-                known = written[slot]
-                if slot not in sizes:
-                    record = known.record
-                    sizes[slot] = size_of((record,), base_offset=record.offset)
-                records += 1
-                size += sizes[slot]
-                tombstones += known.tombstone
-            elif slot == EMPTY:
-                empty += 1
-                size += BATCH_HEADER_BYTES
+        slots.update(view.slots)
+    empty = slots[EMPTY]
+    size, records, tombstones = empty * BATCH_HEADER_BYTES, 0, 0
+    for slot, logs in slots.items():
+        if slot > 0:
+            known = history.written[slot]
+            records += logs
+            size += logs * size_of((known.record,), base_offset=known.record.offset)
+            tombstones += logs * known.tombstone
     return {
         "bytes_retained": size,
         "records_retained": records,

@@ -140,10 +140,10 @@ class Coverage:
             names.add("batch-oversized")
         if removed:
             names.add("record-removed")
-        for offset, uid, _, _, winner_offset in removed.get("superseded", ()):
-            if winner_offset is not None and winner_offset < offset:
+        for removal in self._history.beaten_by_earlier:
+            if removal.reason == "superseded":
                 names.add("earlier-record-won")
-                if self._is_bare(uid):
+                if self._is_bare(removal.uid):
                     names.add("unversioned-write-lost")
         if "tombstone" in removed:
             names.add("tombstone-removed")

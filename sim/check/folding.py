@@ -26,6 +26,8 @@ def decided(history: ClusterHistory, uids: Iterable[int]) -> list[int]:
     pending: dict[int, list[int]] = {}
     found: list[int] = []
     for uid in uids:
+        if uid <= 0:
+            continue
         known = written.get(uid)
         if known is None:
             continue
@@ -112,13 +114,18 @@ def own_state(history: ClusterHistory, view: ReplicaView) -> dict[str, int]:
 
 def _state_of(history: ClusterHistory, view: ReplicaView, keys: Iterable[str]) -> dict[str, int]:
     """What `own_state` says of these keys, among others; folds no more of the log than it takes."""
-    written = history.written
-    held = set(view.slots[view.log_start_offset : view.high_watermark])
+    written, base = history.written, base_records(view)
+    slots = view.slots[view.log_start_offset : view.high_watermark]
+    held = set(slots)
     uids = [uid for key in keys for uid in history.uids_of_key[key] if uid in held]
-    deltas = history.rules.snapshots.state_machine == "deltas"
-    if deltas or not all(written[uid].plain for uid in uids):
+    if not base and history.tombstones.issuperset(uids):
+        return {}
+    if history.rules.snapshots.state_machine == "deltas":
         return own_state(history, view)
-    return winners_of(history, uids, base_records(view))
+    if not all(written[uid].plain for uid in uids):
+        decisive = history.control_uids.union(uids)
+        uids = [uid for uid in slots if uid in decisive]
+    return winners_of(history, uids, base)
 
 
 def undone_deletes(history: ClusterHistory, view: ReplicaView) -> dict[str, int]:

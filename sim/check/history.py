@@ -58,6 +58,8 @@ class ClusterHistory:
         isr: The in-sync set, as that leader sees it.
         voters: Who counts for a majority.
         written: uid -> what was appended.
+        tombstones: Of that the tombstones, by uid.
+        control_uids: Of that the control records.
         uids_of_key: key -> uids appended for it, in order.
         controls: What control records said that were appended.
         committed: Index = offset; uid that was there when the offset was first committed.
@@ -82,6 +84,9 @@ class ClusterHistory:
         removed: By the latest cleaning: reason -> removals.
         removed_deletes: By the latest cleaning: the winning tombstones that went, for whatever
             reason it gave: not aborted, and beaten by no committed, decided record.
+        removed_markers: By the latest cleaning: the control records that went.
+        beaten_by_earlier: By the latest cleaning: what went for a record at a lower offset.
+        removed_below: By the latest cleaning: above all that went and what it went for (exclusive).
         uids_read: By the latest read: the uids of its records.
         reads_deviate: Whether some reader was given something else than the committed record of an
             offset, just as it was appended.
@@ -124,6 +129,8 @@ class ClusterHistory:
         self.isr: tuple[str, ...] = ()
         self.voters: tuple[str, ...] = ()
         self.written: dict[int, Written] = {}
+        self.tombstones: set[int] = set()
+        self.control_uids: set[int] = set()
         self.uids_of_key: dict[str, list[int]] = {}
         self.controls: set[Control] = set()
         self.committed: list[int] = []
@@ -145,6 +152,9 @@ class ClusterHistory:
         self.altered: list[Record] = []
         self.removed: dict[str, list[Removal]] = {}
         self.removed_deletes: list[Removal] = []
+        self.removed_markers: list[Removal] = []
+        self.beaten_by_earlier: list[Removal] = []
+        self.removed_below = 0
         self.uids_read: list[int] = []
         self.snapshots_ahead = 0
         self.reads_deviate = False
@@ -160,8 +170,9 @@ class ClusterHistory:
         known = self.written.get(uid)
         if known is None:
             return True
-        key, control = known.record.key, known.batch.control
+        key = known.record.key
         if key is None:
+            control = known.batch.control
             return control is None or control is Control.COMMIT or control is Control.ABORT
         winner = self.winners.get(key)
         if winner is not None and self.written[winner].version > known.version:
@@ -211,6 +222,7 @@ class ClusterHistory:
         plain = data and not batch.transactional
         if batch.control is not None:
             self.controls.add(batch.control)
+            self.control_uids.update([record.uid for record in batch.records])
         entered: list[int] = []
         for record in batch.records:
             uid, key = record.uid, record.key
@@ -218,6 +230,8 @@ class ClusterHistory:
             tombstone = data and key is not None and self.is_tombstone(record)
             version = self._version(record)
             written[uid] = Written(record, batch, version, tombstone=tombstone, plain=plain)
+            if tombstone:
+                self.tombstones.add(uid)
             if key is not None:
                 if key in uids_of_key:
                     uids_of_key[key].append(uid)
@@ -245,11 +259,15 @@ class ClusterHistory:
                 self.committed_twice.setdefault(offset, uid)
                 self.recommitted.append((offset, uid))
 
-    def commit(self, start: int, uids: list[int]) -> None:
-        """The committed history goes on with these uids, from offset `start` on."""
+    def commit(self, start: int, uids: list[int]) -> bool:
+        """The committed history goes on with these uids, from offset `start` on.
+
+        Whether every log has them, and lacks nothing unexplained.
+        """
         self.committed += uids
+        written = self.written
         for offset, uid in enumerate(uids, start):
-            known = self.written.get(uid)
+            known = written.get(uid)
             if known is not None:
                 if known.tombstone:
                     self.committed_tombstones.append(offset)
@@ -257,15 +275,19 @@ class ClusterHistory:
                     self._decide(uid, known.batch)
                 elif known.record.key is not None:
                     self._fold(known.record.key, uid, known)
-        end = start + len(uids)
+        end, everywhere = start + len(uids), True
         for view in self.replicas.values():
             held = view.slots[start:end]
-            if held != uids:
+            if held == uids:
+                everywhere = everywhere and not view.unexplained_offsets
+            else:
+                everywhere = False
                 for offset, slot, uid in zip(range(start, end), held, uids, strict=False):
                     if slot != uid:
                         view.losses += 1
                         if slot > 0 or not self.may_be_absent(uid):
                             view.unexplained_offsets.add(offset)
+        return everywhere
 
     def _decide(self, uid: int, batch: Batch) -> None:
         """A record of a transaction, or a control record, is committed."""

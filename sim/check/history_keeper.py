@@ -37,6 +37,7 @@ Events of all other classes are never usual.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 
 from sim.check.history import ClusterHistory
@@ -230,6 +231,7 @@ class HistoryKeeper:
         Whether that was usual.
         """
         slots, base = view.slots, batch.base_offset
+        history, committed, epoch = self.history, self._committed, batch.epoch
         overwritten = len(slots) > base
         if overwritten:
             view.overwrite_from(base)
@@ -238,18 +240,18 @@ class HistoryKeeper:
         slots += uids
         view.lineage += uids
         view.last_batch = batch
-        if base < len(self._committed):
-            for offset, uid in enumerate(self._committed[base : batch.last_offset + 1], base):
+        if base < len(committed) and committed[base : len(slots)] != uids:
+            for offset, uid in enumerate(committed[base : len(slots)], base):
                 if slots[offset] != uid:
                     view.unexplained_offsets.add(offset)
                     view.losses += 1
-        contested = self.history.contested_offsets
-        if contested and not contested.isdisjoint(range(base, batch.last_offset + 1)):
-            self.history.find_disagreements()
-        if batch.epoch < view.highest_epoch:
+        contested = history.contested_offsets
+        if contested and not contested.isdisjoint(range(base, len(slots))):
+            history.find_disagreements()
+        if epoch < view.highest_epoch:
             return False
-        view.highest_epoch = batch.epoch
-        return not overwritten and not self.history.disagreements
+        view.highest_epoch = epoch
+        return not overwritten and not history.disagreements
 
     def _write(self, view: ReplicaView, batch: Batch, leader: ReplicaView | None) -> None:
         """Append what is left of a batch; offsets without a record inherit what `leader` knows."""
@@ -317,8 +319,8 @@ class HistoryKeeper:
 
     def _high_watermark_moved(self, event: HighWatermarkMoved) -> bool:
         view, mark, history = self._replicas[event.replica], event.high_watermark, self.history
-        previous, view.high_watermark = view.high_watermark, mark
-        history.previous_high_watermark = previous
+        previous = history.previous_high_watermark = view.high_watermark
+        view.high_watermark = mark
         if history.recommitted:
             history.recommitted = []
         unusual = mark < previous or mark > len(view.slots) or bool(history.disagreements)
@@ -330,13 +332,12 @@ class HistoryKeeper:
             again = view.lineage[previous : min(mark, known)]
             if again != self._committed[previous : previous + len(again)]:
                 history.commit_again(previous, again)
-        if mark > known:
-            history.commit(known, view.lineage[known:mark])
+        everywhere = mark > known and history.commit(known, view.lineage[known:mark])
         return (
             unusual
             or known < history.snapshots_ahead
             or bool(history.recommitted)
-            or history.too_few_have_it()
+            or (not everywhere and history.too_few_have_it())
         )
 
     # What is cleaned, cut and replaced.
@@ -368,33 +369,36 @@ class HistoryKeeper:
     def _cleaned(self, event: Cleaned) -> bool:
         view = self._replicas[event.replica]
         slots, committed, unexplained = view.slots, self._committed, view.unexplained_offsets
-        written = self._written
         view.log_end_offset_before = len(slots)
         history = self.history
         history.previous_high_watermark = view.high_watermark
         committed_below = min(event.high_watermark, view.high_watermark)
-        known, highest, markers = len(committed), -1, False
-        removed: dict[str, list[Removal]] = {}
+        known, highest, tombstones = len(committed), -1, history.tombstones
+        removed: dict[str, list[Removal]] = defaultdict(list)
         deletes: list[Removal] = []
+        markers: list[Removal] = []
+        earlier: list[Removal] = []
         history.removed, history.removed_deletes = removed, deletes
+        history.removed_markers, history.beaten_by_earlier = markers, earlier
         for removal in event.removals:
             offset, uid, key, reason, winner = removal
-            if key is None:
-                markers = markers or written[uid].batch.control is not None
-            if winner is not None and winner > highest:
-                highest = winner
+            slots[offset] = HOLE
             if offset > highest:
                 highest = offset
-            slots[offset] = HOLE
-            gone = written.get(uid)
-            if gone is not None and gone.tombstone and history.is_winning_delete(uid):
-                deletes.append(removal)
-            if reason in removed:
-                removed[reason].append(removal)
-            else:
-                removed[reason] = [removal]
+            if winner is not None:
+                if winner > highest:
+                    highest = winner
+                if winner < offset:
+                    earlier.append(removal)
+            if uid in tombstones:
+                if history.is_winning_delete(uid):
+                    deletes.append(removal)
+            elif key is None and uid in history.control_uids:
+                markers.append(removal)
+            removed[reason].append(removal)
             if offset >= known or committed[offset] != uid or not history.may_be_absent(uid):
                 unexplained.add(offset)
+        history.removed_below = highest + 1
         if deletes or "tombstone" in removed or markers:
             view.losses += 1
         for offset in event.emptied:
@@ -417,7 +421,7 @@ class HistoryKeeper:
             or bool(event.horizons)
             or bool(deletes)
             or "tombstone" in removed
-            or markers
+            or bool(markers)
         )
 
     def _segments_lost(self, event: SegmentsLost) -> bool:

@@ -77,12 +77,15 @@ def _ahead_of(history: ClusterHistory, header: str, uid: int, uids: Sequence[int
 def _never_deleted(history: ClusterHistory, header: str, uids: Sequence[int]) -> int | None:
     """A value that no tombstone was meant to follow; None = there is a tombstone ahead of all."""
     values: list[int] = []
-    for uid in uids:
+    for uid in reversed(uids):  # the last delete is most likely ahead of all
         if not history.written[uid].tombstone:
             values.append(uid)
         elif _ahead_of(history, header, uid, uids) is None:
             return None
-    return next((uid for uid in values if _ahead_of(history, header, uid, uids) is None), uids[0])
+    for uid in reversed(values):
+        if _ahead_of(history, header, uid, uids) is None:
+            return uid
+    return uids[0]
 
 
 def _is_behind(history: ClusterHistory, header: str, uid: int, other: int) -> bool:

@@ -78,13 +78,14 @@ class RemovalDelays:
 
     def _meet(self, event: Cleaned, view: ReplicaView, due: dict[int, _Due]) -> None:
         """Note what this pass met for the first time and left."""
-        written, at_ms = self._history.written, self._history.at + self._retention_ms
+        history, at_ms = self._history, self._history.at + self._retention_ms
+        tombstones = history.tombstones
         start = min(self._met.get(view.name, 0), event.first_dirty_offset)
         for offset, uid in enumerate(view.slots[start : event.upper_bound], start):
-            if uid > 0 and offset not in due and written[uid].tombstone:
+            if uid in tombstones and offset not in due:
                 due[offset] = _Due(uid, at_ms, is_marker=False)
         self._met[view.name] = event.upper_bound
         for offset, _ in event.horizons:
             uid = view.uid_at(offset)
-            if uid > 0 and written[uid].batch.control in (Control.COMMIT, Control.ABORT):
+            if uid > 0 and history.written[uid].batch.control in (Control.COMMIT, Control.ABORT):
                 due.setdefault(offset, _Due(uid, at_ms, is_marker=True))

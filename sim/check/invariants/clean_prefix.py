@@ -53,8 +53,8 @@ class CleanPrefix(Invariant):
         for uid in view.slots[clean : view.first_dirty_offset]:
             key = written[uid].record.key if uid > 0 else None
             if key is not None:
-                counts[key] = counts.get(key, 0) + 1
-                if counts[key] > 1:
+                count = counts[key] = counts.get(key, 0) + 1
+                if count > 1:
                     repeated[key] = None
         self._clean[event.replica] = min(view.first_dirty_offset, view.log_end_offset)
         for key in list(repeated):

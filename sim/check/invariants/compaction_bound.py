@@ -22,6 +22,8 @@ class CompactionBound(Invariant):
     def on_cleaned(self, event: Cleaned) -> None:
         """Look at each removal and its winner."""
         committed = min(event.high_watermark, self.history.previous_high_watermark)
+        if self.history.removed_below <= committed:
+            return
         for removal in event.removals:
             cause = removal.winner_offset
             highest = removal.offset if cause is None else max(removal.offset, cause)

@@ -81,8 +81,10 @@ class ProducerSequences(Invariant):
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """Go on with what is committed just now."""
+        if not event.leading:
+            return
         committed, written = self.history.committed, self.history.written
-        if not event.leading or self._seen == len(committed):
+        if self._seen == len(committed):
             return
         for uid in committed[self._seen :]:
             known = written.get(uid)

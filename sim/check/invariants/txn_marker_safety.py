@@ -23,9 +23,7 @@ class TxnMarkerSafety(Invariant):
     def on_cleaned(self, event: Cleaned) -> None:
         """Look at every other log that ends at or below a removed marker."""
         history = self.history
-        for removal in event.removals:
-            if removal.key is not None or history.written[removal.uid].batch.control is None:
-                continue
+        for removal in history.removed_markers:
             data = self._data_of(history.replicas[event.replica], removal.offset, removal.uid)
             for view in history.replicas.values():
                 if view.name != event.replica and view.log_end_offset <= removal.offset:
