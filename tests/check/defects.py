@@ -99,10 +99,10 @@ def _copying(change: Callable[[tuple[Batch, ...]], tuple[Batch, ...]], every: in
     def plant(patch: pytest.MonkeyPatch) -> None:
         right, now = follower._copy, _now_and_then(every)
 
-        def wrong(copying: Any, response: Any, **rest: Any) -> Any:
+        def wrong(copying: Any, response: Any, *rest: Any) -> Any:
             if response.batches and now():
                 response = replace(response, batches=change(response.batches))
-            return right(copying, response, **rest)
+            return right(copying, response, *rest)
 
         patch.setattr(follower, "_copy", wrong)
 
@@ -125,8 +125,8 @@ copy_has_another_epoch = _copying(
 def high_watermark_taken_back(patch: pytest.MonkeyPatch) -> None:
     right, now = follower._copy, _now_and_then(7)
 
-    def wrong(copying: Any, response: Any, **rest: Any) -> Any:
-        events = right(copying, response, **rest)
+    def wrong(copying: Any, response: Any, *rest: Any) -> Any:
+        events = right(copying, response, *rest)
         log = copying.log
         if log.high_watermark > log.log_start_offset and now():
             log.high_watermark -= 1
@@ -174,7 +174,7 @@ def copy_lands_one_further(patch: pytest.MonkeyPatch) -> None:
     """A follower leaves an offset out, and writes what belongs there behind it."""
     right, now = follower._copy, _now_and_then(6)
 
-    def wrong(copying: Any, response: Any, **rest: Any) -> Any:
+    def wrong(copying: Any, response: Any, *rest: Any) -> Any:
         batches = response.batches
         if batches and batches[0].records and now():
             first = batches[0]
@@ -184,7 +184,7 @@ def copy_lands_one_further(patch: pytest.MonkeyPatch) -> None:
                 records=tuple(each._replace(offset=each.offset + 1) for each in first.records),
             )
             response = replace(response, batches=(moved,))
-        return right(copying, response, **rest)
+        return right(copying, response, *rest)
 
     patch.setattr(follower, "_copy", wrong)
 
