@@ -7,8 +7,8 @@ from sim.compaction.cleaner import clean
 from sim.compaction.failures import PassFailed, UnreadableVersion
 from sim.compaction.fixes import FIXES, Fix
 from sim.compaction.fold import fold
-from sim.compaction.offset_map import OffsetMap, entry_bytes, map_capacity, rounds_needed
-from sim.compaction.plan import CleanerPolicy, Cleaning, CleaningPass
+from sim.compaction.offset_map import entry_bytes, map_capacity, rounds_needed
+from sim.compaction.plan import CleanerPolicy, Cleaning, CleaningPass, OffsetMap
 from sim.compaction.strategies import (
     STRATEGIES,
     Strategy,

@@ -11,8 +11,8 @@ from typing import Final, Protocol, TypeVar
 
 from sim.compaction.copying import Copier
 from sim.compaction.failures import PassFailed
-from sim.compaction.offset_map import MapRange, OffsetMap, build_map
-from sim.compaction.plan import Cleaning, CleaningPass
+from sim.compaction.offset_map import build_map
+from sim.compaction.plan import Cleaning, CleaningPass, OffsetMap
 from sim.log import Segment
 
 MAX_OFFSET_RANGE: Final = 2**31 - 1
@@ -59,21 +59,7 @@ def clean(segments: Sequence[Segment], plan: CleaningPass) -> Cleaning:
 def _map_of(segments: Sequence[Segment], plan: CleaningPass) -> OffsetMap:
     if plan.first_dirty_offset >= plan.upper_bound and not plan.rescan:
         return OffsetMap({}, 0, -1)
-    policy = plan.policy
-    return build_map(
-        segments,
-        MapRange(
-            strategy=policy.strategy,
-            full=policy.full_map,
-            first_dirty_offset=plan.first_dirty_offset,
-            upper_bound=plan.upper_bound,
-            capacity=plan.map_capacity,
-            stubs=plan.stubs,
-            reads_all=policy.unmapped_version is not None,
-            index_interval_bytes=policy.index_interval_bytes,
-            log_start_offset=plan.log_start_offset,
-        ),
-    )
+    return build_map(segments, plan)
 
 
 class Grouped(Protocol):

@@ -13,8 +13,7 @@ from typing import Final
 from sim.compaction.buffers import BUFFER_BYTES, calls_written, grown
 from sim.compaction.failures import NoEmptyOldBatch
 from sim.compaction.fixes import Tail
-from sim.compaction.offset_map import OffsetMap
-from sim.compaction.plan import Cleaning, CleaningPass
+from sim.compaction.plan import Cleaning, CleaningPass, OffsetMap
 from sim.compaction.tombstones import (
     Circumstances,
     Stamp,
@@ -24,6 +23,7 @@ from sim.compaction.tombstones import (
 )
 from sim.compaction.transactions import TransactionWatch, aborted_in
 from sim.log import Batch, Control, Record, Segment
+from sim.log.named_tuples import make
 from sim.log.offset_index import Call
 from sim.log.old_formats import OldBatch, converted
 
@@ -54,6 +54,11 @@ class Fate(Enum):
     STAYS_AS_TOMBSTONE = "stays as tombstone"
 
 
+# Looking up a member by its name costs as much as a call, and these are asked for by record.
+_GOES, _STAYS, _STAYS_AS_TOMBSTONE = Fate
+_STAMPS_BATCH, _STAMPS_RECORD = Stamp.BATCH, Stamp.RECORD
+
+
 class Copier:
     """State of one copying pass; it copies group by group and collects the answer."""
 
@@ -79,9 +84,8 @@ class Copier:
             protected = None
         self.protected = _NO_OFFSET if protected is None else protected
         self.kept_end = _NO_OFFSET if kept.batch_end is None else kept.batch_end
-        self.result = Cleaning(
-            [], replaced, max(reach.latest_offset + 1, 0), protected, winners=reach.winners
-        )
+        self.result = Cleaning([], replaced, max(reach.latest_offset + 1, 0), protected)
+        self.result.winners = reach.winners
         self.result.unended |= reach.unended
         self.watch: TransactionWatch | None = None
         for segment in segments[:replaced]:
@@ -162,11 +166,12 @@ class Copier:
             if discardable or batch.control is not None:
                 kept = self._copy_transactional(batch, discardable=discardable)
             else:
-                kept = self._copy_data(batch)
-            if kept.records:
+                kept = self._copy_data(batch, last_offset)
+            left = kept.records
+            if left:
                 if self.converts_old and isinstance(kept, OldBatch):
-                    kept = self._noted(converted(kept, kept.records, None), batch)
-                result.messages_written += len(kept.records)
+                    kept = self._noted(converted(kept, left, None), batch)
+                result.messages_written += len(left)
                 out.append(kept)
             elif last_offset == self.kept_end or (
                 batch.producer_id >= 0 and self._is_a_producers_last(batch)
@@ -179,40 +184,39 @@ class Copier:
             elif not batch.records:
                 result.dropped.append(last_offset)
 
-    def _copy_data(self, batch: Batch) -> Batch:
+    def _copy_data(self, batch: Batch, last_offset: int) -> Batch:
         """Record by record: beaten by another one, gone for a reason of its own, or kept.
 
         Inside the mapped range the winner beats all others of its key, below it versions decide. A
-        pass consists of this loop, so the most frequent fate of a record is decided in place.
+        pass consists of this loop, so the most frequent fate of a record is decided in place. Most
+        batches have one record: what is looked up once a record is not looked up before.
         """
-        records, latest, mapped_from = batch.records, self.latest_offset, self.mapped_from
-        winner_of, protected, values_stay = self.winners.get, self.protected, self.values_stay
-        supersede = self.superseded.append
+        records, latest, winners = batch.records, self.latest_offset, self.winners
         self.result.messages_read += len(records)
         reached = records
-        if batch.last_offset > latest:
+        if last_offset > latest:
             reached = tuple([record for record in records if record.offset <= latest])
         stays: list[Record] = []
         stamp = False
         for record in reached:
-            offset, key = record.offset, record.key
-            winner = winner_of(key) if key is not None else None
+            key = record.key
+            winner = winners.get(key) if key is not None else None
             if (
                 winner is not None
                 and winner is not record
-                and winner.offset != offset
-                and (offset >= mapped_from or self._loses(record, winner))
-                and offset != protected
+                and winner.offset != (offset := record.offset)
+                and (offset >= self.mapped_from or self._loses(record, winner))
+                and offset != self.protected
             ):
-                supersede(record)
-            elif values_stay and key is not None and record.value is not None:
+                self.superseded.append(record)
+            elif self.values_stay and key is not None and record.value is not None:
                 stays.append(record)
             else:
                 fate = self._fate(record, batch, mapped=winner is not None)
-                if fate is not Fate.GOES:
+                if fate is not _GOES:
                     stays.append(record)
-                    stamp = stamp or fate is Fate.STAYS_AS_TOMBSTONE
-        if batch.last_offset > latest:
+                    stamp = stamp or fate is _STAYS_AS_TOMBSTONE
+        if last_offset > latest:
             stays += records[len(reached) :]
             stamp = self.policy.stamp_beyond_map and any(map(self.policy.is_tombstone, stays))
         if len(stays) == len(records):
@@ -236,39 +240,43 @@ class Copier:
         policy, removed = self.policy, self.result.removed
         tombstone = policy.is_tombstone(record)
         if record.offset == self.protected:
-            return Fate.STAYS_AS_TOMBSTONE if tombstone else Fate.STAYS
+            return _STAYS_AS_TOMBSTONE if tombstone else _STAYS
         if record.key is None:
             removed["no key"].append(record)
-            return Fate.GOES
+            return _GOES
         unmapped = policy.unmapped_version
         if unmapped is not None and not mapped and policy.strategy.version(record) < unmapped:
             removed["unmapped"].append(record)
-            return Fate.GOES
+            return _GOES
         if not tombstone:
-            return Fate.STAYS
+            return _STAYS
         if policy.removal.may_remove(self._circumstances(record, batch)):
             removed["tombstone"].append(record)
-            return Fate.GOES
-        return Fate.STAYS_AS_TOMBSTONE
+            return _GOES
+        return _STAYS_AS_TOMBSTONE
 
     def _circumstances(self, record: Record, batch: Batch) -> Circumstances:
         plan = self.plan
         horizon = batch.delete_horizon_ms
-        if self.policy.removal.stamps is Stamp.RECORD:
+        if self.policy.removal.stamps is _STAMPS_RECORD:
             horizon = record_horizon(record)
         modified_ms = self.last_modified_ms
         if plan.legacy_last_modified is not None:
             modified_ms = _time_of(record.offset, plan.legacy_last_modified)
-        return Circumstances(
-            record.offset,
-            horizon,
-            plan.now_ms,
-            plan.removal_limit,
-            modified_ms,
-            plan.legacy_horizon_ms,
-            plan.last_cleaning,
-            plan.delete_retention_ms,
-            isinstance(batch, OldBatch) or (self.policy.unstamped_by_segment and horizon is None),
+        by_segment = self.policy.unstamped_by_segment and horizon is None
+        return make(
+            Circumstances,
+            (
+                record.offset,
+                horizon,
+                plan.now_ms,
+                plan.removal_limit,
+                modified_ms,
+                plan.legacy_horizon_ms,
+                plan.last_cleaning,
+                plan.delete_retention_ms,
+                by_segment or isinstance(batch, OldBatch),
+            ),
         )
 
     def _is_a_producers_last(self, batch: Batch) -> bool:
@@ -361,9 +369,9 @@ class Copier:
             records = batch.records
         stamps = self.policy.removal.stamps
         fresh = batch.delete_horizon_ms is None or self.policy.stamps_again
-        if stamps is Stamp.BATCH and fresh:
+        if stamps is _STAMPS_BATCH and fresh:
             return self._stamped(batch, records)
-        if stamps is Stamp.RECORD:
+        if stamps is _STAMPS_RECORD:
             records = self._with_record_horizons(batch, records)
         return batch if records is batch.records else self._rebuilt(batch, records)
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from sim.compaction.failures import PassFailed
 from sim.compaction.fixes import Fix
-from sim.compaction.offset_map import OffsetMap
 from sim.compaction.strategies import Strategy, Version
 from sim.compaction.tombstones import TombstoneMark, TombstoneRemoval
 from sim.log import LastRecord, Record, Segment
@@ -69,6 +68,35 @@ class CleanerPolicy:
     unmapped_version: Version | None = None
 
 
+@dataclass(init=False, slots=True)
+class OffsetMap:
+    """Winners, and the last offset they were chosen up to.
+
+    Attributes:
+        winners: Key -> the record that beats all others of the key in the mapped range.
+        mapped_from: First offset of the mapped range (inclusive); a record below it is compared by
+            version, inside the range the winner beats all others.
+        latest_offset: Last offset of the mapped range (inclusive); -1 when nothing entered.
+        largest_batch_bytes: When the map was full: the largest batch that was read of the segment
+            it stopped in, which the cleaner's buffer has grown to by then; else 0.
+        unended: What did not enter because it counts as aborted, see `TransactionWatch`.
+    """
+
+    winners: dict[str, Record]
+    mapped_from: int
+    latest_offset: int
+    largest_batch_bytes: int
+    unended: dict[int, int]
+
+    def __init__(self, winners: dict[str, Record], mapped_from: int, latest_offset: int) -> None:
+        """A map that was not full, of a log in which all transactions were seen to end."""
+        self.winners = winners
+        self.mapped_from = mapped_from
+        self.latest_offset = latest_offset
+        self.largest_batch_bytes = 0
+        self.unended = {}
+
+
 class CleaningPass(NamedTuple):
     """Everything one pass depends on beside the segments.
 
@@ -120,7 +148,7 @@ class CleaningPass(NamedTuple):
     stubs: Mapping[str, Record] = NO_STUBS
 
 
-@dataclass(slots=True)
+@dataclass(init=False, slots=True)
 class Cleaning:
     """What a pass did: the new segments for the `replaced` first ones, and why each record went.
 
@@ -149,21 +177,44 @@ class Cleaning:
     segments: list[Segment]
     replaced: int
     next_dirty_offset: int
-    protected_offset: int | None = None
-    removed: dict[str, list[Record]] = field(
-        default_factory=lambda: {reason: [] for reason in REASONS}
-    )
-    winners: dict[str, Record] = field(default_factory=dict)
-    evicted_markers: dict[int, int] = field(default_factory=dict)
-    emptied: list[int] = field(default_factory=list)
-    dropped: list[int] = field(default_factory=list)
-    horizons: list[tuple[int, int]] = field(default_factory=list)
-    oversized: list[tuple[int, int]] = field(default_factory=list)
-    rewritten: list[tuple[int, int]] = field(default_factory=list)
-    messages_read: int = 0
-    messages_written: int = 0
-    unended: dict[int, int] = field(default_factory=dict)
-    failure: PassFailed | None = None
+    protected_offset: int | None
+    removed: dict[str, list[Record]]
+    winners: dict[str, Record]
+    evicted_markers: dict[int, int]
+    emptied: list[int]
+    dropped: list[int]
+    horizons: list[tuple[int, int]]
+    oversized: list[tuple[int, int]]
+    rewritten: list[tuple[int, int]]
+    messages_read: int
+    messages_written: int
+    unended: dict[int, int]
+    failure: PassFailed | None
+
+    def __init__(
+        self,
+        segments: list[Segment],
+        replaced: int,
+        next_dirty_offset: int,
+        protected_offset: int | None = None,
+        failure: PassFailed | None = None,
+    ) -> None:
+        """One that has done nothing else yet."""
+        self.segments = segments
+        self.replaced = replaced
+        self.next_dirty_offset = next_dirty_offset
+        self.protected_offset = protected_offset
+        self.removed = {reason: [] for reason in REASONS}
+        self.winners = {}
+        self.evicted_markers = {}
+        self.emptied = []
+        self.dropped = []
+        self.horizons = []
+        self.oversized = []
+        self.rewritten = []
+        self.messages_read = self.messages_written = 0
+        self.unended = {}
+        self.failure = failure
 
     def stopped(
         self, failure: PassFailed, *, below: int, replaced: int, next_dirty_offset: int
@@ -173,25 +224,20 @@ class Cleaning:
         `replaced` segments were in finished groups. Nothing counts as read or written: Kafka keeps
         no statistics of such a pass.
         """
-        return Cleaning(
-            self.segments,
-            replaced,
-            next_dirty_offset,
-            self.protected_offset,
-            {
-                reason: [record for record in records if record.offset < below]
-                for reason, records in self.removed.items()
-            },
-            self.winners,
-            {at: by for at, by in self.evicted_markers.items() if at < below},
-            [offset for offset in self.emptied if offset < below],
-            [offset for offset in self.dropped if offset < below],
-            [horizon for horizon in self.horizons if horizon[0] < below],
-            [batch for batch in self.oversized if batch[0] < below],
-            [batch for batch in self.rewritten if batch[0] < below],
-            unended=self.unended,
-            failure=failure,
-        )
+        done = Cleaning(self.segments, replaced, next_dirty_offset, self.protected_offset, failure)
+        done.removed = {
+            reason: [record for record in records if record.offset < below]
+            for reason, records in self.removed.items()
+        }
+        done.winners = self.winners
+        done.evicted_markers = {at: by for at, by in self.evicted_markers.items() if at < below}
+        done.emptied = [offset for offset in self.emptied if offset < below]
+        done.dropped = [offset for offset in self.dropped if offset < below]
+        done.horizons = [horizon for horizon in self.horizons if horizon[0] < below]
+        done.oversized = [batch for batch in self.oversized if batch[0] < below]
+        done.rewritten = [batch for batch in self.rewritten if batch[0] < below]
+        done.unended = self.unended
+        return done
 
     @property
     def changed(self) -> bool:
@@ -201,16 +247,14 @@ class Cleaning:
     @property
     def removals(self) -> tuple[Removal, ...]:
         """Every removal with its reason, in offset order."""
-        found = []
+        winners, found = self.winners, []
         for reason, records in self.removed.items():
-            beaten = reason == "superseded"
-            for record in records:
-                offset, key = record.offset, record.key
-                winner: int | None = None
-                if beaten and key is not None:
-                    winner = self.winners[key].offset
-                elif beaten:
-                    winner = self.evicted_markers[offset]
-                found.append(make(Removal, (offset, record.uid, key, reason, winner)))
+            if reason == "superseded":
+                for record in records:
+                    offset, key = record.offset, record.key
+                    by = self.evicted_markers[offset] if key is None else winners[key].offset
+                    found.append(make(Removal, (offset, record.uid, key, reason, by)))
+            elif records:
+                found += [make(Removal, (r.offset, r.uid, r.key, reason, None)) for r in records]
         found.sort()
         return tuple(found)

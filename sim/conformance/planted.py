@@ -54,7 +54,7 @@ PLANTED = (
         "        known = winners.get(key)\n"
         "        if known is None or version_of(record) > version_of(known):\n"
         "            winners[key] = record\n"
-        "        if known is None and wanted.reads_all:\n"
+        "        if known is None and plan.policy.unmapped_version is not None:\n"
         "            version_of(record)\n"
         "    return True",
         "        known = winners.get(key)\n"
@@ -65,22 +65,22 @@ PLANTED = (
     Planted(
         "a map is full only before a key that it does not hold",
         _MAP,
-        "if len(keys) == wanted.capacity:",
-        "if len(keys) == wanted.capacity and key not in keys:",
+        "if len(keys) == plan.map_capacity:",
+        "if len(keys) == plan.map_capacity and key not in keys:",
     ),
     Planted(
         "a full map is noticed only after the next key",
         _MAP,
-        "if len(keys) == wanted.capacity:",
-        "if len(keys) > wanted.capacity:",
+        "if len(keys) == plan.map_capacity:",
+        "if len(keys) > plan.map_capacity:",
     ),
     Planted(
         "a map that fills up in mid-batch reaches to the end of that batch",
         _MAP,
         "            if batch.control is None and not aborted and not _put(built, batch, "
-        "wanted, keys):\n",
+        "plan, keys):\n",
         "            if batch.control is None and not aborted and not _put(built, batch, "
-        "wanted, keys):\n"
+        "plan, keys):\n"
         "                built.latest_offset = batch.last_offset\n",
     ),
     Planted(
@@ -129,7 +129,7 @@ PLANTED = (
     Planted(
         "records beyond the map are judged by it",
         _COPY,
-        "        if batch.last_offset > latest:\n            reached =",
+        "        if last_offset > latest:\n            reached =",
         "        if False:\n            reached =",
     ),
     Planted(
@@ -147,8 +147,8 @@ PLANTED = (
     Planted(
         "an empty key counts as none",
         _COPY,
-        "winner = winner_of(key) if key is not None else None",
-        "winner = winner_of(key) if key else None",
+        "winner = winners.get(key) if key is not None else None",
+        "winner = winners.get(key) if key else None",
     ),
     Planted(
         "an empty value is a delete",
@@ -161,7 +161,7 @@ PLANTED = (
         _COPY,
         "        if record.key is None:\n"
         '            removed["no key"].append(record)\n'
-        "            return Fate.GOES\n",
+        "            return _GOES\n",
         "",
     ),
     Planted(

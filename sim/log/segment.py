@@ -63,10 +63,10 @@ class Segment:
         if batch.transactional:
             self.transactional = True
 
-    @classmethod
-    def of(cls, base_offset: int, batches: list[Batch], *, last_modified_ms: int) -> Segment:
+    @staticmethod
+    def of(base_offset: int, batches: list[Batch], *, last_modified_ms: int) -> Segment:
         """A segment that takes `batches` over as its own; its index of aborted ones is empty."""
-        segment = cls(base_offset, last_modified_ms=last_modified_ms)
+        segment = Segment(base_offset, last_modified_ms=last_modified_ms)
         segment.batches = batches
         segment.refresh()
         segment.reload_first_timestamp()

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from sim.compaction import STRATEGIES, OffsetMap, clean
-from sim.compaction.offset_map import MapRange, build_map
+from sim.compaction.offset_map import build_map
 from sim.log import Segment
 from tests.compaction.logs import batch, indexed, marker, offsets_of, plan, record, segment
 
@@ -150,12 +150,12 @@ CASES = {
 def test_where_a_map_ends_and_who_is_in_it(case: Reach) -> None:
     built = build_map(
         case.log,
-        MapRange(
+        plan(
             strategy=STRATEGIES[case.strategy],
-            full=case.full,
+            full_map=case.full,
             first_dirty_offset=case.first_dirty,
             upper_bound=case.bound,
-            capacity=case.capacity,
+            map_capacity=case.capacity,
         ),
     )
 
