@@ -36,21 +36,24 @@ class Clock:
     Attributes:
         now_ms: Simulated time in ms; only whole delays are ever scheduled.
         limit: Most events that the simulator may go through.
-        processed: Events it went through so far.
         environment: SimPy's, which makes its events, timeouts and processes.
     """
 
-    __slots__ = ("_calls", "_number", "environment", "limit", "now_ms", "processed")
+    __slots__ = ("_calls", "_number", "environment", "limit", "now_ms")
 
     def __init__(self, *, limit: int) -> None:
         """A clock at 0 ms."""
         self.now_ms = 0
         self.limit = limit
-        self.processed = 0
         # A heap of (ms, number, action, argument); the number says what was scheduled first.
         self._calls: list[tuple[int, int, Action, Any]] = []
-        self._number = 0
+        self._number = 0  # how many were ever scheduled
         self.environment = Environment(self._read, self._schedule, self._next_ms, self.step)
+
+    @property
+    def processed(self) -> int:
+        """Events it went through so far."""
+        return self._number - len(self._calls)
 
     def _read(self) -> int:
         return self.now_ms
@@ -85,7 +88,6 @@ class Clock:
         """
         if not self._calls:
             raise EmptySchedule
-        self.processed += 1
         self.now_ms, _, action, argument = heappop(self._calls)
         action(argument)
 
@@ -96,14 +98,11 @@ class Clock:
             EventLimitReached: That is one event too many; the clock stops before it.
         """
         calls = self._calls
-        left = self.limit - self.processed
-        try:
-            while calls and calls[0][0] < end_ms:
-                if left <= 0:
-                    raise EventLimitReached
-                left -= 1
-                self.now_ms, _, action, argument = heappop(calls)
-                action(argument)
-        finally:
-            self.processed = self.limit - left
+        for _ in range(self.limit - self.processed):
+            if not calls or calls[0][0] >= end_ms:
+                break
+            self.now_ms, _number, action, argument = heappop(calls)
+            action(argument)
+        if calls and calls[0][0] < end_ms:
+            raise EventLimitReached
         self.now_ms = end_ms

@@ -106,8 +106,11 @@ class IsrMembership:
     def fetched(self, follower: str) -> None:
         """Admit a follower that has caught up, and ask for it to be confirmed."""
         node = self._node
-        leader, leadership, state = node.leader, node.replica.leadership, self.state
-        if leader is None or leadership is None or follower in leadership.isr or state is None:
+        leadership = node.replica.leadership
+        if leadership is None or follower in leadership.isr:
+            return
+        leader, state = node.leader, self.state
+        if leader is None or state is None:
             return
         if (
             self.asked_ms is None
@@ -121,8 +124,11 @@ class IsrMembership:
 
     def before_commit(self) -> None:
         """See again whom the high watermark waits for: time has passed."""
-        leader, leadership, state = self._node.leader, self._node.replica.leadership, self.state
-        if leader is not None and leadership is not None and leadership.awaited and state:
+        leadership = self._node.replica.leadership
+        if leadership is None or not leadership.awaited:
+            return
+        leader, state = self._node.leader, self.state
+        if leader is not None and state is not None:
             self._await(leader, leadership, state, leadership.isr)
 
     def _is_eligible(self, leader: LeaderState, state: PartitionState, name: str) -> bool:

@@ -250,19 +250,16 @@ class LeaderState:
         Their positions are recorded already, so equal questions have equal answers.
         """
         broker = self._broker
-        same: tuple[Any, ...] | None = None
+        answered_one: FetchRequest | None = None
         shared: FetchResponse | None = None
         for request in requests:
             if self.over:
                 return
-            question = (
-                request.epoch,
-                request.offset,
-                request.last_epoch,
-                request.max_batches,
-                request.max_bytes,
-            )
-            if shared is not None and same == question:
+            if (
+                shared is not None
+                and answered_one is not None
+                and request.asks_the_same_as(answered_one)
+            ):
                 response = shared.sent_again(request.correlation_id)
             else:
                 answered = answer_fetch(
@@ -271,7 +268,7 @@ class LeaderState:
                 response = answered.response
                 self.react(answered.events)
                 if response.answer is RECORDS:
-                    same, shared = question, response
+                    answered_one, shared = request, response
             self._send(request, response)
 
     def _send(self, request: FetchRequest, response: FetchResponse) -> None:

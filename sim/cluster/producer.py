@@ -257,23 +257,19 @@ class Producer:
     def _records_of(self, sends: tuple[Send, ...], more: tuple[Headers, ...]) -> tuple[Record, ...]:
         """The records as they are sent; the leader gives them their offsets."""
         rules = self._context.rules
-        marked = rules.cleaner.tombstone_mark != "null_value"
-        in_header = rules.cleaner.tombstone_mark == "header"
+        mark, own = rules.cleaner.tombstone_mark, rules.topic.strategy_header
+        marked, in_header = mark != "null_value", mark == "header"
+        encode = ENCODERS[rules.cleaner.header_form]
         records = []
-        for index, send in enumerate(sends):
-            headers: Headers = ()
-            if send.version is not None:
-                encode = ENCODERS[rules.cleaner.header_form]
-                headers = ((rules.topic.strategy_header, encode(send.version)),)
+        for index, (_, _, key, value, timestamp_ms, version, _, own_flag) in enumerate(sends):
+            headers: Headers = () if version is None else ((own, encode(version)),)
             if more:
                 headers += more[index]
-            flag = marked and send.value is None if send.flag is None else send.flag
+            flag = marked and value is None if own_flag is None else own_flag
             if in_header:
                 headers += (TOMBSTONE_HEADER,) if flag else ()
                 flag = False
-            records.append(
-                make(Record, (index, send.key, send.value, send.timestamp_ms, headers, flag, 0))
-            )
+            records.append(make(Record, (index, key, value, timestamp_ms, headers, flag, 0)))
         return tuple(records)
 
     def _transmit(self, flight: InFlightRequest) -> None:

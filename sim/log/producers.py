@@ -144,26 +144,23 @@ class ProducerStates:
         (ProducerAppendInfo.append). A data batch without sequence numbers is its producer's newest,
         too.
         """
-        producer_id = batch.producer_id
-        control = batch.control
+        base, end, _, records, at_ms, _, producer_id, epoch, first, in_txn, control, _ = batch
         if producer_id < 0:
             return None
         producer = self.producers.get(producer_id)
-        if control is not None and not batch.records:
+        if control is not None and not records:
             if producer is None:
                 self.producers[producer_id] = Producer(NO_EPOCH, -1)
             return None
         if producer is None:
-            producer = Producer(batch.producer_epoch, batch.timestamp_ms)
-            self.producers[producer_id] = producer
-        if producer.epoch != batch.producer_epoch:
-            producer.sees(batch.producer_epoch)
-        producer.last_timestamp_ms = batch.timestamp_ms
+            producer = self.producers[producer_id] = Producer(epoch, at_ms)
+        elif producer.epoch != epoch:
+            producer.sees(epoch)
+        producer.last_timestamp_ms = at_ms
         if control is not None:
             return self._end(producer_id, producer, batch)
-        if batch.transactional and producer.open_since is None:
-            producer.open_since = batch.base_offset
-        first, base, end = batch.base_sequence, batch.base_offset, batch.last_offset
+        if in_txn and producer.open_since is None:
+            producer.open_since = base
         last = first if first < 0 else (first + end - base) % (MAX_SEQUENCE + 1)
         producer.batches.append(SentBatch(first, last, base, end))
         return None

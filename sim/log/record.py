@@ -169,10 +169,11 @@ def _header_bytes(headers: tuple[tuple[str, bytes], ...]) -> int:
     for name, content in headers:
         length = len(name) if name.isascii() else len(name.encode())
         size = len(content)
-        total += length + size
-        total += (1 if length < 64 else varint_bytes(length)) + (
-            1 if size < 64 else varint_bytes(size)
-        )
+        total += length + size + 2
+        if length >= 64:
+            total += varint_bytes(length) - 1
+        if size >= 64:
+            total += varint_bytes(size) - 1
     return total
 
 

@@ -35,23 +35,14 @@ class AppendResult:
     Attributes:
         events: What happened.
         accepted: False = it refused the batch, for a version that comes too late.
-        committed: True = the high watermark has moved.
     """
 
     events: Final[list[Event]]
     accepted: Final[bool]
-    committed: Final[bool]
 
-    def __init__(
-        self,
-        events: list[Event],
-        *,
-        accepted: bool = True,
-        committed: bool = False,
-    ) -> None:
+    def __init__(self, events: list[Event], *, accepted: bool = True) -> None:
         self.events = events
         self.accepted = accepted
-        self.committed = committed
 
 
 @dataclass(init=False, slots=True)
@@ -83,7 +74,7 @@ def append(leader: Replica, batch: Batch, *, rules: Rules, now_ms: int) -> Appen
     flush_after_append(log, rules=rules)
     events: list[Event] = [make(Appended, (leader.name, batch))]
     _advance(leader, rules, events)
-    return AppendResult(events, committed=len(events) > 1)
+    return AppendResult(events)
 
 
 def advance_high_watermark(leader: Replica, *, rules: Rules) -> list[Event]:

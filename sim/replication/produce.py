@@ -44,7 +44,6 @@ class ProduceResult:
             `last_offset`, or `AT_ONCE`.
         uids_used: How many uids were given to records, from the first one offered on.
         repeated: True = the log had it before; nothing was written now.
-        committed: True = the high watermark has moved.
     """
 
     events: Final[list[Event]]
@@ -54,7 +53,6 @@ class ProduceResult:
     due_above: Final[int]
     uids_used: Final[int]
     repeated: Final[bool]
-    committed: Final[bool]
 
     def __init__(
         self,
@@ -66,7 +64,6 @@ class ProduceResult:
         uids_used: int = 0,
         *,
         repeated: bool = False,
-        committed: bool = False,
     ) -> None:
         self.events = events
         self.error = error
@@ -75,7 +72,6 @@ class ProduceResult:
         self.due_above = due_above
         self.uids_used = uids_used
         self.repeated = repeated
-        self.committed = committed
 
 
 def produce(
@@ -167,15 +163,8 @@ def _write(
     if not appended.accepted:
         return ProduceResult(events, ErrorCode.INVALID_RECORD)
     last = batch.last_offset
-    return ProduceResult(
-        events,
-        NO_ERROR,
-        base,
-        last,
-        last if waits else AT_ONCE,
-        len(records),
-        committed=appended.committed,
-    )
+    due_above = last if waits else AT_ONCE
+    return ProduceResult(events, NO_ERROR, base, last, due_above, len(records))
 
 
 def write_marker(
@@ -212,9 +201,7 @@ def write_marker(
         uid=uid,
     )
     appended = append(leader, marker, rules=rules, now_ms=now_ms)
-    return ProduceResult(
-        appended.events, NO_ERROR, offset, offset, offset, 1, committed=appended.committed
-    )
+    return ProduceResult(appended.events, NO_ERROR, offset, offset, offset, 1)
 
 
 def _fenced(leader: Replica) -> ProduceResult:

@@ -15,11 +15,11 @@ READ_END = RULES
 REQUEST = RULES.with_values({"follower_position": "request"})
 
 
-def test_a_leader_says_whether_it_took_a_batch_and_whether_that_committed_something() -> None:
+def test_a_leader_commits_at_once_what_no_other_replica_in_sync_has_to_copy() -> None:
     alone, waiting = leading(), leading(isr=("r1", "r2"))
 
     done = [leader.append(one, batch(0), rules=RULES, now_ms=0) for one in (alone, waiting)]
-    assert [(one.accepted, one.committed) for one in done] == [(True, True), (True, False)]
+    assert [(one.accepted, len(one.events)) for one in done] == [(True, 2), (True, 1)]
 
 
 def test_a_leader_alone_in_sync_commits_what_it_appends() -> None:

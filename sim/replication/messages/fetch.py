@@ -111,6 +111,16 @@ class FetchRequest:
         self.version = version
         self.correlation_id = correlation_id
 
+    def asks_the_same_as(self, other: FetchRequest) -> bool:
+        """Whether two followers whose positions are recorded are given the same."""
+        return (
+            self.offset == other.offset
+            and self.epoch == other.epoch
+            and self.last_epoch == other.last_epoch
+            and self.max_batches == other.max_batches
+            and self.max_bytes == other.max_bytes
+        )
+
 
 class Answer(StrEnum):
     """What a fetch was answered with."""
