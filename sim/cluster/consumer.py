@@ -184,10 +184,10 @@ class Consumer:
         """A fetch was answered."""
         if response.correlation_id != self._number or self._done:
             return
-        if response.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
-            self._asked = self._spec.replica
-        elif response.error is NO_ERROR:
+        if response.error is NO_ERROR:
             self._take(response)
+        elif response.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            self._asked = self._spec.replica
         if self._done:
             return
         delay_ms = self._next_poll_ms(max(1, self._spec.poll_ms))

@@ -187,15 +187,21 @@ def data_batch(
     transactional: bool = False,
 ) -> Batch:
     """A batch of data as a producer sends it; `records` are not empty, offsets ascend."""
+    first = records[0]
+    base_offset, timestamp_ms = first.offset, first.timestamp_ms
+    size_bytes = size_of(records, base_offset=base_offset, base_timestamp_ms=timestamp_ms)
+    for record in records:
+        if record.timestamp_ms > timestamp_ms:
+            timestamp_ms = record.timestamp_ms
     return make(
         Batch,
         (
-            records[0].offset,
+            base_offset,
             records[-1].offset,
             epoch,
             records,
-            max([record.timestamp_ms for record in records]),
-            size_of(records, base_offset=records[0].offset),
+            timestamp_ms,
+            size_bytes,
             producer_id,
             producer_epoch,
             base_sequence,

@@ -106,21 +106,19 @@ def produce(
         for record in request.records:
             if abs(record.timestamp_ms - now_ms) > limit_ms:
                 return ProduceResult([], ErrorCode.INVALID_TIMESTAMP)
-    log, waits = leader.log, request.acks == ACKS_ALL
-    if request.producer_id >= 0 and log.producers.fences(
-        request.producer_id, request.producer_epoch
-    ):
-        return _fenced(leader)
-    if request.producer_id >= 0 and request.base_sequence >= 0:
-        states, first = log.producers, request.base_sequence
-        if states.overtaken(request.producer_id, first) is not None:
+    producer_id, epoch, first = request.producer_id, request.producer_epoch, request.base_sequence
+    if producer_id >= 0:
+        states = leader.log.producers
+        if states.fences(producer_id, epoch):
+            return _fenced(leader)
+        if first >= 0 and states.overtaken(producer_id, first) is not None:
             last = first + len(request.records) - 1
-            sent = states.repeated(request.producer_id, request.producer_epoch, first, last)
+            sent = states.repeated(producer_id, epoch, first, last)
             if sent is None:
                 return ProduceResult([], ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
-            due_above = sent.last_offset if waits else AT_ONCE
+            due_above = sent.last_offset if request.acks == ACKS_ALL else AT_ONCE
             return ProduceResult(
-                [], NO_ERROR, sent.first_offset, sent.last_offset, due_above, 0, repeated=True
+                [], NO_ERROR, sent.first_offset, sent.last_offset, due_above, repeated=True
             )
     return _write(leader, leadership, request, first_uid, rules, now_ms, versions)
 
@@ -135,17 +133,17 @@ def _write(
     versions: Versions | None,
 ) -> ProduceResult:
     """Append the records, if each of them is allowed in its format and none comes too late."""
-    log, waits = leader.log, request.acks == ACKS_ALL
-    base = log.log_end_offset
+    _, sent, acks, producer_id, producer_epoch, base_sequence, in_txn, version, _ = request
+    base = leader.log.log_end_offset
     records = tuple(
         [
             make(Record, (base + i, key, value, timestamp_ms, headers, flagged, first_uid + i))
-            for i, (_, key, value, timestamp_ms, headers, flagged, _) in enumerate(request.records)
+            for i, (_, key, value, timestamp_ms, headers, flagged, _) in enumerate(sent)
         ]
     )
     events: list[Event] = []
     if versions is not None:
-        stored = as_stored(leader.name, versions, records, version=request.version)
+        stored = as_stored(leader.name, versions, records, version=version)
         events += stored.events
         if not stored.records:
             return ProduceResult(events, ErrorCode.INVALID_RECORD)
@@ -153,17 +151,17 @@ def _write(
     batch = data_batch(
         records,
         epoch=leadership.epoch,
-        producer_id=request.producer_id,
-        producer_epoch=request.producer_epoch,
-        base_sequence=request.base_sequence,
-        transactional=request.transactional,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        transactional=in_txn,
     )
     appended = append(leader, batch, rules=rules, now_ms=now_ms)
     events = events + appended.events if events else appended.events
     if not appended.accepted:
         return ProduceResult(events, ErrorCode.INVALID_RECORD)
     last = batch.last_offset
-    due_above = last if waits else AT_ONCE
+    due_above = last if acks == ACKS_ALL else AT_ONCE
     return ProduceResult(events, NO_ERROR, base, last, due_above, len(records))
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-from sim.compaction.tombstones import without_record_horizon
+from sim.compaction.tombstones import HORIZON_HEADER, without_record_horizon
 from sim.compaction.transactions import aborted_in
 from sim.log import AbortedTransaction, Batch, Control, Log, Record
 from sim.log.formats import MAGIC_FLAG
@@ -93,9 +93,12 @@ def as_read(records: Sequence[Record], *, rules: Rules) -> tuple[Record, ...]:
 
     Whatever the cleaner's rule is now: brokers may have changed it since they wrote the header.
     """
-    if rules.reading.horizon_header == "visible" or not any(record.headers for record in records):
-        return tuple(records)
-    return tuple(without_record_horizon(record) for record in records)
+    if rules.reading.horizon_header != "visible":
+        for record in records:
+            for name, _ in record.headers:
+                if name == HORIZON_HEADER:
+                    return tuple([without_record_horizon(each) for each in records])
+    return tuple(records)
 
 
 def readable_end(log: Log, *, committed: bool) -> int:
@@ -209,12 +212,12 @@ def answer_consumer_fetch(
         now_ms: Simulated time of the read; 0 = the scenario is not timed.
     """
     log, number = replica.log, request.correlation_id
-    error = NO_ERROR
+    error = None
     if request.leader_only and replica.leadership is None:
         error = ErrorCode.NOT_LEADER_OR_FOLLOWER
     elif not speaks(versions, request.version):
         error = ErrorCode.UNSUPPORTED_VERSION
-    if error is not NO_ERROR:
+    if error is not None:
         refused = ConsumerFetchResponse(error, replica.name, replica.epoch, correlation_id=number)
         return ConsumerFetchResult(refused, ())
     wanted, diverging_epoch = _checked_offset(replica, request)
@@ -238,7 +241,7 @@ def answer_consumer_fetch(
             version=request.version,
         )
     response = ConsumerFetchResponse(
-        error,
+        NO_ERROR,
         replica.name,
         replica.epoch,
         start,
