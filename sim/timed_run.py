@@ -12,8 +12,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import msgspec
-
 from sim.bounds import Inconclusive, bounded
 from sim.check import Checker, Violation
 from sim.check.checker import safety_invariants
@@ -32,7 +30,7 @@ from sim.scenario.exposure import exposure_of
 from sim.scenario.model import Scenario
 from sim.scenario.model.promises import promise_of
 from sim.trace import Event
-from sim.trace.digest import CHUNK, DIGEST_BYTES
+from sim.trace.digest import CHUNK, DIGEST_BYTES, encoded
 
 COMPILED = not __file__.endswith(".py")
 """Whether the simulator runs compiled (`make compiled`); what comes out is the same."""
@@ -269,19 +267,15 @@ class _Recorder:
         taken, self._pending = self._pending, []
         self.events += len(taken)
         if taken:
-            self._digest(taken)
+            self._hash.update(encoded(taken))
         if self._trace is not None:
             self._trace += taken
         self.checker.on_all(taken)
 
-    def _digest(self, taken: list[tuple[int, Event]]) -> None:
-        chunk = [(at, type(event).__name__, event) for at, event in taken]
-        self._hash.update(msgspec.msgpack.encode(chunk))
-
     def digest(self) -> str:
         """Of all that was handed on; its last chunk is never full, and may be empty."""
         if self.events % CHUNK == 0:
-            self._digest([])
+            self._hash.update(encoded([]))
         return self._hash.hexdigest()
 
 

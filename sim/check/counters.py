@@ -220,7 +220,7 @@ class RunCounters:
         self._happened(event)
         if event.removals:
             self._removed += len(event.removals)
-            reasons = [removal.reason for removal in event.removals]
+            reasons = [reason for _, _, _, reason, _ in event.removals]
             self._tombstones += reasons.count("tombstone")
             self._markers += reasons.count("marker")
             self._log_ends += event.removals[-1].offset == event.log_end_offset - 1
@@ -257,14 +257,15 @@ class RunCounters:
         self._bytes_replicated += event.size_bytes
 
     def _copied(self, event: Copied) -> None:
-        for batch in event.batches:
+        replica, _, _, batches, log_end_offset = event
+        for batch in batches:
             self._bytes_replicated += batch.size_bytes
         if self._refills:
-            refilled_to = self._refills.get(event.replica, 0)
-            for batch in event.batches:
+            refilled_to = self._refills.get(replica, 0)
+            for batch in batches:
                 if batch.base_offset < refilled_to:
                     self._bytes_rebuilt += batch.size_bytes
-        self._ends[event.replica] = event.log_end_offset
+        self._ends[replica] = log_end_offset
 
     def values(self, queries: HistoryQueries, cluster: Mapping[str, int]) -> dict[str, int]:
         """All counters, given how the run ended.
@@ -322,7 +323,7 @@ def retained(history: ClusterHistory) -> dict[str, int]:
         if slot > 0:
             known = history.written[slot]
             records += logs
-            size += logs * size_of((known.record,), base_offset=known.record.offset)
+            size += logs * size_of((known.record,), base_offset=known.offset)
             tombstones += logs * known.tombstone
     return {
         "bytes_retained": size,
@@ -339,10 +340,9 @@ def keys_won_earlier(queries: HistoryQueries) -> int:
     for key, winner in history.winners.items():
         uids = history.uids_of_key[key]
         if uids[-1] != winner:
-            offset = history.written[winner].record.offset
+            offset = history.written[winner].offset
             count += any(
-                history.written[uid].record.offset > offset and queries.is_committed(uid)
-                for uid in uids
+                history.written[uid].offset > offset and queries.is_committed(uid) for uid in uids
             )
     return count
 
@@ -362,7 +362,7 @@ def stale_keys(queries: HistoryQueries) -> int:
     by_strategy = history.rules.reading.consumer_order == "strategy"
     for slot in view.slots[: view.high_watermark]:
         if slot > 0:
-            key = history.written[slot].record.key
+            key = history.written[slot].key
             if key is not None and slot not in history.aborted:
                 known = last.get(key) if by_strategy else None
                 if known is None or queries.beats(slot, known):

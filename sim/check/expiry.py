@@ -24,7 +24,7 @@ def lost_keys(history: ClusterHistory, view: ReplicaView, since: int) -> list[st
     return sorted(
         key
         for key, uid in history.winners.items()
-        if written[uid].record.offset in gone and (not written[uid].tombstone or key in kept)
+        if written[uid].offset in gone and (not written[uid].tombstone or key in kept)
     )
 
 
@@ -34,4 +34,4 @@ def _changed_at(history: ClusterHistory, offset: int) -> str | None:
     known = history.written.get(uid)
     if known is None or uid in history.aborted or known.batch.control is not None:
         return None
-    return known.record.key
+    return known.key

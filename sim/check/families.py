@@ -154,7 +154,7 @@ def family_of(
         return _family_of_key(queries, view, held, queries.history.winners.get(key)) or family
     written = queries.history.written
     for uid in queries.history.uids_of_key.get(key, ()):
-        if written[uid].record.offset == offset and view.uid_at(offset) in (uid, HOLE):
+        if written[uid].offset == offset and view.uid_at(offset) in (uid, HOLE):
             return _family_of_key(queries, view, uid, _tombstone_over(queries, key, uid)) or family
     return family
 
@@ -164,7 +164,7 @@ def _state_of(queries: HistoryQueries, view: ReplicaView, key: str) -> int:
     history = queries.history
     written, best = history.written, 0
     for uid in decided(history, view.slots[view.log_start_offset : view.high_watermark]):
-        if written[uid].record.key == key and (not best or queries.beats(uid, best)):
+        if written[uid].key == key and (not best or queries.beats(uid, best)):
             best = uid
     return best
 
@@ -196,5 +196,5 @@ def _family_of_key(
         return TRANSACTIONS
     if not held or not written[winner].tombstone or written[held].tombstone:
         return None
-    late = written[held].record.offset > written[winner].record.offset
+    late = written[held].offset > written[winner].offset
     return LATE_WRITE if late else DELETED_KEY_RETURNS

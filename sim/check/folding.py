@@ -50,7 +50,7 @@ def winners_of(
     winners = {record.key: record.uid for record in base if record.key is not None}
     for uid in decided(history, uids):
         known = written[uid]
-        key = known.record.key
+        key = known.key
         if key is not None:
             winner = winners.get(key)
             if winner is None or known.version > written[winner].version:
@@ -75,9 +75,9 @@ def _delta_records(
     it. The tombstone of a key that ends with `*` deletes every key that begins like it.
     """
     state = {record.key: record for record in base if record.key is not None}
-    for uid in sorted(decided(history, uids), key=lambda uid: history.written[uid].record.offset):
+    for uid in sorted(decided(history, uids), key=lambda uid: history.written[uid].offset):
         known = history.written[uid]
-        key, value = known.record.key, known.record.value or ""
+        key, value = known.key, known.record.value or ""
         if key is None:
             continue
         if known.tombstone:
@@ -139,7 +139,7 @@ def undone_deletes(history: ClusterHistory, view: ReplicaView) -> dict[str, int]
     suspects: list[str] = []
     for key, uid in history.deleted.items():
         tombstone = written[uid]
-        offset = tombstone.record.offset
+        offset = tombstone.offset
         # A log that holds a tombstone outside transactions deletes the key: no need to fold it.
         deletes = tombstone.plain and offset < known_below and slots[offset] == uid
         if history.expired_below <= offset < below and not deletes:

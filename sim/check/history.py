@@ -21,23 +21,46 @@ class Written:
 
     Attributes:
         record: As it was appended.
+        offset: Its offset.
+        key: Its key.
         batch: The batch it was appended in.
         version: The highest of a key wins.
         tombstone: Whether it is one, under the run's mark.
         plain: Data outside transactions.
     """
 
-    __slots__ = ("batch", "plain", "record", "tombstone", "version")
+    __slots__ = ("batch", "key", "offset", "plain", "record", "tombstone", "version")
 
     def __init__(
         self, record: Record, batch: Batch, version: Version, *, tombstone: bool, plain: bool
     ) -> None:
         """A record of a batch."""
         self.record = record
+        self.offset, self.key, _, _, _, _, _ = record
         self.batch = batch
         self.version = version
         self.tombstone = tombstone
         self.plain = plain
+
+
+class WholeBatch:
+    """A batch as it was appended, with a record at each of its offsets.
+
+    Attributes:
+        batch: The batch.
+        base_offset: Its first offset (inclusive).
+        epoch: Its epoch.
+        uids: Of its records, in order.
+    """
+
+    __slots__ = ("base_offset", "batch", "epoch", "uids")
+
+    def __init__(self, batch: Batch, uids: list[int]) -> None:
+        """A batch and the uids of its records."""
+        self.batch = batch
+        self.base_offset = batch.base_offset
+        self.epoch = batch.epoch
+        self.uids = uids
 
 
 class ClusterHistory:
@@ -170,7 +193,7 @@ class ClusterHistory:
         known = self.written.get(uid)
         if known is None:
             return True
-        key = known.record.key
+        key = known.key
         if key is None:
             control = known.batch.control
             return control is None or control is Control.COMMIT or control is Control.ABORT
@@ -205,7 +228,7 @@ class ClusterHistory:
         known = self.written.get(uid)
         if known is None or not known.tombstone or uid in self.aborted:
             return False
-        winner = self.winners.get(known.record.key or "")
+        winner = self.winners.get(known.key or "")
         if winner is not None and self.written[winner].version > known.version:
             return False
         return not self._earlier or not self._beaten_earlier(known.record)
@@ -225,7 +248,7 @@ class ClusterHistory:
             self.control_uids.update([record.uid for record in batch.records])
         entered: list[int] = []
         for record in batch.records:
-            uid, key = record.uid, record.key
+            offset, key, _, _, _, _, uid = record
             entered.append(uid)
             tombstone = data and key is not None and self.is_tombstone(record)
             version = self._version(record)
@@ -237,8 +260,8 @@ class ClusterHistory:
                     uids_of_key[key].append(uid)
                 else:
                     uids_of_key[key] = [uid]
-            if first_uid.setdefault(record.offset, uid) != uid:
-                earlier = self.assign(record.offset, batch.epoch, uid)
+            if first_uid.setdefault(offset, uid) != uid:
+                earlier = self.assign(offset, batch.epoch, uid)
                 if earlier != uid:
                     self.reassigned.append((record, earlier))
         return entered
@@ -273,8 +296,8 @@ class ClusterHistory:
                     self.committed_tombstones.append(offset)
                 if not known.plain:
                     self._decide(uid, known.batch)
-                elif known.record.key is not None:
-                    self._fold(known.record.key, uid, known)
+                elif known.key is not None:
+                    self._fold(known.key, uid, known)
         end, everywhere = start + len(uids), True
         for view in self.replicas.values():
             held = view.slots[start:end]
@@ -300,8 +323,8 @@ class ClusterHistory:
             known = self.written[data]
             if not committed:
                 self.aborted.add(data)
-            elif known.record.key is not None:
-                self._fold(known.record.key, data, known)
+            elif known.key is not None:
+                self._fold(known.key, data, known)
 
     def _fold(self, key: str, uid: int, known: Written) -> None:
         """A record of `key` counts: does it win?"""

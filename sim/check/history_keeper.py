@@ -40,7 +40,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 
-from sim.check.history import ClusterHistory
+from sim.check.history import ClusterHistory, WholeBatch
 from sim.check.replica_view import EMPTY, HOLE, ReplicaView
 from sim.log.record import Batch, Control
 from sim.trace import (
@@ -87,7 +87,7 @@ class HistoryKeeper:
         self._replicas = history.replicas
         self._written = history.written
         self._committed = history.committed
-        self._uids_of_batch: dict[int, tuple[Batch, list[int]]] = {}
+        self._whole: dict[int, WholeBatch] = {}
         self.handlers: dict[type, Callable[..., bool]] = {
             Appended: self._appended,
             Copied: self._copied,
@@ -172,12 +172,14 @@ class HistoryKeeper:
         return True
 
     def _position_recorded(self, event: PositionRecorded) -> bool:
-        return event.position > len(self._replicas[event.follower].slots)
+        _, follower, position = event
+        return position > len(self._replicas[follower].slots)
 
     # What is written, and read.
 
     def _appended(self, event: Appended) -> bool:
-        view, batch, history = self._replicas[event.replica], event.batch, self.history
+        name, batch = event
+        view, history = self._replicas[name], self.history
         if history.reassigned:
             history.reassigned = []
         uids = history.enter(batch)
@@ -185,8 +187,8 @@ class HistoryKeeper:
         if len(uids) != batch.last_offset + 1 - base or batch.delete_horizon_ms is not None:
             self._write(view, batch, None)
             return True
-        self._uids_of_batch[id(batch)] = (batch, uids)
-        usual = self._write_whole(view, batch, uids, None)
+        whole = self._whole[id(batch)] = WholeBatch(batch, uids)
+        usual = self._write_whole(view, whole, None)
         return not usual or bool(history.reassigned) or base < len(self._committed)
 
     def _pushed(self, event: Pushed) -> bool:
@@ -198,17 +200,18 @@ class HistoryKeeper:
         return True
 
     def _copied(self, event: Copied) -> bool:
-        replicas, known, history = self._replicas, self._uids_of_batch, self.history
-        view, leader = replicas[event.replica], replicas.get(event.leader)
-        usual = Control.SNAPSHOT not in history.controls
+        name, its_leader, _, batches, _ = event
+        replicas, known, history = self._replicas, self._whole, self.history
+        view, leader = replicas[name], replicas.get(its_leader)
+        usual = not history.controls or Control.SNAPSHOT not in history.controls
         if history.altered:
             history.altered = []
-        for batch in event.batches:
-            appended = known.get(id(batch))
-            if appended is None:
+        for batch in batches:
+            whole = known.get(id(batch))
+            if whole is None:
                 self._copy_rebuilt(view, batch, leader)
                 usual = False
-            elif not self._write_whole(view, batch, appended[1], leader):
+            elif not self._write_whole(view, whole, leader):
                 usual = False
         return not usual
 
@@ -224,14 +227,11 @@ class HistoryKeeper:
         self._write(view, batch, leader)
 
     def _write_whole(
-        self, view: ReplicaView, batch: Batch, uids: list[int], leader: ReplicaView | None
+        self, view: ReplicaView, whole: WholeBatch, leader: ReplicaView | None
     ) -> bool:
-        """Append a batch as it was appended, with a record at each of its offsets.
-
-        Whether that was usual.
-        """
-        slots, base = view.slots, batch.base_offset
-        history, committed, epoch = self.history, self._committed, batch.epoch
+        """Append a batch as it was appended, and say whether that was usual."""
+        slots, base, epoch, uids = view.slots, whole.base_offset, whole.epoch, whole.uids
+        history, committed = self.history, self._committed
         overwritten = len(slots) > base
         if overwritten:
             view.overwrite_from(base)
@@ -239,7 +239,7 @@ class HistoryKeeper:
             self._leave_a_gap(view, base, leader)
         slots += uids
         view.lineage += uids
-        view.last_batch = batch
+        view.last_batch = whole.batch
         if base < len(committed) and committed[base : len(slots)] != uids:
             for offset, uid in enumerate(committed[base : len(slots)], base):
                 if slots[offset] != uid:
@@ -307,7 +307,7 @@ class HistoryKeeper:
         known, usual = len(committed), True
         self.history.uids_read = uids = []
         for record in event.records:
-            uid, offset = record.uid, record.offset
+            offset, _, _, _, _, _, uid = record
             uids.append(uid)
             if offset >= known or committed[offset] != uid or written[uid].record is not record:
                 usual = False
@@ -318,13 +318,14 @@ class HistoryKeeper:
     # What is committed.
 
     def _high_watermark_moved(self, event: HighWatermarkMoved) -> bool:
-        view, mark, history = self._replicas[event.replica], event.high_watermark, self.history
+        name, mark, leading = event
+        view, history = self._replicas[name], self.history
         previous = history.previous_high_watermark = view.high_watermark
         view.high_watermark = mark
         if history.recommitted:
             history.recommitted = []
         unusual = mark < previous or mark > len(view.slots) or bool(history.disagreements)
-        if not event.leading or event.replica != history.leader:
+        if not leading or name != history.leader:
             # Who does not know yet that a newer epoch has a leader commits nothing by itself.
             return unusual
         known = len(self._committed)

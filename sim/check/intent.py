@@ -52,7 +52,7 @@ def unmeant(queries: HistoryQueries) -> Iterator[Unmeant]:
         held = state.get(key)
         if held is not None:
             meant = _ahead_of(history, header, held, uids)
-        elif history.written[winner].record.offset < history.expired_below:
+        elif history.written[winner].offset < history.expired_below:
             meant = None
         else:
             meant = _never_deleted(history, header, uids)

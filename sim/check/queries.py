@@ -51,14 +51,14 @@ class HistoryQueries:
 
     def holds(self, view: ReplicaView, uid: int) -> bool:
         """Whether a log has the record `uid` at the offset it was given."""
-        return view.uid_at(self.history.written[uid].record.offset) == uid
+        return view.uid_at(self.history.written[uid].offset) == uid
 
     def is_value(self, uid: int) -> bool:
         """Keyed data that is neither a tombstone nor aborted."""
         known = self.history.written[uid]
         return (
-            known.batch.control is None
-            and known.record.key is not None
+            (known.plain or known.batch.control is None)
+            and known.key is not None
             and not known.tombstone
             and uid not in self.history.aborted
         )
@@ -67,8 +67,8 @@ class HistoryQueries:
         """A record of committed history whose transaction, if it has one, is committed, too."""
         history = self.history
         known = history.written[uid]
-        offset = known.record.offset
-        decided = not known.batch.transactional or history.status.get(uid) is True
+        offset = known.offset
+        decided = known.plain or not known.batch.transactional or history.status.get(uid) is True
         return offset < len(history.committed) and history.committed[offset] == uid and decided
 
     def laggards(self, remover: str, tombstone: int) -> list[tuple[ReplicaView, int]]:
@@ -92,7 +92,7 @@ class HistoryQueries:
         Data outside transactions counts; of a transaction the first marker above decides.
         """
         written = self.history.written
-        batch, offset = written[uid].batch, written[uid].record.offset
+        batch, offset = written[uid].batch, written[uid].offset
         if not batch.transactional:
             return True
         for slot in view.slots[offset + 1 :]:
@@ -116,7 +116,7 @@ class HistoryQueries:
         if history.leader is None:
             return False
         leader = history.replicas[history.leader]
-        key = history.written[uid].record.key
+        key = history.written[uid].key
         return any(
             other != uid
             and self.beats(other, uid)

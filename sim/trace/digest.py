@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, get_args
 
 import msgspec
 
@@ -15,11 +15,17 @@ CHUNK: Final = 2048
 """So many events go into the digest at once; it depends on that."""
 
 
+_NAMES: Final[dict[type, str]] = {kind: kind.__name__ for kind in get_args(Event)}
+
+
+def encoded(chunk: Sequence[tuple[int, Event]]) -> bytes:
+    """What the digest is taken of, for so many events."""
+    return msgspec.msgpack.encode([(at, _NAMES[type(event)], event) for at, event in chunk])
+
+
 def digest_of(events: Sequence[tuple[int, Event]]) -> str:
     """Digest of (ms or step, event) in order, 32 hex digits; a run takes it along the way."""
     digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
     for start in range(0, len(events) + 1, CHUNK):
-        part = events[start : start + CHUNK]
-        chunk = [(at, event.__class__.__name__, event) for at, event in part]
-        digest.update(msgspec.msgpack.encode(chunk))
+        digest.update(encoded(events[start : start + CHUNK]))
     return digest.hexdigest()

@@ -66,11 +66,11 @@ class AcknowledgedCommitted(Invariant):
 
     def on_acknowledged(self, event: Acknowledged) -> None:
         """Compare what the producer is told with what is committed."""
-        if event.acks != "all":
+        replica, _, _, first, last, _, acks = event
+        if acks != "all":
             return
-        first, end = event.first_offset, event.last_offset + 1
-        history = self.history
-        view, committed = history.replicas[event.replica], history.committed
+        end, history = last + 1, self.history
+        view, committed = history.replicas[replica], history.committed
         if (
             end <= view.high_watermark
             and not self._too_few
@@ -80,13 +80,11 @@ class AcknowledgedCommitted(Invariant):
         for offset in range(first, end):
             uid = view.lineage[offset] if offset < len(view.lineage) else 0
             if offset >= view.high_watermark:
-                self._broken(
-                    event.replica, uid, offset, f"its high watermark is {view.high_watermark}"
-                )
-            elif event.replica != history.leader:
-                self._owed.append((event.replica, uid, offset))
+                self._broken(replica, uid, offset, f"its high watermark is {view.high_watermark}")
+            elif replica != history.leader:
+                self._owed.append((replica, uid, offset))
             else:
-                self._judge(event.replica, uid, offset)
+                self._judge(replica, uid, offset)
 
     def on_quiesced(self, event: Quiesced) -> None:
         """Judge what leaders acknowledged that had not heard of their successors."""
@@ -109,6 +107,6 @@ class AcknowledgedCommitted(Invariant):
         if offset in self.history.committed_twice:
             return
         known = self.history.written.get(uid)
-        key = None if known is None else known.record.key
+        key = None if known is None else known.key
         told = f"{replica} told a producer that {self.describe(uid)} at {offset} is committed"
         self.violated(replica, offset, key, f"{told}, but {why}.")

@@ -47,11 +47,11 @@ class CleanPrefix(Invariant):
         counts = self._counts.setdefault(event.replica, {})
         clean = self._clean.get(event.replica, 0)
         repeated = self._repeated.setdefault(event.replica, {})
-        for removal in event.removals:
-            if removal.offset < clean and removal.key is not None:
-                counts[removal.key] = counts.get(removal.key, 0) - 1
+        for offset, _, key, _, _ in event.removals:
+            if offset < clean and key is not None:
+                counts[key] = counts.get(key, 0) - 1
         for uid in view.slots[clean : view.first_dirty_offset]:
-            key = written[uid].record.key if uid > 0 else None
+            key = written[uid].key if uid > 0 else None
             if key is not None:
                 count = counts[key] = counts.get(key, 0) + 1
                 if count > 1:
@@ -68,7 +68,7 @@ class CleanPrefix(Invariant):
         held = sorted(
             offset
             for uid in history.uids_of_key[key]
-            if (offset := history.written[uid].record.offset) < view.first_dirty_offset
+            if (offset := history.written[uid].offset) < view.first_dirty_offset
             and view.uid_at(offset) == uid
         )
         if held and held[-1] == protected and max(view.slots[protected + 1 :], default=0) <= 0:
@@ -133,7 +133,7 @@ class CleanPrefix(Invariant):
         clean = min(self._clean[replica], view.first_dirty_offset, view.log_end_offset)
         counts: dict[str, int] = {}
         for uid in view.slots[:clean]:
-            key = self.history.written[uid].record.key if uid > 0 else None
+            key = self.history.written[uid].key if uid > 0 else None
             if key is not None:
                 counts[key] = counts.get(key, 0) + 1
         self._counts[replica], self._clean[replica] = counts, clean

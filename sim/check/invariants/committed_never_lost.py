@@ -40,7 +40,7 @@ class CommittedNeverLost(Invariant):
                 self.violated(
                     event.replica,
                     offset,
-                    history.written[uid].record.key,
+                    history.written[uid].key,
                     f"committed {self.describe(uid)} is not on the leader {event.replica} and "
                     "nothing committed supersedes it.",
                 )

@@ -34,15 +34,16 @@ class ConsumerContinues(Invariant):
 
     def on_consumed(self, event: Consumed) -> None:
         """It begins where it was."""
-        position = self._positions.get(event.consumer, 0)
-        self._positions[event.consumer] = event.end
-        if event.start != position:
+        replica, consumer, start, end, _, _, _ = event
+        position = self._positions.get(consumer, 0)
+        self._positions[consumer] = end
+        if start != position:
             self.violated(
-                event.replica,
-                event.start,
+                replica,
+                start,
                 None,
-                f"{event.consumer} was at {position} and reads on at {event.start} of "
-                f"{event.replica}; nothing has reset it.",
+                f"{consumer} was at {position} and reads on at {start} of {replica}; nothing has "
+                "reset it.",
             )
 
     def on_consumer_reset(self, event: ConsumerReset) -> None:

@@ -53,7 +53,7 @@ class ConsumerEndsCurrent(Invariant):
                 ):
                     self.violated(
                         None,
-                        history.written[uid].record.offset,
+                        history.written[uid].offset,
                         key,
                         f"{consumer} has read everything and keeps {self.describe(uid)} for "
                         f"{key}; the committed history has {self.describe(winner)}.",

@@ -29,14 +29,17 @@ class ConsumerNoSkip(Invariant):
 
     def on_consumed(self, event: Consumed) -> None:
         """Judge the offsets passed just now, and those that were committed twice."""
+        replica, consumer, start, end, _, _, _ = event
         history = self.history
-        given = self._given.setdefault(event.consumer, set())
+        given = self._given.get(consumer)
+        if given is None:
+            given = self._given[consumer] = set()
         given.update(history.uids_read)
-        view = history.replicas[event.replica]
-        end = min(event.end, view.high_watermark, len(history.committed))
-        start = max(event.start, view.log_start_offset)
+        view = history.replicas[replica]
+        end = min(end, view.high_watermark, len(history.committed))
+        start = max(start, view.log_start_offset)
         passed = history.committed[start:end]
-        if not given.issuperset(passed):
+        if passed != history.uids_read and not given.issuperset(passed):
             for offset, uid in enumerate(passed, start):
                 if uid not in given and offset not in history.committed_twice:
                     self._judge(event, view, uid, offset)
@@ -48,14 +51,14 @@ class ConsumerNoSkip(Invariant):
     def _judge(self, event: Consumed, view: ReplicaView, uid: int, offset: int) -> None:
         history = self.history
         known = history.written.get(uid)
-        if known is None or known.record.key is None or not self.queries.is_value(uid):
+        if known is None or known.key is None or not self.queries.is_value(uid):
             return
         twice, counts = offset in history.committed_twice, history.status.get(uid)
         if twice or not known.batch.transactional:
             counts = self.queries.verdict_in(view, uid)
         if counts is not True:
             return
-        key = known.record.key
+        key = known.key
         winner = None if twice else history.winners.get(key)
         if winner is not None and winner != uid and self.queries.beats(winner, uid):
             return

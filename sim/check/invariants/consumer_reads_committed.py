@@ -23,7 +23,7 @@ class ConsumerReadsCommitted(Invariant):
     def on_consumed(self, event: Consumed) -> None:
         """Look up the fate of each transactional record."""
         history = self.history
-        if not event.committed or not (history.status or history.undecided):
+        if not (history.status or history.undecided) or not event.committed:
             return
         committed = history.committed
         for record in event.records:

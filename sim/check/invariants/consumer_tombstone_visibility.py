@@ -31,18 +31,19 @@ class ConsumerTombstoneVisibility(Invariant):
 
     def on_consumed(self, event: Consumed) -> None:
         """Note what was given, then judge the tombstones that were passed."""
+        _, consumer, start, end, _, _, _ = event
         history = self.history
-        reads = self._reads.get(event.consumer)
+        reads = self._reads.get(consumer)
         if reads is None:
-            reads = self._reads[event.consumer] = []
+            reads = self._reads[consumer] = []
         reads.append(event)
         tombstones = history.committed_tombstones
-        for index in range(bisect_left(tombstones, event.start), len(tombstones)):
+        for index in range(bisect_left(tombstones, start), len(tombstones)):
             offset = tombstones[index]
-            if offset >= event.end:
+            if offset >= end:
                 break
             uid = history.committed[offset]
-            key = history.written[uid].record.key or ""
+            key = history.written[uid].key or ""
             if history.winners.get(key) == uid and uid not in history.uids_read:
                 self._judge(event, key, uid, offset)
 
@@ -59,7 +60,7 @@ class ConsumerTombstoneVisibility(Invariant):
     def _judge(self, event: Consumed, key: str, tombstone: int, offset: int) -> None:
         history = self.history
         given = self._given(event.consumer, key)
-        if tombstone in given or any(history.written[u].record.offset > offset for u in given):
+        if tombstone in given or any(history.written[u].offset > offset for u in given):
             return
         retention = history.rules.topic.delete_retention_ms
         for uid, at in given.items():

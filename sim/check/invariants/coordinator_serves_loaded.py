@@ -40,7 +40,7 @@ class CoordinatorServesLoaded(Invariant):
         self._winners[(event.replica, event.epoch)] = {
             key: uid
             for key, uid in self.history.winners.items()
-            if written[uid].record.offset < event.epoch_start_offset
+            if written[uid].offset < event.epoch_start_offset
         }
 
     def on_coordinator_loaded(self, event: CoordinatorLoaded) -> None:
@@ -62,7 +62,7 @@ class CoordinatorServesLoaded(Invariant):
         what = self.describe(uid) if uid else "nothing"
         self.violated(
             replica,
-            self.history.written[winner].record.offset,
+            self.history.written[winner].offset,
             key,
             f"{replica}, coordinator of epoch {epoch}, {does} {what} for {key}; when it was "
             f"elected {self.describe(winner)} was committed.",

@@ -61,6 +61,7 @@ class HighWatermarkAdvances(Invariant):
         super().__init__(queries, report)
         rules = self.history.rules.replication
         self._by_isr = rules.commit == "isr"
+        self._min_isr = max(self.history.rules.topic.min_isr, 1)
         self._joining = rules.high_watermark_waits_for != "in_sync_set"
         self._going_on: Counter[tuple[str, str]] = Counter()
         self._epoch_start = 0
@@ -69,18 +70,18 @@ class HighWatermarkAdvances(Invariant):
 
     def on_appended(self, event: Appended) -> None:
         """Look what is due, and whether what was due has come."""
-        history = self.history
-        if event.replica != history.leader:
+        (replica, batch), history = event, self.history
+        if replica != history.leader:
             return
-        mark, now_ms = history.replicas[event.replica].high_watermark, history.at
-        if event.batch.base_offset <= mark:  # all that anybody else may have is committed
+        mark, now_ms = history.replicas[replica].high_watermark, history.at
+        if batch.base_offset <= mark:  # all that anybody else may have is committed
             self._since_ms = None
             return
         if self._since_ms is not None:
             if mark >= self._due:
                 self._since_ms = None
             elif now_ms - self._since_ms > BOUND_MS:
-                self._report_stuck(event.replica, mark, f"for {now_ms - self._since_ms} ms")
+                self._report_stuck(replica, mark, f"for {now_ms - self._since_ms} ms")
                 self._since_ms = None
         if self._since_ms is None and not self._going_on:
             reached = self._reached()
@@ -104,13 +105,17 @@ class HighWatermarkAdvances(Invariant):
             return 0
         end = len(views[leader].slots)
         if self._by_isr:
+            if len(history.isr) < self._min_isr:
+                return 0
             for name in history.isr:
                 if not views[name].up:
                     return 0
                 end = min(end, len(views[name].slots))
             if self._joining:
-                end = min([end, *(len(view.slots) for view in views.values() if view.up)])
-            return end if len(history.isr) >= max(history.rules.topic.min_isr, 1) else 0
+                for view in views.values():
+                    if view.up:
+                        end = min(end, len(view.slots))
+            return end
         ends = sorted([len(views[name].slots) for name in history.voters if views[name].up])
         needed = len(history.voters) // 2 + 1
         if len(ends) < needed:

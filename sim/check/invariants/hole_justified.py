@@ -43,7 +43,7 @@ class HoleJustified(Invariant):
                 self.violated(
                     view.name,
                     offset,
-                    history.written[uid].record.key,
+                    history.written[uid].key,
                     f"{view.name} has a hole at offset {offset}, but {self.describe(uid)} is "
                     "neither superseded nor aborted.",
                 )

@@ -31,5 +31,5 @@ class KeyEndsAsMeant(Invariant):
                 text = f"{key} is gone; its producers meant {newer} to stay."
             else:
                 text = f"{key} ends on {self.describe(held)}; its producers meant {newer} to win."
-            offset = None if held is None else history.written[held].record.offset
+            offset = None if held is None else history.written[held].offset
             self.violated(history.leader, offset, key, text)

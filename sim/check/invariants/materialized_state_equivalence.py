@@ -83,4 +83,4 @@ class MaterializedStateEquivalence(Invariant):
         winner = history.winners.get(key)
         if winner is None or history.expired_below == 0:
             return False
-        return history.written[winner].record.offset < history.expired_below
+        return history.written[winner].offset < history.expired_below

@@ -42,10 +42,10 @@ class NoResurrection(Invariant):
         """Fold every log."""
         for view in self.history.replicas.values():
             for key, uid in undone_deletes(self.history, view).items():
-                offset = self.history.written[self.history.deleted[key]].record.offset
+                offset = self.history.written[self.history.deleted[key]].offset
                 self.violated(
                     view.name,
-                    self.history.written[uid].record.offset,
+                    self.history.written[uid].offset,
                     key,
                     f"{view.name} gives {self.describe(uid)} although {key} was deleted at "
                     f"offset {offset}; its log end offset is {view.log_end_offset} and nothing it "
@@ -148,7 +148,7 @@ class NoTransientResurrection(Invariant):
         if self._judged.get(replica) == changes:
             return
         known = len(history.committed)
-        if not view.up or view.high_watermark < known or view.log_end_offset < known:
+        if not view.up or view.high_watermark < known or len(view.slots) < known:
             return
         self._judged[replica] = changes
         if history.committed_twice or history.settings_change:
@@ -174,10 +174,10 @@ class NoTransientResurrection(Invariant):
         history = self.history
         lasted = history.at - since
         self._longest_ms = max(self._longest_ms, lasted)
-        offset = history.written[tombstone].record.offset
+        offset = history.written[tombstone].offset
         self.violated(
             replica,
-            history.written[uid].record.offset,
+            history.written[uid].offset,
             key,
             f"{replica} gave {self.describe(uid)} for {lasted} {history.unit}, from {since} on, "
             f"although {key} was deleted at offset {offset} and {replica} was caught up.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.history import Written
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Report
 from sim.check.replica_view import ReplicaView
@@ -25,6 +26,22 @@ class _Committed:
         self.epoch = epoch
         self.end = 0
         self.missing: set[int] = set()
+
+
+class _Sent:
+    """What was appended of one epoch of a producer.
+
+    Attributes:
+        batches: Its batches, in order.
+        highest: The highest sequence number in them; -1 = there is none.
+    """
+
+    __slots__ = ("batches", "highest")
+
+    def __init__(self) -> None:
+        """Nothing was."""
+        self.batches: list[Batch] = []
+        self.highest = -1
 
 
 class ProducerSequences(Invariant):
@@ -53,7 +70,7 @@ class ProducerSequences(Invariant):
     def __init__(self, queries: HistoryQueries, report: Report) -> None:
         """Nobody has sent anything."""
         super().__init__(queries, report)
-        self._sent: dict[tuple[int, int], list[Batch]] = {}
+        self._sent: dict[tuple[int, int], _Sent] = {}
         self._forgotten: set[int] = set()
         self._excused: set[int] = set()
         self._committed: dict[int, _Committed] = {}
@@ -61,18 +78,20 @@ class ProducerSequences(Invariant):
 
     def on_appended(self, event: Appended) -> None:
         """Note a batch; where it repeats an earlier one, whether the leader could know that."""
-        batch = event.batch
+        replica, batch = event
         first, producer_id = batch.base_sequence, batch.producer_id
         if first < 0 or producer_id < 0 or not batch.records:
             return
-        sent = self._sent.setdefault((producer_id, batch.producer_epoch), [])
-        highest = _last_sequence(sent[-1]) if sent else -1
-        if first <= highest:
-            view = self.history.replicas[event.replica]
-            if producer_id in self._forgotten or not _knows(view, batch, sent):
+        producer = (producer_id, batch.producer_epoch)
+        sent = self._sent.get(producer)
+        if sent is None:
+            sent = self._sent[producer] = _Sent()
+        if first <= sent.highest:
+            view = self.history.replicas[replica]
+            if producer_id in self._forgotten or not _knows(view, batch, sent.batches):
                 self._excused.add(batch.records[0].uid)
-        behind = _last_sequence(batch) < highest
-        sent.insert(len(sent) - behind, batch)  # the highest number stays the last
+        sent.batches.append(batch)
+        sent.highest = max(sent.highest, _last_sequence(batch))
         self._forgotten.discard(producer_id)
 
     def on_producers_forgotten(self, event: ProducersForgotten) -> None:
@@ -89,11 +108,13 @@ class ProducerSequences(Invariant):
         for uid in committed[self._seen :]:
             known = written.get(uid)
             if known is not None and known.batch.base_sequence >= 0:
-                self._take(known.batch, known.record.offset - known.batch.base_offset)
+                self._take(known)
         self._seen = len(committed)
 
-    def _take(self, batch: Batch, index: int) -> None:
-        """The record at `index` of a numbered batch is committed."""
+    def _take(self, record: Written) -> None:
+        """A record of a numbered batch is committed."""
+        batch = record.batch
+        index = record.offset - batch.base_offset
         producer_id, sequence = batch.producer_id, batch.base_sequence + index
         known = self._committed.get(producer_id)
         if known is None or batch.producer_epoch > known.epoch:
@@ -118,22 +139,23 @@ class ProducerSequences(Invariant):
 
     def on_acknowledged(self, event: Acknowledged) -> None:
         """What a producer is told to be committed is committed under its number."""
-        first, history = event.base_sequence, self.history
-        if first < 0 or event.acks != "all" or history.committed_twice:
+        replica, producer_id, first, first_offset, last_offset, _, acks = event
+        history = self.history
+        if first < 0 or acks != "all" or history.committed_twice:
             return
-        if event.last_offset >= len(history.committed):
+        if last_offset >= len(history.committed):
             return  # too early, which `acknowledged-committed` tells
-        known = self._committed.get(event.producer_id)
-        end = first + event.last_offset + 1 - event.first_offset
+        known = self._committed.get(producer_id)
+        end = first + last_offset + 1 - first_offset
         if known is not None and end <= known.end and not known.missing:
             return
         for sequence in range(first, end):
             if known is None or sequence >= known.end or sequence in known.missing:
                 self.violated(
-                    event.replica,
-                    event.first_offset,
+                    replica,
+                    first_offset,
                     None,
-                    f"{event.replica} told producer {event.producer_id} that its sequence number "
+                    f"{replica} told producer {producer_id} that its sequence number "
                     f"{sequence} is committed, but none of its committed records has that number.",
                 )
                 return

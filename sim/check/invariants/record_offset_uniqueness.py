@@ -20,19 +20,19 @@ class RecordOffsetUniqueness(Invariant):
     def on_copied(self, event: Copied) -> None:
         """Compare each copy's offset with that of the append."""
         for record in self.history.altered:
-            if self.history.written[record.uid].record.offset != record.offset:
+            if self.history.written[record.uid].offset != record.offset:
                 self._report_moved(event.replica, record.uid, record.offset)
 
     def on_pushed(self, event: Pushed) -> None:
         """Compare the pushed copy's offset with that of the append."""
         for record in event.batch.records:
-            if self.history.written[record.uid].record.offset != record.offset:
+            if self.history.written[record.uid].offset != record.offset:
                 self._report_moved(event.replica, record.uid, record.offset)
 
     def _report_moved(self, replica: str, uid: int, offset: int) -> None:
         self.violated(
             replica,
             offset,
-            self.history.written[uid].record.key,
+            self.history.written[uid].key,
             f"{self.describe(uid)} stands at offset {offset} on {replica}.",
         )

@@ -42,7 +42,7 @@ class StateKept(Invariant):
             return
         winner, offset = self.history.winners.get(lost[0]), event.log_start_offset
         if winner is not None:
-            offset = self.history.written[winner].record.offset
+            offset = self.history.written[winner].offset
         more = f", and {len(lost) - 1} more keys" if len(lost) > 1 else ""
         had = "" if winner is None else f": {self.describe(winner)}"
         self.violated(

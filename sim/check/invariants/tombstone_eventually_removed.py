@@ -44,7 +44,7 @@ class TombstoneEventuallyRemoved(Invariant):
             return
         undecided = [uid for uids in history.undecided.values() for uid in uids]
         stable = min(
-            [history.written[uid].record.offset for uid in undecided],
+            [history.written[uid].offset for uid in undecided],
             default=len(history.committed),
         )
         for name in event.cleaners:
@@ -59,8 +59,8 @@ class TombstoneEventuallyRemoved(Invariant):
                     self.violated(
                         name,
                         offset,
-                        known.record.key,
-                        f"{name} still holds the tombstone of {known.record.key} (offset {offset}) "
+                        known.key,
+                        f"{name} still holds the tombstone of {known.key} (offset {offset}) "
                         f"after {event.rounds} rounds of cleaning, {event.interval_ms} ms apart.",
                     )
 
@@ -70,7 +70,7 @@ class TombstoneEventuallyRemoved(Invariant):
         for view in history.replicas.values():
             for uid in history.uids_of_key.get(event.key, ()):
                 known = history.written[uid]
-                offset = known.record.offset
+                offset = known.offset
                 if view.up and known.tombstone and view.uid_at(offset) == uid:
                     self.violated(
                         view.name,

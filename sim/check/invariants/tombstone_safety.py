@@ -50,7 +50,7 @@ class TombstoneSafety(Invariant):
                 continue  # by the settings of before it was superseded
             for view, value in self.queries.laggards(event.replica, removal.uid):
                 if not self._is_beaten_on(view, value):
-                    key = history.written[value].record.key
+                    key = history.written[value].key
                     self.violated(
                         event.replica,
                         removal.offset,
@@ -66,7 +66,7 @@ class TombstoneSafety(Invariant):
     def _is_beaten_on(self, view: ReplicaView, value: int) -> bool:
         """A log holds a committed, decided record of the key that beats `value`."""
         queries = self.queries
-        key = self.history.written[value].record.key or ""
+        key = self.history.written[value].key or ""
         return any(
             queries.beats(uid, value) and queries.holds(view, uid) and queries.is_committed(uid)
             for uid in self.history.uids_of_key[key]
@@ -90,7 +90,7 @@ class TombstoneUntilLogEnd(Invariant):
         """Look at every other log that ends at or below a removed tombstone."""
         for removal in self.history.removed.get("tombstone", ()):
             for view, value in self.queries.laggards(event.replica, removal.uid)[:1]:
-                key = self.history.written[value].record.key
+                key = self.history.written[value].key
                 self.violated(
                     event.replica,
                     removal.offset,

@@ -56,7 +56,7 @@ class TxnIsolation(Invariant):
             return
         for view in history.replicas.values():
             for uid, verdict in own_verdicts(history, view, with_empty=False).items():
-                offset = history.written[uid].record.offset
+                offset = history.written[uid].offset
                 if offset >= len(history.committed) or history.committed[offset] != uid:
                     continue
                 reference = history.status.get(uid)
@@ -64,7 +64,7 @@ class TxnIsolation(Invariant):
                     self.violated(
                         view.name,
                         offset,
-                        history.written[uid].record.key,
+                        history.written[uid].key,
                         f"{self.describe(uid)} is {_WORDS[verdict]} on {view.name} but "
                         f"{_WORDS[reference]} in the committed history.",
                     )
@@ -93,7 +93,7 @@ class LsoProgress(Invariant):
         for view in history.replicas.values():
             for uid, verdict in own_verdicts(history, view, with_empty=True).items():
                 if verdict is None and history.status.get(uid) is not None:
-                    offset = history.written[uid].record.offset
+                    offset = history.written[uid].offset
                     self.violated(
                         view.name,
                         offset,

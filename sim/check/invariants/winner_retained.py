@@ -27,7 +27,7 @@ class WinnerRetained(Invariant):
         for key, uid in history.winners.items():
             if history.written[uid].tombstone:
                 continue
-            offset = history.written[uid].record.offset
+            offset = history.written[uid].offset
             for view in history.replicas.values():
                 if (
                     view.log_start_offset <= offset < view.log_end_offset
