@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import msgspec
+
 from sim.bounds import Inconclusive, bounded
 from sim.check import Checker, Violation
 from sim.check.checker import safety_invariants
@@ -30,7 +32,7 @@ from sim.scenario.exposure import exposure_of
 from sim.scenario.model import Scenario
 from sim.scenario.model.promises import promise_of
 from sim.trace import Event
-from sim.trace.digest import CHUNK, DIGEST_BYTES, encoded
+from sim.trace.digest import CHUNK, DIGEST_BYTES, NAMES, Named
 
 COMPILED = not __file__.endswith(".py")
 """Whether the simulator runs compiled (`make compiled`); what comes out is the same."""
@@ -253,12 +255,12 @@ class _Recorder:
         checker.listen(self.removal_delays.handlers)
         self.events = 0
         self._trace = trace
-        self._pending: list[tuple[int, Event]] = []
+        self._pending: list[Named] = []
         self._hash = hashlib.blake2b(digest_size=DIGEST_BYTES)
 
     def take(self, at_ms: int, event: Event) -> None:
         pending = self._pending
-        pending.append((at_ms, event))
+        pending.append((at_ms, NAMES[type(event)], event))
         if len(pending) >= CHUNK:
             self.flush()
 
@@ -267,15 +269,15 @@ class _Recorder:
         taken, self._pending = self._pending, []
         self.events += len(taken)
         if taken:
-            self._hash.update(encoded(taken))
+            self._hash.update(msgspec.msgpack.encode(taken))
         if self._trace is not None:
-            self._trace += taken
+            self._trace += [(at, event) for at, _, event in taken]
         self.checker.on_all(taken)
 
     def digest(self) -> str:
         """Of all that was handed on; its last chunk is never full, and may be empty."""
         if self.events % CHUNK == 0:
-            self._hash.update(encoded([]))
+            self._hash.update(msgspec.msgpack.encode([]))
         return self._hash.hexdigest()
 
 

@@ -24,13 +24,14 @@ from sim.foreign.lines import LONGEST, one_line
 from sim.invariant_plugins import watch
 from sim.rules import Rules
 from sim.trace import Event, ReplicaCrashed
+from sim.trace.digest import NAMES, Named
 
 TakeIn = Callable[[Any], bool]
 """What takes an event of one class into the history, and says whether it is unusual."""
 
-Route = tuple[TakeIn, tuple[Handler, ...], tuple[Handler, ...]]
+Route = tuple[TakeIn, tuple[list[Handler], list[Handler]]]
 """Where events of a class go: into the history, then to the first handlers if they are usual, to
-the second ones if not."""
+the second ones if they are unusual."""
 
 
 def _always_unusual(_: object) -> bool:
@@ -81,7 +82,7 @@ class Checker:
             if name in INVARIANTS and name not in PLUGGED
         }
         self._listeners: list[tuple[Mapping[type, Handler], bool]] = []
-        self._routes: dict[type, Route] = {}
+        self._routes: dict[str, Route] = {}
         for name, made in PLUGGED.items():
             if name in asked:
                 self.listen(watch(made, self.queries, partial(self._record, name)))
@@ -103,18 +104,18 @@ class Checker:
 
     def on(self, at: int, event: Event) -> None:
         """Take one event that happened at `at`."""
-        self.on_all([(at, event)])
+        self.on_all([(at, NAMES[type(event)], event)])
 
-    def on_all(self, events: Iterable[tuple[int, Event]]) -> None:
-        """Take events, each with when it happened, in order."""
+    def on_all(self, events: Iterable[Named]) -> None:
+        """Take events in order."""
         history, routes = self.history, self._routes
-        for at, event in events:
+        for at, name, event in events:
             history.at = at
             try:
-                take_in, usually, unusually = routes[type(event)]
+                take_in, handlers = routes[name]
             except KeyError:
-                take_in, usually, unusually = self._route_of(type(event))
-            for handler in unusually if take_in(event) else usually:
+                take_in, handlers = routes[name] = self._route_of(type(event))
+            for handler in handlers[take_in(event)]:
                 handler(event)
 
     def _route_of(self, kind: type) -> Route:
@@ -136,8 +137,7 @@ class Checker:
         take_in = self._keeper.handlers.get(kind, _always_unusual)
         if kind is ReplicaCrashed:
             take_in = self._crashed
-        route = self._routes[kind] = (take_in, tuple(usual), tuple(unusual))
-        return route
+        return take_in, (usual, unusual)
 
     def _crashed(self, event: ReplicaCrashed) -> bool:
         """The contract asks what there was before the crash."""

@@ -232,10 +232,10 @@ class HistoryKeeper:
         """Append a batch as it was appended, and say whether that was usual."""
         slots, base, epoch, uids = view.slots, whole.base_offset, whole.epoch, whole.uids
         history, committed = self.history, self._committed
-        overwritten = len(slots) > base
-        if overwritten:
+        before = len(slots)
+        if before > base:
             view.overwrite_from(base)
-        elif len(slots) < base:
+        elif before < base:
             self._leave_a_gap(view, base, leader)
         slots += uids
         view.lineage += uids
@@ -251,7 +251,7 @@ class HistoryKeeper:
         if epoch < view.highest_epoch:
             return False
         view.highest_epoch = epoch
-        return not overwritten and not history.disagreements
+        return before <= base and not history.disagreements
 
     def _write(self, view: ReplicaView, batch: Batch, leader: ReplicaView | None) -> None:
         """Append what is left of a batch; offsets without a record inherit what `leader` knows."""

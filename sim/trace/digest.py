@@ -15,17 +15,18 @@ CHUNK: Final = 2048
 """So many events go into the digest at once; it depends on that."""
 
 
-_NAMES: Final[dict[type, str]] = {kind: kind.__name__ for kind in get_args(Event)}
+NAMES: Final[dict[type, str]] = {kind: kind.__name__ for kind in get_args(Event)}
+"""Class of event -> how it is called in digests and traces."""
 
-
-def encoded(chunk: Sequence[tuple[int, Event]]) -> bytes:
-    """What the digest is taken of, for so many events."""
-    return msgspec.msgpack.encode([(at, _NAMES[type(event)], event) for at, event in chunk])
+Named = tuple[int, str, Event]
+"""An event with its ms or step and its name: what the digest is taken of."""
 
 
 def digest_of(events: Sequence[tuple[int, Event]]) -> str:
     """Digest of (ms or step, event) in order, 32 hex digits; a run takes it along the way."""
     digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
     for start in range(0, len(events) + 1, CHUNK):
-        digest.update(encoded(events[start : start + CHUNK]))
+        part = events[start : start + CHUNK]
+        chunk: list[Named] = [(at, NAMES[type(event)], event) for at, event in part]
+        digest.update(msgspec.msgpack.encode(chunk))
     return digest.hexdigest()

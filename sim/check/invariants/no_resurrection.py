@@ -83,7 +83,10 @@ class NoTransientResurrection(Invariant):
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """It may be caught up now; and what a leader commits may win a key that was shown."""
-        self._look(event.replica)
+        replica, history = event.replica, self.history
+        changes = history.replicas[replica].losses + history.late_for_deletes
+        if self._shown or self._judged.get(replica) != changes:
+            self._look(replica)
 
     def on_cleaned(self, event: Cleaned) -> None:
         """A tombstone may be gone, or what was shown."""
