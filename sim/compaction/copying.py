@@ -101,6 +101,7 @@ class Copier:
         self.notes_calls = policy.indexes_calls and policy.index_interval_bytes is not None
         self.buffer_bytes = grown(BUFFER_BYTES, reach.largest_batch_bytes)
         self.superseded = self.result.removed["superseded"]
+        self.last_records = plan.last_records
         self.values_stay = policy.is_tombstone is null_value and policy.unmapped_version is None
         self.converts_old = policy.converts_old
         self.last_modified_ms: int | None = None
@@ -174,14 +175,14 @@ class Copier:
                 result.messages_written += len(left)
                 out.append(kept)
             elif last_offset == self.kept_end or (
-                batch.producer_id >= 0 and self._is_a_producers_last(batch)
+                self.last_records and self._is_a_producers_last(batch)
             ):
                 if isinstance(batch, OldBatch):
                     raise NoEmptyOldBatch(batch.base_offset, batch.magic)
                 if batch.records:
                     result.emptied.append(last_offset)
                 out.append(batch.emptied())
-            elif not batch.records:
+            elif kept is batch:  # it was empty before
                 result.dropped.append(last_offset)
 
     def _copy_data(self, batch: Batch, last_offset: int) -> Batch:
@@ -281,11 +282,12 @@ class Copier:
 
     def _is_a_producers_last(self, batch: Batch) -> bool:
         """It is the last batch of an active producer, which stays, empty if need be."""
-        last = self.plan.last_records.get(batch.producer_id)
+        last = self.last_records.get(batch.producer_id)
         if last is None:
             return False
-        if last.offset is not None:
-            return batch.last_offset == last.offset
+        offset = last.offset
+        if offset is not None:
+            return batch.last_offset == offset
         return batch.control is not None and batch.producer_epoch == last.epoch
 
     def _copy_transactional(self, batch: Batch, *, discardable: bool) -> Batch:
@@ -326,15 +328,15 @@ class Copier:
         wrote it; then the index forgets the transaction, too.
         """
         offset = batch.base_offset
-        if batch.control is Control.ABORT and offset < self.last_abort:
+        if offset < self.last_abort and batch.control is Control.ABORT:
             self.result.evicted_markers[offset] = self.last_abort
             if self.watch is not None:
                 self.watch.kept = [e for e in self.watch.kept if e.last_offset != offset]
             return True
-        key = MARKER_KEYS.get(batch.control) if batch.control is not None else None
-        if key is None or not self.policy.markers_by_key:
+        if batch.control is None or not self.policy.markers_by_key:
             return False
-        winner = self.winners.get(key)
+        key = MARKER_KEYS.get(batch.control)
+        winner = None if key is None else self.winners.get(key)
         if winner is None or not offset < winner.offset or offset > self.latest_offset:
             return False
         self.result.evicted_markers[offset] = winner.offset

@@ -111,10 +111,10 @@ HORIZON_HEADER = "delete-horizon"
 
 def record_horizon(record: Record) -> int | None:
     """The delete horizon in the record's own header, in ms; None without one."""
-    return next(
-        (int.from_bytes(value, "big") for name, value in record.headers if name == HORIZON_HEADER),
-        None,
-    )
+    for name, value in record.headers:
+        if name == HORIZON_HEADER:
+            return int.from_bytes(value, "big")
+    return None
 
 
 def without_record_horizon(record: Record) -> Record:

@@ -14,6 +14,9 @@ from typing import NamedTuple
 from sim.compaction.failures import IndexOutOfOrder
 from sim.log import AbortedTransaction, Batch, Control, Segment
 
+# Looking up a member by its name costs as much as a call, and markers are asked for it.
+_ABORT, _COMMIT = Control.ABORT, Control.COMMIT
+
 
 class Transaction(NamedTuple):
     """One transaction in a log.
@@ -77,7 +80,7 @@ class AbortedRanges:
         """Keep the aborted ones of `transactions`."""
         self._ranges: dict[int, list[tuple[int, int]]] = {}
         for t in transactions:
-            if t.control is Control.ABORT and t.marker_offset is not None:
+            if t.control is _ABORT and t.marker_offset is not None:
                 self._ranges.setdefault(t.producer_id, []).append((t.first_offset, t.marker_offset))
 
     def __contains__(self, batch: Batch) -> bool:
@@ -153,7 +156,8 @@ class TransactionWatch:
         while waiting and waiting[0][0] <= batch.last_offset:
             entry = heapq.heappop(waiting)[1]
             self._active.setdefault(entry.producer_id, entry)
-        if batch.control is None:
+        control = batch.control
+        if control is None:
             if not batch.transactional:
                 return False
             active = self._active.get(producer_id)
@@ -166,9 +170,9 @@ class TransactionWatch:
             return False
         if not batch.records:
             return True
-        if batch.control is Control.ABORT:
+        if control is _ABORT:
             return self._abort(producer_id, batch.base_offset)
-        if batch.control is Control.COMMIT:
+        if control is _COMMIT:
             seen = producer_id in self._committed
             self._committed.discard(producer_id)
             return not seen

@@ -272,7 +272,7 @@ PLANTED = (
     Planted(
         "a producer's last batch goes with its records",
         _COPY,
-        "batch.producer_id >= 0 and self._is_a_producers_last(batch)",
+        "self.last_records and self._is_a_producers_last(batch)",
         "False and self._is_a_producers_last(batch)",
     ),
     Planted(

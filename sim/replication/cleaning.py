@@ -6,6 +6,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from sim.compaction import Cleaning, CleaningPass, clean
+from sim.log.named_tuples import make
 from sim.replication.interrupting import interrupt
 from sim.replication.late_versions import remember_removed
 from sim.replication.replica import Replica
@@ -180,21 +181,24 @@ class Cleaner:
             persists = self.policy.fix.persists_log_end
             log.recompute_log_end_offset(at_least=reached if persists else 0)
             replica.first_dirty_offset = min(replica.first_dirty_offset, log.log_end_offset)
-        return Cleaned(
-            replica.name,
-            first_dirty,
-            reached,
-            result.removals,
-            tuple(result.emptied),
-            tuple(result.dropped),
-            tuple(result.horizons),
-            result.protected_offset,
-            log.log_end_offset,
-            high_watermark,
-            (before, log.size_bytes),
-            tuple(result.oversized),
-            result.next_dirty_offset < plan.upper_bound,
-            len(replica.stubs),
-            tuple(result.rewritten),
-            plan.now_ms,
+        return make(
+            Cleaned,
+            (
+                replica.name,
+                first_dirty,
+                reached,
+                result.removals,
+                tuple(result.emptied),
+                tuple(result.dropped),
+                tuple(result.horizons),
+                result.protected_offset,
+                log.log_end_offset,
+                high_watermark,
+                (before, log.size_bytes),
+                tuple(result.oversized),
+                result.next_dirty_offset < plan.upper_bound,
+                len(replica.stubs),
+                tuple(result.rewritten),
+                plan.now_ms,
+            ),
         )
