@@ -11,6 +11,7 @@ from sim.compaction.eligibility import (
     eligibility,
     first_dirty,
 )
+from sim.log.named_tuples import make
 from sim.replication.cleaning import Cleaner, CleaningResult, stable_offset
 from sim.replication.retention import delete_old_segments
 from sim.trace import CleanerLooked, ProducersForgotten
@@ -115,17 +116,20 @@ class BackgroundTasks:
         if found.eligible or broker.rules.cleaner.lag_metric == "every_scan":
             self._metric_secs = found.compaction_delay_ms // 1000
         assert config.max_compaction_lag_ms is not None
-        return CleanerLooked(
-            broker.name,
-            broker.now_ms,
-            found.eligible,
-            broker.replica.first_dirty_offset,
-            found.upper_bound,
-            stable,
-            found.compaction_delay_ms,
-            self._metric_secs,
-            config.max_compaction_lag_ms,
-            self._topic.timestamp_difference_max_ms,
+        return make(
+            CleanerLooked,
+            (
+                broker.name,
+                broker.now_ms,
+                found.eligible,
+                broker.replica.first_dirty_offset,
+                found.upper_bound,
+                stable,
+                found.compaction_delay_ms,
+                self._metric_secs,
+                config.max_compaction_lag_ms,
+                self._topic.timestamp_difference_max_ms,
+            ),
         )
 
     def clean_what_is_left(self) -> bool:

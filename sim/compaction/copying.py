@@ -78,7 +78,7 @@ class Copier:
             if segment.batches:
                 last = segment.batches[-1]
                 break
-        kept = policy.fix.keeps(Tail(last, plan.upper_bound, plan.high_watermark))
+        kept = policy.fix.keeps(make(Tail, (last, plan.upper_bound, plan.high_watermark)))
         protected = kept.record_offset
         if protected is not None and protected >= plan.upper_bound:
             protected = None

@@ -188,9 +188,15 @@ class ProducerStates:
         """
         if self.ended:
             self.ended = [pair for pair in self.ended if pair[1] >= below]
-        unstable = [first for first, _ in self.ended]
-        unstable += [p.open_since for p in self.producers.values() if p.open_since is not None]
-        return min(unstable, default=None)
+        oldest: int | None = None
+        for first, _ in self.ended:
+            if oldest is None or first < oldest:
+                oldest = first
+        for producer in self.producers.values():
+            since = producer.open_since
+            if since is not None and (oldest is None or since < oldest):
+                oldest = since
+        return oldest
 
     def last_records(self) -> dict[int, LastRecord]:
         """What to keep of each producer."""
