@@ -115,9 +115,10 @@ class LeaderState:
             self._commit(committed)
 
     def _commit(self, committed: int) -> None:
-        broker = self._broker
-        broker.context.committed = max(broker.context.committed, committed)
-        broker.high_watermark_moved()
+        context = self._broker.context
+        if committed > context.committed:
+            context.committed = committed
+        self._broker.high_watermark_moved()
         waiting = self._acknowledgements
         if waiting:
             self._acknowledgements = [one for one in waiting if one[0] >= committed]

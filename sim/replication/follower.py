@@ -156,14 +156,16 @@ def _copy(follower: Replica, response: FetchResponse, rules: Rules, now_ms: int)
     """Append verbatim, then follow the leader's high watermark (FollowerState)."""
     events: list[Event] = []
     log, batches, replication = follower.log, response.batches, rules.replication
-    tells = bool(response.epochs) or rules.storage.epoch_recovery == "as_stored"
-    before = LeaderEpochCache(log.epochs.entries) if tells else None
+    before = None
+    if response.epochs or rules.storage.epoch_recovery == "as_stored":
+        before = LeaderEpochCache(log.epochs.entries)
     if batches:
         for batch in batches:
             if response.epochs:
                 _learn_epochs(log, response, batch.base_offset)
             log.append(batch, now_ms=now_ms)
-        log.note_call(batches[0].base_offset)
+        if len(batches) > 1:
+            log.note_call(batches[0].base_offset)
         flush_after_copy(log, rules=rules)
         start, end = response.fetch_offset, log.log_end_offset
         events.append(make(Copied, (follower.name, response.leader, start, batches, end)))
@@ -179,13 +181,13 @@ def _copy(follower: Replica, response: FetchResponse, rules: Rules, now_ms: int)
         )
     if response.version_floor is not None:
         raise_floor(follower, response.version_floor)
-    high_watermark = response.high_watermark
+    known, high_watermark = log.high_watermark, response.high_watermark
     if log.log_end_offset < high_watermark:
         high_watermark = log.log_end_offset
     if high_watermark < log.log_start_offset:
         high_watermark = log.log_start_offset
-    if high_watermark > log.high_watermark or (
-        high_watermark < log.high_watermark and replication.high_watermark_update == "assign"
+    if high_watermark > known or (
+        high_watermark < known and replication.high_watermark_update == "assign"
     ):
         log.high_watermark = high_watermark
         events.append(make(HighWatermarkMoved, (follower.name, high_watermark, FOLLOWING)))
