@@ -77,6 +77,8 @@ class Rules:
 
     def differing_from(self, other: Rules) -> dict[str, RuleValue]:
         """The rules whose value here is not the one in `other`."""
+        if self == other:
+            return {}
         return Settings(self).differing_from(Settings(other))
 
 

@@ -42,11 +42,17 @@ def exposure_of(scenario: Scenario) -> dict[str, int]:
 
 
 def _late_sends(workload: Workload) -> int:
-    newest: dict[str, tuple[int, int]] = {}
+    newest_ms: dict[str, int] = {}
+    newest_version: dict[str, int] = {}
     late = 0
-    for send in workload.sends:
-        timestamp_ms, version = newest.get(send.key, (-1, -1))
-        own = -1 if send.version is None else send.version
-        late += send.timestamp_ms < timestamp_ms or (send.version is not None and own < version)
-        newest[send.key] = (max(timestamp_ms, send.timestamp_ms), max(version, own))
+    for _, _, key, _, timestamp_ms, version, _, _ in workload.sends:
+        is_late = timestamp_ms < newest_ms.get(key, -1)
+        if not is_late:
+            newest_ms[key] = timestamp_ms
+        if version is not None:
+            if version < newest_version.get(key, -1):
+                is_late = True
+            else:
+                newest_version[key] = version
+        late += is_late
     return late

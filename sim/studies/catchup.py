@@ -14,8 +14,9 @@ from sim.bounds import Inconclusive
 from sim.errors import BadInput
 from sim.limits import ANSWERS
 from sim.rules import Rules
+from sim.scenario.generate.shape import WorkloadShape
 from sim.scenario.generate.streams import stream
-from sim.scenario.generate.workload import WorkloadShape, draw_workload
+from sim.scenario.generate.workload import draw_workload
 from sim.scenario.model import (
     Fault,
     FaultKind,

@@ -13,8 +13,9 @@ from sim.replication import Replica
 from sim.replication.snapshots.delete import delete_prefix
 from sim.replication.snapshots.take import take_snapshot
 from sim.rules import Rules
+from sim.scenario.generate.shape import WorkloadShape
 from sim.scenario.generate.streams import stream
-from sim.scenario.generate.workload import WorkloadShape, draw_workload
+from sim.scenario.generate.workload import draw_workload
 
 NULL = TOMBSTONE_MARKS["null_value"]
 DELTAS = Rules.of(commit="isr", state_machine="deltas")

@@ -11,8 +11,9 @@ from sim.rules import Rules, rules_from
 from sim.scenario.environment import environment_digest
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import BUILT_IN_MIXES, Mix, Weights
+from sim.scenario.generate.shape import WorkloadShape
 from sim.scenario.generate.streams import between, log_between, stream, words
-from sim.scenario.generate.workload import WorkloadShape, draw_workload
+from sim.scenario.generate.workload import draw_workload
 from sim.scenario.model import Applications, FaultKind, Scenario, SentHeader, TraceSource, Workload
 from sim.trace.cluster import INSTANT_FAULTS
 

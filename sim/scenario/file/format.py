@@ -25,7 +25,7 @@ from sim.limits import (
     TRANSACTIONS,
 )
 from sim.scenario.file.configs import FILE_CONFIG, BrokerSettings, Release, TopicSettings
-from sim.scenario.generate.workload import WorkloadShape
+from sim.scenario.generate.shape import WorkloadShape
 from sim.scenario.model import (
     Consumer,
     Count,

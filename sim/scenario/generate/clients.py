@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sim.scenario.generate.mix import Mix
+from sim.scenario.generate.shape import Span, WorkloadShape
 from sim.scenario.generate.streams import Draws, between, log_between, share_between
-from sim.scenario.generate.workload import Span, WorkloadShape
 from sim.scenario.model import Ask, Consumer, Send
 
 _POLL_MS = (50, 100, 300)

@@ -3,83 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from random import Random
-from typing import Annotated
 
-from annotated_types import Ge
-
-from sim.limits import KEYS, PHASES, PRODUCERS, TRANSACTIONS
+from sim.log.named_tuples import make
+from sim.scenario.generate.shape import Span, WorkloadShape
 from sim.scenario.generate.streams import WORD, words
-from sim.scenario.model import (
-    Count,
-    EndTransaction,
-    Milliseconds,
-    Period,
-    Send,
-    Share,
-    Within,
-    Workload,
-)
-from sim.scenario.model.units import Sends
-
-Span = tuple[int, int]
-"""From (inclusive) and to (exclusive), in ms."""
-
-_new = tuple.__new__
-"""Makes a named tuple in half the time its own constructor takes."""
+from sim.scenario.model import EndTransaction, Send, Workload
 
 DELTA_BROKERS = 3
 """So many brokers share the keys of a workload of deltas."""
 
 NEVER_ENDED = 0.1
 """Share of transactional producers whose last transaction is left open: the stable offset stays."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkloadShape:
-    """What a random workload looks like; a scenario file's `workload: {random: ...}`.
-
-    Attributes:
-        sends: Number of records written.
-        keys: Number of keys, written to evenly, or (`hot`) mostly to a few.
-        producers: They number from 1.
-        delete_share: Share of sends that delete their key.
-        late_share: Share of sends whose version and timestamp are behind the newest of their key.
-        lateness_ms: How far behind at most.
-        unversioned_share: Share of sends without version header.
-        hot: Whether a few keys get most of the sends.
-        late_tail: Chance that the last send before an idle phase loses to an earlier record.
-        deleted_tail: Chance that it is a delete.
-        idle: Phases without sends, (from, to) in ms, in order.
-        transactional: How many of the producers are transactional.
-        transaction_sends: Sends per transaction, at most.
-        abort_share: Share of transactions that abort.
-        idempotent: Whether the leader recognises a retry.
-        retry_ms: Pause before a retry.
-        retries: How often an unanswered send is repeated.
-        deltas: Whether sends are increments, and deletes events that remove all keys of one of
-            three brokers (`state_machine: deltas`).
-    """
-
-    sends: Sends = 150
-    keys: Annotated[int, Ge(1), Within(KEYS)] = 8
-    producers: Annotated[int, Ge(1), Within(PRODUCERS)] = 3
-    delete_share: Share = 0.15
-    late_share: Share = 0.2
-    lateness_ms: Period = 1_000
-    unversioned_share: Share = 0.05
-    hot: bool = False
-    late_tail: Share = 0.5
-    deleted_tail: Share = 0.25
-    idle: Annotated[tuple[tuple[Milliseconds, Milliseconds], ...], Within(PHASES)] = ()
-    transactional: Annotated[int, Ge(0), Within(PRODUCERS)] = 0
-    transaction_sends: Annotated[int, Ge(1), Within(TRANSACTIONS)] = 5
-    abort_share: Share = 0.3
-    idempotent: bool = True
-    retry_ms: Period = 200
-    retries: Count = 3
-    deltas: bool = False
 
 
 def draw_workload(shape: WorkloadShape, *, duration_ms: int, rng: Random) -> Workload:
@@ -139,33 +74,27 @@ def _sends(shape: WorkloadShape, times: list[int], tails: set[int], rng: Random)
     ]
     names = [f"k{number}" for number in range(1, count + 1)]
     versions, newest = [0] * count, [-1] * count
-    drawn = words(rng, 6 * total)
-    places, writers, fates, lucks, lags, marks = [drawn[first::6] for first in range(6)]
-    if shape.hot:
-        places = tuple([place * place >> 32 for place in places])
-    chosen = [place * count >> 32 for place in places]
-    late = [luck < late_below for luck in lucks]
-    deleted = [fate < deleted_below for fate in fates]
-    for index in sorted(tails):
-        deleted[index] = fates[index] < tail_deleted_below
-        late[index] = lucks[index] < tail_late_below
-        if late[index] and index:  # only a key that was written before has a newer version
-            chosen[index] = chosen[index - 1]
-    authors = [1 + (writer * producers >> 32) for writer in writers]
-    versioned = [mark >= unversioned_below for mark in marks]
+    drawn = iter(words(rng, 6 * total))
+    six_each = zip(times, drawn, drawn, drawn, drawn, drawn, drawn, strict=True)
     sends: list[Send] = []
-    for index, (at_ms, key, author) in enumerate(zip(times, chosen, authors, strict=True)):
+    key = 0
+    for index, (at_ms, place, writer, fate, luck, lag, mark) in enumerate(six_each):
+        tail = index in tails
+        late = luck < (tail_late_below if tail else late_below)
+        deleted = fate < (tail_deleted_below if tail else deleted_below)
+        if not (tail and late and index):  # only a key that was written before has a newer version
+            key = (place * place >> 32 if shape.hot else place) * count >> 32
         version, timestamp_ms = versions[key], at_ms
-        if late[index] and version:
-            lag = lags[index]
+        if late and version:
             timestamp_ms = max(0, newest[key] - 1 - (lag * lateness >> 32))
-            version = max(0, version - (lag % 3) - (index in tails))
+            version = max(0, version - lag % 3 - tail)
         else:
             versions[key] = version = version + 1
             newest[key] = at_ms
-        value = None if deleted[index] else f"v{index}"
-        number = version if versioned[index] else None
-        sends.append(_new(Send, (at_ms, author, names[key], value, timestamp_ms, number, 0, None)))
+        author = 1 + (writer * producers >> 32)
+        value = None if deleted else f"v{index}"
+        number = version if mark >= unversioned_below else None
+        sends.append(make(Send, (at_ms, author, names[key], value, timestamp_ms, number, 0, None)))
     return sends
 
 
@@ -209,7 +138,11 @@ def _in_transactions(
             left[producer] = 1 + int(random() * shape.transaction_sends)
         left[producer] -= 1
         last_ms[producer] = send.at_ms
-        result.append(_new(Send, (*send[:6], number[producer], None)))
+        at_ms, _, key, value, timestamp_ms, version, _, _ = send
+        transaction = number[producer]
+        result.append(
+            make(Send, (at_ms, producer, key, value, timestamp_ms, version, transaction, None))
+        )
     for producer, transaction in number.items():
         if transaction and random() >= NEVER_ENDED:
             end(producer, duration_ms)
