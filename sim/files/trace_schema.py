@@ -1,4 +1,4 @@
-"""JSON Schema of a line of a trace; `python -m sim.files.trace_schema` writes it.
+"""JSON Schema of a line of a trace; `python -m sim.schemas` writes it, beside those of files.
 
 It is made of the classes of the events, so it says what is written and nothing else; what it means
 is told in `sim/trace/FORMAT.md`. Names that it does not know are allowed, as for every reader.
@@ -217,7 +217,3 @@ def _verdict() -> Schema:
 def schema_text() -> str:
     """The schema as it stands in the file."""
     return json.dumps(trace_schema(), indent=2, ensure_ascii=False) + "\n"
-
-
-if __name__ == "__main__":
-    SCHEMA_FILE.write_text(schema_text(), encoding="utf-8")

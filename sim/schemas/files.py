@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.files.formats import LOG_FORMAT, PLAN_FORMAT, SCENARIO_FORMAT, STORY_FORMAT
-from sim.files.trace_schema import trace_schema
+from sim.files.trace_schema import SCHEMA_FILE, schema_text, trace_schema
 from sim.scenario.file.schema import scenario_schema
 from sim.schemas.log import log_schema
 from sim.schemas.parts import DRAFT, Schema
@@ -82,10 +82,11 @@ def schema_texts() -> dict[Path, str]:
     """What is in each file, by its path in the repository."""
     found = {FOLDER / f"{name}.json": make() for name, make in SCHEMAS.items()}
     found[CHOOSING] = choosing_schema()
-    return {
+    texts = {
         path: json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
         for path, schema in found.items()
     }
+    return {**texts, SCHEMA_FILE: schema_text()}
 
 
 def write_schemas(root: Path) -> list[Path]:

@@ -154,10 +154,14 @@ COUNTERS_TOLD: Mapping[str, _Told] = {
     "checks": (
         "fetches",
         "Of applications that read before they send.",
-        "rule check_before_send",
+        "workload.check_before_send",
     ),
-    "check_wait_ms": ("ms", "The longest that a send waited for that.", "rule check_before_send"),
-    "sends_withheld": ("sends", "Left out for what was found.", "rule check_before_send"),
+    "check_wait_ms": (
+        "ms",
+        "The longest that a send waited for that.",
+        "workload.check_before_send",
+    ),
+    "sends_withheld": ("sends", "Left out for what was found.", "workload.check_before_send"),
     "logs_loaded": ("logs", "That a new coordinator has read to the end.", "rule coordinator"),
     "coordinator_load_ms": ("ms", "The longest that took.", "rule coordinator_loads"),
     "asks_refused": (

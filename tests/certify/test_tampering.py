@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from sim.certify import Certificate, Refused, Undecidable, certify, shape
-from sim.certify.reading import digest
+from sim.certify.reading import digest, ranking
+from sim.compaction import STRATEGIES
 from sim.files.trace_file import TraceVerdict, trace_lines
 from sim.suite.running import run_file
 from sim.trace.digest import digest_of
@@ -290,3 +291,8 @@ def test_a_strategy_that_is_not_known_cannot_be_decided() -> None:
     edited[0]["strategy"]["name"] = "longest"
     with pytest.raises(Undecidable, match="longest"):
         judged(edited)
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_every_strategy_but_that_of_a_plugin_is_known(name: str) -> None:
+    assert callable(ranking({"name": name, "header": "version", "header_form": "last_long"}))

@@ -11,6 +11,7 @@ from sim.check.promise import (
     promised_mark,
     promised_order,
 )
+from sim.compaction import STRATEGIES
 from sim.compaction.strategies import encode_varint, encode_version, promised_strategy
 from sim.compaction.tombstones import TOMBSTONE_MARKS, with_record_horizon
 from sim.log import LeaderEpochCache, Record
@@ -63,7 +64,7 @@ def test_the_promised_winner(rules: dict[str, str], winner: Record, loser: Recor
 
 
 @pytest.mark.parametrize("form", ["last_long", "first_varint", "unchecked_varint", "last_bytes"])
-@pytest.mark.parametrize("strategy", ["offset", "timestamp", "header"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_right_cleaners_and_the_oracle_agree_on_every_pair(strategy: str, form: str) -> None:
     random = Random(280)
     values = [*map(encode_version, (-5, 0, 3)), *map(encode_varint, (-300, -1, 0, 7, 1 << 40))]

@@ -1,10 +1,13 @@
 """`replog list mixes`, `ops`, `faults`, `columns`, `limits`: they tell all there is, as it is."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from sim.check.checker import known_invariants
 from sim.check.counters import COUNTERS
+from sim.rules import RULES
 from sim.scenario.generate.mix import BUILT_IN_MIXES, MIXES_TOLD, Mix, Weights
 from sim.scenario.model import FaultKind
 from sim.story.ops import OPS
@@ -73,6 +76,13 @@ def test_columns_are_those_of_the_tables() -> None:
         field.name: str(field.type) for field in VIOLATIONS_SCHEMA
     }
     assert list(COUNTERS_TOLD) == list(COUNTERS)
+
+
+def test_a_rule_or_invariant_that_a_column_is_taken_from_exists() -> None:
+    told = "; ".join(one.source for one in columns())
+
+    assert {*re.findall(r"\brule (\w+)", told)} <= {*RULES}
+    assert {*re.findall(r"\binvariant ([\w-]+)", told)} <= {*known_invariants()}
 
 
 def test_the_columns_of_the_summary_are_told(swept: Path) -> None:

@@ -3,12 +3,14 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from sim.errors import BadInput
 from sim.rules import rules_from
+from sim.scenario.file.configs import BrokerSettings, TopicSettings
 from sim.scenario.file.format import FaultLine
 from sim.scenario.file.load import load_scenario
 from sim.scenario.model import (
@@ -205,6 +207,37 @@ def test_a_trace_is_found_beside_its_scenario(tmp_path: Path, load: Load) -> Non
     assert complaints(load, "workload: {trace: nowhere.csv}") == [
         "x.yaml:2: workload.trace: nowhere.csv: cannot be read: No such file or directory"
     ]
+
+
+NEEDED = {
+    "strategy_names": "topic: {compaction.strategy: Version}\n",
+    "compaction.strategy.header": "rules: {strategy: header}\n",
+    "log.cleaner.compaction.strategy.header": "rules: {strategy: header}\n",
+    "inter.broker.protocol.version": "replicas: [{name: r1, software: 0.10.2,"
+    " log.message.format.version: 0.10.1}]\n",
+    "log.message.format.version": "replicas: [{name: r1, software: 0.10.2}]\n",
+}
+"""What a file must say beside a setting, for that to be taken."""
+
+NAMES = [
+    (section, field.alias or name)
+    for section, settings in (("topic", TopicSettings), ("broker", BrokerSettings))
+    for name, field in settings.model_fields.items()
+]
+
+
+def test_a_setting_that_a_file_gives_reaches_the_scenario(load: Load) -> None:
+    """A field of which nobody makes anything would be taken, and change nothing."""
+    usual = {text: load(text) for text in {"", *NEEDED.values()} - {NEEDED["strategy_names"]}}
+
+    def reaches(section: str, name: str, value: str) -> bool:
+        beside = NEEDED.get(name, "")
+        with suppress(BadInput):
+            return load(f"{beside}{section}: {{{name}: {value}}}\n") != usual.get(beside)
+        return False
+
+    values = ("7", "0.7", "true", "timestamp", "delete", "0.10.1", "header_keys")
+    assert [name for name in NAMES if not any(reaches(*name, value) for value in values)] == []
 
 
 def test_a_random_workload_comes_from_the_seed(load: Load) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from sim.errors import BadInput
+from sim.rules import RULES
 from sim.studies.matrix import AS_WRITTEN, Choice, Matrix, choice_of, choices_of, make_matrix
 from sim.studies.matrix_page import (
     as_document,
@@ -29,7 +30,7 @@ FIXES = ("none", "leo_retention", "empty_batch", "empty_batch_at_hw", "persisted
 
 def matrix_of(*paths: Path, under: str | None = None, **options: object) -> Matrix:
     groups = [] if under is None else [choices_of(under, option="--under")]
-    varied = choice_of("fix", option="--vary")
+    varied = choice_of(f"fix={','.join(FIXES)}", option="--vary")
     return make_matrix(paths, varied, under=groups, **options)  # type: ignore[arg-type]
 
 
@@ -146,7 +147,7 @@ def test_files_can_be_left_out_by_name_and_log_files_are() -> None:
 @pytest.mark.parametrize(
     ("vary", "values"),
     [
-        ("fix", FIXES),
+        ("fix", RULES["fix"].values),
         ("fix=gap_fetch,none", ("gap_fetch", "none")),
         ("delete_retention_ms=0,100,0", (0, 100)),
         ("fencing", (True, False)),

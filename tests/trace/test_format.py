@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from sim.files.formats import STORY_FORMAT
 from sim.files.trace_file import TraceHeader, TraceVerdict, trace_lines
-from sim.files.trace_schema import SCHEMA_FILE, schema_text, trace_schema
+from sim.files.trace_schema import trace_schema
 from sim.rules import PRESETS, settings_from
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
@@ -67,11 +67,6 @@ def assert_as_the_schema_says(rows: list[Row]) -> None:
     strict("Verdict").validate(verdict)
     assert verdict["events"] == len(events)
     assert [row["at"] for row in events] == sorted(row["at"] for row in events)
-
-
-def test_the_committed_schema_is_current() -> None:
-    """When it is not: `python -m sim.files.trace_schema`."""
-    assert (ROOT / SCHEMA_FILE).read_text(encoding="utf-8") == schema_text()
 
 
 def test_the_schema_is_one() -> None:
