@@ -13,7 +13,7 @@ from sim.cluster.loading import StateLoader
 from sim.replication.follower import ReceiveResult, fetch_request, receive_fetch
 from sim.replication.messages import (
     NO_ERROR,
-    Answer,
+    RECORDS,
     FetchResponse,
     FetchSnapshotResponse,
     OffsetsForLeaderEpochRequest,
@@ -196,7 +196,7 @@ class Fetcher:
             self._receive_stale(response)
             return
         result = self._take(response)
-        if response.answer is Answer.RECORDS:
+        if response.answer is RECORDS:
             broker.heard_ms = broker.clock.now_ms
             self.fetched = True
             if broker.context.retention is not None:
