@@ -31,8 +31,8 @@ from sim.scenario.environment import environment_digest
 from sim.scenario.exposure import exposure_of
 from sim.scenario.model import Scenario
 from sim.scenario.model.promises import promise_of
-from sim.trace import Event
-from sim.trace.digest import CHUNK, DIGEST_BYTES, NAMES, Named
+from sim.trace import NAMES, Event, Named
+from sim.trace.digest import CHUNK, DIGEST_BYTES
 
 COMPILED = not __file__.endswith(".py")
 """Whether the simulator runs compiled (`make compiled`); what comes out is the same."""

@@ -23,8 +23,7 @@ from sim.check.registry import (
 from sim.foreign.lines import LONGEST, one_line
 from sim.invariant_plugins import watch
 from sim.rules import Rules
-from sim.trace import Event, ReplicaCrashed
-from sim.trace.digest import NAMES, Named
+from sim.trace import NAMES, Event, Named, ReplicaCrashed
 
 TakeIn = Callable[[Any], bool]
 """What takes an event of one class into the history, and says whether it is unusual."""

@@ -6,6 +6,8 @@ names its replica first. Times are not part of an event: whoever records it adds
 
 from __future__ import annotations
 
+from typing import Final, get_args
+
 from sim.trace.cleaning import (
     Cleaned,
     CleanerLooked,
@@ -67,6 +69,7 @@ from sim.trace.snapshots import (
 )
 
 __all__ = [
+    "NAMES",
     "REBUILT",
     "Acknowledged",
     "AppendRefused",
@@ -93,6 +96,7 @@ __all__ = [
     "LogEmptied",
     "LogStartMoved",
     "LogStartedAfresh",
+    "Named",
     "PositionRecorded",
     "PrefixDeleted",
     "ProducersForgotten",
@@ -175,3 +179,9 @@ Event = (
     | Quiesced
 )
 """Any event. The name of its class is its kind."""
+
+NAMES: Final[dict[type, str]] = {kind: kind.__name__ for kind in get_args(Event)}
+"""Class of event -> its kind, as digests and traces have it."""
+
+Named = tuple[int, str, Event]
+"""An event with its ms or step and its kind: what is judged, and what a digest is taken of."""

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Final, get_args
+from typing import Final
 
 import msgspec
 
-from sim.trace import Event
+from sim.trace import NAMES, Event, Named
 
 DIGEST_BYTES: Final = 16
 CHUNK: Final = 2048
 """So many events go into the digest at once; it depends on that."""
-
-
-NAMES: Final[dict[type, str]] = {kind: kind.__name__ for kind in get_args(Event)}
-"""Class of event -> how it is called in digests and traces."""
-
-Named = tuple[int, str, Event]
-"""An event with its ms or step and its name: what the digest is taken of."""
 
 
 def digest_of(events: Sequence[tuple[int, Event]]) -> str:
