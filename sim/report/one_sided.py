@@ -7,6 +7,8 @@ runs there are.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from scipy import special, stats
 
 MOST_RUNS = 10**12
@@ -65,6 +67,7 @@ def runs_to_decide(
     return enough
 
 
+@lru_cache(maxsize=1 << 14)
 def grown(events: int, runs: int, earlier: int, earlier_runs: int) -> float:
     """How likely the later sample has so many of all events, or more, where the rate is one: p.
 
@@ -91,6 +94,7 @@ def grown_from(runs: int, earlier: int, earlier_runs: int, level: float) -> int 
     return enough
 
 
+@lru_cache(maxsize=1 << 14)
 def grown_in_pairs(only_now: int, only_earlier: int) -> float:
     """How likely so many pairs, or more, change for worse where both ways are alike: p.
 
