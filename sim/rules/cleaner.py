@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sim.compaction import FIXES, STRATEGIES, TOMBSTONE_REMOVALS
 from sim.compaction.eligibility import LagEstimate
@@ -15,8 +14,7 @@ LateVersions = Literal["accepted", "floor", "stub"]
 """What becomes of a version below that of a tombstone which is gone."""
 
 
-@dataclass(frozen=True, slots=True)
-class CleanerRules:
+class CleanerRules(NamedTuple):
     """What a cleaning pass keeps and removes, and when it runs."""
 
     strategy: str = "offset"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sim.rules.spec import RuleSpec, Value
 
 
-@dataclass(frozen=True, slots=True)
-class CoordinatorRules:
+class CoordinatorRules(NamedTuple):
     """Whether the leader coordinates something, and what it does before it has loaded its log.
 
     The state is that of the keys in the log, as in `__consumer_offsets` and `__transaction_state`;

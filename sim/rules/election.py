@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sim.rules.spec import RuleSpec, Value
 
 
-@dataclass(frozen=True, slots=True)
-class ElectionRules:
+class ElectionRules(NamedTuple):
     """Who may lead, and what a replica remembers of epochs and votes."""
 
     eligible_leaders: Literal["isr", "elr"] = "isr"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sim.rules.spec import RuleSpec, Value
 
 
-@dataclass(frozen=True, slots=True)
-class ReadingRules:
+class ReadingRules(NamedTuple):
     """What consumers are given, what they keep, and what they do at a new leader."""
 
     consumer_order: Literal["offset", "strategy"] = "offset"

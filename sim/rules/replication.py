@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sim.rules.spec import RuleSpec, Value
 
@@ -14,8 +13,7 @@ Awaited = Literal["in_sync_set", "caught_up", "caught_up_eligible"]
 """Whose positions hold the high watermark of a leader back."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicationRules:
+class ReplicationRules(NamedTuple):
     """How followers copy a leader's log, and what makes a record committed."""
 
     commit: Literal["majority", "isr"] = "majority"

@@ -9,8 +9,7 @@ without the group.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from sim.errors import BadInput, did_you_mean
 from sim.limits import in_short, whole_number
@@ -28,25 +27,17 @@ from sim.rules.upgrade import UPGRADE_TABLE, UpgradeOrders
 __all__ = ["RULES", "RuleSpec", "RuleValue", "Rules", "Settings", "check_value", "listed", "shown"]
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(NamedTuple):
     """One value for every rule; the defaults are those of a Raft log with Kafka's cleaner."""
 
-    cleaner: CleanerRules = field(default_factory=CleanerRules)
-    replication: ReplicationRules = field(default_factory=ReplicationRules)
-    election: ElectionRules = field(default_factory=ElectionRules)
-    storage: StorageRules = field(default_factory=StorageRules)
-    snapshots: SnapshotRules = field(default_factory=SnapshotRules)
-    reading: ReadingRules = field(default_factory=ReadingRules)
-    coordinator: CoordinatorRules = field(default_factory=CoordinatorRules)
-    topic: TopicSettings = field(default_factory=TopicSettings)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Rules travel to the workers of a sweep by name and value.
-
-        How frozen dataclasses are pickled by themselves does not work once they are compiled.
-        """
-        return _rules_out_of, (self.as_dict(),)
+    cleaner: CleanerRules = CleanerRules()
+    replication: ReplicationRules = ReplicationRules()
+    election: ElectionRules = ElectionRules()
+    storage: StorageRules = StorageRules()
+    snapshots: SnapshotRules = SnapshotRules()
+    reading: ReadingRules = ReadingRules()
+    coordinator: CoordinatorRules = CoordinatorRules()
+    topic: TopicSettings = TopicSettings()
 
     @classmethod
     def of(cls, **values: RuleValue) -> Rules:
@@ -82,8 +73,7 @@ class Rules:
         return Settings(self).differing_from(Settings(other))
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """All that files, plans and the command line give by name under `rules`.
 
     Attributes:
@@ -91,12 +81,8 @@ class Settings:
         upgrade: In which order a random upgrade goes on; a scenario has it beside the rules.
     """
 
-    rules: Rules = field(default_factory=Rules)
-    upgrade: UpgradeOrders = field(default_factory=UpgradeOrders)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """As with `Rules`."""
-        return _settings_out_of, (self.as_dict(),)
+    rules: Rules = Rules()
+    upgrade: UpgradeOrders = UpgradeOrders()
 
     def with_values(self, values: Mapping[str, object], *, where: str = "rules") -> Settings:
         """These settings with some values changed, given by name.
@@ -111,7 +97,7 @@ class Settings:
             if name in _UPGRADE
         }
         return Settings(
-            self.rules.with_values(of_rules, where=where), replace(self.upgrade, **orders)
+            self.rules.with_values(of_rules, where=where), self.upgrade._replace(**orders)
         )
 
     def as_dict(self) -> dict[str, RuleValue]:
@@ -129,32 +115,16 @@ def _replaced(rules: Rules, by_group: Mapping[str, Mapping[str, RuleValue]]) -> 
     changed: dict[str, Any] = {}
     for group, values in by_group.items():
         own: Mapping[str, Any] = values
-        changed[group] = replace(getattr(rules, group), **own)
-    return replace(rules, **changed)
-
-
-def _rules_out_of(values: Mapping[str, RuleValue]) -> Rules:
-    """What `Rules.as_dict` was made of; nothing is checked, for a plugin may not be loaded yet."""
-    by_group: dict[str, dict[str, RuleValue]] = {}
-    for name, group in GROUP_OF.items():
-        by_group.setdefault(group, {})[name] = values[name]
-    return _replaced(Rules(), by_group)
-
-
-def _settings_out_of(values: Mapping[str, RuleValue]) -> Settings:
-    """What `Settings.as_dict` was made of."""
-    orders: dict[str, Any] = {name: values[name] for name in _UPGRADE}
-    return Settings(_rules_out_of(values), UpgradeOrders(**orders))
+        changed[group] = getattr(rules, group)._replace(**own)
+    return rules._replace(**changed)
 
 
 GROUP_OF: dict[str, str] = {
-    rule.name: group.name
-    for group in fields(Rules)
-    for rule in fields(getattr(Rules(), group.name))
+    rule: group for group in Rules._fields for rule in getattr(Rules(), group)._fields
 }
 """The group of every rule by its name, in the order of `Rules`; no two rules have one name."""
 
-_UPGRADE: tuple[str, ...] = tuple(order.name for order in fields(UpgradeOrders))
+_UPGRADE: tuple[str, ...] = UpgradeOrders._fields
 
 DEFAULTS: dict[str, RuleValue] = Settings().as_dict()
 """The default of every rule, those of upgrades last."""

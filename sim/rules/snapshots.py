@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sim.limits import SETTING
 from sim.rules.spec import RuleSpec, Value
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotRules:
+class SnapshotRules(NamedTuple):
     """What snapshots hold, who is sent one, and when it replaces a log."""
 
     snapshot_install: Literal["atomic", "at_first_chunk", "whatever_arrives"] = "atomic"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sim.rules.spec import RuleSpec, Value
 
@@ -14,8 +13,7 @@ SegmentSwap = Literal["swap_files", "new_first", "old_first"]
 """How cleaned segments take the place of the old ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class StorageRules:
+class StorageRules(NamedTuple):
     """What is on disk when, and what a restart makes of it."""
 
     leo_source: Literal["stored", "last_record"] = "stored"

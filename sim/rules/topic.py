@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sim.limits import INT_SETTING, NAME, SETTING
 from sim.log.offset_index import INDEX_INTERVAL_BYTES
 from sim.rules.spec import RuleSpec
 
 
-@dataclass(frozen=True, slots=True)
-class TopicSettings:
+class TopicSettings(NamedTuple):
     """What replicas, clients and checks go by of the topic's settings.
 
     Under Kafka's names they stand in a file's `topic`: `compaction.strategy.header`,

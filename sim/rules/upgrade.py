@@ -6,14 +6,12 @@ and given by name like a rule.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sim.rules.spec import RuleSpec, Value
 
 
-@dataclass(frozen=True, slots=True)
-class UpgradeOrders:
+class UpgradeOrders(NamedTuple):
     """In which order the parts of a cluster follow in a random upgrade."""
 
     rollout: Literal[
