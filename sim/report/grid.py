@@ -5,7 +5,7 @@ The same cases met every value, so each value is also set against the first one,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,8 @@ from sim.report.families import share_of
 from sim.report.rates import rate_of
 from sim.report.sweep_folder import SweepFolder
 from sim.sweeps import stats, wording
+
+_INTERVALS = "Intervals are exact, two-sided, 95 %."
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +63,8 @@ def grid_as_markdown(folder: SweepFolder, rule: str) -> str:
     plan = folder.plan
     cases = wording.count(plan["count"])
     parts = [
-        f"## In random weather: {markdown.text(plan['plan']['title'])}",
-        f"{cases} random cases; each met every value. Intervals are exact, two-sided, 95 %.",
+        f"## In random runs: {markdown.text(plan['plan']['title'])}",
+        f"{cases} random cases; each met every value. {_INTERVALS} {_made_by(plan)}",
         markdown.block([f"$ {folder.sweep_command}"], language="console"),
     ]
     for one in folder.environments:
@@ -73,6 +75,13 @@ def grid_as_markdown(folder: SweepFolder, rule: str) -> str:
             parts.append(f"*{markdown.text(caption)}.*")
             parts.append(_markdown(_rows(one, block, costs)))
     return "\n\n".join(parts) + "\n"
+
+
+def _made_by(plan: Mapping[str, Any]) -> str:
+    """Which Replog made the sweep, so that a page shows when it is older than what it describes."""
+    revision = plan.get("revision")
+    build = f" ({markdown.text(revision)})" if revision else ""
+    return f"Made by Replog {markdown.text(plan['package_version'])}{build}."
 
 
 def _rows(folder: SweepFolder, block: Block, costs: Sequence[Cost]) -> list[list[str]]:

@@ -1,5 +1,6 @@
 """`replog matrix`: what one rule decides."""
 
+from importlib.metadata import version
 from pathlib import Path
 
 from tests.cli.conftest import Replog
@@ -44,14 +45,15 @@ def test_the_page_has_the_command_that_makes_it_again(replog: Replog, here: Path
     assert Path("page.md").read_text(encoding="utf-8") == first
 
 
-def test_a_sweep_adds_what_random_weather_says(replog: Replog, here: Path, swept: Path) -> None:
+def test_a_sweep_adds_what_random_runs_say(replog: Replog, here: Path, swept: Path) -> None:
     asked = ("matrix", LOST_TAIL, "--vary", "fix=none,empty_batch", "--sweep", swept)
 
     assert replog(*asked).complaint == "--sweep: needs a page to write to: -o OUT"
     assert replog(*asked, "-o", "page.md").status == 0
     text = Path("page.md").read_text(encoding="utf-8")
-    assert "## In random weather: two fixes" in text
+    assert "## In random runs: two fixes" in text
     assert "| of the cases | none | empty_batch |" in text
+    assert f"Made by Replog {version('replog')}" in text
 
 
 def test_a_sweep_that_does_not_vary_the_rule_is_refused(
