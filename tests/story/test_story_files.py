@@ -1,5 +1,6 @@
 """Every story in scenarios/ meets its expectation, and together they cover rules and invariants."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from difflib import SequenceMatcher
@@ -139,11 +140,22 @@ def changes() -> Iterator[tuple[str, RuleValue, RuleValue]]:
                 yield from (change for change in every if change not in ALIKE)
 
 
+@cache
+def likeliest_first(rule: str) -> list[Story]:
+    """All stories: first the examples of a rule's values and those that set it, then near ones."""
+    usual = Rules().as_dict()[rule]
+    examples = {Path(value.example).stem for value in RULES[rule].described()}
+    examples |= {story.id for story in by_id().values() if story.rules.as_dict()[rule] != usual}
+    near = Counter(path.parent for path in PATHS if path.stem in examples)
+    paths = sorted(PATHS, key=lambda path: (path.stem not in examples, -near[path.parent]))
+    return [loaded(path) for path in paths]
+
+
 @pytest.mark.parametrize(("rule", "before", "after"), list(changes()))
 def test_a_rule_value_makes_a_difference_in_some_story(
     rule: str, before: RuleValue, after: RuleValue
 ) -> None:
-    told = [story for story in by_id().values() if story.rules.as_dict()[rule] == before]
+    told = [story for story in likeliest_first(rule) if story.rules.as_dict()[rule] == before]
 
     assert any(
         outcome(replace(story, rules=story.rules.with_values({rule: after})))
@@ -156,8 +168,9 @@ def test_a_rule_value_makes_a_difference_in_some_story(
 def test_a_rule_said_to_be_without_effect_has_none(rule: str) -> None:
     for story in by_id().values():
         for value in RULES[rule].values:
-            changed = replace(story, rules=story.rules.with_values({rule: value}))
-            assert outcome(changed) == known_outcome(story.id)
+            if value != story.rules.as_dict()[rule]:
+                changed = replace(story, rules=story.rules.with_values({rule: value}))
+                assert outcome(changed) == known_outcome(story.id)
 
 
 def test_numbers_in_rules_make_a_difference() -> None:
