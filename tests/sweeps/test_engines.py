@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,9 +20,9 @@ from sim.sweeps.plan import number_runs
 from sim.sweeps.row import TIMING_COLUMNS, VIOLATIONS_SCHEMA, runs_schema
 from sim.sweeps.runner import EngineName, run_sweep
 from tests.sweeps.conftest import ROOT
-from tests.sweeps.fakes import FAR, TWO_ENVIRONMENTS, deadly, plan, quick, slow
+from tests.sweeps.fakes import FAR, TWO_ENVIRONMENTS, deadly, plan, quick, simulating_here, slow
 
-CASES = 1_000
+CASES = 300
 
 on_spark = pytest.param("spark", marks=pytest.mark.spark)
 
@@ -38,7 +39,8 @@ def engine(request: pytest.FixtureRequest) -> EngineName:
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sweep that all others must equal."""
     out = tmp_path_factory.mktemp("reference") / "out"
-    run_sweep(plan(), out=out, count=CASES, engine="process", open_case=quick)
+    with simulating_here():
+        run_sweep(plan(), out=out, count=CASES, engine="process", open_case=quick)
     return out
 
 
@@ -62,7 +64,9 @@ def assert_same(out: Path, other: Path) -> None:
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sweep of two environments, in two blocks."""
     out = tmp_path_factory.mktemp("small") / "out"
-    run_sweep(plan(**TWO_ENVIRONMENTS), out=out, engine="process", partitions=2, open_case=quick)
+    swept = plan(**TWO_ENVIRONMENTS)
+    with simulating_here():
+        run_sweep(swept, out=out, engine="process", partitions=2, open_case=quick)
     return out
 
 
@@ -168,9 +172,12 @@ def test_ctrl_c_keeps_what_is_finished_and_a_resumed_sweep_is_the_same(
     assert 0 < kept < 3 * CASES
     assert not (out / ".staging").exists()
 
-    result = run_sweep(plan(), out=out, count=CASES, engine="process", resume=True, open_case=quick)
+    with nullcontext() if engine == "process" else simulating_here():
+        made = run_sweep(
+            plan(), out=out, count=CASES, engine="process", resume=True, open_case=quick
+        )
 
-    assert result.runs_before == kept
+    assert made.runs_before == kept
     assert_same(out, reference)
 
 
@@ -187,16 +194,19 @@ class _Reporting:
 
 @pytest.mark.usefixtures("a_wave_per_answer")
 def test_a_block_whose_worker_dies_leaves_no_rows_and_what_was_finished_stays(
-    engine: EngineName, reference: Path, tmp_path: Path
+    engine: EngineName, reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
+    # Measured in this process, it would come to the deadly case.
+    monkeypatch.setattr("sim.sweeps.runner.measure_rate", lambda *_, **__: 1_000.0)
 
     with pytest.raises(BadInput, match=r"worker process died.*--resume") as caught:
         run_sweep(plan(), out=out, count=CASES, engine=engine, partitions=9, open_case=deadly)
 
     assert "\n" not in str(caught.value)
     assert 0 < rows_in_waves(out) < 3 * CASES
-    run_sweep(plan(), out=out, count=CASES, engine="process", resume=True, open_case=quick)
+    with simulating_here():
+        run_sweep(plan(), out=out, count=CASES, engine="process", resume=True, open_case=quick)
     assert_same(out, reference)
 
 
@@ -254,7 +264,8 @@ def test_a_sweep_that_was_killed_can_be_resumed_on_the_other_engine(
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four cases, simulated in one block."""
     out = tmp_path_factory.mktemp("simulated") / "out"
-    run_sweep(plan(), out=out, count=4, engine="process", partitions=1)
+    with simulating_here():
+        run_sweep(plan(), out=out, count=4, engine="process", partitions=1)
     return out
 
 
@@ -263,8 +274,8 @@ def test_hash_seeds_do_not_reach_the_tables(simulated: Path, tmp_path: Path) -> 
     program = (
         "from pathlib import Path\n"
         "from sim.sweeps import run_sweep\n"
-        "from tests.sweeps.fakes import plan\n"
-        "if __name__ == '__main__':\n"
+        "from tests.sweeps.fakes import plan, simulating_here\n"
+        "with simulating_here():\n"
         f"    run_sweep(plan(), out=Path({str(out)!r}), count=4, engine='process')\n"
     )
     (tmp_path / "program.py").write_text(program)

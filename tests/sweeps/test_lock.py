@@ -26,7 +26,7 @@ runner.ProcessEngine, runner.measure_rate = HereEngine, lambda *_, **__: 1_000.0
 for line in sys.stdin:
     try:
         runner.run_sweep(
-            plan(), out=Path(line.strip()), count=10, engine="process", open_case=slow
+            plan(), out=Path(line.strip()), count=3, engine="process", open_case=slow
         )
         print("swept", flush=True)
     except BadInput as error:
