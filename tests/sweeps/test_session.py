@@ -137,3 +137,32 @@ def test_nothing_stays_of_a_sweep_that_is_ended_while_java_starts(
 
     assert (process.returncode, told) == (130, "replog: interrupted\n")
     wait_until(lambda: not processes(mark), "the end of Java")
+
+
+CALL_WITHOUT_ANSWER = """
+from concurrent.futures import ThreadPoolExecutor
+from sim.sweeps.engines.session import spark_session
+try:
+    with spark_session(master="local[1]") as session:
+        pool = ThreadPoolExecutor()
+        pool.submit(session._jvm.java.lang.Thread.sleep, 3_600_000)
+        pool.submit(int).result()
+        raise KeyboardInterrupt
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.spark
+def test_a_call_that_java_never_answers_keeps_no_interrupted_sweep_from_its_end() -> None:
+    """As of a job that begins in the moment in which Spark stops, once in many Ctrl-C."""
+    ended = subprocess.run(
+        [sys.executable, "-c", CALL_WITHOUT_ANSWER],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "interrupted\n", "")

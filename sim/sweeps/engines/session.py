@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import subprocess
 import sys
 import tempfile
 import threading
@@ -56,6 +57,8 @@ WAIT_SECONDS = 30.0
 """For a worker to accept the application."""
 WAIT_SECONDS_STARTING = 120.0
 """For the first executor, where somebody is starting it: it may have to fetch an image first."""
+END_SECONDS = 10.0
+"""For Java to leave by itself, and remove its files, once nobody needs it."""
 POLL_SECONDS = 0.1
 
 
@@ -85,9 +88,33 @@ def spark_session(
         session = _start(chosen, dict(settings or {}), log)
         try:
             yield session
-        finally:
-            with suppress(Py4JError, OSError):  # of a Java that has died
-                interruptibly(session.stop)
+        except BaseException:
+            _stop(session)
+            _end_java()
+            raise
+        _stop(session)
+
+
+def _stop(session: SparkSession) -> None:
+    with suppress(Py4JError, OSError):  # of a Java that has died
+        interruptibly(session.stop)
+
+
+def _end_java() -> None:
+    """End the Java that PySpark started, and with it every call that waits for its answer.
+
+    Spark never answers a job that begins in the moment in which it stops, and Python would wait at
+    its own end for the thread that asked.
+    """
+    process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 - as below
+    if process is None:
+        return
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - the next session starts another
+    process.stdin.close()  # as when this process ends
+    try:
+        process.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
 @contextmanager
@@ -113,13 +140,13 @@ def _quiet() -> Iterator[None]:
     before, logger.propagate = logger.propagate, False
     handler = logging.NullHandler()
     logger.addHandler(handler)
+    # It stays: a thread that is told late that its Java is gone logs when nobody waits any more.
     logging.getLogger().addFilter(_not_of_py4j)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark JVM process")
             yield
     finally:
-        logging.getLogger().removeFilter(_not_of_py4j)
         logger.removeHandler(handler)
         logger.propagate = before
 
