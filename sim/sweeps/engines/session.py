@@ -109,7 +109,7 @@ def _end_java() -> None:
     process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 - as below
     if process is None:
         return
-    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - the next session starts another
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - the next starts its own
     process.stdin.close()  # as when this process ends
     try:
         process.wait(END_SECONDS)
