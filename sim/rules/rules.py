@@ -60,7 +60,10 @@ class Rules(NamedTuple):
             if name not in GROUP_OF:
                 raise BadInput(f"{place_of(name, where)}: is for a scenario")
             by_group.setdefault(GROUP_OF[name], {})[name] = checked
-        return _replaced(self, by_group)
+        changed: dict[str, Any] = {
+            group: getattr(self, group)._replace(**own) for group, own in by_group.items()
+        }
+        return self._replace(**changed)
 
     def as_dict(self) -> dict[str, RuleValue]:
         """All rules with their values by name, group by group in order of declaration."""
@@ -90,11 +93,13 @@ class Settings(NamedTuple):
         Raises:
             BadInput: A rule or a value does not exist; the message lists what is allowed.
         """
-        of_rules = {name: value for name, value in values.items() if name not in _UPGRADE}
+        of_rules = {
+            name: value for name, value in values.items() if name not in UpgradeOrders._fields
+        }
         orders: dict[str, Any] = {
             name: check_value(name, value, where=where)
             for name, value in values.items()
-            if name in _UPGRADE
+            if name in UpgradeOrders._fields
         }
         return Settings(
             self.rules.with_values(of_rules, where=where), self.upgrade._replace(**orders)
@@ -102,7 +107,7 @@ class Settings(NamedTuple):
 
     def as_dict(self) -> dict[str, RuleValue]:
         """All values by name: those of the rules in their order, then the orders of upgrades."""
-        return self.rules.as_dict() | {name: getattr(self.upgrade, name) for name in _UPGRADE}
+        return self.rules.as_dict() | self.upgrade._asdict()
 
     def differing_from(self, other: Settings) -> dict[str, RuleValue]:
         """What has another value here than in `other`."""
@@ -110,21 +115,10 @@ class Settings(NamedTuple):
         return {name: value for name, value in self.as_dict().items() if theirs[name] != value}
 
 
-def _replaced(rules: Rules, by_group: Mapping[str, Mapping[str, RuleValue]]) -> Rules:
-    """The rules with some values of some groups replaced, which are right."""
-    changed: dict[str, Any] = {}
-    for group, values in by_group.items():
-        own: Mapping[str, Any] = values
-        changed[group] = getattr(rules, group)._replace(**own)
-    return rules._replace(**changed)
-
-
 GROUP_OF: dict[str, str] = {
     rule: group for group in Rules._fields for rule in getattr(Rules(), group)._fields
 }
 """The group of every rule by its name, in the order of `Rules`; no two rules have one name."""
-
-_UPGRADE: tuple[str, ...] = UpgradeOrders._fields
 
 DEFAULTS: dict[str, RuleValue] = Settings().as_dict()
 """The default of every rule, those of upgrades last."""

@@ -89,8 +89,10 @@ def spark_session(
         try:
             yield session
         except BaseException:
-            _stop(session)
-            _end_java()
+            try:
+                _stop(session)
+            finally:  # whoever is impatient presses Ctrl-C again
+                _end_java()
             raise
         _stop(session)
 
