@@ -45,6 +45,9 @@ class Invariant:
     kind: ClassVar[str] = "safety"
     in_stories: ClassVar[bool] = True
     fairness: ClassVar[str] = ""
+    family: ClassVar[str] = "in no family"
+    family_by_cause: ClassVar[bool] = False
+    explained_by: ClassVar[str] = ""
     unusual_only: ClassVar[bool] = False
 
     def __init__(self, queries: Any, report: Report) -> None:

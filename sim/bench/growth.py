@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from sim.check.counters import COUNTERS
 from sim.check.families import NO_FAMILY
-from sim.check.registry import Violation
+from sim.check.violation import Violation
 from sim.rules.rules import Settings
 from sim.scenario.generate.mix import Mix
 from sim.sweeps.plan import Plan, Sweep

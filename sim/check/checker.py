@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from sim.check.durability import DurabilityContract
-from sim.check.families import family_of
+from sim.check.family_by_cause import family_of
 from sim.check.history import ClusterHistory
 from sim.check.history_keeper import HistoryKeeper
 from sim.check.queries import HistoryQueries, unlabelled
@@ -17,10 +17,9 @@ from sim.check.registry import (
     PLUGGED,
     Handler,
     Kind,
-    Violation,
     discover,
 )
-from sim.foreign.lines import LONGEST, one_line
+from sim.check.violation import Evidence, Violation
 from sim.invariant_plugins import watch
 from sim.rules import Rules
 from sim.trace import NAMES, Event, Named, ReplicaCrashed
@@ -110,6 +109,7 @@ class Checker:
         history, routes = self.history, self._routes
         for at, name, event in events:
             history.at = at
+            history.position += 1
             try:
                 take_in, handlers = routes[name]
             except KeyError:
@@ -144,17 +144,25 @@ class Checker:
         return self._keeper.apply(event)
 
     def _record(
-        self, name: str, replica: str | None, offset: int | None, key: str | None, sentence: str
+        self,
+        name: str,
+        replica: str | None,
+        offset: int | None,
+        key: str | None,
+        says: str,
+        evidence: Evidence = (),
+        began: int | None = None,
     ) -> None:
         if self._within_contract and self.contract.outside is not None:
             return
         identity = (name, replica, offset, key)
         if identity not in self._seen:
             self._seen.add(identity)
-            family = family_of(self.queries, name, replica, offset, key)
-            at = self.history.at
-            told = one_line(sentence, longest=LONGEST)  # keys and values in it may be anything
-            self.violations.append(Violation(name, at, replica, offset, key, told, family))
+            family = family_of(self.queries, INVARIANTS.get(name), replica, offset, key)
+            at, position = self.history.at, self.history.position
+            self.violations.append(
+                Violation(name, at, replica, offset, key, says, family, evidence, position, began)
+            )
 
 
 def story_invariants(*, liveness: bool) -> list[str]:

@@ -73,6 +73,7 @@ class ClusterHistory:
             to `no-offset-reuse`. The story format says so; in a timed run such an append is what
             epochs are there for: it is never committed, and truncated when the leader hears.
         at: When the latest event happened: ms, or the step of a story.
+        position: Its place among all events, from 0; -1 = nothing has happened.
         unit: What `at` counts: `ms` or `steps`.
         replicas: By name, in order of creation.
         removed_replicas: Who has left for good.
@@ -133,6 +134,7 @@ class ClusterHistory:
         self.rules = rules
         self.zombies_count = zombies_count
         self.at = 0
+        self.position = -1
         self.unit = unit
         self._by_isr = rules.replication.commit == "isr"
         earlier = tuple(earlier)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from sim.check.history import ClusterHistory
 from sim.check.replica_view import EMPTY, HOLE, ReplicaView
+from sim.check.violation import RecordSeen
 from sim.log.record import Control
 
 
@@ -28,21 +29,22 @@ class HistoryQueries:
         self.history = history
         self._label = label
 
-    def describe(self, uid: int) -> str:
-        """A record in words: label or key=value, with its offset."""
+    def describe(self, uid: int) -> RecordSeen:
+        """A record as it was appended, for evidence."""
         known = self.history.written.get(uid)
         if known is None:
-            return "nothing"
-        record = known.record
-        label = self._label(uid)
-        if label is not None:
-            return f"{label}@{record.offset}"
-        if known.batch.control is not None:
-            what = f"{known.batch.control} marker of producer {known.batch.producer_id}"
-            return f"{what} (offset {record.offset})"
-        if known.tombstone:
-            return f"tombstone of {record.key} (offset {record.offset})"
-        return f"{record.key}={record.value} (offset {record.offset})"
+            return RecordSeen()
+        record, control = known.record, known.batch.control
+        return RecordSeen(
+            uid,
+            known.offset,
+            known.key,
+            record.value,
+            known.tombstone,
+            None if control is None else str(control),
+            known.batch.producer_id,
+            self._label(uid),
+        )
 
     def beats(self, uid: int, other: int) -> bool:
         """Whether `uid` wins over `other` of the same key under the topic's strategy."""

@@ -12,46 +12,14 @@ from collections.abc import Callable
 from enum import StrEnum
 from functools import cache
 from importlib import import_module
-from typing import Any, ClassVar, NamedTuple, get_args
+from typing import Any, ClassVar, get_args
 
 from sim.check.families import NO_FAMILY
 from sim.check.queries import HistoryQueries
+from sim.check.violation import Evidence, RecordSeen, Value
 from sim.errors import BadInput
 from sim.invariant_plugins import registered_invariants
 from sim.trace import Event
-
-
-class Violation(NamedTuple):
-    """One broken invariant.
-
-    Attributes:
-        invariant: Its name.
-        at: When: ms in the timed world, the number of the step in a story.
-        replica: Where, if at one replica.
-        offset: The offset concerned, if one is.
-        key: The key concerned, if one is.
-        sentence: What happened, with the numbers in it.
-        family: What kind of thing goes wrong, see `sim.check.families`.
-    """
-
-    invariant: str
-    at: int
-    replica: str | None
-    offset: int | None
-    key: str | None
-    sentence: str
-    family: str = NO_FAMILY
-
-    def as_row(self, *, when: str) -> dict[str, Any]:
-        """A flat mapping for JSON; `when` names its time: `at_ms` or `step`."""
-        return {
-            "invariant": self.invariant,
-            when: self.at,
-            "replica": self.replica,
-            "offset": self.offset,
-            "key": self.key,
-            "sentence": self.sentence,
-        }
 
 
 class Kind(StrEnum):
@@ -70,8 +38,10 @@ class Kind(StrEnum):
     """Worth knowing, no violation of the protocol's promises by itself; judged when asked for."""
 
 
-Report = Callable[[str, str | None, int | None, str | None, str], None]
-"""Takes a violation: name, replica, offset, key, sentence. It knows the time and drops repeats."""
+Report = Callable[[str, str | None, int | None, str | None, str, Evidence, int | None], None]
+"""Takes a violation: name, replica, offset, key, what it says, evidence, and when it began.
+
+It knows the time and the event, and drops repeats."""
 
 Handler = Callable[[Any], None]
 """What takes an event of one class, such as a bound `on_...` method."""
@@ -84,15 +54,22 @@ class Invariant:
         name: Kebab-case, as in files and reports.
         kind: When it is judged.
         source: Who asks for it.
+        family: What kind of thing goes wrong (`sim.check.families`).
+        family_by_cause: True where the facts about the key may say otherwise.
+        explained_by: The question whose answer tells why it was broken (`sim.explain`); empty =
+            whatever removal, cut or loss came last.
         in_stories: False for those that the story format does not evaluate by default.
         fairness: What has to hold for a violation to count; empty = nothing.
-        unusual_only: True for a law that no usual event can break (`sim.check.history_keeper` says
+        unusual_only: True for one that no usual event can break (`sim.check.history_keeper` says
             which are usual): it is handed the others alone.
     """
 
     name: ClassVar[str] = ""
     kind: ClassVar[Kind] = Kind.SAFETY
     source: ClassVar[str] = ""
+    family: ClassVar[str] = NO_FAMILY
+    family_by_cause: ClassVar[bool] = False
+    explained_by: ClassVar[str] = ""
     in_stories: ClassVar[bool] = True
     fairness: ClassVar[str] = ""
     unusual_only: ClassVar[bool] = False
@@ -111,15 +88,30 @@ class Invariant:
         """What it counted beside violations, by name of the counter (`sim.check.counters`)."""
         return {}
 
-    def describe(self, uid: int) -> str:
-        """A record in words, for sentences."""
+    def describe(self, uid: int) -> RecordSeen:
+        """A record, for evidence."""
         return self.queries.describe(uid)
 
     def violated(
-        self, replica: str | None, offset: int | None, key: str | None, sentence: str
+        self,
+        replica: str | None,
+        offset: int | None,
+        key: str | None,
+        says: str,
+        began: int | None = None,
+        **evidence: Value,
     ) -> None:
-        """Report a violation."""
-        self._report(self.name, replica, offset, key, sentence)
+        """Report a violation.
+
+        Args:
+            replica: Where, if at one replica.
+            offset: The offset concerned, if one is.
+            key: The key concerned, if one is.
+            says: What happened; names in braces are those of the evidence, or the three above.
+            began: When it began to be so (ms, or a step), where that is known.
+            evidence: The values that decided.
+        """
+        self._report(self.name, replica, offset, key, says, tuple(evidence.items()), began)
 
 
 INVARIANTS: dict[str, type[Invariant]] = {}
@@ -194,6 +186,18 @@ def register(cls: type[Invariant]) -> None:
     for method in methods:
         LISTENERS.setdefault(events[method], []).append((cls.name, method))
     INVARIANTS[cls.name] = cls
+
+
+def declared_family(name: str) -> str:
+    """The family that an invariant names; `by cause` where facts decide.
+
+    One that is not known, such as a plugin's or one of another version, is in none.
+    """
+    discover()
+    known = INVARIANTS.get(name)
+    if known is None:
+        return NO_FAMILY
+    return "by cause" if known.family_by_cause else known.family
 
 
 @cache

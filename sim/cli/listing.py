@@ -11,8 +11,7 @@ from typing import Any
 
 from sim.check.checker import known_invariants
 from sim.check.coverage import SITUATIONS
-from sim.check.families import BY_CAUSE, FAMILY_OF_LAW, NO_FAMILY
-from sim.check.registry import INVARIANTS
+from sim.check.registry import INVARIANTS, declared_family
 from sim.cli import references
 from sim.compaction.extending import REGISTERED
 from sim.errors import BadInput
@@ -78,9 +77,7 @@ def invariants() -> Rows:
         {
             "invariant": cls.name,
             "kind": str(cls.kind),
-            "family": "by cause"
-            if cls.name in BY_CAUSE
-            else FAMILY_OF_LAW.get(cls.name, NO_FAMILY),
+            "family": declared_family(cls.name),
             "says": " ".join((cls.__doc__ or "").split("\n\n")[0].split())
             + (f" Fair when {cls.fairness}." if cls.fairness else ""),
             "source": cls.source,

@@ -17,7 +17,7 @@ from sim.check.history import ClusterHistory, Written
 from sim.check.history_keeper import HistoryKeeper
 from sim.check.replica_view import EMPTY, HOLE, ReplicaView
 from sim.draw.reasons import Reasons
-from sim.explain.judged import judged_again, judged_at
+from sim.explain.judged import judged_at
 from sim.log.record import Control
 from sim.rules import Rules
 from sim.trace import (
@@ -289,8 +289,7 @@ def position_of(events: Events, violation: Violation | None, rules: Rules | None
     """The position of the event that showed a violation; without one, of the last event."""
     if violation is None:
         return len(events) - 1
-    again = None if rules is None else judged_again(events, violation, rules)
-    return judged_at(events, violation) if again is None else again[0]
+    return judged_at(events, violation)
 
 
 Labels = Mapping[int, str]

@@ -12,7 +12,7 @@ from sim.check.promise import meant_version, promised_mark
 from sim.check.replica_view import ReplicaView
 from sim.compaction.failures import UnreadableVersion
 from sim.explain.causality import Cone
-from sim.explain.judged import judged_again, judged_at
+from sim.explain.judged import judged_at
 from sim.explain.provenance import END, Provenance, Recorded
 from sim.log.record import Batch, Record
 from sim.rules import Rules
@@ -104,11 +104,10 @@ class Case:
         self.violation = violation
         self.rules = Rules() if rules is None else rules
         self.skews = skews
-        found = None if rules is None else judged_again(events, violation, rules)
-        judged = judged_at(events, violation) if found is None else found[0]
+        judged = judged_at(events, violation)
         self.known = Provenance(events[: judged + 1])
         self.cone = Cone(self.known, violation, judged=judged)
-        self.history = self._replayed(judged) if found is None else found[1]
+        self.history = self._replayed(judged)
         self._cleaner_version = cleaner_strategy(self.rules).version
         self._promised_version = judging_strategy(self.rules).version
         self._is_tombstone = promised_mark(self.rules)

@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Any
 
 from sim.check.coverage import SITUATIONS
+from sim.check.registry import declared_family
 from sim.report.comparison import Comparison
 from sim.report.confirmation import Confirmation
-from sim.report.families import family_by_law
 from sim.report.rates import Rate
 from sim.report.sweep_folder import SweepFolder
 from sim.sweeps import stats, wording
@@ -81,7 +81,7 @@ def _compared(folder: SweepFolder, comparison: Comparison) -> dict[str, Any]:
         "invariants": [
             {
                 **one,
-                "family": family_by_law(one["name"]),
+                "family": declared_family(one["name"]),
                 "rates": _rates(one["runs"], comparison.rates),
             }
             for one in _seen(folder, "invariant")

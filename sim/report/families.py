@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from sim.check.families import (
-    BY_CAUSE,
     DELETED_KEY_RETURNS,
     FAMILIES,
-    FAMILY_OF_LAW,
     LATE_WRITE,
     LOG_DIVERGENCE,
-    NO_FAMILY,
     READERS,
     TRANSACTIONS,
 )
+from sim.check.registry import declared_family
 from sim.report.sweep_folder import SweepFolder
 from sim.sweeps import stats, wording
 from sim.sweeps.stats import Interval
@@ -90,15 +88,8 @@ def families_of(folder: SweepFolder) -> tuple[Family, ...]:
         Family(
             name,
             meaning,
-            tuple(
-                law for law in violated if FAMILY_OF_LAW.get(law) == name and law not in BY_CAUSE
-            ),
+            tuple(each for each in violated if declared_family(each) == name),
             tuple(share_of(entry, "family", name) for entry in entries),
         )
         for name, meaning in FAMILIES.items()
     )
-
-
-def family_by_law(invariant: str) -> str:
-    """The family of an invariant, for a table of invariants."""
-    return "by cause" if invariant in BY_CAUSE else FAMILY_OF_LAW.get(invariant, NO_FAMILY)

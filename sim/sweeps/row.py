@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from sim.check.counters import COUNTERS
-from sim.check.registry import Violation
+from sim.check.violation import Violation
 from sim.scenario.generate.scenario import is_hunted
 from sim.sweeps.plan import RuleSet, Sweep, swept_type
 from sim.timed_run import Run

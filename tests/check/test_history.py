@@ -242,12 +242,14 @@ def test_a_sentence_names_a_record_by_key_value_and_offset() -> None:
         *appended("r1", batch(0, "k", "old"), batch(1, "k", None), marker(2, 7, commit=True)),
     ]
 
-    queries = checked(events).queries
+    describe = checked(events).queries.describe
 
-    assert queries.describe(100) == "k=old (offset 0)"
-    assert queries.describe(101) == "tombstone of k (offset 1)"
-    assert queries.describe(102) == "COMMIT marker of producer 7 (offset 2)"
-    assert queries.describe(0) == "nothing"
+    assert [str(describe(uid)) for uid in (100, 101, 102, 0)] == [
+        "k=old (offset 0)",
+        "tombstone of k (offset 1)",
+        "COMMIT marker of producer 7 (offset 2)",
+        "nothing",
+    ]
 
 
 WIDE = data_batch((record(1, "b"), record(2, "c")), epoch=1)

@@ -7,7 +7,7 @@ import pytest
 
 from sim.check import Checker
 from sim.check.checker import known_invariants
-from sim.check.registry import Violation
+from sim.check.violation import Violation
 from sim.trace import Event
 from tests.check.pairs import HAND_MADE, TESTED_APART
 from tests.check.pairs.handmade import HandMade

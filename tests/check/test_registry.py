@@ -4,6 +4,7 @@ import pytest
 
 from sim.check import Checker
 from sim.check.registry import INVARIANTS, LISTENERS, Invariant, register
+from sim.check.violation import RecordSeen, Violation
 from sim.trace import HighWatermarkMoved, ReplicaAdded
 from tests.check.events import RULES, cluster
 
@@ -64,3 +65,28 @@ def test_a_law_is_not_handed_events_that_it_does_not_need() -> None:
             laws[:] = [each for each in laws if each[0] != "picky"]
 
     assert heard == [moved]
+
+
+def test_a_violation_keeps_values_and_its_sentence_is_made_of_them() -> None:
+    seen = RecordSeen(7, 3, "k", "v\n", tombstone=False)
+    found = Violation(
+        "own", 5, "r1", 3, "k", "{replica} lacks {held} at {places}", "in no family",
+        (("held", seen), ("places", (3, 4))), position=2,
+    )  # fmt: skip
+
+    assert found.value("held") is seen
+    assert found.sentence == "r1 lacks k=v\\n (offset 3) at 3, 4"
+    assert found._replace(evidence=(), says="a {brace} of a plugin").sentence.endswith(
+        "of a plugin"
+    )
+
+
+def test_the_position_of_a_violation_is_that_of_the_event_that_showed_it() -> None:
+    checker = Checker(RULES, ["hw-within-log"])
+    mark = HighWatermarkMoved("r1", 5, leading=True)
+
+    checker.on_all([(1, type(each).__name__, each) for each in [*cluster("r1"), mark, mark]])
+
+    assert [(each.invariant, each.position) for each in checker.violations] == [
+        ("hw-within-log", 2)
+    ]

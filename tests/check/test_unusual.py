@@ -7,7 +7,8 @@ import pytest
 
 from sim.check import Checker, history_keeper
 from sim.check.checker import known_invariants
-from sim.check.registry import INVARIANTS, Violation
+from sim.check.registry import INVARIANTS
+from sim.check.violation import Violation
 from sim.compaction.strategies import HEADER_FORMS
 from sim.rules import rules_from
 from sim.scenario.generate import generate

@@ -71,7 +71,7 @@ def test_keys_and_values_cannot_leave_their_place() -> None:
         )
         for at, event in run.events[:6]
     ]
-    violation = run.violations[0]._replace(at=at, offset=0, key=nasty, sentence=nasty)
+    violation = run.violations[0]._replace(at=at, offset=0, key=nasty, says=nasty)
 
     page = html(events, violation, title=nasty, explanation=[nasty], command=nasty, verdict=nasty)
 
@@ -128,7 +128,7 @@ def test_what_does_not_fit_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch)
     assert len(page.encode()) <= 250_000
     assert f"{total - shown} earlier events left out, to keep this file below 1 MB" in page
     assert case["frames"][case["focus"]]["a"] == violation.at
-    early = violation._replace(at=events[60][0], offset=0)
+    early = violation._replace(at=events[60][0], position=60, offset=0)
     page = html(events, early, rules=rules, everything=True)
     (case,) = data(page)
     assert case["frames"][case["focus"]]["a"] == early.at

@@ -104,11 +104,11 @@ def test_a_position_leads_to_the_copy_that_brought_the_follower_there() -> None:
     assert causal_cone(events, wrong) == [3, 4]
 
 
-def test_of_the_events_of_one_moment_the_one_the_sentence_speaks_of_shows_the_violation() -> None:
+def test_a_violation_knows_the_event_that_showed_it_also_among_those_of_one_moment() -> None:
     events = [(7, copy("r2", 0)), (7, copy("r3", 0)), (7, trace.HighWatermarkMoved("r3", 0, False))]
 
-    assert judged_at(events, violation(0, at=7, replica="r2")) == 0
-    assert judged_at(events, violation(0, at=7, replica="r3")) == 2
+    assert judged_at(events, violation(0, at=7)._replace(position=1)) == 1
+    assert judged_at(events, violation(0, at=7)) == 2, "no checker found it: the last of its time"
 
 
 def test_in_every_red_story_the_graph_goes_forward_and_the_cone_lies_within_it() -> None:

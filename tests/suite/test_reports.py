@@ -25,7 +25,7 @@ def results(fill: Fill) -> list[CaseResult]:
 
 
 def violated(invariant: str, sentence: str) -> Violation:
-    return Violation(invariant, at=3, replica=None, offset=None, key=None, sentence=sentence)
+    return Violation(invariant, at=3, replica=None, offset=None, key=None, says=sentence)
 
 
 def junit(results: Sequence[CaseResult]) -> ET.Element:

@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 from sim.check.counters import COUNTERS
 from sim.check.families import NO_FAMILY, READERS
-from sim.check.registry import Violation
+from sim.check.violation import Violation
 from sim.rules.rules import Settings
 from sim.sweeps.blocks import Block, BlockAnswer, Work, simulate_block
 from sim.sweeps.counting import count_files

@@ -7,7 +7,7 @@ import pytest
 
 from sim.bounds import Bounds
 from sim.check.counters import COUNTERS
-from sim.check.registry import Violation
+from sim.check.violation import Violation
 from sim.rules.rules import Settings
 from sim.sweeps.plan import Sweep, number_runs
 from sim.sweeps.row import NESTED, VIOLATIONS_PER_RUN_MAX, reported, worker_schema

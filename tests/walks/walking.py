@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from sim.check import Checker
-from sim.check.registry import Violation
+from sim.check.violation import Violation
 from sim.replication import Replica
 from sim.trace import Event, ReplicaAdded
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import LOG_DIVERGENCE
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Report
 from sim.check.replica_view import ReplicaView
@@ -28,6 +29,8 @@ class AcknowledgedCommitted(Invariant):
 
     name = "acknowledged-committed"
     source = "producer configuration acks, topic configuration min.insync.replicas; DelayedProduce"
+    family = LOG_DIVERGENCE
+    explained_by = "acknowledged"
     in_stories = False
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import LOG_DIVERGENCE
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Kind, Report
 from sim.trace import Acknowledged, Quiesced
@@ -19,6 +20,8 @@ class AcknowledgedKept(Invariant):
     name = "acknowledged-kept"
     kind = Kind.FINDING
     source = "producer configuration acks; KIP-966, Motivation"
+    family = LOG_DIVERGENCE
+    explained_by = "acknowledged"
     in_stories = False
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:

@@ -32,6 +32,7 @@ class CleanPrefix(Invariant):
 
     name = "clean-prefix"
     source = "KIP-280"
+    explained_by = "kept_loser"
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:
         """No clean section yet."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant, Kind
 from sim.trace import Quiesced
 
@@ -19,6 +20,8 @@ class CommittedNeverLost(Invariant):
     name = "committed-never-lost"
     kind = Kind.AT_REST
     source = "KIP-101; CommittedIsDurable (etcd raft)"
+    family = LOG_DIVERGENCE
+    explained_by = "lost_record"
 
     def on_quiesced(self, event: Quiesced) -> None:
         """Compare the leader's log with the committed history."""

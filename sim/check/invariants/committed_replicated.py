@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
 from sim.trace import HighWatermarkMoved, IsrChanged
 
@@ -20,6 +21,8 @@ class CommittedReplicated(Invariant):
 
     name = "committed-replicated"
     source = "StrongIsr; MajorityReachedHighWatermark (RaftEventSimulationTest)"
+    family = LOG_DIVERGENCE
+    explained_by = "committed_without"
     unusual_only = True
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:

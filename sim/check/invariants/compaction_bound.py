@@ -17,6 +17,7 @@ class CompactionBound(Invariant):
 
     name = "compaction-bound"
     source = "KAFKA-13194; LogCleanerManager.cleanableOffsets"
+    explained_by = "compaction_bound"
     unusual_only = True
 
     def on_cleaned(self, event: Cleaned) -> None:

@@ -22,6 +22,7 @@ class CompactionLagBound(Invariant):
     kind = Kind.LIVENESS
     fairness = "the cleaner looks, and traffic or a timer closes segments"
     source = "KIP-354, Proposed Changes, note 1"
+    explained_by = "lag"
     in_stories = False
 
     def on_cleaner_looked(self, event: CleanerLooked) -> None:

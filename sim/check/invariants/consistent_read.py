@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import READERS
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Report
 from sim.trace import Consumed
@@ -16,6 +17,8 @@ class ConsistentRead(Invariant):
 
     name = "consistent-read"
     source = "ConsistentRead (KIP-966 specification)"
+    family = READERS
+    explained_by = "two_records"
     in_stories = False
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import READERS
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Report
 from sim.trace import Consumed, ConsumerReset
@@ -25,6 +26,8 @@ class ConsumerContinues(Invariant):
 
     name = "consumer-continues"
     source = "consumer configuration auto.offset.reset; KIP-320; SubscriptionState.position"
+    family = READERS
+    explained_by = "moved_reader"
     in_stories = False
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import READERS
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Kind, Report
 from sim.trace import Consumed, Quiesced
@@ -18,6 +19,8 @@ class ConsumerEndsCurrent(Invariant):
     name = "consumer-ends-current"
     kind = Kind.FINDING
     source = "KIP-280, Recommendations: consumers should be aware of the strategy"
+    family = READERS
+    explained_by = "reader_keeps"
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:
         """Nothing read yet."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import READERS
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Report
 from sim.check.replica_view import ReplicaView
@@ -21,6 +22,8 @@ class ConsumerNoSkip(Invariant):
 
     name = "consumer-no-skip"
     source = "KIP-280"
+    family = READERS
+    explained_by = "passed"
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:
         """Nothing given yet."""

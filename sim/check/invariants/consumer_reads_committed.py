@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import TRANSACTIONS
 from sim.check.registry import Invariant
 from sim.trace import Consumed
 
@@ -18,6 +19,8 @@ class ConsumerReadsCommitted(Invariant):
 
     name = "consumer-reads-committed"
     source = "KIP-98, isolation.level; CompletedFetch.nextFetchedRecord"
+    family = TRANSACTIONS
+    explained_by = "transaction"
     in_stories = False
 
     def on_consumed(self, event: Consumed) -> None:

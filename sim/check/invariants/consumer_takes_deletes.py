@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import READERS
 from sim.check.registry import Invariant
 from sim.trace import Understood
 
@@ -17,6 +18,8 @@ class ConsumerTakesDeletes(Invariant):
 
     name = "consumer-takes-deletes"
     source = "KIP-87, Migration Plan and its vote thread"
+    family = READERS
+    explained_by = "understood"
     in_stories = False
 
     def on_understood(self, event: Understood) -> None:

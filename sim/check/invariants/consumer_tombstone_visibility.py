@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
+from sim.check.families import READERS
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Report
 from sim.trace import Consumed
@@ -21,6 +22,8 @@ class ConsumerTombstoneVisibility(Invariant):
 
     name = "consumer-tombstone-visibility"
     source = "KIP-534, Motivation"
+    family = READERS
+    explained_by = "passed"
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:
         """No reads yet."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import READERS
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Report
 from sim.trace import CoordinatorAnswered, CoordinatorLoaded, LeaderElected
@@ -23,6 +24,8 @@ class CoordinatorServesLoaded(Invariant):
         "CoordinatorRuntime, CoordinatorLoaderImpl.doLoad; TransactionStateManager; KIP-630, "
         "Motivation: loading, and tombstones that are lost"
     )
+    family = READERS
+    explained_by = "coordinator"
     in_stories = False
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:

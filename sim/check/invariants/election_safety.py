@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import LOG_DIVERGENCE
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Report
 from sim.trace import LeaderElected
@@ -17,6 +18,8 @@ class ElectionSafety(Invariant):
 
     name = "election-safety"
     source = "Raft 5.2; KIP-595"
+    family = LOG_DIVERGENCE
+    explained_by = "epoch_led_twice"
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:
         """Nobody has led yet."""

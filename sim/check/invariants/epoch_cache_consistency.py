@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sim.check.epochs import EpochAnswer, EpochBook, EpochStart
+from sim.check.families import LOG_DIVERGENCE
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Kind, Report
 from sim.trace import (
@@ -61,6 +62,8 @@ class EpochCacheConsistency(Invariant):
     name = "epoch-cache-consistency"
     kind = Kind.FINDING
     source = "KIP-101, KIP-279; LeaderEpochFileCache.endOffsetFor"
+    family = LOG_DIVERGENCE
+    explained_by = "epoch_answers"
     in_stories = False
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:

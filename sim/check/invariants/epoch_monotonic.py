@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import LOG_DIVERGENCE
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Report
 from sim.log.record import Batch
@@ -27,6 +28,8 @@ class EpochMonotonic(Invariant):
 
     name = "epoch-monotonic"
     source = "MonotonicEpoch (RaftEventSimulationTest)"
+    family = LOG_DIVERGENCE
+    explained_by = "epochs_fell"
     in_stories = False
     unusual_only = True
 

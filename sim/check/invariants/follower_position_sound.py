@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
 from sim.trace import PositionRecorded
 
@@ -15,6 +16,8 @@ class FollowerPositionSound(Invariant):
 
     name = "follower-position-sound"
     source = "KIP-280; LocalLog.read with Partition.fetchRecords"
+    family = LOG_DIVERGENCE
+    explained_by = "believed_position"
     unusual_only = True
 
     def on_position_recorded(self, event: PositionRecorded) -> None:

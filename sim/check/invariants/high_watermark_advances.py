@@ -53,6 +53,7 @@ class HighWatermarkAdvances(Invariant):
 
     name = "high-watermark-advances"
     source = "Partition.maybeIncrementLeaderHW; KIP-392; KIP-595, Quorum State; Raft, 5.3"
+    explained_by = "watermark_stays"
     fairness = "for 10 s one leader and in-sync set, all of them up, and no fault going on"
     in_stories = False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant, Kind
 from sim.check.replica_view import HOLE, ReplicaView
 from sim.trace import Quiesced
@@ -19,6 +20,8 @@ class HoleJustified(Invariant):
     name = "hole-justified"
     kind = Kind.AT_REST
     source = "KIP-280, KIP-630"
+    family = LOG_DIVERGENCE
+    explained_by = "lost_record"
 
     def on_quiesced(self, event: Quiesced) -> None:
         """Judge the committed record and, where the leader holds another, that one too."""

@@ -31,6 +31,7 @@ class HorizonStability(Invariant):
 
     name = "horizon-stability"
     source = "KIP-534"
+    explained_by = "horizon_changed"
     in_stories = False
     unusual_only = True
 

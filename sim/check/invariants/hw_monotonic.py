@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import LOG_DIVERGENCE
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Report
 from sim.trace import HighWatermarkMoved
@@ -21,6 +22,8 @@ class HwMonotonic(Invariant):
 
     name = "hw-monotonic"
     source = "MonotonicHighWatermark (RaftEventSimulationTest); UnifiedLog.maybeUpdateHighWatermark"
+    family = LOG_DIVERGENCE
+    explained_by = "high_watermark_fell"
     in_stories = False
     unusual_only = True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
 from sim.trace import (
     Cleaned,
@@ -22,6 +23,8 @@ class HwWithinLog(Invariant):
 
     name = "hw-within-log"
     source = "LogCabin, RaftConsensusInvariants"
+    family = LOG_DIVERGENCE
+    explained_by = "high_watermark_fell"
     unusual_only = True
 
     def _judge(self, replica: str) -> None:

@@ -20,6 +20,7 @@ class KeyEndsAsMeant(Invariant):
     name = "key-ends-as-meant"
     kind = Kind.FINDING
     source = "KIP-280, Motivation"
+    explained_by = "ends_on"
 
     def on_quiesced(self, event: Quiesced) -> None:
         """Look for each key in the leader's log."""

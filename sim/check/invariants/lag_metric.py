@@ -17,6 +17,7 @@ class LagMetric(Invariant):
     name = "lag-metric"
     kind = Kind.FINDING
     source = "KIP-354, Public Interfaces; PreCleanStats.updateMaxCompactionDelay"
+    explained_by = "lag"
     in_stories = False
 
     def on_cleaner_looked(self, event: CleanerLooked) -> None:

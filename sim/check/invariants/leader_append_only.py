@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
 from sim.trace import Truncated
 
@@ -16,6 +17,8 @@ class LeaderAppendOnly(Invariant):
 
     name = "leader-append-only"
     source = "Raft 5.3"
+    family = LOG_DIVERGENCE
+    explained_by = "truncated"
     in_stories = False
 
     def on_truncated(self, event: Truncated) -> None:

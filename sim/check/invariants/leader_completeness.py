@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
 from sim.trace import LeaderElected
 
@@ -16,6 +17,8 @@ class LeaderCompleteness(Invariant):
 
     name = "leader-completeness"
     source = "Raft 5.4; StrongIsr (Kip320.tla)"
+    family = LOG_DIVERGENCE
+    explained_by = "leader_lacks"
 
     def on_leader_elected(self, event: LeaderElected) -> None:
         """Compare the new leader's log with the committed history."""

@@ -15,6 +15,7 @@ class LeaderNeverLoadsSnapshot(Invariant):
 
     name = "leader-never-loads-snapshot"
     source = "LeaderNeverLoadSnapshot (RaftEventSimulationTest)"
+    explained_by = "installed"
     in_stories = False
 
     def on_snapshot_installed(self, event: SnapshotInstalled) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant, Kind
 from sim.trace import Quiesced
 
@@ -17,6 +18,8 @@ class LeoConvergence(Invariant):
     name = "leo-convergence"
     kind = Kind.LIVENESS
     source = "KIP-280"
+    family = LOG_DIVERGENCE
+    explained_by = "stays_behind"
     fairness = "faults are over, there is a leader, and followers fetch until nothing changes"
 
     def on_quiesced(self, event: Quiesced) -> None:

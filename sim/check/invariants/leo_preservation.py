@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
 from sim.trace import Cleaned, ReplicaRestarted
 
@@ -16,6 +17,8 @@ class LeoPreservation(Invariant):
 
     name = "leo-preservation"
     source = "KIP-280; etcd #17780"
+    family = LOG_DIVERGENCE
+    explained_by = "log_end_moved"
     in_stories = False
     unusual_only = True
 

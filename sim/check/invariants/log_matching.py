@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import LOG_DIVERGENCE
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Report
 from sim.check.replica_view import ReplicaView
@@ -19,6 +20,8 @@ class LogMatching(Invariant):
 
     name = "log-matching"
     source = "Raft 5.3, adapted to holes"
+    family = LOG_DIVERGENCE
+    explained_by = "two_records"
     unusual_only = True
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import LOG_DIVERGENCE
 from sim.check.folding import base_records, delta_state, winners_of
 from sim.check.registry import Invariant, Kind
 from sim.check.replica_view import ReplicaView
@@ -22,6 +23,9 @@ class MaterializedStateEquivalence(Invariant):
     name = "materialized-state-equivalence"
     kind = Kind.AT_REST
     source = "KIP-280, KIP-630; ConsistentCommittedData (RaftEventSimulationTest)"
+    family = LOG_DIVERGENCE
+    family_by_cause = True
+    explained_by = "state_differs"
 
     def on_quiesced(self, event: Quiesced) -> None:
         """Fold the log of every live replica."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
 from sim.trace import Appended
 
@@ -17,6 +18,8 @@ class NoOffsetReuse(Invariant):
 
     name = "no-offset-reuse"
     source = "KIP-280; KAFKA-17076"
+    family = LOG_DIVERGENCE
+    explained_by = "two_records"
     unusual_only = True
 
     def on_appended(self, event: Appended) -> None:

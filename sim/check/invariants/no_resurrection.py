@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import DELETED_KEY_RETURNS
 from sim.check.folding import undone_deletes
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Kind, Report
@@ -37,6 +38,9 @@ class NoResurrection(Invariant):
     name = "no-resurrection"
     kind = Kind.AT_REST
     source = "KIP-630"
+    family = DELETED_KEY_RETURNS
+    family_by_cause = True
+    explained_by = "state_differs"
 
     def on_quiesced(self, event: Quiesced) -> None:
         """Fold every log."""
@@ -67,6 +71,9 @@ class NoTransientResurrection(Invariant):
 
     name = "no-transient-resurrection"
     source = "KIP-630"
+    family = DELETED_KEY_RETURNS
+    family_by_cause = True
+    explained_by = "state_differs"
     in_stories = False
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
 from sim.trace import Appended
 
@@ -15,6 +16,8 @@ class OffsetEpochUniqueness(Invariant):
 
     name = "offset-epoch-uniqueness"
     source = "KIP-595; QuorumState.initialize"
+    family = LOG_DIVERGENCE
+    explained_by = "two_records"
     unusual_only = True
 
     def on_appended(self, event: Appended) -> None:

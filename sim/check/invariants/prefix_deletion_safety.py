@@ -22,6 +22,7 @@ class PrefixDeletionSafety(Invariant):
 
     name = "prefix-deletion-safety"
     source = "KIP-630; KafkaMetadataLog.deleteBeforeSnapshot"
+    explained_by = "prefix"
 
     def on_prefix_deleted(self, event: PrefixDeleted) -> None:
         """Judge the new log start."""

@@ -65,6 +65,7 @@ class ProducerSequences(Invariant):
 
     name = "producer-sequences"
     source = "KIP-98, Idempotent Producer Guarantees; ProducerStateManager; KIP-360"
+    explained_by = "sequences"
     in_stories = False
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:

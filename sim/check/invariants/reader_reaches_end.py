@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import READERS
 from sim.check.registry import Invariant, Kind
 from sim.trace import ReadingEnded
 
@@ -20,6 +21,8 @@ class ReaderReachesEnd(Invariant):
     kind = Kind.LIVENESS
     in_stories = False
     source = "KAFKA-14302; Redpanda issues 7024, 8698; segmentio/kafka-go issue 423; brod issue 263"
+    family = READERS
+    explained_by = "passed"
     fairness = "the replica it reads is up, it polls until nothing more comes"
 
     def on_reading_ended(self, event: ReadingEnded) -> None:

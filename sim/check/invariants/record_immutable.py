@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import READERS
 from sim.check.promise import as_appended, without_flag
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Report
@@ -23,6 +24,8 @@ class RecordImmutable(Invariant):
     source = (
         "KIP-534 (timestamps read back unchanged; Rejected Alternatives); KIP-87, Migration Plan"
     )
+    family = READERS
+    explained_by = "altered"
     in_stories = False
     unusual_only = True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
 from sim.trace import Copied, Pushed
 
@@ -15,6 +16,8 @@ class RecordOffsetUniqueness(Invariant):
 
     name = "record-offset-uniqueness"
     source = "KIP-280"
+    family = LOG_DIVERGENCE
+    explained_by = "misplaced"
     unusual_only = True
 
     def on_copied(self, event: Copied) -> None:

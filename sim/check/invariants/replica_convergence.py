@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant, Kind
 from sim.trace import Quiesced
 
@@ -17,6 +18,8 @@ class ReplicaConvergence(Invariant):
     name = "replica-convergence"
     kind = Kind.AT_REST
     source = "KIP-279"
+    family = LOG_DIVERGENCE
+    explained_by = "two_records"
 
     def on_quiesced(self, event: Quiesced) -> None:
         """Compare live replicas with the leader."""

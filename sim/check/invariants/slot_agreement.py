@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
 from sim.trace import Appended, Copied, HighWatermarkMoved, Pushed, ReplicaRestarted
 
@@ -17,6 +18,8 @@ class SlotAgreement(Invariant):
 
     name = "slot-agreement"
     source = "KIP-280"
+    family = LOG_DIVERGENCE
+    explained_by = "two_records"
     unusual_only = True
 
     def on_high_watermark_moved(self, _: HighWatermarkMoved) -> None:

@@ -15,6 +15,7 @@ class SnapshotAtLogStart(Invariant):
 
     name = "snapshot-at-log-start"
     source = "SnapshotAtLogStart (RaftEventSimulationTest)"
+    explained_by = "prefix"
 
     def on_prefix_deleted(self, event: PrefixDeleted) -> None:
         """Look for the snapshot."""

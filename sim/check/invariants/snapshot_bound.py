@@ -15,6 +15,7 @@ class SnapshotBound(Invariant):
 
     name = "snapshot-bound"
     source = "KIP-630; KafkaMetadataLog.createNewSnapshot"
+    explained_by = "snapshot_bound"
 
     def on_snapshot_taken(self, event: SnapshotTaken) -> None:
         """Compare end and high watermark."""

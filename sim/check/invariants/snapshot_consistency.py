@@ -24,6 +24,7 @@ class SnapshotConsistency(Invariant):
 
     name = "snapshot-consistency"
     source = "KIP-630"
+    explained_by = "snapshot_content"
     unusual_only = True
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:

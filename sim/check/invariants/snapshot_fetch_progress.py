@@ -37,6 +37,7 @@ class SnapshotFetchProgress(Invariant):
     kind = Kind.LIVENESS
     fairness = "one leader stays, and the follower and its link are left in peace"
     source = "KIP-630"
+    explained_by = "fetching"
     in_stories = False
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:

@@ -18,6 +18,7 @@ class SnapshotInstallAtomic(Invariant):
 
     name = "snapshot-install-atomic"
     source = "KIP-630; KafkaMetadataLog.truncateToLatestSnapshot, FileRawSnapshotWriter.freeze"
+    explained_by = "installed"
     in_stories = False
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:

@@ -18,6 +18,7 @@ class SnapshotNeverRegresses(Invariant):
 
     name = "snapshot-never-regresses"
     source = "KafkaMetadataLog.truncateToLatestSnapshot"
+    explained_by = "installed"
     in_stories = False
 
     def on_snapshot_installed(self, event: SnapshotInstalled) -> None:

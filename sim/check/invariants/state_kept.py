@@ -21,6 +21,7 @@ class StateKept(Invariant):
 
     name = "state-kept"
     source = "KIP-630, Motivation: with the delete policy the log does not hold the latest state"
+    explained_by = "prefix"
     in_stories = False
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
 from sim.trace import HighWatermarkMoved
 
@@ -16,6 +17,8 @@ class StateMachineSafety(Invariant):
 
     name = "state-machine-safety"
     source = "Raft 5.4.3"
+    family = LOG_DIVERGENCE
+    explained_by = "two_records"
     unusual_only = True
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:

@@ -22,6 +22,7 @@ class TombstoneEventuallyRemoved(Invariant):
     name = "tombstone-eventually-removed"
     kind = Kind.LIVENESS
     source = "KIP-534; KAFKA-8522"
+    explained_by = "still_there"
     fairness = "cleaners run in spite of the dirty ratio, segments are rolled, and time passes"
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import DELETED_KEY_RETURNS
 from sim.check.queries import HistoryQueries
 from sim.check.registry import Invariant, Kind, Report
 from sim.check.replica_view import ReplicaView
@@ -27,6 +28,8 @@ class TombstoneSafety(Invariant):
 
     name = "tombstone-safety"
     source = "KIP-630, Tombstone and Delete Operations"
+    family = DELETED_KEY_RETURNS
+    explained_by = "removed_delete"
     unusual_only = True
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:
@@ -83,6 +86,8 @@ class TombstoneUntilLogEnd(Invariant):
     name = "tombstone-until-log-end"
     kind = Kind.FINDING
     source = "KIP-630, Tombstone and Delete Operations"
+    family = DELETED_KEY_RETURNS
+    explained_by = "removed_delete"
     in_stories = False
     unusual_only = True
 

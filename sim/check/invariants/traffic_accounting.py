@@ -27,6 +27,7 @@ class TrafficAccounting(Invariant):
 
     name = "traffic-accounting"
     source = "KIP-630, Amount of Data Replicated; Rejected Alternatives"
+    explained_by = "sent_twice"
     in_stories = False
     unusual_only = True
 

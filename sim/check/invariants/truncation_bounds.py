@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
 from sim.trace import Truncated
 
@@ -16,6 +17,8 @@ class NoTruncationBelowHw(Invariant):
 
     name = "no-truncation-below-hw"
     source = "KIP-595; KafkaMetadataLog.truncateTo"
+    family = LOG_DIVERGENCE
+    explained_by = "truncated"
 
     def on_truncated(self, event: Truncated) -> None:
         """Compare target and high watermark."""
@@ -39,6 +42,8 @@ class TruncationBelowLogStart(Invariant):
 
     name = "truncation-below-log-start"
     source = "KIP-595; UnifiedLog.truncateTo"
+    family = LOG_DIVERGENCE
+    explained_by = "truncated"
 
     def on_truncated(self, event: Truncated) -> None:
         """Compare target and log start."""

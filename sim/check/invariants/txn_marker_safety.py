@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import TRANSACTIONS
 from sim.check.registry import Invariant
 from sim.check.replica_view import ReplicaView
 from sim.trace import Cleaned
@@ -18,6 +19,8 @@ class TxnMarkerSafety(Invariant):
 
     name = "txn-marker-safety"
     source = "KIP-534, case 2; Redpanda PR 29043"
+    family = TRANSACTIONS
+    explained_by = "removed_delete"
     unusual_only = True
 
     def on_cleaned(self, event: Cleaned) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import TRANSACTIONS
 from sim.check.history import ClusterHistory
 from sim.check.registry import Invariant, Kind
 from sim.check.replica_view import ReplicaView
@@ -48,6 +49,8 @@ class TxnIsolation(Invariant):
     name = "txn-isolation"
     kind = Kind.AT_REST
     source = "KIP-98; Redpanda blog 2026-06-25"
+    family = TRANSACTIONS
+    explained_by = "transaction"
 
     def on_quiesced(self, event: Quiesced) -> None:
         """Compare each log's verdicts with those of the committed history."""
@@ -84,6 +87,8 @@ class LsoProgress(Invariant):
     kind = Kind.AT_REST
     fairness = "faults are over and followers have fetched to the end"
     source = "Redpanda blog 2026-06-25, variant 4"
+    family = TRANSACTIONS
+    explained_by = "transaction"
 
     def on_quiesced(self, event: Quiesced) -> None:
         """Look for open transactions whose marker was committed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant, Kind
 from sim.trace import Quiesced
 
@@ -17,6 +18,8 @@ class WinnerRetained(Invariant):
     name = "winner-retained"
     kind = Kind.AT_REST
     source = "KIP-280"
+    family = LOG_DIVERGENCE
+    explained_by = "lost_record"
     in_stories = False
 
     def on_quiesced(self, event: Quiesced) -> None:
