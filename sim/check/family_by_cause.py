@@ -50,7 +50,7 @@ def _state_of(queries: HistoryQueries, view: ReplicaView, key: str) -> int:
     """The uid that wins a key in a log, by the markers of that log; 0 = none."""
     history = queries.history
     written, best = history.written, 0
-    for uid in decided(history, view.slots[view.log_start_offset : view.high_watermark]):
+    for uid in decided(history, view.known_to_be_committed()):
         if written[uid].key == key and (not best or queries.beats(uid, best)):
             best = uid
     return best

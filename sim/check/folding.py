@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from sim.check.history import ClusterHistory
@@ -93,6 +93,13 @@ def _delta_records(
     return state
 
 
+def differing_keys(one: Mapping[str, object], other: Mapping[str, object]) -> list[str]:
+    """Keys of which two states do not say the same, in order."""
+    if one == other:
+        return []
+    return [key for key in sorted({*one, *other}) if one.get(key) != other.get(key)]
+
+
 def base_records(view: ReplicaView) -> tuple[Record, ...]:
     """The records of the snapshot that a log continues."""
     start = view.log_start_offset
@@ -106,7 +113,7 @@ def own_state(history: ClusterHistory, view: ReplicaView) -> dict[str, int]:
     Its own markers decide, and the snapshot at its start counts. Where records are deltas the uid
     is that of the last one that changed the key.
     """
-    held, base = view.slots[view.log_start_offset : view.high_watermark], base_records(view)
+    held, base = view.known_to_be_committed(), base_records(view)
     if history.rules.snapshots.state_machine == "deltas":
         return {key: record.uid for key, record in _delta_records(history, held, base).items()}
     return winners_of(history, held, base)
@@ -115,7 +122,7 @@ def own_state(history: ClusterHistory, view: ReplicaView) -> dict[str, int]:
 def _state_of(history: ClusterHistory, view: ReplicaView, keys: Iterable[str]) -> dict[str, int]:
     """What `own_state` says of these keys, among others; folds no more of the log than it takes."""
     written, base = history.written, base_records(view)
-    slots = view.slots[view.log_start_offset : view.high_watermark]
+    slots = view.known_to_be_committed()
     held = set(slots)
     uids = [uid for key in keys for uid in history.uids_of_key[key] if uid in held]
     if not base and history.tombstones.issuperset(uids):

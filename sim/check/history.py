@@ -109,6 +109,8 @@ class ClusterHistory:
         removed_deletes: By the latest cleaning: the winning tombstones that went, for whatever
             reason it gave: not aborted, and beaten by no committed, decided record.
         removed_markers: By the latest cleaning: the control records that went.
+        moved_horizons: By the latest cleaning: base offset, delete horizon that the batch had, and
+            the other one that it got.
         beaten_by_earlier: By the latest cleaning: what went for a record at a lower offset.
         removed_below: By the latest cleaning: above all that went and what it went for (exclusive).
         uids_read: By the latest read: the uids of its records.
@@ -178,6 +180,7 @@ class ClusterHistory:
         self.removed: dict[str, list[Removal]] = {}
         self.removed_deletes: list[Removal] = []
         self.removed_markers: list[Removal] = []
+        self.moved_horizons: list[tuple[int, int, int]] = []
         self.beaten_by_earlier: list[Removal] = []
         self.removed_below = 0
         self.uids_read: list[int] = []

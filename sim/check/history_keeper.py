@@ -407,8 +407,12 @@ class HistoryKeeper:
         for offset in event.dropped:
             if slots[offset] == EMPTY:
                 slots[offset] = HOLE
-        for base, horizon in event.horizons:
-            view.horizons[base] = horizon
+        history.moved_horizons = [
+            (base, view.horizons[base], horizon)
+            for base, horizon in event.horizons
+            if view.horizons.get(base, horizon) != horizon
+        ]
+        view.horizons.update(event.horizons)
         view.first_dirty_offset = max(view.first_dirty_offset, event.upper_bound)
         if event.log_end_offset < len(slots):
             view.truncate_to(event.log_end_offset)

@@ -46,6 +46,16 @@ class HistoryQueries:
             self._label(uid),
         )
 
+    def key_of(self, uid: int) -> str | None:
+        """The key of a record; None also where there is no such record."""
+        known = self.history.written.get(uid)
+        return None if known is None else known.key
+
+    def in_committed_history(self, uid: int) -> bool:
+        """Whether a record is the one that was committed first at its offset."""
+        committed, offset = self.history.committed, self.history.written[uid].offset
+        return offset < len(committed) and committed[offset] == uid
+
     def beats(self, uid: int, other: int) -> bool:
         """Whether `uid` wins over `other` of the same key under the topic's strategy."""
         written = self.history.written
@@ -67,11 +77,10 @@ class HistoryQueries:
 
     def is_committed(self, uid: int) -> bool:
         """A record of committed history whose transaction, if it has one, is committed, too."""
-        history = self.history
-        known = history.written[uid]
-        offset = known.offset
-        decided = known.plain or not known.batch.transactional or history.status.get(uid) is True
-        return offset < len(history.committed) and history.committed[offset] == uid and decided
+        known = self.history.written[uid]
+        return self.in_committed_history(uid) and (
+            known.plain or not known.batch.transactional or self.history.status.get(uid) is True
+        )
 
     def laggards(self, remover: str, tombstone: int) -> list[tuple[ReplicaView, int]]:
         """Who else, down or up, ends at or below a tombstone and holds a value that it beats.

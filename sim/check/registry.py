@@ -1,7 +1,8 @@
 """The registry of invariants: every class of `sim.check.invariants` that is an `Invariant`.
 
 An invariant subscribes to an event by having a method named after it: `on_appended` for
-`Appended`. It reports with `self.violated(...)`; it never raises and never touches a replica.
+`Appended`. The method `on_any_of` takes every event of the classes `any_of`. It reports with
+`self.violated(...)`; it never raises and never touches a replica.
 """
 
 from __future__ import annotations
@@ -12,14 +13,29 @@ from collections.abc import Callable
 from enum import StrEnum
 from functools import cache
 from importlib import import_module
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, Final, get_args
 
 from sim.check.families import NO_FAMILY
 from sim.check.queries import HistoryQueries
 from sim.check.violation import Evidence, RecordSeen, Value
 from sim.errors import BadInput
 from sim.invariant_plugins import registered_invariants
-from sim.trace import Event
+from sim.trace import (
+    Appended,
+    Copied,
+    Event,
+    LogEmptied,
+    LogStartedAfresh,
+    LogStartMoved,
+    PrefixDeleted,
+    Pushed,
+    ReplicaCrashed,
+    ReplicaRestarted,
+    ReplicaWiped,
+    SegmentsLost,
+    SnapshotInstalled,
+    Truncated,
+)
 
 
 class Kind(StrEnum):
@@ -43,6 +59,20 @@ Report = Callable[[str, str | None, int | None, str | None, str, Evidence, int |
 
 It knows the time and the event, and drops repeats."""
 
+WRITTEN: Final = (Appended, Copied, Pushed)
+"""Events by which a log gets records."""
+
+CUT: Final = (Truncated, ReplicaCrashed, ReplicaRestarted)
+"""Events after which a log may end lower; a restart may take the log end from the last record."""
+
+PART_GONE: Final = (PrefixDeleted, LogStartMoved, SegmentsLost)
+"""Events by which a log loses a part that is not its end."""
+
+REPLACED: Final = (ReplicaWiped, LogEmptied, LogStartedAfresh, SnapshotInstalled)
+"""Events by which nothing stays of a log."""
+
+_ANY: Final = "on_any_of"
+
 Handler = Callable[[Any], None]
 """What takes an event of one class, such as a bound `on_...` method."""
 
@@ -62,6 +92,13 @@ class Invariant:
         fairness: What has to hold for a violation to count; empty = nothing.
         unusual_only: True for one that no usual event can break (`sim.check.history_keeper` says
             which are usual): it is handed the others alone.
+        says: What happened, where a violation does not bring its own: with the names of its
+            evidence in braces.
+        any_of: Classes of events that `on_any_of` takes.
+
+    Attributes:
+        queries: Questions about what happened.
+        history: What happened so far; of it `replicas`, `written` and `committed`.
     """
 
     name: ClassVar[str] = ""
@@ -73,12 +110,21 @@ class Invariant:
     in_stories: ClassVar[bool] = True
     fairness: ClassVar[str] = ""
     unusual_only: ClassVar[bool] = False
+    says: ClassVar[str] = ""
+    any_of: ClassVar[tuple[type, ...]] = ()
 
     def __init__(self, queries: HistoryQueries, report: Report) -> None:
         """Watch the events that `queries.history` has taken in."""
         self.queries = queries
         self.history = queries.history
+        self.replicas = self.history.replicas
+        self.written = self.history.written
+        self.committed = self.history.committed
         self._report = report
+        self.begin()
+
+    def begin(self) -> None:
+        """Nothing has happened: make what it keeps between events."""
 
     def needs(self, event: type) -> bool:
         """Whether events of a class that it listens to can matter to it under the run's rules."""
@@ -95,9 +141,9 @@ class Invariant:
     def violated(
         self,
         replica: str | None,
-        offset: int | None,
-        key: str | None,
-        says: str,
+        offset: int | None = None,
+        key: str | None = None,
+        says: str = "",
         began: int | None = None,
         **evidence: Value,
     ) -> None:
@@ -107,11 +153,30 @@ class Invariant:
             replica: Where, if at one replica.
             offset: The offset concerned, if one is.
             key: The key concerned, if one is.
-            says: What happened; names in braces are those of the evidence, or the three above.
+            says: What happened, else `self.says`; names in braces are those of the evidence, or
+                the three above.
             began: When it began to be so (ms, or a step), where that is known.
-            evidence: The values that decided.
+            evidence: The values that decided; there is at least one.
         """
-        self._report(self.name, replica, offset, key, says, tuple(evidence.items()), began)
+        told = says or self.says
+        self._report(self.name, replica, offset, key, told, tuple(evidence.items()), began)
+
+    def violated_by(
+        self,
+        replica: str | None,
+        uid: int,
+        says: str = "",
+        began: int | None = None,
+        offset: int | None = None,
+        **evidence: Value,
+    ) -> None:
+        """Report a violation about a record, which is evidence as `record`.
+
+        The key is its key, the offset the one that it was given, unless another one is named.
+        """
+        known = self.written[uid]
+        at = known.offset if offset is None else offset
+        self.violated(replica, at, known.key, says, began, record=self.describe(uid), **evidence)
 
 
 INVARIANTS: dict[str, type[Invariant]] = {}
@@ -180,11 +245,12 @@ def register(cls: type[Invariant]) -> None:
     if cls.name in INVARIANTS:
         raise ValueError(f"invariant {cls.name!r} is registered twice")
     events, methods = _events_by_method(), [name for name in dir(cls) if name.startswith("on_")]
-    unknown = next((name for name in methods if name not in events), None)
+    unknown = next((name for name in methods if name not in events and name != _ANY), None)
     if unknown is not None:
         raise ValueError(f"{cls.__name__}.{unknown}: there is no such event")
-    for method in methods:
-        LISTENERS.setdefault(events[method], []).append((cls.name, method))
+    listened = [(kind, _ANY) for kind in cls.any_of]
+    for kind, method in [(events[one], one) for one in methods if one != _ANY] + listened:
+        LISTENERS.setdefault(kind, []).append((cls.name, method))
     INVARIANTS[cls.name] = cls
 
 

@@ -79,6 +79,14 @@ class ReplicaView:
         """The uid at `offset`, EMPTY or HOLE."""
         return self.slots[offset] if offset < len(self.slots) else HOLE
 
+    def known_to_be_committed(self) -> list[int]:
+        """The slots from the log start up to its own high watermark."""
+        return self.slots[self.log_start_offset : self.high_watermark]
+
+    def covers(self, offset: int) -> bool:
+        """Whether an offset is in the log, from its start (inclusive) to its end (exclusive)."""
+        return self.log_start_offset <= offset < len(self.slots)
+
     def overwrite_from(self, offset: int) -> None:
         """Forget what is at or above `offset`: a core with a mistake writes there once more."""
         del self.slots[offset:]

@@ -12,16 +12,9 @@ from sim.replication.recovery import OldFiles, crash_with_files, recover
 from sim.rules import Rules
 from sim.story import load_story, run_story
 from sim.trace import (
-    Appended,
-    Copied,
     EpochCacheChanged,
     HighWatermarkMoved,
-    LeaderElected,
-    ReplicaCrashed,
-    ReplicaRestarted,
-    ReplicaWiped,
     SnapshotInstalled,
-    Truncated,
 )
 from tests.check.events import RULES, appended, batch, checked, cluster, copied, violations_of
 from tests.walks.cluster import NAMES, Cluster
@@ -29,21 +22,9 @@ from tests.walks.cluster import NAMES, Cluster
 
 def watched(rules: Rules) -> tuple[Cluster, EpochCacheConsistency]:
     """A cluster with one record, and the invariant that has heard of it all."""
-    made = Cluster(rules, ())
-    watch = EpochCacheConsistency(made.checker.queries, lambda *_: None)
-    made.checker.listen(
-        {
-            Appended: watch.on_appended,
-            Copied: watch.on_copied,
-            EpochCacheChanged: watch.on_epoch_cache_changed,
-            HighWatermarkMoved: watch.on_high_watermark_moved,
-            LeaderElected: watch.on_leader_elected,
-            ReplicaCrashed: watch.on_replica_crashed,
-            ReplicaRestarted: watch.on_replica_restarted,
-            ReplicaWiped: watch.on_replica_wiped,
-            Truncated: watch.on_truncated,
-        }
-    )
+    made = Cluster(rules, ["epoch-cache-consistency"])
+    watch = made.checker._invariants["epoch-cache-consistency"]
+    assert isinstance(watch, EpochCacheConsistency)
     made.append("a", 1)
     return made, watch
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sim.check.families import LOG_DIVERGENCE
-from sim.check.queries import HistoryQueries
-from sim.check.registry import Invariant, Report
+from sim.check.registry import Invariant
 from sim.check.replica_view import ReplicaView
+from sim.check.violation import Value
 from sim.trace import Acknowledged, Copied, HighWatermarkMoved, Quiesced
 
 
@@ -32,16 +32,16 @@ class AcknowledgedCommitted(Invariant):
     family = LOG_DIVERGENCE
     explained_by = "acknowledged"
     in_stories = False
+    says = "{replica} told a producer that {record} at {offset} is committed, but "
 
-    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+    def begin(self) -> None:
         """Nothing is committed yet."""
-        super().__init__(queries, report)
         rules = self.history.rules
         self._needed = rules.topic.min_isr if rules.replication.commit == "isr" else 1
         self._seen = 0
         self._too_few: dict[int, int] = {}
         self._had_below: dict[str, int] = {}
-        self._owed: list[tuple[str, int, int]] = []
+        self._owed: list[tuple[str, int, int, int]] = []
 
     def needs(self, event: type) -> bool:
         """Who else has what a leader commits matters only where more than one log is asked for."""
@@ -56,9 +56,9 @@ class AcknowledgedCommitted(Invariant):
         """Count who has what is committed just now."""
         if not event.leading:
             return
-        committed = len(self.history.committed)
+        committed = len(self.committed)
         for offset in range(self._seen, committed):
-            found = sum([self._has(v, offset) for v in self.history.replicas.values()])
+            found = sum([self._has(view, offset) for view in self.replicas.values()])
             if found < self._needed:
                 self._too_few[offset] = found
         self._seen = committed
@@ -72,44 +72,47 @@ class AcknowledgedCommitted(Invariant):
         replica, _, _, first, last, _, acks = event
         if acks != "all":
             return
-        end, history = last + 1, self.history
-        view, committed = history.replicas[replica], history.committed
-        if (
-            end <= view.high_watermark
-            and not self._too_few
-            and committed[first:end] == view.lineage[first:end]
-        ):
+        end, view = last + 1, self.replicas[replica]
+        mark = view.high_watermark
+        as_committed = self.committed[first:end] == view.lineage[first:end]
+        if end <= mark and as_committed and not self._too_few:
             return
         for offset in range(first, end):
             uid = view.lineage[offset] if offset < len(view.lineage) else 0
-            if offset >= view.high_watermark:
-                self._broken(replica, uid, offset, f"its high watermark is {view.high_watermark}")
-            elif replica != history.leader:
-                self._owed.append((replica, uid, offset))
+            if offset >= mark:
+                why = "its high watermark is {high_watermark}."
+                self._broken(replica, uid, offset, why, high_watermark=mark)
+            elif replica != self.history.leader:
+                self._owed.append((replica, uid, offset, self.history.at))
             else:
                 self._judge(replica, uid, offset)
 
     def on_quiesced(self, event: Quiesced) -> None:
         """Judge what leaders acknowledged that had not heard of their successors."""
-        for replica, uid, offset in self._owed:
-            self._judge(replica, uid, offset)
+        for replica, uid, offset, at in self._owed:
+            self._judge(replica, uid, offset, at)
 
-    def _judge(self, replica: str, uid: int, offset: int) -> None:
-        committed = self.history.committed
-        if offset >= len(committed):
-            why = f"nothing is committed from {len(committed)} on"
-        elif committed[offset] != uid:
-            why = f"{self.describe(committed[offset])} is committed there"
+    def _judge(self, replica: str, uid: int, offset: int, began: int | None = None) -> None:
+        known = len(self.committed)
+        if offset >= known:
+            why = "nothing is committed from {committed_below} on."
+            self._broken(replica, uid, offset, why, began, committed_below=known)
+        elif self.committed[offset] != uid:
+            first = self.describe(self.committed[offset])
+            self._broken(replica, uid, offset, "{first} is committed there.", began, first=first)
         elif offset in self._too_few:
-            why = f"{self._too_few[offset]} logs had it then, {self._needed} are needed"
-        else:
-            return
-        self._broken(replica, uid, offset, why)
+            why, counted = "{counted} logs had it then, {needed} are needed.", self._too_few[offset]
+            self._broken(replica, uid, offset, why, began, counted=counted, needed=self._needed)
 
-    def _broken(self, replica: str, uid: int, offset: int, why: str) -> None:
-        if offset in self.history.committed_twice:
-            return
-        known = self.history.written.get(uid)
-        key = None if known is None else known.key
-        told = f"{replica} told a producer that {self.describe(uid)} at {offset} is committed"
-        self.violated(replica, offset, key, f"{told}, but {why}.")
+    def _broken(
+        self,
+        replica: str,
+        uid: int,
+        offset: int,
+        why: str,
+        began: int | None = None,
+        **evidence: Value,
+    ) -> None:
+        if offset not in self.history.committed_twice:
+            key, record = self.queries.key_of(uid), self.describe(uid)
+            self.violated(replica, offset, key, self.says + why, began, record=record, **evidence)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from sim.check.families import LOG_DIVERGENCE
-from sim.check.queries import HistoryQueries
-from sim.check.registry import Invariant, Kind, Report
+from sim.check.registry import Invariant, Kind
 from sim.trace import Acknowledged, Quiesced
 
 
@@ -23,31 +22,22 @@ class AcknowledgedKept(Invariant):
     family = LOG_DIVERGENCE
     explained_by = "acknowledged"
     in_stories = False
+    says = "{replica} acknowledged {record}, which was never committed."
 
-    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+    def begin(self) -> None:
         """Nothing was acknowledged yet."""
-        super().__init__(queries, report)
         self._promised: dict[int, str] = {}
 
     def on_acknowledged(self, event: Acknowledged) -> None:
         """A promise that waits for nobody else."""
         if event.acks == "1":
-            held = self.history.replicas[event.replica].lineage
+            held = self.replicas[event.replica].lineage
             for uid in held[event.first_offset : event.last_offset + 1]:
-                if uid in self.history.written:
+                if uid in self.written:
                     self._promised[uid] = event.replica
 
-    def on_quiesced(self, event: Quiesced) -> None:
+    def on_quiesced(self, _: Quiesced) -> None:
         """Compare with what was committed."""
-        del event
-        history = self.history
         for uid, leader in self._promised.items():
-            record = history.written[uid].record
-            committed = record.offset < len(history.committed)
-            if not committed or history.committed[record.offset] != uid:
-                self.violated(
-                    leader,
-                    record.offset,
-                    record.key,
-                    f"{leader} acknowledged {self.describe(uid)}, which was never committed.",
-                )
+            if not self.queries.in_committed_history(uid):
+                self.violated_by(leader, uid)

@@ -22,28 +22,21 @@ class CommittedNeverLost(Invariant):
     source = "KIP-101; CommittedIsDurable (etcd raft)"
     family = LOG_DIVERGENCE
     explained_by = "lost_record"
+    says = "committed {record} is not on the leader {replica} and nothing committed supersedes it."
 
     def on_quiesced(self, event: Quiesced) -> None:
         """Compare the leader's log with the committed history."""
         if event.replica is None:
             return
-        history = self.history
-        view = history.replicas[event.replica]
-        candidates = [o for o in sorted(view.unexplained_offsets) if o < len(history.committed)]
-        candidates += range(max(view.log_end_offset, view.log_start_offset), len(history.committed))
+        committed, view = self.committed, self.replicas[event.replica]
+        candidates = [o for o in sorted(view.unexplained_offsets) if o < len(committed)]
+        candidates += range(max(view.log_end_offset, view.log_start_offset), len(committed))
         for offset in candidates:
-            uid = history.committed[offset]
+            uid = committed[offset]
             if (
-                offset < view.log_start_offset
-                or offset in history.committed_twice
-                or view.uid_at(offset) == uid
+                offset >= view.log_start_offset
+                and offset not in self.history.committed_twice
+                and view.uid_at(offset) != uid
+                and not self.queries.may_be_absent_now(uid)
             ):
-                continue
-            if not self.queries.may_be_absent_now(uid):
-                self.violated(
-                    event.replica,
-                    offset,
-                    history.written[uid].key,
-                    f"committed {self.describe(uid)} is not on the leader {event.replica} and "
-                    "nothing committed supersedes it.",
-                )
+                self.violated_by(event.replica, uid, offset=offset)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
+from sim.check.replica_view import ReplicaView
 from sim.trace import HighWatermarkMoved, IsrChanged
 
 
@@ -24,6 +25,10 @@ class CommittedReplicated(Invariant):
     family = LOG_DIVERGENCE
     explained_by = "committed_without"
     unusual_only = True
+    says = (
+        "{what} {high_watermark}, but {replica}, {role}, log end offset {log_end}, lacks "
+        "committed offset {offset} ({record})."
+    )
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """Judge the advance of a leader's high watermark."""
@@ -36,46 +41,41 @@ class CommittedReplicated(Invariant):
             self._judge(event.replica, f"{event.joined} joined the in-sync set at high watermark")
 
     def _judge(self, leader: str, what: str) -> None:
-        history = self.history
-        what = f"{what} {history.replicas[leader].high_watermark}"
-        below = len(history.committed)
-        members = history.isr if history.rules.replication.commit == "isr" else history.voters
-        missing: list[tuple[str, int]] = []
-        for name in members:
-            offset = self.queries.first_missing(history.replicas[name], below, twice_counts=False)
+        history, below = self.history, len(self.committed)
+        by_isr = history.rules.replication.commit == "isr"
+        members = [self.replicas[name] for name in (history.isr if by_isr else history.voters)]
+        missing: list[tuple[ReplicaView, int]] = []
+        for view in members:
+            offset = self.queries.first_missing(view, below, twice_counts=False)
             if offset is not None:
-                missing.append((name, offset))
-        if history.rules.replication.commit == "isr":
-            for name, offset in missing:
-                self._report_missing(name, offset, what, "in-sync replica")
+                missing.append((view, offset))
+        if by_isr:
+            for view, offset in missing:
+                self._report_missing(leader, view, offset, what, "in-sync replica")
         elif len(missing) > len(members) - (len(members) // 2 + 1):
-            self._judge_majority(members, what)
+            self._judge_majority(leader, members, what)
 
-    def _judge_majority(self, voters: tuple[str, ...], what: str) -> None:
-        """Some voters lack something; report the offsets that too few have."""
-        history, has = self.history, self.queries.has_committed
-        needed = len(voters) // 2 + 1
-        views = [history.replicas[name] for name in voters]
-        for offset in range(len(history.committed)):
-            if offset in history.committed_twice:
+    def _judge_majority(self, leader: str, voters: list[ReplicaView], what: str) -> None:
+        """Some voters lack something; report the first offset that too few have."""
+        has, needed = self.queries.has_committed, len(voters) // 2 + 1
+        for offset in range(len(self.committed)):
+            if offset in self.history.committed_twice:
                 continue
-            having = sum(1 for view in views if offset < view.log_start_offset or has(view, offset))
-            if having < needed:
-                lacking = next(
-                    view
-                    for view in views
-                    if offset >= view.log_start_offset and not has(view, offset)
-                )
-                self._report_missing(lacking.name, offset, what, f"one of {needed} needed voters")
+            lacking = [v for v in voters if offset >= v.log_start_offset and not has(v, offset)]
+            if len(voters) - len(lacking) < needed:
+                role = f"one of {needed} needed voters"
+                self._report_missing(leader, lacking[0], offset, what, role)
                 return
 
-    def _report_missing(self, name: str, offset: int, what: str, role: str) -> None:
-        history = self.history
-        end = history.replicas[name].log_end_offset
+    def _report_missing(
+        self, leader: str, view: ReplicaView, offset: int, what: str, role: str
+    ) -> None:
         self.violated(
-            name,
+            view.name,
             offset,
-            None,
-            f"{what}, but {name}, {role}, log end offset {end}, lacks "
-            f"committed offset {offset} ({self.describe(history.committed[offset])}).",
+            what=what,
+            high_watermark=self.replicas[leader].high_watermark,
+            role=role,
+            log_end=view.log_end_offset,
+            record=self.describe(self.committed[offset]),
         )

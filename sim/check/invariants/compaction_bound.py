@@ -26,14 +26,16 @@ class CompactionBound(Invariant):
         if self.history.removed_below <= committed:
             return
         for removal in event.removals:
-            cause = removal.winner_offset
-            highest = removal.offset if cause is None else max(removal.offset, cause)
-            if highest >= committed:
-                because = "" if cause is None else f", beaten by the record at {cause}"
+            winner = removal.winner_offset
+            if max(removal.offset, -1 if winner is None else winner) >= committed:
                 self.violated(
                     event.replica,
                     removal.offset,
                     removal.key,
-                    f"{event.replica} removed {self.describe(removal.uid)}{because}, with "
-                    f"its high watermark at {committed}.",
+                    "{replica} removed {record}"
+                    + ("" if winner is None else ", beaten by the record at {winner_offset}")
+                    + ", with its high watermark at {high_watermark}.",
+                    record=self.describe(removal.uid),
+                    winner_offset=winner,
+                    high_watermark=committed,
                 )

@@ -24,6 +24,10 @@ class CompactionLagBound(Invariant):
     source = "KIP-354, Proposed Changes, note 1"
     explained_by = "lag"
     in_stories = False
+    says = (
+        "{replica} cannot clean {record} yet, {waited_ms} ms after its timestamp; {limit_ms} ms "
+        "were promised ({max_lag_ms} + 2 × {difference_max_ms})."
+    )
 
     def on_cleaner_looked(self, event: CleanerLooked) -> None:
         """Look for the oldest record that waits and is not eligible."""
@@ -31,20 +35,20 @@ class CompactionLagBound(Invariant):
             return
         limit_ms = event.max_lag_ms + 2 * event.difference_max_ms
         start = event.upper_bound if event.eligible else event.first_dirty_offset
-        view, written = self.history.replicas[event.replica], self.history.written
-        for offset in range(start, min(event.stable_offset, view.log_end_offset)):
-            uid = view.uid_at(offset)
-            record = written[uid].record if uid > 0 else None
+        slots = self.replicas[event.replica].slots[start : event.stable_offset]
+        for offset, uid in enumerate(slots, start):
+            record = self.written[uid].record if uid > 0 else None
             if record is None or record.key is None:
                 continue
             waited_ms = event.now_ms - record.timestamp_ms
             if waited_ms > limit_ms:
-                self.violated(
+                self.violated_by(
                     event.replica,
-                    offset,
-                    record.key,
-                    f"{event.replica} cannot clean {self.describe(uid)} yet, {waited_ms} ms "
-                    f"after its timestamp; {limit_ms} ms were promised "
-                    f"({event.max_lag_ms} + 2 × {event.difference_max_ms}).",
+                    uid,
+                    offset=offset,
+                    waited_ms=waited_ms,
+                    limit_ms=limit_ms,
+                    max_lag_ms=event.max_lag_ms,
+                    difference_max_ms=event.difference_max_ms,
                 )
                 return

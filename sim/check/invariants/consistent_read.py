@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from sim.check.families import READERS
-from sim.check.queries import HistoryQueries
-from sim.check.registry import Invariant, Report
+from sim.check.registry import Invariant
 from sim.trace import Consumed
 
 
@@ -20,10 +19,10 @@ class ConsistentRead(Invariant):
     family = READERS
     explained_by = "two_records"
     in_stories = False
+    says = "{first_reader} read {first} and {reader} read {record} at offset {offset}."
 
-    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+    def begin(self) -> None:
         """Nothing read yet."""
-        super().__init__(queries, report)
         self._alike: list[Consumed] = []
         self._read: dict[int, tuple[int, str]] = {}
 
@@ -44,6 +43,8 @@ class ConsistentRead(Invariant):
                     event.replica,
                     record.offset,
                     record.key,
-                    f"{reader} read {self.describe(first)} and {event.consumer} read "
-                    f"{self.describe(record.uid)} at offset {record.offset}.",
+                    first_reader=reader,
+                    first=self.describe(first),
+                    reader=event.consumer,
+                    record=self.describe(record.uid),
                 )

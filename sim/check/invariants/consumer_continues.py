@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from sim.check.families import READERS
-from sim.check.queries import HistoryQueries
-from sim.check.registry import Invariant, Report
+from sim.check.registry import Invariant
 from sim.trace import Consumed, ConsumerReset
 
 
@@ -29,10 +28,10 @@ class ConsumerContinues(Invariant):
     family = READERS
     explained_by = "moved_reader"
     in_stories = False
+    says = "{reader} was at {before} and reads on at {offset} of {replica}; nothing has reset it."
 
-    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+    def begin(self) -> None:
         """Everybody is at the beginning."""
-        super().__init__(queries, report)
         self._positions: dict[str, int] = {}
 
     def on_consumed(self, event: Consumed) -> None:
@@ -41,29 +40,27 @@ class ConsumerContinues(Invariant):
         position = self._positions.get(consumer, 0)
         self._positions[consumer] = end
         if start != position:
-            self.violated(
-                replica,
-                start,
-                None,
-                f"{consumer} was at {position} and reads on at {start} of {replica}; nothing has "
-                "reset it.",
-            )
+            self.violated(replica, start, reader=consumer, before=position)
 
     def on_consumer_reset(self, event: ConsumerReset) -> None:
         """It is moved into the log, not past what is there."""
         before, position = self._positions.get(event.consumer, 0), event.position
         self._positions[event.consumer] = position
+        start: int | None = None
         if event.cause == "below_log_start":
-            start = self.history.replicas[event.replica].log_start_offset
+            start = self.replicas[event.replica].log_start_offset
             justified = before < position <= start
-            why = f"the log of {event.replica} starts at {start}"
+            why = "the log of {replica} starts at {log_start}."
         else:
-            justified, why = position < before, "a log that ends earlier sends it back"
+            justified, why = position < before, "a log that ends earlier sends it back."
         if not justified:
             self.violated(
                 event.replica,
                 position,
                 None,
-                f"{event.consumer} was moved from {before} to {position} ({event.cause}), but "
-                f"{why}.",
+                "{reader} was moved from {before} to {offset} ({cause}), but " + why,
+                reader=event.consumer,
+                before=before,
+                cause=event.cause,
+                log_start=start,
             )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from sim.check.families import READERS
-from sim.check.queries import HistoryQueries
-from sim.check.registry import Invariant, Kind, Report
+from sim.check.registry import Invariant, Kind
 from sim.trace import Consumed, Quiesced
 
 
@@ -21,43 +20,34 @@ class ConsumerEndsCurrent(Invariant):
     source = "KIP-280, Recommendations: consumers should be aware of the strategy"
     family = READERS
     explained_by = "reader_keeps"
+    says = (
+        "{reader} has read everything and keeps {record} for {key}; the committed history has "
+        "{winner}."
+    )
 
-    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+    def begin(self) -> None:
         """Nothing read yet."""
-        super().__init__(queries, report)
         self._tables: dict[str, dict[str, int]] = {}
         self._positions: dict[str, int] = {}
 
     def on_consumed(self, event: Consumed) -> None:
         """Enter what was given into the consumer's table."""
-        history = self.history
         table = self._tables.setdefault(event.consumer, {})
         self._positions[event.consumer] = event.end
-        by_strategy = history.rules.reading.consumer_order == "strategy"
+        by_strategy = self.history.rules.reading.consumer_order == "strategy"
         for record in event.records:
             if record.key is not None:
                 known = table.get(record.key) if by_strategy else None
                 if known is None or self.queries.beats(record.uid, known):
                     table[record.key] = record.uid
 
-    def on_quiesced(self, event: Quiesced) -> None:
+    def on_quiesced(self, _: Quiesced) -> None:
         """Compare the tables of those that have read everything with the committed history."""
-        del event
-        history = self.history
+        beats, is_committed = self.queries.beats, self.queries.is_committed
         for consumer, table in self._tables.items():
-            if self._positions[consumer] < len(history.committed):
+            if self._positions[consumer] < len(self.committed):
                 continue
             for key, uid in table.items():
-                winner = history.winners.get(key)
-                if (
-                    winner is not None
-                    and self.queries.is_committed(uid)
-                    and self.queries.beats(winner, uid)
-                ):
-                    self.violated(
-                        None,
-                        history.written[uid].offset,
-                        key,
-                        f"{consumer} has read everything and keeps {self.describe(uid)} for "
-                        f"{key}; the committed history has {self.describe(winner)}.",
-                    )
+                winner = self.history.winners.get(key)
+                if winner is not None and is_committed(uid) and beats(winner, uid):
+                    self.violated_by(None, uid, reader=consumer, winner=self.describe(winner))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from sim.check.families import READERS
-from sim.check.queries import HistoryQueries
-from sim.check.registry import Invariant, Report
+from sim.check.registry import Invariant
 from sim.check.replica_view import ReplicaView
 from sim.trace import Consumed
 
@@ -24,24 +23,24 @@ class ConsumerNoSkip(Invariant):
     source = "KIP-280"
     family = READERS
     explained_by = "passed"
+    says = "{reader} is at position {end} on {replica} and was never given the live {record}."
 
-    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+    def begin(self) -> None:
         """Nothing given yet."""
-        super().__init__(queries, report)
         self._given: dict[str, set[int]] = {}
 
     def on_consumed(self, event: Consumed) -> None:
         """Judge the offsets passed just now, and those that were committed twice."""
         replica, consumer, start, end, _, _, _ = event
-        history = self.history
+        history, committed = self.history, self.committed
         given = self._given.get(consumer)
         if given is None:
             given = self._given[consumer] = set()
         given.update(history.uids_read)
-        view = history.replicas[replica]
-        end = min(end, view.high_watermark, len(history.committed))
+        view = self.replicas[replica]
+        end = min(end, view.high_watermark, len(committed))
         start = max(start, view.log_start_offset)
-        passed = history.committed[start:end]
+        passed = committed[start:end]
         if passed != history.uids_read and not given.issuperset(passed):
             for offset, uid in enumerate(passed, start):
                 if uid not in given and offset not in history.committed_twice:
@@ -52,32 +51,25 @@ class ConsumerNoSkip(Invariant):
                 self._judge(event, view, uid, offset)
 
     def _judge(self, event: Consumed, view: ReplicaView, uid: int, offset: int) -> None:
-        history = self.history
-        known = history.written.get(uid)
+        history, beats, verdict_in = self.history, self.queries.beats, self.queries.verdict_in
+        known = self.written.get(uid)
         if known is None or known.key is None or not self.queries.is_value(uid):
             return
         twice, counts = offset in history.committed_twice, history.status.get(uid)
         if twice or not known.batch.transactional:
-            counts = self.queries.verdict_in(view, uid)
+            counts = verdict_in(view, uid)
         if counts is not True:
             return
-        key = known.key
-        winner = None if twice else history.winners.get(key)
-        if winner is not None and winner != uid and self.queries.beats(winner, uid):
+        winner = None if twice else history.winners.get(known.key)
+        if winner is not None and winner != uid and beats(winner, uid):
             return
         if history.lost_under_earlier_rules(uid):
             return
-        for other in history.uids_of_key[key]:
+        for other in history.uids_of_key[known.key]:
             if (
-                self.queries.beats(other, uid)
+                beats(other, uid)
                 and self.queries.holds(view, other)
-                and self.queries.verdict_in(view, other) is True
+                and verdict_in(view, other) is True
             ):
                 return
-        self.violated(
-            event.replica,
-            offset,
-            key,
-            f"{event.consumer} is at position {event.end} on {event.replica} and was never given "
-            f"the live {self.describe(uid)}.",
-        )
+        self.violated_by(event.replica, uid, offset=offset, reader=event.consumer, end=event.end)

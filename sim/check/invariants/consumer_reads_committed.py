@@ -6,15 +6,13 @@ from sim.check.families import TRANSACTIONS
 from sim.check.registry import Invariant
 from sim.trace import Consumed
 
-_NOT_COMMITTED = {False: "aborted", None: "undecided"}
-
 
 class ConsumerReadsCommitted(Invariant):
     """A read_committed consumer is given no record of an aborted or undecided transaction.
 
     For all x given to such a consumer with committed[x.offset] = x: x is of no transaction, or of a
     committed one. Judged: at each read, by the committed history, whatever the replica's own
-    markers say. Excused: records that were never committed, which other laws judge.
+    markers say. Excused: records that were never committed, which other invariants judge.
     """
 
     name = "consumer-reads-committed"
@@ -22,23 +20,23 @@ class ConsumerReadsCommitted(Invariant):
     family = TRANSACTIONS
     explained_by = "transaction"
     in_stories = False
+    says = (
+        "{reader} reads committed and was given {record} by {replica}, which is {fate} in the "
+        "committed history."
+    )
 
     def on_consumed(self, event: Consumed) -> None:
         """Look up the fate of each transactional record."""
         history = self.history
         if not (history.status or history.undecided) or not event.committed:
             return
-        committed = history.committed
         for record in event.records:
             uid, offset = record.uid, record.offset
-            if offset >= len(committed) or committed[offset] != uid:
+            if offset >= len(self.committed) or self.committed[offset] != uid:
                 continue
             fate = history.status.get(uid)
-            if history.written[uid].batch.transactional and fate is not True:
-                self.violated(
-                    event.replica,
-                    offset,
-                    record.key,
-                    f"{event.consumer} reads committed and was given {self.describe(uid)} by "
-                    f"{event.replica}, which is {_NOT_COMMITTED[fate]} in the committed history.",
+            if self.written[uid].batch.transactional and fate is not True:
+                word = "undecided" if fate is None else "aborted"
+                self.violated_by(
+                    event.replica, uid, offset=offset, reader=event.consumer, fate=word
                 )

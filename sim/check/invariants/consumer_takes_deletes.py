@@ -21,16 +21,19 @@ class ConsumerTakesDeletes(Invariant):
     family = READERS
     explained_by = "understood"
     in_stories = False
+    says = "{reader} took the {record} for {what}."
 
     def on_understood(self, event: Understood) -> None:
         """Compare with what marks a tombstone under the rules of the run."""
         for records, as_delete in ((event.values, False), (event.deletes, True)):
             for record in records:
-                if self.history.written[record.uid].tombstone != as_delete:
+                if self.written[record.uid].tombstone != as_delete:
                     what = "a delete" if as_delete else f"data: {record.key}={record.value}"
                     self.violated(
                         event.replica,
                         record.offset,
                         record.key,
-                        f"{event.consumer} took the {self.describe(record.uid)} for {what}.",
+                        reader=event.consumer,
+                        record=self.describe(record.uid),
+                        what=what,
                     )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 
 from sim.check.families import READERS
-from sim.check.queries import HistoryQueries
-from sim.check.registry import Invariant, Report
+from sim.check.registry import Invariant
 from sim.trace import Consumed
 
 
@@ -24,10 +23,14 @@ class ConsumerTombstoneVisibility(Invariant):
     source = "KIP-534, Motivation"
     family = READERS
     explained_by = "passed"
+    says = (
+        "{reader} read {record} at {read_at_ms} ms and passed the tombstone at offset {offset} on "
+        "{replica} at {now_ms} ms, within the retention of {retention_ms} ms, without being given "
+        "it."
+    )
 
-    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+    def begin(self) -> None:
         """No reads yet."""
-        super().__init__(queries, report)
         self._reads: dict[str, list[Consumed]] = {}
         self._entered: dict[str, int] = {}
         self._times: dict[tuple[str, str], dict[int, int]] = {}
@@ -36,17 +39,14 @@ class ConsumerTombstoneVisibility(Invariant):
         """Note what was given, then judge the tombstones that were passed."""
         _, consumer, start, end, _, _, _ = event
         history = self.history
-        reads = self._reads.get(consumer)
-        if reads is None:
-            reads = self._reads[consumer] = []
-        reads.append(event)
+        self._reads.setdefault(consumer, []).append(event)
         tombstones = history.committed_tombstones
         for index in range(bisect_left(tombstones, start), len(tombstones)):
             offset = tombstones[index]
             if offset >= end:
                 break
-            uid = history.committed[offset]
-            key = history.written[uid].key or ""
+            uid = self.committed[offset]
+            key = self.written[uid].key or ""
             if history.winners.get(key) == uid and uid not in history.uids_read:
                 self._judge(event, key, uid, offset)
 
@@ -61,19 +61,20 @@ class ConsumerTombstoneVisibility(Invariant):
         return self._times.get((consumer, key), {})
 
     def _judge(self, event: Consumed, key: str, tombstone: int, offset: int) -> None:
-        history = self.history
         given = self._given(event.consumer, key)
-        if tombstone in given or any(history.written[u].offset > offset for u in given):
+        if tombstone in given or any(self.written[uid].offset > offset for uid in given):
             return
-        retention = history.rules.topic.delete_retention_ms
-        for uid, at in given.items():
-            if self.queries.beats(tombstone, uid) and event.now_ms <= at + retention:
+        retention_ms = self.history.rules.topic.delete_retention_ms
+        for uid, at_ms in given.items():
+            if self.queries.beats(tombstone, uid) and event.now_ms <= at_ms + retention_ms:
                 self.violated(
                     event.replica,
                     offset,
                     key,
-                    f"{event.consumer} read {self.describe(uid)} at {at} ms and passed the "
-                    f"tombstone at offset {offset} on {event.replica} at {event.now_ms} ms, within "
-                    f"the retention of {retention} ms, without being given it.",
+                    reader=event.consumer,
+                    record=self.describe(uid),
+                    read_at_ms=at_ms,
+                    now_ms=event.now_ms,
+                    retention_ms=retention_ms,
                 )
                 return

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from sim.check.families import READERS
-from sim.check.queries import HistoryQueries
-from sim.check.registry import Invariant, Report
+from sim.check.registry import Invariant
 from sim.trace import CoordinatorAnswered, CoordinatorLoaded, LeaderElected
 
 
@@ -27,10 +26,13 @@ class CoordinatorServesLoaded(Invariant):
     family = READERS
     explained_by = "coordinator"
     in_stories = False
+    says = (
+        "{replica}, coordinator of epoch {epoch}, {does} {record} for {key}; when it was elected "
+        "{winner} was committed."
+    )
 
-    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+    def begin(self) -> None:
         """Nobody was elected."""
-        super().__init__(queries, report)
         self._winners: dict[tuple[str, int], dict[str, int]] = {}
 
     def needs(self, event: type) -> bool:
@@ -39,11 +41,10 @@ class CoordinatorServesLoaded(Invariant):
 
     def on_leader_elected(self, event: LeaderElected) -> None:
         """Note what was committed, as far as the new leader has it."""
-        written = self.history.written
         self._winners[(event.replica, event.epoch)] = {
             key: uid
             for key, uid in self.history.winners.items()
-            if written[uid].offset < event.epoch_start_offset
+            if self.written[uid].offset < event.epoch_start_offset
         }
 
     def on_coordinator_loaded(self, event: CoordinatorLoaded) -> None:
@@ -62,25 +63,23 @@ class CoordinatorServesLoaded(Invariant):
         winner = self._winners.get((replica, epoch), {}).get(key)
         if winner is None or uid == winner or self._is_newer(key, uid, winner):
             return
-        what = self.describe(uid) if uid else "nothing"
         self.violated(
             replica,
-            self.history.written[winner].offset,
+            self.written[winner].offset,
             key,
-            f"{replica}, coordinator of epoch {epoch}, {does} {what} for {key}; when it was "
-            f"elected {self.describe(winner)} was committed.",
+            epoch=epoch,
+            does=does,
+            record=self.describe(uid),
+            winner=self.describe(winner),
         )
 
     def _is_newer(self, key: str, uid: int, winner: int) -> bool:
         """An answer other than the winner may come from a record that beats it."""
-        history, queries = self.history, self.queries
         if uid:
-            return queries.beats(uid, winner)
-        if history.written[winner].tombstone:
-            return True
-        return any(
-            history.written[other].tombstone
-            and other not in history.aborted
-            and queries.beats(other, winner)
-            for other in history.uids_of_key[key]
+            return self.queries.beats(uid, winner)
+        return self.written[winner].tombstone or any(
+            self.written[other].tombstone
+            and other not in self.history.aborted
+            and self.queries.beats(other, winner)
+            for other in self.history.uids_of_key[key]
         )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from sim.check.families import LOG_DIVERGENCE
-from sim.check.queries import HistoryQueries
-from sim.check.registry import Invariant, Report
+from sim.check.registry import Invariant
 from sim.trace import LeaderElected
 
 
@@ -20,19 +19,14 @@ class ElectionSafety(Invariant):
     source = "Raft 5.2; KIP-595"
     family = LOG_DIVERGENCE
     explained_by = "epoch_led_twice"
+    says = "{replica} was elected in epoch {epoch}, which {leader} led already."
 
-    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+    def begin(self) -> None:
         """Nobody has led yet."""
-        super().__init__(queries, report)
         self._leaders: dict[int, str] = {}
 
     def on_leader_elected(self, event: LeaderElected) -> None:
         """Compare with who led the epoch before."""
         first = self._leaders.setdefault(event.epoch, event.replica)
         if first != event.replica:
-            self.violated(
-                event.replica,
-                event.epoch_start_offset,
-                None,
-                f"{event.replica} was elected in epoch {event.epoch}, which {first} led already.",
-            )
+            self.violated(event.replica, event.epoch_start_offset, epoch=event.epoch, leader=first)

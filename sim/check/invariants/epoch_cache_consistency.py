@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sim.check.epochs import EpochAnswer, EpochBook, EpochStart
 from sim.check.families import LOG_DIVERGENCE
-from sim.check.queries import HistoryQueries
-from sim.check.registry import Invariant, Kind, Report
+from sim.check.registry import Invariant, Kind
+from sim.log.record import Batch
 from sim.trace import (
     Appended,
     Copied,
@@ -37,6 +39,11 @@ class _KnownEpochs:
     def answer(self, epoch: int) -> EpochAnswer:
         return self.cache.answer(epoch, self.end)
 
+    def write(self, batches: tuple[Batch, ...], end: int) -> None:
+        for batch in batches:
+            self.cache.begin(batch.epoch, batch.base_offset)
+        self.end = end
+
     def drop_unwritten(self) -> None:
         """Forget the epoch that starts at the log end, as a cut there does that takes no record."""
         entries = self.cache.entries
@@ -65,15 +72,17 @@ class EpochCacheConsistency(Invariant):
     family = LOG_DIVERGENCE
     explained_by = "epoch_answers"
     in_stories = False
+    says = (
+        "Asked for epoch {epoch}, {replica} answers ({answered}, {offset}) and {other} "
+        "({other_answered}, {other_end}); both are committed up to {committed_below}."
+    )
+    any_of = (ReplicaWiped, LogEmptied, LogStartedAfresh)
 
-    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+    def begin(self) -> None:
         """Nobody knows an epoch yet."""
-        super().__init__(queries, report)
         self._known: dict[str, _KnownEpochs] = {}
-        rules = queries.history.rules
-        self._cuts_unwritten = (
-            rules.replication.epoch_cut == "dropped" and rules.replication.truncation != "none"
-        )
+        rules = self.history.rules.replication
+        self._cuts_unwritten = rules.epoch_cut == "dropped" and rules.truncation != "none"
 
     def answer(self, replica: str, epoch: int) -> EpochAnswer:
         """Where `replica` says that `epoch` ends, as far as events tell."""
@@ -104,37 +113,31 @@ class EpochCacheConsistency(Invariant):
 
     def on_appended(self, event: Appended) -> None:
         """A batch brings its epoch."""
-        self._append(event.replica, [(event.batch.epoch, event.batch.base_offset)])
-        self._of(event.replica).end = event.batch.last_offset + 1
+        self._of(event.replica).write((event.batch,), event.batch.last_offset + 1)
 
     def on_copied(self, event: Copied) -> None:
         """So do copied ones. An epoch that it led without a record is gone before it copies."""
+        known = self._of(event.replica)
         if self._cuts_unwritten:
-            self._of(event.replica).drop_unwritten()
-        self._append(event.replica, [(batch.epoch, batch.base_offset) for batch in event.batches])
-        self._of(event.replica).end = event.log_end_offset
+            known.drop_unwritten()
+        known.write(event.batches, event.log_end_offset)
 
     def on_pushed(self, event: Pushed) -> None:
         """And pushed ones."""
-        self._append(event.replica, [(event.batch.epoch, event.batch.base_offset)])
-        self._of(event.replica).end = event.batch.last_offset + 1
+        self._of(event.replica).write((event.batch,), event.batch.last_offset + 1)
 
     def on_gap_learned(self, event: GapLearned) -> None:
         """The leader tells the epochs that start in the gap."""
-        entries = self._of(event.leader).cache.entries
-        told = [e for e in entries if event.fetch_offset <= e.start_offset <= event.log_end_offset]
-        self._append(event.replica, told)
-        self._of(event.replica).end = event.log_end_offset
+        known = self._of(event.replica)
+        for entry in self._of(event.leader).cache.entries:
+            if event.fetch_offset <= entry.start_offset <= event.log_end_offset:
+                known.cache.begin(entry.epoch, entry.start_offset)
+        known.end = event.log_end_offset
 
     def on_epoch_cache_changed(self, event: EpochCacheChanged) -> None:
         """What else it knows, or does not know any more."""
         self._of(event.replica).cache.entries = [EpochStart(*one) for one in event.epochs]
         self._judge(event.replica)
-
-    def _append(self, replica: str, entries: list[tuple[int, int]] | list[EpochStart]) -> None:
-        cache = self._of(replica).cache
-        for epoch, start_offset in entries:
-            cache.begin(epoch, start_offset)
 
     def on_truncated(self, event: Truncated) -> None:
         """Epochs go with what they wrote."""
@@ -148,21 +151,13 @@ class EpochCacheConsistency(Invariant):
         """A log end that comes from the last record may be lower (`leo_source: last_record`)."""
         self._of(event.replica).end = event.log_end_offset
 
-    def on_replica_wiped(self, event: ReplicaWiped) -> None:
-        """A new disk knows nothing."""
-        self._known[event.replica] = _KnownEpochs()
-
-    def on_log_emptied(self, event: LogEmptied) -> None:
-        """Nor does a log that makes room for a snapshot."""
-        self._known[event.replica] = _KnownEpochs()
+    def on_any_of(self, event: Any) -> None:
+        """A log that begins anew knows nothing, nor does a new disk."""
+        self._known[event.replica] = _KnownEpochs(self.replicas[event.replica].log_end_offset)
 
     def on_replica_removed(self, event: ReplicaRemoved) -> None:
         """Nobody asks who has left for good."""
         self._known.pop(event.replica, None)
-
-    def on_log_started_afresh(self, event: LogStartedAfresh) -> None:
-        """Nor does a log that starts anew."""
-        self._known[event.replica] = _KnownEpochs(event.log_start_offset)
 
     def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
         """A snapshot brings the epoch of its last record."""
@@ -172,25 +167,30 @@ class EpochCacheConsistency(Invariant):
 
     def _judge(self, replica: str) -> None:
         """Compare one replica with each other one, epoch by epoch."""
-        replicas = self.history.replicas
-        mine, view = self._of(replica), replicas[replica]
+        mine, view = self._of(replica), self.replicas[replica]
         for name, theirs in self._known.items():
             if name == replica:
                 continue
+            other = self.replicas[name]
             newest = min(mine.cache.latest, theirs.cache.latest)
             epochs = {entry.epoch for entry in (*mine.cache.entries, *theirs.cache.entries)}
-            marks = (view.high_watermark, replicas[name].high_watermark)
-            committed = min(*marks, mine.end, theirs.end)
-            start = max(view.log_start_offset, replicas[name].log_start_offset)
+            committed = min(view.high_watermark, other.high_watermark, mine.end, theirs.end)
+            start = max(view.log_start_offset, other.log_start_offset)
             for epoch in sorted(epochs):
-                one, other = mine.answer(epoch), theirs.answer(epoch)
-                ends = (one.end_offset, other.end_offset)
-                if epoch > newest or one == other or max(ends) > committed or min(ends) <= start:
-                    continue
-                self.violated(
-                    replica,
-                    one.end_offset,
-                    None,
-                    f"Asked for epoch {epoch}, {replica} answers {tuple(one)} and {name} "
-                    f"{tuple(other)}; both are committed up to {committed}.",
-                )
+                one, another = mine.answer(epoch), theirs.answer(epoch)
+                ends = (one.end_offset, another.end_offset)
+                if (
+                    epoch <= newest
+                    and one != another
+                    and start < min(ends) <= max(ends) <= committed
+                ):
+                    self.violated(
+                        replica,
+                        one.end_offset,
+                        epoch=epoch,
+                        answered=one.epoch,
+                        other=name,
+                        other_answered=another.epoch,
+                        other_end=another.end_offset,
+                        committed_below=committed,
+                    )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from sim.check.families import LOG_DIVERGENCE
-from sim.check.queries import HistoryQueries
-from sim.check.registry import Invariant, Report
+from sim.check.registry import Invariant
 from sim.log.record import Batch
 from sim.trace import (
     Appended,
@@ -33,9 +32,8 @@ class EpochMonotonic(Invariant):
     in_stories = False
     unusual_only = True
 
-    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+    def begin(self) -> None:
         """Nobody has gone down yet."""
-        super().__init__(queries, report)
         self._epochs: dict[str, int] = {}
 
     def on_replica_crashed(self, event: ReplicaCrashed) -> None:
@@ -50,11 +48,9 @@ class EpochMonotonic(Invariant):
         """Compare with the epoch in which it went down."""
         before = self._epochs.get(event.replica, 0)
         if event.epoch < before:
+            back = "{replica} came back in epoch {epoch}, having been in {before}."
             self.violated(
-                event.replica,
-                event.log_end_offset,
-                None,
-                f"{event.replica} came back in epoch {event.epoch}, having been in {before}.",
+                event.replica, event.log_end_offset, None, back, epoch=event.epoch, before=before
             )
 
     def on_appended(self, event: Appended) -> None:
@@ -71,24 +67,25 @@ class EpochMonotonic(Invariant):
 
     def _epoch_below(self, replica: str, base: int) -> int:
         """The epoch of what the log held last below `base`; -1 = it holds nothing there."""
-        view, written = self.history.replicas[replica], self.history.written
+        view = self.replicas[replica]
         start = view.log_start_offset
         for offset in range(base - 1, start - 1, -1):
-            known = written.get(view.lineage[offset])
+            known = self.written.get(view.lineage[offset])
             if known is not None:
                 return known.batch.epoch
         return max((epoch for end, epoch in view.snapshots if end == start), default=-1)
 
     def _judge(self, replica: str, batches: tuple[Batch, ...]) -> None:
         """Compare each batch with the one before it, the first with what the log held."""
-        epoch = self._epoch_below(replica, batches[0].base_offset)
+        before = self._epoch_below(replica, batches[0].base_offset)
         for batch in batches:
-            if batch.epoch < epoch:
+            if batch.epoch < before:
                 self.violated(
                     replica,
                     batch.base_offset,
                     None,
-                    f"{replica} holds epoch {batch.epoch} at offset {batch.base_offset} after "
-                    f"epoch {epoch}.",
+                    "{replica} holds epoch {epoch} at offset {offset} after epoch {before}.",
+                    epoch=batch.epoch,
+                    before=before,
                 )
-            epoch = batch.epoch
+            before = batch.epoch

@@ -19,15 +19,13 @@ class FollowerPositionSound(Invariant):
     family = LOG_DIVERGENCE
     explained_by = "believed_position"
     unusual_only = True
+    says = (
+        "{leader} believes that {replica} has everything below {position}, but its log end offset "
+        "is {offset}."
+    )
 
     def on_position_recorded(self, event: PositionRecorded) -> None:
         """Compare the belief with the follower's log."""
-        end = self.history.replicas[event.follower].log_end_offset
+        end = self.replicas[event.follower].log_end_offset
         if event.position > end:
-            self.violated(
-                event.follower,
-                end,
-                None,
-                f"{event.replica} believes that {event.follower} has everything below "
-                f"{event.position}, but its log end offset is {end}.",
-            )
+            self.violated(event.follower, end, leader=event.replica, position=event.position)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from sim.check.queries import HistoryQueries
-from sim.check.registry import Invariant, Report
+from sim.check.registry import Invariant
 from sim.trace import (
     Appended,
+    Event,
     FaultEnded,
     FaultInjected,
     IsrChanged,
@@ -56,10 +56,18 @@ class HighWatermarkAdvances(Invariant):
     explained_by = "watermark_stays"
     fairness = "for 10 s one leader and in-sync set, all of them up, and no fault going on"
     in_stories = False
+    says = "{replica} has its high watermark at {offset} {when}; {who} has its log up to {reached}."
+    any_of = (
+        LeaderResigned,
+        IsrChanged,
+        Truncated,
+        ReplicaWiped,
+        LogStartedAfresh,
+        SnapshotInstalled,
+    )
 
-    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+    def begin(self) -> None:
         """Nothing is due."""
-        super().__init__(queries, report)
         rules = self.history.rules.replication
         self._by_isr = rules.commit == "isr"
         self._min_isr = max(self.history.rules.topic.min_isr, 1)
@@ -74,7 +82,7 @@ class HighWatermarkAdvances(Invariant):
         (replica, batch), history = event, self.history
         if replica != history.leader:
             return
-        mark, now_ms = history.replicas[replica].high_watermark, history.at
+        mark, now_ms = self.replicas[replica].high_watermark, history.at
         if batch.base_offset <= mark:  # all that anybody else may have is committed
             self._since_ms = None
             return
@@ -82,7 +90,8 @@ class HighWatermarkAdvances(Invariant):
             if mark >= self._due:
                 self._since_ms = None
             elif now_ms - self._since_ms > BOUND_MS:
-                self._report_stuck(replica, mark, f"for {now_ms - self._since_ms} ms")
+                waited = f"for {now_ms - self._since_ms} ms"
+                self._report_stuck(replica, mark, waited, self._since_ms)
                 self._since_ms = None
         if self._since_ms is None and not self._going_on:
             reached = self._reached()
@@ -93,15 +102,15 @@ class HighWatermarkAdvances(Invariant):
         """Nothing is on its way any more."""
         leader = self.history.leader
         if event.synced and leader is not None and leader == event.replica:
-            mark = self.history.replicas[leader].high_watermark
+            mark = self.replicas[leader].high_watermark
             self._due = self._reached()
             if mark < self._due:
-                self._report_stuck(leader, mark, "at rest")
+                self._report_stuck(leader, mark, "at rest", None)
 
     def _reached(self) -> int:
         """Up to where those who commit have the leader's log (exclusive); 0 = nobody commits."""
-        history = self.history
-        views, leader = history.replicas, history.leader
+        history, views = self.history, self.replicas
+        leader = history.leader
         if leader is None or not views[leader].up:
             return 0
         end = len(views[leader].slots)
@@ -124,15 +133,9 @@ class HighWatermarkAdvances(Invariant):
         reached = min(ends[-needed], end)
         return reached if reached > self._epoch_start else 0
 
-    def _report_stuck(self, leader: str, mark: int, when: str) -> None:
+    def _report_stuck(self, leader: str, mark: int, when: str, began: int | None) -> None:
         who = "every in-sync replica" if self._by_isr else "a majority of the voters"
-        self.violated(
-            leader,
-            mark,
-            None,
-            f"{leader} has its high watermark at {mark} {when}; {who} has its log up to "
-            f"{self._due}.",
-        )
+        self.violated(leader, mark, began=began, when=when, who=who, reached=self._due)
 
     # What disturbs the peace.
 
@@ -155,26 +158,6 @@ class HighWatermarkAdvances(Invariant):
             self._epoch_start = event.epoch_start_offset
         self._since_ms = None
 
-    def on_leader_resigned(self, _: LeaderResigned) -> None:
-        """Nobody leads."""
-        self._since_ms = None
-
-    def on_isr_changed(self, _: IsrChanged) -> None:
-        """Others commit."""
-        self._since_ms = None
-
-    def on_truncated(self, _: Truncated) -> None:
-        """A log is shorter."""
-        self._since_ms = None
-
-    def on_replica_wiped(self, _: ReplicaWiped) -> None:
-        """A log is gone."""
-        self._since_ms = None
-
-    def on_log_started_afresh(self, _: LogStartedAfresh) -> None:
-        """A log is gone."""
-        self._since_ms = None
-
-    def on_snapshot_installed(self, _: SnapshotInstalled) -> None:
-        """A log is gone."""
+    def on_any_of(self, _: Event) -> None:
+        """Nobody leads, others commit, or a log is shorter or gone."""
         self._since_ms = None

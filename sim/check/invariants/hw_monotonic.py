@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from sim.check.families import LOG_DIVERGENCE
-from sim.check.queries import HistoryQueries
-from sim.check.registry import Invariant, Report
+from sim.check.registry import Invariant
 from sim.trace import HighWatermarkMoved
 
 
@@ -26,10 +25,10 @@ class HwMonotonic(Invariant):
     explained_by = "high_watermark_fell"
     in_stories = False
     unusual_only = True
+    says = "{replica} moved its high watermark back from {before} to {offset}."
 
-    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+    def begin(self) -> None:
         """Whether followers may take less."""
-        super().__init__(queries, report)
         rules = self.history.rules.replication
         self._assigned = rules.commit == "isr" and rules.high_watermark_update == "assign"
 
@@ -37,10 +36,4 @@ class HwMonotonic(Invariant):
         """Compare with the one before; what may lower it has its own events."""
         before = self.history.previous_high_watermark
         if event.high_watermark < before and (event.leading or not self._assigned):
-            self.violated(
-                event.replica,
-                event.high_watermark,
-                None,
-                f"{event.replica} moved its high watermark back from {before} to "
-                f"{event.high_watermark}.",
-            )
+            self.violated(event.replica, event.high_watermark, before=before)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant
-from sim.trace import (
-    Cleaned,
-    HighWatermarkMoved,
-    ReplicaCrashed,
-    ReplicaRestarted,
-    Truncated,
-)
+from sim.check.registry import CUT, Invariant
+from sim.trace import Cleaned, HighWatermarkMoved
 
 
 class HwWithinLog(Invariant):
@@ -26,34 +22,11 @@ class HwWithinLog(Invariant):
     family = LOG_DIVERGENCE
     explained_by = "high_watermark_fell"
     unusual_only = True
+    says = "{replica} has high watermark {offset} above its log end offset {log_end}."
+    any_of = (HighWatermarkMoved, Cleaned, *CUT)
 
-    def _judge(self, replica: str) -> None:
-        view = self.history.replicas[replica]
+    def on_any_of(self, event: Any) -> None:
+        """Compare the two."""
+        view = self.replicas[event.replica]
         if view.high_watermark > len(view.slots):
-            self.violated(
-                replica,
-                view.high_watermark,
-                None,
-                f"{replica} has high watermark {view.high_watermark} above its log end "
-                f"offset {view.log_end_offset}.",
-            )
-
-    def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
-        """After an advance."""
-        self._judge(event.replica)
-
-    def on_replica_crashed(self, event: ReplicaCrashed) -> None:
-        """After a lost tail."""
-        self._judge(event.replica)
-
-    def on_replica_restarted(self, event: ReplicaRestarted) -> None:
-        """After what a restart found on disk."""
-        self._judge(event.replica)
-
-    def on_cleaned(self, event: Cleaned) -> None:
-        """After a pass that may have moved the log end."""
-        self._judge(event.replica)
-
-    def on_truncated(self, event: Truncated) -> None:
-        """After a truncation."""
-        self._judge(event.replica)
+            self.violated(event.replica, view.high_watermark, log_end=view.log_end_offset)

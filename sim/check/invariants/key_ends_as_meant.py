@@ -14,23 +14,23 @@ class KeyEndsAsMeant(Invariant):
     and, where both have one, a higher version. A key that is gone had a tombstone like that.
     Judged: at rest, whatever the strategy is. Excused: keys that the topic's retention deleted.
     Strategy offset promises no such thing, so this is a finding: an asynchronous producer's write
-    that arrives late wins, and every other law holds.
+    that arrives late wins, and every other invariant holds.
     """
 
     name = "key-ends-as-meant"
     kind = Kind.FINDING
     source = "KIP-280, Motivation"
     explained_by = "ends_on"
+    says = "{key} ends on {held}; its producers meant {meant} to win."
 
-    def on_quiesced(self, event: Quiesced) -> None:
+    def on_quiesced(self, _: Quiesced) -> None:
         """Look for each key in the leader's log."""
-        del event
-        history = self.history
+        leader = self.history.leader
         for key, held, meant in unmeant(self.queries):
             newer = self.describe(meant)
             if held is None:
-                text = f"{key} is gone; its producers meant {newer} to stay."
+                gone = "{key} is gone; its producers meant {meant} to stay."
+                self.violated(leader, None, key, gone, meant=newer)
             else:
-                text = f"{key} ends on {self.describe(held)}; its producers meant {newer} to win."
-            offset = None if held is None else history.written[held].offset
-            self.violated(history.leader, offset, key, text)
+                at = self.written[held].offset
+                self.violated(leader, at, key, held=self.describe(held), meant=newer)

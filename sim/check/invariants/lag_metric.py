@@ -19,15 +19,13 @@ class LagMetric(Invariant):
     source = "KIP-354, Public Interfaces; PreCleanStats.updateMaxCompactionDelay"
     explained_by = "lag"
     in_stories = False
+    says = (
+        "{replica} tells a compaction delay of {told_secs} s, but its log is overdue by "
+        "{overdue_secs} s."
+    )
 
     def on_cleaner_looked(self, event: CleanerLooked) -> None:
         """Compare the metric with the delay of this very look."""
         overdue_secs = event.delay_ms // 1000
         if event.metric_secs != overdue_secs:
-            self.violated(
-                event.replica,
-                None,
-                None,
-                f"{event.replica} tells a compaction delay of {event.metric_secs} s, but its log "
-                f"is overdue by {overdue_secs} s.",
-            )
+            self.violated(event.replica, told_secs=event.metric_secs, overdue_secs=overdue_secs)

@@ -20,14 +20,9 @@ class LeaderAppendOnly(Invariant):
     family = LOG_DIVERGENCE
     explained_by = "truncated"
     in_stories = False
+    says = "{replica} truncated from {log_end} to {offset} while it was leading."
 
     def on_truncated(self, event: Truncated) -> None:
         """A leader that cuts its own log."""
         if event.leading:
-            self.violated(
-                event.replica,
-                event.target,
-                None,
-                f"{event.replica} truncated from {event.log_end_offset} to {event.target} while "
-                "it was leading.",
-            )
+            self.violated(event.replica, event.target, log_end=event.log_end_offset)

@@ -19,20 +19,21 @@ class LeaderCompleteness(Invariant):
     source = "Raft 5.4; StrongIsr (Kip320.tla)"
     family = LOG_DIVERGENCE
     explained_by = "leader_lacks"
+    says = (
+        "{replica} was elected in epoch {epoch} with log end offset {log_end} but lacks committed "
+        "offset {offset} ({record}); {committed_below} offsets are committed."
+    )
 
     def on_leader_elected(self, event: LeaderElected) -> None:
         """Compare the new leader's log with the committed history."""
-        history = self.history
-        view = history.replicas[event.replica]
-        committed = len(history.committed)
+        view, committed = self.replicas[event.replica], len(self.committed)
         missing = self.queries.first_missing(view, committed, twice_counts=True)
         if missing is not None:
-            uid = history.committed[missing]
             self.violated(
                 event.replica,
                 missing,
-                None,
-                f"{event.replica} was elected in epoch {event.epoch} with log end offset "
-                f"{view.log_end_offset} but lacks committed offset {missing} "
-                f"({self.describe(uid)}); {committed} offsets are committed.",
+                epoch=event.epoch,
+                log_end=view.log_end_offset,
+                record=self.describe(self.committed[missing]),
+                committed_below=committed,
             )

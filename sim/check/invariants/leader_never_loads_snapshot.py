@@ -17,14 +17,9 @@ class LeaderNeverLoadsSnapshot(Invariant):
     source = "LeaderNeverLoadSnapshot (RaftEventSimulationTest)"
     explained_by = "installed"
     in_stories = False
+    says = "{replica} installed snapshot ({offset}, {epoch}) while it was leading."
 
     def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
         """A leader that installs one."""
         if event.leading:
-            self.violated(
-                event.replica,
-                event.end_offset,
-                None,
-                f"{event.replica} installed snapshot ({event.end_offset}, {event.epoch}) while it "
-                "was leading.",
-            )
+            self.violated(event.replica, event.end_offset, epoch=event.epoch)

@@ -21,18 +21,15 @@ class LeoConvergence(Invariant):
     family = LOG_DIVERGENCE
     explained_by = "stays_behind"
     fairness = "faults are over, there is a leader, and followers fetch until nothing changes"
+    says = (
+        "{replica} stays at log end offset {offset} while the leader {leader} is at {leader_end}."
+    )
 
     def on_quiesced(self, event: Quiesced) -> None:
         """Compare log end offsets."""
-        if event.replica is None:
-            return
-        leader = self.history.replicas[event.replica]
-        for view in self.history.replicas.values():
-            if view.up and view.log_end_offset != leader.log_end_offset:
-                self.violated(
-                    view.name,
-                    view.log_end_offset,
-                    None,
-                    f"{view.name} stays at log end offset {view.log_end_offset} while the leader "
-                    f"{leader.name} is at {leader.log_end_offset}.",
-                )
+        if event.replica is not None:
+            end = self.replicas[event.replica].log_end_offset
+            for view in self.replicas.values():
+                own = view.log_end_offset
+                if view.up and own != end:
+                    self.violated(view.name, own, leader=event.replica, leader_end=end)

@@ -21,6 +21,7 @@ class LeoPreservation(Invariant):
     explained_by = "log_end_moved"
     in_stories = False
     unusual_only = True
+    says = "{what} moved the log end offset of {replica} from {before} to {offset}."
 
     def on_cleaned(self, event: Cleaned) -> None:
         """Compare with the log end before the pass."""
@@ -31,11 +32,6 @@ class LeoPreservation(Invariant):
         self._judge(event.replica, event.log_end_offset, "a restart")
 
     def _judge(self, replica: str, end: int, what: str) -> None:
-        before = self.history.replicas[replica].log_end_offset_before
+        before = self.replicas[replica].log_end_offset_before
         if end != before:
-            self.violated(
-                replica,
-                end,
-                None,
-                f"{what} moved the log end offset of {replica} from {before} to {end}.",
-            )
+            self.violated(replica, end, what=what, before=before)

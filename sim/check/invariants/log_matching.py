@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sim.check.families import LOG_DIVERGENCE
-from sim.check.queries import HistoryQueries
-from sim.check.registry import Invariant, Report
+from sim.check.registry import Invariant
 from sim.check.replica_view import ReplicaView
+from sim.check.violation import Value
 from sim.trace import Appended, Copied, Pushed
 
 
@@ -24,9 +24,8 @@ class LogMatching(Invariant):
     explained_by = "two_records"
     unusual_only = True
 
-    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+    def begin(self) -> None:
         """No two logs disagree."""
-        super().__init__(queries, report)
         self._judged: list[tuple[int, ReplicaView, ReplicaView]] = []
 
     def on_appended(self, _: Appended) -> None:
@@ -36,49 +35,55 @@ class LogMatching(Invariant):
     def on_copied(self, event: Copied) -> None:
         """A copied record is shared: everything below must agree."""
         self._same_epoch()
-        self._below(self.history.replicas[event.replica], event.fetch_offset)
+        self._below(self.replicas[event.replica], event.fetch_offset)
 
     def on_pushed(self, event: Pushed) -> None:
         """As with a copy."""
         self._same_epoch()
-        self._below(self.history.replicas[event.replica], event.batch.base_offset)
+        self._below(self.replicas[event.replica], event.batch.base_offset)
 
     def _same_epoch(self) -> None:
-        written, found = self.history.written, self.history.disagreements
+        found = self.history.disagreements
         if found is self._judged:
             return
         self._judged = found
         for offset, view, other in found:
             mine, theirs = view.slots[offset], other.slots[offset]
-            epoch = written[mine].batch.epoch
-            if epoch == written[theirs].batch.epoch:
-                self.violated(
-                    view.name,
-                    offset,
-                    None,
-                    f"{view.name} holds {self.describe(mine)} and {other.name} holds "
-                    f"{self.describe(theirs)} at offset {offset}, both of epoch {epoch}.",
+            epoch = self.written[mine].batch.epoch
+            if epoch == self.written[theirs].batch.epoch:
+                says = (
+                    "{replica} holds {record} and {other} holds {other_record} at offset {offset}, "
+                    "both of epoch {epoch}."
                 )
+                self._report_two(view, other, offset, says, epoch=epoch)
 
     def _below(self, view: ReplicaView, start: int) -> None:
         """Look below the records that were copied from offset `start` on."""
+        says = (
+            "{replica} and {other} share {shared} at {shared_at} but differ at {offset}: {record} "
+            "and {other_record}."
+        )
         for offset, one, another in self.history.disagreements:
             if view is one or view is another:
                 other = another if view is one else one
                 for above in range(max(start, offset + 1), len(view.slots)):
                     shared = view.slots[above]
                     if shared > 0 and shared == other.uid_at(above):
-                        self._report_shared(view, other, offset, above)
+                        record = self.describe(shared)
+                        self._report_two(view, other, offset, says, shared=record, shared_at=above)
                         break
 
-    def _report_shared(
-        self, view: ReplicaView, other: ReplicaView, offset: int, above: int
+    def _report_two(
+        self, view: ReplicaView, other: ReplicaView, offset: int, says: str, **evidence: Value
     ) -> None:
         self.violated(
             view.name,
             offset,
             None,
-            f"{view.name} and {other.name} share {self.describe(view.slots[above])} at {above} but "
-            f"differ at {offset}: {self.describe(view.slots[offset])} and "
-            f"{self.describe(other.slots[offset])}.",
+            says,
+            None,
+            other=other.name,
+            record=self.describe(view.slots[offset]),
+            other_record=self.describe(other.slots[offset]),
+            **evidence,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sim.check.families import LOG_DIVERGENCE
-from sim.check.folding import base_records, delta_state, winners_of
+from sim.check.folding import base_records, delta_state, differing_keys, winners_of
 from sim.check.registry import Invariant, Kind
 from sim.check.replica_view import ReplicaView
 from sim.log.record import Record
@@ -27,69 +27,55 @@ class MaterializedStateEquivalence(Invariant):
     family_by_cause = True
     explained_by = "state_differs"
 
-    def on_quiesced(self, event: Quiesced) -> None:
+    def on_quiesced(self, _: Quiesced) -> None:
         """Fold the log of every live replica."""
-        history = self.history
+        history, written = self.history, self.written
         if history.committed_twice:
             return
+        caught_up = [
+            view
+            for view in self.replicas.values()
+            if view.up and view.high_watermark >= len(self.committed)
+        ]
         if history.rules.snapshots.state_machine == "deltas":
-            self._compare_deltas()
+            values = delta_state(history, self.committed)
+            for view in caught_up:
+                self._compare_deltas(view, values)
             return
-        written = history.written
         expected = {key: uid for key, uid in history.winners.items() if not written[uid].tombstone}
         equal: list[tuple[list[int], tuple[Record, ...]]] = []
-        for view in history.replicas.values():
-            if view.up and view.high_watermark >= len(history.committed):
-                log = (view.slots[view.log_start_offset : view.high_watermark], base_records(view))
-                if log not in equal:  # most logs are the same at rest
-                    state = winners_of(history, *log)
-                    if state == expected:
-                        equal.append(log)
-                    else:
-                        self._compare(view, state, expected)
+        for view in caught_up:
+            log = (view.known_to_be_committed(), base_records(view))
+            if log not in equal:  # most logs are the same at rest
+                state = winners_of(history, *log)
+                if state == expected:
+                    equal.append(log)
+                else:
+                    self._compare(view, state, expected)
 
-    def _compare_deltas(self) -> None:
-        history = self.history
-        expected = delta_state(history, history.committed)
-        for view in history.replicas.values():
-            if not view.up or view.high_watermark < len(history.committed):
-                continue
-            held = view.slots[view.log_start_offset : view.high_watermark]
-            state = delta_state(history, held, base_records(view))
-            if state != expected:
-                key = next(k for k in sorted(state | expected) if state.get(k) != expected.get(k))
-                self.violated(
-                    view.name,
-                    None,
-                    key,
-                    f"{view.name} has {key}={state.get(key)}, the committed history has "
-                    f"{key}={expected.get(key)}.",
-                )
+    def _compare_deltas(self, view: ReplicaView, expected: dict[str, str]) -> None:
+        state = delta_state(self.history, view.known_to_be_committed(), base_records(view))
+        for key in differing_keys(state, expected)[:1]:
+            says = "{replica} has {key}={held}, the committed history has {key}={wanted}."
+            held, wanted = state.get(key), expected.get(key)
+            self.violated(view.name, None, key, says, held=held, wanted=wanted)
 
     def _compare(self, view: ReplicaView, state: dict[str, int], expected: dict[str, int]) -> None:
-        differing = [
-            key
-            for key in sorted(state | expected)
-            if state.get(key) != expected.get(key) and not self._expired(key)
-        ]
-        if not differing:
-            return
-        key = differing[0]
-        have, want = state.get(key), expected.get(key)
-        held = "nothing" if have is None else self.describe(have)
-        wanted = "nothing" if want is None else self.describe(want)
-        more = f"; {len(differing) - 1} more keys differ" if len(differing) > 1 else ""
-        self.violated(
-            view.name,
-            None,
-            key,
-            f"{view.name} folds to {held} for {key}, the committed history to {wanted}{more}.",
-        )
+        differing = [key for key in differing_keys(state, expected) if not self._expired(key)]
+        if differing:
+            key = differing[0]
+            self.violated(
+                view.name,
+                None,
+                key,
+                "{replica} folds to {held} for {key}, the committed history to {winner}"
+                + ("; {more_keys} more keys differ." if len(differing) > 1 else "."),
+                held=self.describe(state.get(key, 0)),
+                winner=self.describe(expected.get(key, 0)),
+                more_keys=len(differing) - 1,
+            )
 
     def _expired(self, key: str) -> bool:
         """The winner of a key was deleted by the topic's retention, which promises nothing."""
-        history = self.history
-        winner = history.winners.get(key)
-        if winner is None or history.expired_below == 0:
-            return False
-        return history.written[winner].offset < history.expired_below
+        winner = self.history.winners.get(key)
+        return winner is not None and self.written[winner].offset < self.history.expired_below

@@ -21,22 +21,17 @@ class NoOffsetReuse(Invariant):
     family = LOG_DIVERGENCE
     explained_by = "two_records"
     unusual_only = True
+    says = "{replica} gave offset {offset} to {record}, but it was committed as {first}."
 
     def on_appended(self, event: Appended) -> None:
         """Compare with the committed history."""
-        history = self.history
-        committed = history.committed
-        if event.batch.base_offset >= len(committed):
+        committed, batch = self.committed, event.batch
+        if batch.base_offset >= len(committed):
             return
-        if not history.zombies_count and event.batch.epoch < history.newest_epoch:
+        if not self.history.zombies_count and batch.epoch < self.history.newest_epoch:
             return
-        for record in event.batch.records:
-            offset = record.offset
-            if offset < len(committed) and committed[offset] != record.uid:
-                self.violated(
-                    event.replica,
-                    offset,
-                    record.key,
-                    f"{event.replica} gave offset {offset} to {self.describe(record.uid)}, but "
-                    f"it was committed as {self.describe(committed[offset])}.",
-                )
+        for record in batch.records:
+            offset, uid = record.offset, record.uid
+            if offset < len(committed) and committed[offset] != uid:
+                first = self.describe(committed[offset])
+                self.violated_by(event.replica, uid, offset=offset, first=first)

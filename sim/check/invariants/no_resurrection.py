@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sim.check.families import DELETED_KEY_RETURNS
 from sim.check.folding import undone_deletes
-from sim.check.queries import HistoryQueries
-from sim.check.registry import Invariant, Kind, Report
+from sim.check.registry import PART_GONE, REPLACED, Invariant, Kind
 from sim.trace import (
     Cleaned,
     HighWatermarkMoved,
-    LogEmptied,
-    LogStartedAfresh,
-    LogStartMoved,
-    PrefixDeleted,
     Quiesced,
     ReplicaRemoved,
     ReplicaRestarted,
-    ReplicaWiped,
-    SegmentsLost,
-    SnapshotInstalled,
     Truncated,
 )
 
@@ -41,19 +35,23 @@ class NoResurrection(Invariant):
     family = DELETED_KEY_RETURNS
     family_by_cause = True
     explained_by = "state_differs"
+    says = (
+        "{replica} gives {held} although {key} was deleted at offset {deleted_at}; its log end "
+        "offset is {log_end} and nothing it holds deletes that."
+    )
 
-    def on_quiesced(self, event: Quiesced) -> None:
+    def on_quiesced(self, _: Quiesced) -> None:
         """Fold every log."""
-        for view in self.history.replicas.values():
+        written, deleted = self.written, self.history.deleted
+        for view in self.replicas.values():
             for key, uid in undone_deletes(self.history, view).items():
-                offset = self.history.written[self.history.deleted[key]].offset
                 self.violated(
                     view.name,
-                    self.history.written[uid].offset,
+                    written[uid].offset,
                     key,
-                    f"{view.name} gives {self.describe(uid)} although {key} was deleted at "
-                    f"offset {offset}; its log end offset is {view.log_end_offset} and nothing it "
-                    "holds deletes that.",
+                    held=self.describe(uid),
+                    deleted_at=written[deleted[key]].offset,
+                    log_end=view.log_end_offset,
                 )
 
 
@@ -75,10 +73,14 @@ class NoTransientResurrection(Invariant):
     family_by_cause = True
     explained_by = "state_differs"
     in_stories = False
+    says = (
+        "{replica} gave {held} for {lasted} {unit}, from {since} on, although {key} was deleted "
+        "at offset {deleted_at} and {replica} was caught up."
+    )
+    any_of = (Cleaned, Truncated, ReplicaRestarted, *PART_GONE, *REPLACED)
 
-    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+    def begin(self) -> None:
         """No deleted key is shown."""
-        super().__init__(queries, report)
         self._judged: dict[str, int] = {}
         self._shown: dict[tuple[str, str], tuple[int, int, int]] = {}
         self._count = 0
@@ -90,49 +92,13 @@ class NoTransientResurrection(Invariant):
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """It may be caught up now; and what a leader commits may win a key that was shown."""
-        replica, history = event.replica, self.history
-        changes = history.replicas[replica].losses + history.late_for_deletes
+        replica = event.replica
+        changes = self.replicas[replica].losses + self.history.late_for_deletes
         if self._shown or self._judged.get(replica) != changes:
             self._look(replica)
 
-    def on_cleaned(self, event: Cleaned) -> None:
-        """A tombstone may be gone, or what was shown."""
-        self._look(event.replica)
-
-    def on_truncated(self, event: Truncated) -> None:
-        """What was shown may be cut."""
-        self._look(event.replica)
-
-    def on_replica_restarted(self, event: ReplicaRestarted) -> None:
-        """It is live again."""
-        self._look(event.replica)
-
-    def on_replica_wiped(self, event: ReplicaWiped) -> None:
-        """Nothing is shown any more."""
-        self._look(event.replica)
-
-    def on_log_emptied(self, event: LogEmptied) -> None:
-        """Nor by a log that makes room for a snapshot."""
-        self._look(event.replica)
-
-    def on_log_started_afresh(self, event: LogStartedAfresh) -> None:
-        """Nor by one that starts anew."""
-        self._look(event.replica)
-
-    def on_log_start_moved(self, event: LogStartMoved) -> None:
-        """Old segments are gone."""
-        self._look(event.replica)
-
-    def on_prefix_deleted(self, event: PrefixDeleted) -> None:
-        """A snapshot has taken their place."""
-        self._look(event.replica)
-
-    def on_segments_lost(self, event: SegmentsLost) -> None:
-        """A crash took the tombstone, or what was shown."""
-        self._look(event.replica)
-
-    def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
-        """It may be caught up at once."""
+    def on_any_of(self, event: Any) -> None:
+        """A tombstone may be gone, or what was shown; or it is live again, or caught up at once."""
         self._look(event.replica)
 
     def on_replica_removed(self, event: ReplicaRemoved) -> None:
@@ -142,22 +108,22 @@ class NoTransientResurrection(Invariant):
             if replica == event.replica:
                 self._end(replica, key)
 
-    def on_quiesced(self, event: Quiesced) -> None:
+    def on_quiesced(self, _: Quiesced) -> None:
         """What is still shown is no transient."""
-        for replica in list(self.history.replicas):
+        for replica in list(self.replicas):
             self._look(replica)
-        for since, _, _ in self._shown.values():
+        for since, _uid, _tombstone in self._shown.values():
             self._longest_ms = max(self._longest_ms, self.history.at - since)
 
     def _look(self, replica: str) -> None:
         """See whether what is shown ended anywhere, and what this replica shows, if it changed."""
-        history, view = self.history, self.history.replicas[replica]
+        history, view = self.history, self.replicas[replica]
         if self._shown:
             self._end_what_is_gone()
         changes = view.losses + history.late_for_deletes  # neither ever falls
         if self._judged.get(replica) == changes:
             return
-        known = len(history.committed)
+        known = len(self.committed)
         if not view.up or view.high_watermark < known or len(view.slots) < known:
             return
         self._judged[replica] = changes
@@ -170,25 +136,26 @@ class NoTransientResurrection(Invariant):
 
     def _end_what_is_gone(self) -> None:
         """Another record wins the key, or the replica's log gives it another value, or none."""
-        history = self.history
         undone: dict[str, dict[str, int]] = {}
         for replica, key in list(self._shown):
             if replica not in undone:
-                undone[replica] = undone_deletes(history, history.replicas[replica])
+                undone[replica] = undone_deletes(self.history, self.replicas[replica])
             if key not in undone[replica]:
                 self._end(replica, key)
 
     def _end(self, replica: str, key: str) -> None:
         """A replica shows a deleted key no longer."""
         since, uid, tombstone = self._shown.pop((replica, key))
-        history = self.history
-        lasted = history.at - since
+        lasted = self.history.at - since
         self._longest_ms = max(self._longest_ms, lasted)
-        offset = history.written[tombstone].offset
         self.violated(
             replica,
-            history.written[uid].offset,
+            self.written[uid].offset,
             key,
-            f"{replica} gave {self.describe(uid)} for {lasted} {history.unit}, from {since} on, "
-            f"although {key} was deleted at offset {offset} and {replica} was caught up.",
+            began=since,
+            held=self.describe(uid),
+            lasted=lasted,
+            unit=self.history.unit,
+            since=since,
+            deleted_at=self.written[tombstone].offset,
         )

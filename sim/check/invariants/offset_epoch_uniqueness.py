@@ -19,15 +19,16 @@ class OffsetEpochUniqueness(Invariant):
     family = LOG_DIVERGENCE
     explained_by = "two_records"
     unusual_only = True
+    says = "{replica} gave offset {offset} in epoch {epoch} to {record}; it was given to {first}."
 
     def on_appended(self, event: Appended) -> None:
         """Compare with the first record that got the same offset in the same epoch."""
-        history, epoch = self.history, event.batch.epoch
-        for record, first in history.reassigned:
+        for record, first in self.history.reassigned:
             self.violated(
                 event.replica,
                 record.offset,
                 record.key,
-                f"{event.replica} gave offset {record.offset} in epoch {epoch} to "
-                f"{self.describe(record.uid)}; it was given to {self.describe(first)}.",
+                epoch=event.batch.epoch,
+                record=self.describe(record.uid),
+                first=self.describe(first),
             )

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from sim.check.registry import Invariant
-from sim.check.replica_view import ReplicaView
 from sim.trace import PrefixDeleted, SnapshotOffered
-
-
-def _covered(view: ReplicaView, start: int) -> bool:
-    return any(end >= start for end, _ in view.snapshots)
 
 
 class PrefixDeletionSafety(Invariant):
@@ -26,34 +21,27 @@ class PrefixDeletionSafety(Invariant):
 
     def on_prefix_deleted(self, event: PrefixDeleted) -> None:
         """Judge the new log start."""
-        view = self.history.replicas[event.replica]
-        start = event.log_start_offset
-        high_watermark = min(event.high_watermark, view.high_watermark)
-        if start > high_watermark:
-            self.violated(
-                event.replica,
-                start,
-                None,
-                f"{event.replica} deleted below {start}, above its high watermark "
-                f"{high_watermark}.",
-            )
-        if not _covered(view, start):
-            self.violated(
-                event.replica,
-                start,
-                None,
-                f"{event.replica} deleted below {start} without a snapshot that covers it.",
-            )
+        view, start = self.replicas[event.replica], event.log_start_offset
+        mark = min(event.high_watermark, view.high_watermark)
+        if start > mark:
+            above = "{replica} deleted below {offset}, above its high watermark {high_watermark}."
+            self.violated(event.replica, start, None, above, high_watermark=mark)
+        newest = max((end for end, _ in view.snapshots), default=-1)
+        if newest < start:
+            bare = "{replica} deleted below {offset} without a snapshot that covers it."
+            self.violated(event.replica, start, None, bare, snapshot_end=newest)
 
     def on_snapshot_offered(self, event: SnapshotOffered) -> None:
         """A follower below the log start has to be offered one."""
-        start = self.history.replicas[event.replica].log_start_offset
-        if event.end_offset < max(start, 0):
-            has = "no snapshot" if event.end_offset < 0 else f"only one up to {event.end_offset}"
+        end = event.end_offset
+        if end < max(self.replicas[event.replica].log_start_offset, 0):
+            has = "no snapshot" if end < 0 else "only one up to {snapshot_end}"
             self.violated(
                 event.replica,
                 event.fetch_offset,
                 None,
-                f"{event.follower} fetched at {event.fetch_offset}, below the log start of "
-                f"{event.replica}, which has {has} to offer.",
+                "{follower} fetched at {offset}, below the log start of {replica}, which has "
+                f"{has} to offer.",
+                follower=event.follower,
+                snapshot_end=end,
             )

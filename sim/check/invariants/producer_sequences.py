@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from sim.check.history import Written
-from sim.check.queries import HistoryQueries
-from sim.check.registry import Invariant, Report
+from sim.check.registry import Invariant
 from sim.check.replica_view import ReplicaView
 from sim.log.record import Batch
 from sim.trace import Acknowledged, Appended, HighWatermarkMoved, ProducersForgotten
@@ -68,9 +67,8 @@ class ProducerSequences(Invariant):
     explained_by = "sequences"
     in_stories = False
 
-    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+    def begin(self) -> None:
         """Nobody has sent anything."""
-        super().__init__(queries, report)
         self._sent: dict[tuple[int, int], _Sent] = {}
         self._forgotten: set[int] = set()
         self._excused: set[int] = set()
@@ -133,9 +131,12 @@ class ProducerSequences(Invariant):
                 None,
                 batch.base_offset,
                 batch.records[0].key,
-                f"sequence number {sequence} of producer {producer_id} is committed at offset "
-                f"{batch.base_offset}, after all below {known.end}"
+                "sequence number {sequence} of producer {producer} is committed at offset "
+                "{offset}, after all below {sequences_below}"
                 + (" but this one." if sequence in known.missing else "."),
+                sequence=sequence,
+                producer=producer_id,
+                sequences_below=known.end,
             )
 
     def on_acknowledged(self, event: Acknowledged) -> None:
@@ -156,8 +157,10 @@ class ProducerSequences(Invariant):
                     replica,
                     first_offset,
                     None,
-                    f"{replica} told producer {producer_id} that its sequence number "
-                    f"{sequence} is committed, but none of its committed records has that number.",
+                    "{replica} told producer {producer} that its sequence number {sequence} is "
+                    "committed, but none of its committed records has that number.",
+                    producer=producer_id,
+                    sequence=sequence,
                 )
                 return
 

@@ -28,20 +28,24 @@ class ReaderReachesEnd(Invariant):
     def on_reading_ended(self, event: ReadingEnded) -> None:
         """Compare where the reader is with what it waits for."""
         start, end, position = event.start, event.end, event.position
-        missing: int | None
+        missing: int | None = None
         if event.until == "position":
-            waits, missing, what = position < end, end, f"its position {position} to be {end}"
+            waits, missing, what = position < end, end, "its position {position} to be {end}"
         elif event.until == "last_offset":
             waits, missing = event.last_offset + 1 < end, end - 1
-            what = f"the record at offset {missing}"
+            what = "the record at offset {offset}"
         else:
-            waits, missing = event.given < end - start, None
-            what = f"{end - start} records, and got {event.given}"
+            waits, what = event.given < end - start, "{wanted} records, and got {given}"
         if start < end and waits:
             self.violated(
                 event.replica,
                 missing,
                 None,
-                f"{event.consumer} waits for {what}; {event.replica} holds nothing more from its "
-                f"position {position} up to the end {end}.",
+                f"{{reader}} waits for {what}; "
+                "{replica} holds nothing more from its position {position} up to the end {end}.",
+                reader=event.consumer,
+                position=position,
+                end=end,
+                wanted=end - start,
+                given=event.given,
             )

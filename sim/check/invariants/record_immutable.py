@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sim.check.families import READERS
 from sim.check.promise import as_appended, without_flag
-from sim.check.queries import HistoryQueries
-from sim.check.registry import Invariant, Report
+from sim.check.registry import Invariant
+from sim.log.record import Record
 from sim.trace import ConfigChanged, Consumed, Copied
 
 
@@ -28,10 +28,10 @@ class RecordImmutable(Invariant):
     explained_by = "altered"
     in_stories = False
     unusual_only = True
+    says = "{who} {did} {given} where {appended} was appended."
 
-    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+    def begin(self) -> None:
         """No consumer has said that its version is an old one."""
-        super().__init__(queries, report)
         self._without_flag: set[str] = set()
 
     def on_config_changed(self, event: ConfigChanged) -> None:
@@ -44,30 +44,25 @@ class RecordImmutable(Invariant):
 
     def on_copied(self, event: Copied) -> None:
         """Compare each copied record with the append."""
+        deletes = self.history.is_tombstone
         for record in self.history.altered:
-            original = self.history.written[record.uid].record
+            original = self.written[record.uid].record
             copy = as_appended(record)
-            if copy == original:
-                continue
-            deletes = self.history.is_tombstone
             same = copy._replace(flagged=original.flagged) == original
-            if not same or deletes(copy) != deletes(original):
-                self.violated(
-                    event.replica,
-                    record.offset,
-                    record.key,
-                    f"{event.replica} copied {record} where {original} was appended.",
-                )
+            if copy != original and (not same or deletes(copy) != deletes(original)):
+                self._report_altered(event.replica, event.replica, "copied", record)
         for batch in event.batches:
             if batch.records:
-                epoch = self.history.written[batch.records[0].uid].batch.epoch
+                epoch = self.written[batch.records[0].uid].batch.epoch
                 if batch.epoch != epoch:
                     self.violated(
                         event.replica,
                         batch.base_offset,
                         None,
-                        f"{event.replica} copied the batch at {batch.base_offset} in epoch "
-                        f"{batch.epoch}, which was appended in epoch {epoch}.",
+                        "{replica} copied the batch at {offset} in epoch {epoch}, which was "
+                        "appended in epoch {appended_in}.",
+                        epoch=batch.epoch,
+                        appended_in=epoch,
                     )
 
     def on_consumed(self, event: Consumed) -> None:
@@ -75,17 +70,22 @@ class RecordImmutable(Invariant):
 
         What it takes for a delete is left to `consumer-takes-deletes`.
         """
-        written = self.history.written
         for record in event.records:
-            original = written[record.uid].record
+            original = self.written[record.uid].record
             if record is original or record == original:
                 continue
             if event.consumer in self._without_flag and record == without_flag(original):
                 continue
             if record._replace(flagged=original.flagged) != original:
-                self.violated(
-                    event.replica,
-                    record.offset,
-                    record.key,
-                    f"{event.consumer} read {record} where {original} was appended.",
-                )
+                self._report_altered(event.replica, event.consumer, "read", record)
+
+    def _report_altered(self, replica: str, who: str, did: str, record: Record) -> None:
+        self.violated(
+            replica,
+            record.offset,
+            record.key,
+            who=who,
+            did=did,
+            given=str(record),
+            appended=str(self.written[record.uid].record),
+        )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
+from sim.log.record import Record
 from sim.trace import Copied, Pushed
 
 
@@ -19,23 +22,17 @@ class RecordOffsetUniqueness(Invariant):
     family = LOG_DIVERGENCE
     explained_by = "misplaced"
     unusual_only = True
+    says = "{record} stands at offset {offset} on {replica}."
 
     def on_copied(self, event: Copied) -> None:
         """Compare each copy's offset with that of the append."""
-        for record in self.history.altered:
-            if self.history.written[record.uid].offset != record.offset:
-                self._report_moved(event.replica, record.uid, record.offset)
+        self._judge(event.replica, self.history.altered)
 
     def on_pushed(self, event: Pushed) -> None:
         """Compare the pushed copy's offset with that of the append."""
-        for record in event.batch.records:
-            if self.history.written[record.uid].offset != record.offset:
-                self._report_moved(event.replica, record.uid, record.offset)
+        self._judge(event.replica, event.batch.records)
 
-    def _report_moved(self, replica: str, uid: int, offset: int) -> None:
-        self.violated(
-            replica,
-            offset,
-            self.history.written[uid].key,
-            f"{self.describe(uid)} stands at offset {offset} on {replica}.",
-        )
+    def _judge(self, replica: str, copies: Iterable[Record]) -> None:
+        for copy in copies:
+            if self.written[copy.uid].offset != copy.offset:
+                self.violated_by(replica, copy.uid, offset=copy.offset)

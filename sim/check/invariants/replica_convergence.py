@@ -20,21 +20,21 @@ class ReplicaConvergence(Invariant):
     source = "KIP-279"
     family = LOG_DIVERGENCE
     explained_by = "two_records"
+    says = "offset {offset} is {record} on {replica} and {leader_record} on the leader {leader}."
 
     def on_quiesced(self, event: Quiesced) -> None:
         """Compare live replicas with the leader."""
         if event.replica is None:
             return
-        history = self.history
-        leader = history.replicas[event.replica]
-        for offset in dict.fromkeys(offset for offset, _, _ in history.disagreements):
-            for view in history.replicas.values():
+        leader = self.replicas[event.replica]
+        for offset in dict.fromkeys(offset for offset, _, _ in self.history.disagreements):
+            for view in self.replicas.values():
                 mine, theirs = view.uid_at(offset), leader.uid_at(offset)
                 if view.up and mine > 0 and theirs > 0 and mine != theirs:
                     self.violated(
                         view.name,
                         offset,
-                        None,
-                        f"offset {offset} is {self.describe(mine)} on {view.name} and "
-                        f"{self.describe(theirs)} on the leader {leader.name}.",
+                        record=self.describe(mine),
+                        leader_record=self.describe(theirs),
+                        leader=leader.name,
                     )

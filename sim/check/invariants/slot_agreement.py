@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant
-from sim.trace import Appended, Copied, HighWatermarkMoved, Pushed, ReplicaRestarted
+from sim.check.registry import WRITTEN, Invariant
+from sim.trace import Event, HighWatermarkMoved, ReplicaRestarted
 
 
 class SlotAgreement(Invariant):
@@ -21,35 +21,22 @@ class SlotAgreement(Invariant):
     family = LOG_DIVERGENCE
     explained_by = "two_records"
     unusual_only = True
+    says = (
+        "offset {offset} is {record} on {replica} and {other_record} on {other}, below both high "
+        "watermarks ({high_watermark} and {other_high_watermark})."
+    )
+    any_of = (HighWatermarkMoved, ReplicaRestarted, *WRITTEN)
 
-    def on_high_watermark_moved(self, _: HighWatermarkMoved) -> None:
-        """An advance may bring a disagreement below both high watermarks."""
-        self._judge()
-
-    def on_copied(self, _: Copied) -> None:
-        """So may a copy."""
-        self._judge()
-
-    def on_pushed(self, _: Pushed) -> None:
-        """And a push."""
-        self._judge()
-
-    def on_appended(self, _: Appended) -> None:
-        """And an append."""
-        self._judge()
-
-    def on_replica_restarted(self, _: ReplicaRestarted) -> None:
-        """And a high watermark that a restart found on disk."""
-        self._judge()
-
-    def _judge(self) -> None:
+    def on_any_of(self, _: Event) -> None:
+        """Something new may disagree, or a disagreement is below both high watermarks now."""
         for offset, view, other in self.history.disagreements:
             if offset < view.high_watermark and offset < other.high_watermark:
                 self.violated(
                     view.name,
                     offset,
-                    None,
-                    f"offset {offset} is {self.describe(view.slots[offset])} on {view.name} and "
-                    f"{self.describe(other.slots[offset])} on {other.name}, below both high "
-                    f"watermarks ({view.high_watermark} and {other.high_watermark}).",
+                    record=self.describe(view.slots[offset]),
+                    other=other.name,
+                    other_record=self.describe(other.slots[offset]),
+                    high_watermark=view.high_watermark,
+                    other_high_watermark=other.high_watermark,
                 )

@@ -16,15 +16,11 @@ class SnapshotAtLogStart(Invariant):
     name = "snapshot-at-log-start"
     source = "SnapshotAtLogStart (RaftEventSimulationTest)"
     explained_by = "prefix"
+    says = "{replica} starts its log at {offset} without a snapshot that ends there."
 
     def on_prefix_deleted(self, event: PrefixDeleted) -> None:
         """Look for the snapshot."""
-        view = self.history.replicas[event.replica]
+        ends = sorted([end for end, _ in self.replicas[event.replica].snapshots])
         start = event.log_start_offset
-        if start > 0 and all(end != start for end, _ in view.snapshots):
-            self.violated(
-                event.replica,
-                start,
-                None,
-                f"{event.replica} starts its log at {start} without a snapshot that ends there.",
-            )
+        if start > 0 and start not in ends:
+            self.violated(event.replica, start, snapshot_ends=tuple(ends))

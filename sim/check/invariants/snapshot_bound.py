@@ -16,15 +16,10 @@ class SnapshotBound(Invariant):
     name = "snapshot-bound"
     source = "KIP-630; KafkaMetadataLog.createNewSnapshot"
     explained_by = "snapshot_bound"
+    says = "{replica} took snapshot ({offset}, {epoch}) above its high watermark {high_watermark}."
 
     def on_snapshot_taken(self, event: SnapshotTaken) -> None:
         """Compare end and high watermark."""
-        committed = self.history.replicas[event.replica].high_watermark
-        if event.end_offset > committed:
-            self.violated(
-                event.replica,
-                event.end_offset,
-                None,
-                f"{event.replica} took snapshot ({event.end_offset}, {event.epoch}) above its "
-                f"high watermark {committed}.",
-            )
+        mark, end = self.replicas[event.replica].high_watermark, event.end_offset
+        if end > mark:
+            self.violated(event.replica, end, epoch=event.epoch, high_watermark=mark)

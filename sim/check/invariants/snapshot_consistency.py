@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from sim.check.folding import delta_state, winners_of
-from sim.check.queries import HistoryQueries
-from sim.check.registry import Invariant, Report
+from sim.check.folding import delta_state, differing_keys, winners_of
+from sim.check.registry import Invariant
+from sim.check.violation import Value
 from sim.log.record import Record
 from sim.trace import HighWatermarkMoved, SnapshotInstalled, SnapshotTaken
+
+_Snapshot = SnapshotTaken | SnapshotInstalled
 
 
 def _contents(records: tuple[Record, ...]) -> dict[str, int]:
@@ -26,74 +28,55 @@ class SnapshotConsistency(Invariant):
     source = "KIP-630"
     explained_by = "snapshot_content"
     unusual_only = True
+    any_of = (SnapshotTaken, SnapshotInstalled)
 
-    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+    def begin(self) -> None:
         """No snapshots yet."""
-        super().__init__(queries, report)
-        self._waiting: list[SnapshotTaken | SnapshotInstalled] = []
+        self._waiting: list[tuple[int, _Snapshot]] = []
 
-    def on_snapshot_taken(self, event: SnapshotTaken) -> None:
+    def on_any_of(self, event: _Snapshot) -> None:
         """Compare with the others of the same id and, if it is known already, with the fold."""
-        self._enter(event)
-
-    def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
-        """The same for what arrived."""
-        self._enter(event)
-
-    def _enter(self, event: SnapshotTaken | SnapshotInstalled) -> None:
-        identity = (event.end_offset, event.epoch)
-        for view in self.history.replicas.values():
-            other = view.snapshots.get(identity)
+        for view in self.replicas.values():
+            other = view.snapshots.get((event.end_offset, event.epoch))
             if other is not None and _contents(other) != _contents(event.records):
-                self.violated(
-                    event.replica,
-                    event.end_offset,
-                    None,
-                    f"snapshot {identity} of {event.replica} differs from that of {view.name}.",
-                )
-        self._waiting.append(event)
+                self._differs(event, None, "differs from that of {other}.", None, other=view.name)
+        self._waiting.append((self.history.at, event))
         self._judge()
 
-    def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
+    def on_high_watermark_moved(self, _: HighWatermarkMoved) -> None:
         """The history grew: some snapshot may be judged now."""
         if self._waiting:
             self._judge()
 
     def _judge(self) -> None:
-        history = self.history
-        known = len(history.committed)
-        for event in [event for event in self._waiting if event.end_offset <= known]:
-            self._waiting.remove(event)
-            view = history.replicas.get(event.replica)  # it may have left since
+        known = len(self.committed)
+        due = [each for each in self._waiting if each[1].end_offset <= known]
+        self._waiting = [each for each in self._waiting if each[1].end_offset > known]
+        for at, event in due:
+            view = self.replicas.get(event.replica)  # it may have left since
             kept = None if view is None else view.snapshots.get((event.end_offset, event.epoch))
-            if history.committed_twice or kept is None:
-                continue
-            if history.rules.snapshots.state_machine == "deltas":
-                self._compare_deltas(event)
-                continue
-            expected = winners_of(history, history.committed[: event.end_offset])
-            found = _contents(event.records)
-            if found != expected:
-                key = next(k for k in sorted(found | expected) if found.get(k) != expected.get(k))
-                self.violated(
-                    event.replica,
-                    event.end_offset,
-                    key,
-                    f"snapshot ({event.end_offset}, {event.epoch}) of {event.replica} has "
-                    f"{self.describe(found.get(key, 0))} for {key}; the committed history has "
-                    f"{self.describe(expected.get(key, 0))}.",
-                )
+            if kept is not None and not self.history.committed_twice:
+                self._compare_with_fold(event, at)
 
-    def _compare_deltas(self, event: SnapshotTaken | SnapshotInstalled) -> None:
-        history = self.history
-        expected = delta_state(history, history.committed[: event.end_offset])
-        found = {record.key or "": record.value or "" for record in event.records}
-        if found != expected:
-            key = next(k for k in sorted(found | expected) if found.get(k) != expected.get(k))
-            self.violated(
-                event.replica,
-                event.end_offset,
-                key,
-                f"snapshot ({event.end_offset}, {event.epoch}) of {event.replica} has {key}="
-                f"{found.get(key)}; the committed history has {expected.get(key)}.",
-            )
+    def _compare_with_fold(self, event: _Snapshot, at: int) -> None:
+        below = self.committed[: event.end_offset]
+        if self.history.rules.snapshots.state_machine == "deltas":
+            values = {record.key or "": record.value or "" for record in event.records}
+            wanted = delta_state(self.history, below)
+            for key in differing_keys(values, wanted)[:1]:
+                says = "has {key}={held}; the committed history has {wanted}."
+                held, want = values.get(key), wanted.get(key)
+                self._differs(event, key, says, at, held=held, wanted=want)
+            return
+        found, expected = _contents(event.records), winners_of(self.history, below)
+        for key in differing_keys(found, expected)[:1]:
+            says = "has {held} for {key}; the committed history has {winner}."
+            record, winner = self.describe(found.get(key, 0)), self.describe(expected.get(key, 0))
+            self._differs(event, key, says, at, held=record, winner=winner)
+
+    def _differs(
+        self, event: _Snapshot, key: str | None, says: str, began: int | None, **evidence: Value
+    ) -> None:
+        says = "snapshot ({offset}, {epoch}) of {replica} " + says
+        epoch, end = event.epoch, event.end_offset
+        self.violated(event.replica, end, key, says, began, epoch=epoch, **evidence)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sim.check.queries import HistoryQueries
-from sim.check.registry import Invariant, Kind, Report
+from typing import Any
+
+from sim.check.registry import Invariant, Kind
 from sim.trace import (
     Copied,
     FaultInjected,
@@ -39,22 +40,18 @@ class SnapshotFetchProgress(Invariant):
     source = "KIP-630"
     explained_by = "fetching"
     in_stories = False
+    any_of = (SnapshotInstalled, ReplicaCrashed, ReplicaRemoved)
 
-    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+    def begin(self) -> None:
         """Nobody is fetching."""
-        super().__init__(queries, report)
-        self._fetching: dict[str, tuple[int, str]] = {}
+        self._fetching: dict[str, tuple[int, int, str, int]] = {}
         self._lost: dict[str, int] = {}
 
     def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
         """A fetch is going on."""
         size, unit = (event.size_bytes, "bytes") if event.in_bytes else (event.entries, "entries")
-        self._fetching[event.replica] = (event.end_offset, f"{event.position + size} {unit}")
-
-    def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
-        """It is finished."""
-        self._fetching.pop(event.replica, None)
-        self._lost.pop(event.replica, None)
+        received = event.position + size
+        self._fetching[event.replica] = (event.end_offset, received, unit, self.history.at)
 
     def on_snapshot_fetch_dropped(self, event: SnapshotFetchDropped) -> None:
         """It was given up; that it was deleted under the reader must not go on for ever."""
@@ -69,41 +66,41 @@ class SnapshotFetchProgress(Invariant):
                 replica,
                 None,
                 None,
-                f"{replica} lost {lost} snapshots in a row while it fetched them, the last one "
-                f"({event.end_offset}, {event.epoch}): the leader deletes them faster than it "
-                "reads.",
+                "{replica} lost {lost} snapshots in a row while it fetched them, the last one "
+                "({snapshot_end}, {epoch}): the leader deletes them faster than it reads.",
+                lost=lost,
+                snapshot_end=event.end_offset,
+                epoch=event.epoch,
             )
-
-    def on_copied(self, event: Copied) -> None:
-        """It got on without a snapshot."""
-        self._lost.pop(event.replica, None)
 
     def on_leader_elected(self, _: LeaderElected) -> None:
         """Another leader: everybody starts over."""
         self._lost.clear()
 
+    def on_copied(self, event: Copied) -> None:
+        """It got on without a snapshot."""
+        self._lost.pop(event.replica, None)
+
     def on_fault_injected(self, event: FaultInjected) -> None:
         """It was not left in peace."""
         self._lost.pop(event.replica, None)
 
-    def on_replica_crashed(self, event: ReplicaCrashed) -> None:
-        """It was not left in peace; a part does not survive that."""
-        self._lost.pop(event.replica, None)
-        self._fetching.pop(event.replica, None)
-
-    def on_replica_removed(self, event: ReplicaRemoved) -> None:
-        """It need not finish any more."""
+    def on_any_of(self, event: Any) -> None:
+        """It is finished, or need not finish, or a crash takes what it has."""
         self._lost.pop(event.replica, None)
         self._fetching.pop(event.replica, None)
 
     def on_quiesced(self, event: Quiesced) -> None:
         """Nobody may be left."""
         if event.synced:
-            for replica, (end, received) in self._fetching.items():
+            for replica, (end, received, unit, since) in self._fetching.items():
                 self.violated(
                     replica,
                     end,
                     None,
-                    f"{replica} has {received} of the snapshot that ends at {end} and does not "
-                    "get on.",
+                    "{replica} has {received} {unit} of the snapshot that ends at {offset} and "
+                    "does not get on.",
+                    since,
+                    received=received,
+                    unit=unit,
                 )

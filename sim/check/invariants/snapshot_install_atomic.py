@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sim.check.queries import HistoryQueries
-from sim.check.registry import Invariant, Report
+from sim.check.registry import Invariant
 from sim.trace import LogEmptied, SnapshotChunkFetched, SnapshotInstalled
 
 
@@ -21,9 +20,8 @@ class SnapshotInstallAtomic(Invariant):
     explained_by = "installed"
     in_stories = False
 
-    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+    def begin(self) -> None:
         """Nobody is fetching."""
-        super().__init__(queries, report)
         self._sources: dict[str, str] = {}
 
     def on_log_emptied(self, event: LogEmptied) -> None:
@@ -33,9 +31,12 @@ class SnapshotInstallAtomic(Invariant):
                 event.replica,
                 event.log_end_offset,
                 None,
-                f"{event.replica} emptied its log, which ended at {event.log_end_offset} (high "
-                f"watermark {event.high_watermark}), before snapshot ({event.end_offset}, "
-                f"{event.epoch}) was there; a crash now leaves it with neither.",
+                "{replica} emptied its log, which ended at {offset} (high watermark "
+                "{high_watermark}), before snapshot ({snapshot_end}, {epoch}) was there; a crash "
+                "now leaves it with neither.",
+                high_watermark=event.high_watermark,
+                snapshot_end=event.end_offset,
+                epoch=event.epoch,
             )
 
     def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
@@ -44,13 +45,16 @@ class SnapshotInstallAtomic(Invariant):
 
     def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
         """What is installed has to be all of what the leader has under that id, if it still has."""
-        source = self.history.replicas.get(self._sources.pop(event.replica, ""))
+        source = self.replicas.get(self._sources.pop(event.replica, ""))
         whole = None if source is None else source.snapshots.get((event.end_offset, event.epoch))
         if whole is not None and whole != event.records:
             self.violated(
                 event.replica,
                 event.end_offset,
                 None,
-                f"{event.replica} installed {len(event.records)} records as snapshot "
-                f"({event.end_offset}, {event.epoch}), which has {len(whole)}.",
+                "{replica} installed {installed} records as snapshot ({offset}, {epoch}), which "
+                "has {counted}.",
+                installed=len(event.records),
+                epoch=event.epoch,
+                counted=len(whole),
             )

@@ -20,15 +20,13 @@ class SnapshotNeverRegresses(Invariant):
     source = "KafkaMetadataLog.truncateToLatestSnapshot"
     explained_by = "installed"
     in_stories = False
+    says = (
+        "{replica} installed snapshot ({offset}, {epoch}) although its high watermark was "
+        "{high_watermark}."
+    )
 
     def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
         """Compare its end with the high watermark before."""
-        high_watermark = max(event.high_watermark, self.history.previous_high_watermark)
-        if event.end_offset < high_watermark:
-            self.violated(
-                event.replica,
-                event.end_offset,
-                None,
-                f"{event.replica} installed snapshot ({event.end_offset}, {event.epoch}) although "
-                f"its high watermark was {high_watermark}.",
-            )
+        mark = max(event.high_watermark, self.history.previous_high_watermark)
+        if event.end_offset < mark:
+            self.violated(event.replica, event.end_offset, epoch=event.epoch, high_watermark=mark)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from sim.check.expiry import lost_keys
-from sim.check.queries import HistoryQueries
-from sim.check.registry import Invariant, Report
+from sim.check.registry import Invariant
 from sim.trace import LogStartedAfresh, LogStartMoved, ReplicaWiped
 
 
@@ -23,10 +22,10 @@ class StateKept(Invariant):
     source = "KIP-630, Motivation: with the delete policy the log does not hold the latest state"
     explained_by = "prefix"
     in_stories = False
+    says = "{replica} deleted below {log_start} ({cause}) what alone holds the state of {key}"
 
-    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+    def begin(self) -> None:
         """Every log starts at 0."""
-        super().__init__(queries, report)
         self._starts: dict[str, int] = {}
 
     def needs(self, event: type) -> bool:
@@ -36,22 +35,23 @@ class StateKept(Invariant):
 
     def on_log_start_moved(self, event: LogStartMoved) -> None:
         """Look for keys whose state was below the new start, and nowhere else."""
-        view = self.history.replicas[event.replica]
+        start, view = event.log_start_offset, self.replicas[event.replica]
         lost = lost_keys(self.history, view, self._starts.get(event.replica, 0))
-        self._starts[event.replica] = event.log_start_offset
+        self._starts[event.replica] = start
         if not lost:
             return
-        winner, offset = self.history.winners.get(lost[0]), event.log_start_offset
-        if winner is not None:
-            offset = self.history.written[winner].offset
-        more = f", and {len(lost) - 1} more keys" if len(lost) > 1 else ""
-        had = "" if winner is None else f": {self.describe(winner)}"
+        winner = self.history.winners.get(lost[0], 0)
+        had = ": {winner}" if winner else ""
+        more = ", and {more_keys} more keys" if len(lost) > 1 else ""
         self.violated(
             event.replica,
-            offset,
+            self.written[winner].offset if winner else start,
             lost[0],
-            f"{event.replica} deleted below {event.log_start_offset} ({event.cause}) what alone "
-            f"holds the state of {lost[0]}{had}{more}.",
+            f"{self.says}{had}{more}.",
+            log_start=start,
+            cause=event.cause,
+            winner=self.describe(winner),
+            more_keys=len(lost) - 1,
         )
 
     def on_replica_wiped(self, event: ReplicaWiped) -> None:

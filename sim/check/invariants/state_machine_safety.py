@@ -20,18 +20,20 @@ class StateMachineSafety(Invariant):
     family = LOG_DIVERGENCE
     explained_by = "two_records"
     unusual_only = True
+    says = (
+        "offset {offset} was committed as {first} and again as {record} when {replica} moved its "
+        "high watermark to {high_watermark}."
+    )
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """Look at what this advance committed again."""
         if not event.leading:
             return
-        history = self.history
-        for offset, uid in history.recommitted:
-            first = self.describe(history.committed[offset])
+        for offset, uid in self.history.recommitted:
             self.violated(
                 event.replica,
                 offset,
-                None,
-                f"offset {offset} was committed as {first} and again as {self.describe(uid)} "
-                f"when {event.replica} moved its high watermark to {event.high_watermark}.",
+                first=self.describe(self.committed[offset]),
+                record=self.describe(uid),
+                high_watermark=event.high_watermark,
             )

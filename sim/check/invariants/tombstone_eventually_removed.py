@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sim.check.queries import HistoryQueries
-from sim.check.registry import Invariant, Kind, Report
+from sim.check.registry import Invariant, Kind
 from sim.trace import Cleaned, RoundsEnded, TombstoneProbed
 
 
@@ -24,10 +23,10 @@ class TombstoneEventuallyRemoved(Invariant):
     source = "KIP-534; KAFKA-8522"
     explained_by = "still_there"
     fairness = "cleaners run in spite of the dirty ratio, segments are rolled, and time passes"
+    says = "{replica} still holds the tombstone of {key} (offset {offset})"
 
-    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+    def begin(self) -> None:
         """No pass was seen."""
-        super().__init__(queries, report)
         self._protected: dict[str, int | None] = {}
 
     def on_cleaned(self, event: Cleaned) -> None:
@@ -36,46 +35,33 @@ class TombstoneEventuallyRemoved(Invariant):
 
     def on_rounds_ended(self, event: RoundsEnded) -> None:
         """Look for a tombstone in every log that was cleaned."""
-        history = self.history
+        history, written = self.history, self.written
         removal = history.rules.cleaner.tombstone_removal
-        everybody = all(
-            view.up and name in event.cleaners for name, view in history.replicas.items()
-        )
+        everybody = all(view.up and name in event.cleaners for name, view in self.replicas.items())
         if removal == "never" or (removal == "coordinated" and not everybody):
             return
-        undecided = [uid for uids in history.undecided.values() for uid in uids]
-        stable = min(
-            [history.written[uid].offset for uid in undecided],
-            default=len(history.committed),
-        )
+        undecided = [written[uid].offset for uids in history.undecided.values() for uid in uids]
+        stable = min(undecided, default=len(self.committed))
         for name in event.cleaners:
-            view = history.replicas[name]
+            view = self.replicas[name]
             kept = self._protected.get(name)
             if kept is not None and max(view.slots[kept + 1 :], default=0) > 0:
                 kept = None
             for offset in range(view.log_start_offset, min(stable, view.high_watermark)):
                 uid = view.uid_at(offset)
-                known = history.written[uid] if uid > 0 else None
-                if known is not None and known.tombstone and offset != kept:
+                if uid > 0 and written[uid].tombstone and offset != kept:
                     self.violated(
                         name,
                         offset,
-                        known.key,
-                        f"{name} still holds the tombstone of {known.key} (offset {offset}) "
-                        f"after {event.rounds} rounds of cleaning, {event.interval_ms} ms apart.",
+                        written[uid].key,
+                        self.says + " after {rounds} rounds of cleaning, {interval_ms} ms apart.",
+                        rounds=event.rounds,
+                        interval_ms=event.interval_ms,
                     )
 
     def on_tombstone_probed(self, event: TombstoneProbed) -> None:
         """Look for tombstones of the key in the logs of live replicas."""
-        history = self.history
-        for view in history.replicas.values():
-            for uid in history.uids_of_key.get(event.key, ()):
-                known = history.written[uid]
-                offset = known.offset
-                if view.up and known.tombstone and view.uid_at(offset) == uid:
-                    self.violated(
-                        view.name,
-                        offset,
-                        event.key,
-                        f"{view.name} still holds the tombstone of {event.key} (offset {offset}).",
-                    )
+        for view in self.replicas.values():
+            for uid in self.history.uids_of_key.get(event.key, ()):
+                if view.up and self.written[uid].tombstone and self.queries.holds(view, uid):
+                    self.violated_by(view.name, uid, self.says + ".")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from sim.check.families import DELETED_KEY_RETURNS
-from sim.check.queries import HistoryQueries
-from sim.check.registry import Invariant, Kind, Report
+from sim.check.registry import Invariant, Kind
 from sim.check.replica_view import ReplicaView
 from sim.trace import Cleaned
 
@@ -31,10 +30,14 @@ class TombstoneSafety(Invariant):
     family = DELETED_KEY_RETURNS
     explained_by = "removed_delete"
     unusual_only = True
+    says = (
+        "{replica} removed the tombstone of {key} (offset {offset}) while {holder}, log end offset "
+        "{holder_end}, still held {held} and nothing that deletes it; it is needed until that log "
+        "end offset is above {offset}."
+    )
 
-    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+    def begin(self) -> None:
         """Nothing was removed."""
-        super().__init__(queries, report)
         self._early = 0
 
     def counters(self) -> dict[str, int]:
@@ -43,36 +46,32 @@ class TombstoneSafety(Invariant):
 
     def on_cleaned(self, event: Cleaned) -> None:
         """Look for a log that needs one of the winning tombstones that went."""
-        history = self.history
+        history, laggards = self.history, self.queries.laggards
         for removal in history.removed.get("tombstone", ()):
-            self._early += bool(self.queries.laggards(event.replica, removal.uid))
+            self._early += bool(laggards(event.replica, removal.uid))
         if history.rules.replication.lag_guard != "none":
             return
         for removal in history.removed_deletes:
             if history.settings_change and removal.reason != "tombstone":
                 continue  # by the settings of before it was superseded
-            for view, value in self.queries.laggards(event.replica, removal.uid):
+            for view, value in laggards(event.replica, removal.uid):
                 if not self._is_beaten_on(view, value):
-                    key = history.written[value].key
                     self.violated(
                         event.replica,
                         removal.offset,
-                        key,
-                        f"{event.replica} removed the tombstone of {key} (offset "
-                        f"{removal.offset}) while {view.name}, log end offset "
-                        f"{view.log_end_offset}, still held {self.describe(value)} and nothing "
-                        f"that deletes it; it is needed until that log end offset is above "
-                        f"{removal.offset}.",
+                        self.written[value].key,
+                        holder=view.name,
+                        holder_end=view.log_end_offset,
+                        held=self.describe(value),
                     )
                     break
 
     def _is_beaten_on(self, view: ReplicaView, value: int) -> bool:
         """A log holds a committed, decided record of the key that beats `value`."""
         queries = self.queries
-        key = self.history.written[value].key or ""
         return any(
             queries.beats(uid, value) and queries.holds(view, uid) and queries.is_committed(uid)
-            for uid in self.history.uids_of_key[key]
+            for uid in self.history.uids_of_key[self.written[value].key or ""]
         )
 
 
@@ -90,18 +89,21 @@ class TombstoneUntilLogEnd(Invariant):
     explained_by = "removed_delete"
     in_stories = False
     unusual_only = True
+    says = (
+        "{replica} removed the tombstone of {key} (offset {offset}) while {holder}, log end offset "
+        "{holder_end}, still held {held}; KIP-630 keeps it until that log end offset is above "
+        "{offset}."
+    )
 
     def on_cleaned(self, event: Cleaned) -> None:
         """Look at every other log that ends at or below a removed tombstone."""
         for removal in self.history.removed.get("tombstone", ()):
             for view, value in self.queries.laggards(event.replica, removal.uid)[:1]:
-                key = self.history.written[value].key
                 self.violated(
                     event.replica,
                     removal.offset,
-                    key,
-                    f"{event.replica} removed the tombstone of {key} (offset {removal.offset}) "
-                    f"while {view.name}, log end offset {view.log_end_offset}, still held "
-                    f"{self.describe(value)}; KIP-630 keeps it until that log end offset is above "
-                    f"{removal.offset}.",
+                    self.written[value].key,
+                    holder=view.name,
+                    holder_end=view.log_end_offset,
+                    held=self.describe(value),
                 )

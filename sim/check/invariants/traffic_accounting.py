@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sim.check.queries import HistoryQueries
-from sim.check.registry import Invariant, Report
+from typing import Any
+
+from sim.check.registry import Invariant
 from sim.log.record import Control
 from sim.trace import (
     Copied,
@@ -30,10 +31,10 @@ class TrafficAccounting(Invariant):
     explained_by = "sent_twice"
     in_stories = False
     unusual_only = True
+    any_of = (SnapshotInstalled, SnapshotFetchDropped, ReplicaCrashed, ReplicaWiped, LeaderElected)
 
-    def __init__(self, queries: HistoryQueries, report: Report) -> None:
+    def begin(self) -> None:
         """Nobody is fetching."""
-        super().__init__(queries, report)
         self._received: dict[str, int] = {}
 
     def on_copied(self, event: Copied) -> None:
@@ -44,8 +45,9 @@ class TrafficAccounting(Invariant):
                     event.replica,
                     batch.base_offset,
                     None,
-                    f"{event.replica} was sent a snapshot of {batch.size_bytes} bytes in the log "
-                    f"at offset {batch.base_offset}; it has every record below.",
+                    "{replica} was sent a snapshot of {size_bytes} bytes in the log at offset "
+                    "{offset}; it has every record below.",
+                    size_bytes=batch.size_bytes,
                 )
 
     def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
@@ -56,28 +58,15 @@ class TrafficAccounting(Invariant):
                 event.replica,
                 event.end_offset,
                 None,
-                f"{event.replica} was sent snapshot ({event.end_offset}, {event.epoch}) from "
-                f"{event.position} on, having it up to {expected}.",
+                "{replica} was sent snapshot ({offset}, {epoch}) from {position} on, having it up "
+                "to {received}.",
+                epoch=event.epoch,
+                position=event.position,
+                received=expected,
             )
         size = event.size_bytes if event.in_bytes else event.entries
         self._received[event.replica] = event.position + size
 
-    def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
-        """The next one starts at 0."""
-        self._received.pop(event.replica, None)
-
-    def on_snapshot_fetch_dropped(self, event: SnapshotFetchDropped) -> None:
-        """So does another attempt."""
-        self._received.pop(event.replica, None)
-
-    def on_replica_crashed(self, event: ReplicaCrashed) -> None:
-        """A part does not survive that."""
-        self._received.pop(event.replica, None)
-
-    def on_replica_wiped(self, event: ReplicaWiped) -> None:
-        """Nor a new disk."""
-        self._received.pop(event.replica, None)
-
-    def on_leader_elected(self, event: LeaderElected) -> None:
-        """Nor that its owner is elected."""
+    def on_any_of(self, event: Any) -> None:
+        """The next one starts at 0, and so does another attempt."""
         self._received.pop(event.replica, None)

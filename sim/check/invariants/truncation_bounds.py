@@ -19,17 +19,16 @@ class NoTruncationBelowHw(Invariant):
     source = "KIP-595; KafkaMetadataLog.truncateTo"
     family = LOG_DIVERGENCE
     explained_by = "truncated"
+    says = (
+        "{replica} truncated from {log_end} to {offset}, below its high watermark {high_watermark}."
+    )
 
     def on_truncated(self, event: Truncated) -> None:
         """Compare target and high watermark."""
-        high_watermark = max(event.high_watermark, self.history.previous_high_watermark)
-        if event.target < high_watermark:
+        mark = max(event.high_watermark, self.history.previous_high_watermark)
+        if event.target < mark:
             self.violated(
-                event.replica,
-                event.target,
-                None,
-                f"{event.replica} truncated from {event.log_end_offset} to {event.target}, below "
-                f"its high watermark {high_watermark}.",
+                event.replica, event.target, log_end=event.log_end_offset, high_watermark=mark
             )
 
 
@@ -44,14 +43,10 @@ class TruncationBelowLogStart(Invariant):
     source = "KIP-595; UnifiedLog.truncateTo"
     family = LOG_DIVERGENCE
     explained_by = "truncated"
+    says = "{replica} truncated to {offset}, below its log start offset {log_start}."
 
     def on_truncated(self, event: Truncated) -> None:
         """Compare target and log start."""
         start = max(event.log_start_offset, self.history.previous_log_start)
         if event.target < start:
-            self.violated(
-                event.replica,
-                event.target,
-                None,
-                f"{event.replica} truncated to {event.target}, below its log start offset {start}.",
-            )
+            self.violated(event.replica, event.target, log_start=start)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sim.check.families import TRANSACTIONS
 from sim.check.registry import Invariant
 from sim.check.replica_view import ReplicaView
-from sim.trace import Cleaned
+from sim.trace import Cleaned, Removal
 
 
 class TxnMarkerSafety(Invariant):
@@ -22,47 +22,44 @@ class TxnMarkerSafety(Invariant):
     family = TRANSACTIONS
     explained_by = "removed_delete"
     unusual_only = True
+    says = (
+        "{replica} removed the {marker} while {holder}, log end offset {holder_end}, still held "
+        "{held} of its transaction."
+    )
 
     def on_cleaned(self, event: Cleaned) -> None:
         """Look at every other log that ends at or below a removed marker."""
-        history = self.history
-        for removal in history.removed_markers:
-            data = self._data_of(history.replicas[event.replica], removal.offset, removal.uid)
-            for view in history.replicas.values():
+        for removal in self.history.removed_markers:
+            data = self._data_of(self.replicas[event.replica], removal.offset, removal.uid)
+            for view in self.replicas.values():
                 if view.name != event.replica and view.log_end_offset <= removal.offset:
-                    self._judge(event.replica, removal.uid, removal.offset, view, data)
+                    self._judge(event.replica, removal, view, data)
 
     def _data_of(self, view: ReplicaView, marker_offset: int, marker: int) -> list[int]:
         """Uids that the marker decides: its producer's data since that producer's last marker."""
-        written, committed = self.history.written, self.history.committed
+        written, committed = self.written, self.committed
         producer = written[marker].batch.producer_id
         data = []
         for offset in range(marker_offset - 1, -1, -1):
             uid = view.lineage[offset]
             if uid == 0 and offset < len(committed):
                 uid = committed[offset]
-            known = written.get(uid)
-            if (
-                known is not None
-                and known.batch.transactional
-                and known.batch.producer_id == producer
-            ):
-                if known.batch.control is not None:
+            batch = written[uid].batch if uid in written else None
+            if batch is not None and batch.transactional and batch.producer_id == producer:
+                if batch.control is not None:
                     break
                 data.append(uid)
         return data
 
-    def _judge(
-        self, remover: str, marker: int, offset: int, view: ReplicaView, data: list[int]
-    ) -> None:
+    def _judge(self, remover: str, marker: Removal, view: ReplicaView, data: list[int]) -> None:
         for uid in data:
             if self.queries.holds(view, uid):
                 self.violated(
                     remover,
-                    offset,
-                    None,
-                    f"{remover} removed the {self.describe(marker)} while {view.name}, log end "
-                    f"offset {view.log_end_offset}, still held {self.describe(uid)} of its "
-                    "transaction.",
+                    marker.offset,
+                    marker=self.describe(marker.uid),
+                    holder=view.name,
+                    holder_end=view.log_end_offset,
+                    held=self.describe(uid),
                 )
                 return

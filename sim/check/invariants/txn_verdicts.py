@@ -51,25 +51,19 @@ class TxnIsolation(Invariant):
     source = "KIP-98; Redpanda blog 2026-06-25"
     family = TRANSACTIONS
     explained_by = "transaction"
+    says = "{record} is {verdict} on {replica} but {committed_verdict} in the committed history."
 
-    def on_quiesced(self, event: Quiesced) -> None:
+    def on_quiesced(self, _: Quiesced) -> None:
         """Compare each log's verdicts with those of the committed history."""
         history = self.history
         if not history.status and not history.undecided:
             return
-        for view in history.replicas.values():
+        for view in self.replicas.values():
             for uid, verdict in own_verdicts(history, view, with_empty=False).items():
-                offset = history.written[uid].offset
-                if offset >= len(history.committed) or history.committed[offset] != uid:
-                    continue
-                reference = history.status.get(uid)
-                if verdict is not reference:
-                    self.violated(
-                        view.name,
-                        offset,
-                        history.written[uid].key,
-                        f"{self.describe(uid)} is {_WORDS[verdict]} on {view.name} but "
-                        f"{_WORDS[reference]} in the committed history.",
+                told = history.status.get(uid)
+                if verdict is not told and self.queries.in_committed_history(uid):
+                    self.violated_by(
+                        view.name, uid, verdict=_WORDS[verdict], committed_verdict=_WORDS[told]
                     )
 
 
@@ -89,22 +83,21 @@ class LsoProgress(Invariant):
     source = "Redpanda blog 2026-06-25, variant 4"
     family = TRANSACTIONS
     explained_by = "transaction"
+    says = (
+        "{replica} holds the transaction of {record} open, which the committed history has "
+        "{committed_verdict}; its last stable offset stays at {offset} or below."
+    )
 
-    def on_quiesced(self, event: Quiesced) -> None:
+    def on_quiesced(self, _: Quiesced) -> None:
         """Look for open transactions whose marker was committed."""
         history = self.history
         if not history.status:
             return
-        for view in history.replicas.values():
+        for view in self.replicas.values():
             for uid, verdict in own_verdicts(history, view, with_empty=True).items():
-                if verdict is None and history.status.get(uid) is not None:
-                    offset = history.written[uid].offset
-                    self.violated(
-                        view.name,
-                        offset,
-                        None,
-                        f"{view.name} holds the transaction of {self.describe(uid)} open, which "
-                        f"the committed history has {_WORDS[history.status[uid]]}; its last stable "
-                        f"offset stays at {offset} or below.",
-                    )
+                told = history.status.get(uid)
+                if verdict is None and told is not None:
+                    record, offset = self.describe(uid), self.written[uid].offset
+                    word = _WORDS[told]
+                    self.violated(view.name, offset, record=record, committed_verdict=word)
                     break

@@ -21,24 +21,15 @@ class WinnerRetained(Invariant):
     family = LOG_DIVERGENCE
     explained_by = "lost_record"
     in_stories = False
+    says = "{replica} lacks {record}, the winner of its key."
 
-    def on_quiesced(self, event: Quiesced) -> None:
+    def on_quiesced(self, _: Quiesced) -> None:
         """Look for each winner in each log."""
-        history = self.history
-        if history.committed_twice:
+        if self.history.committed_twice:
             return
-        for key, uid in history.winners.items():
-            if history.written[uid].tombstone:
-                continue
-            offset = history.written[uid].offset
-            for view in history.replicas.values():
-                if (
-                    view.log_start_offset <= offset < view.log_end_offset
-                    and view.slots[offset] != uid
-                ):
-                    self.violated(
-                        view.name,
-                        offset,
-                        key,
-                        f"{view.name} lacks {self.describe(uid)}, the winner of its key.",
-                    )
+        for uid in self.history.winners.values():
+            known = self.written[uid]
+            if not known.tombstone:
+                for view in self.replicas.values():
+                    if view.covers(known.offset) and view.slots[known.offset] != uid:
+                        self.violated_by(view.name, uid)
