@@ -17,7 +17,7 @@ from sim.check.history import ClusterHistory, Written
 from sim.check.history_keeper import HistoryKeeper
 from sim.check.replica_view import EMPTY, HOLE, ReplicaView
 from sim.draw.reasons import Reasons
-from sim.explain.judged import judged_at
+from sim.explain.case import judged_at
 from sim.log.record import Control
 from sim.rules import Rules
 from sim.trace import (

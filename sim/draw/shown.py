@@ -5,7 +5,7 @@ from __future__ import annotations
 from sim.check import Violation
 from sim.draw.frames import Events, position_of
 from sim.explain.causality import Cone
-from sim.explain.provenance import Provenance
+from sim.explain.past import Past
 from sim.rules import Rules
 
 
@@ -16,7 +16,7 @@ def positions_shown(
     if violation is None or everything:
         return list(range(len(events)))
     judged = position_of(events, violation, rules)
-    return Cone(Provenance(events), violation, judged=judged).positions
+    return Cone(Past(events[: judged + 1], rules), violation).positions
 
 
 def window(count: int, focus: int, most: int | None) -> range:

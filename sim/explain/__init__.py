@@ -1,4 +1,4 @@
-"""Why a law was broken: what led to it, what decided, and how little of it was needed."""
+"""Why an invariant was broken: what led to it, what decided, and how little of it was needed."""
 
 from sim.explain.case import Fact
 from sim.explain.telling import Explanation, explain, explanation

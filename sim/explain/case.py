@@ -1,45 +1,19 @@
-"""A violation with all that is known about it: what explanations ask, and the words they use."""
+"""A violation with the past that led to it: what explanations ask, and the words they use."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from sim.check import Violation
-from sim.check.history import ClusterHistory
-from sim.check.history_keeper import HistoryKeeper
-from sim.check.promise import meant_version, promised_mark
-from sim.check.replica_view import ReplicaView
+from sim.check.history import Written
+from sim.check.promise import DEFAULT_HEADER, meant_version
 from sim.compaction.failures import UnreadableVersion
-from sim.explain.causality import Cone
-from sim.explain.judged import judged_at
-from sim.explain.provenance import END, Provenance, Recorded
-from sim.log.record import Batch, Record
+from sim.explain.past import END, Past, Recorded
+from sim.log.record import Record
 from sim.rules import Rules
-from sim.rules.policy import cleaner_strategy, judging_strategy
-from sim.trace import (
-    Appended,
-    Cleaned,
-    ConfigChanged,
-    Copied,
-    EpochCacheChanged,
-    Event,
-    FaultInjected,
-    GapLearned,
-    HighWatermarkMoved,
-    LeaderElected,
-    LogEmptied,
-    LogStartedAfresh,
-    Pushed,
-    ReplicaCrashed,
-    ReplicaRestarted,
-    ReplicaWiped,
-    SnapshotDeleted,
-    SnapshotInstalled,
-    SnapshotTaken,
-    Truncated,
-)
-from sim.trace.cluster import INSTANT_FAULTS
+from sim.rules.policy import cleaner_strategy
+from sim.trace import ConfigChanged, EpochCacheChanged
 
 FactKind = Literal[
     "version",
@@ -61,8 +35,6 @@ FactKind = Literal[
 """What kind of value decided: `order` = the order of offsets, `position` = a log end, a fetch
 position, a high watermark or another bound, `loss` = what a crash or a file took."""
 
-DEFAULT_HEADER = "version"
-
 
 class Fact(NamedTuple):
     """Something that decided.
@@ -71,23 +43,54 @@ class Fact(NamedTuple):
         kind: Which kind of value it was.
         text: A sentence without its full stop, with every value that decided.
         position: Position of the event by which it decided; None = no single one.
+        mechanisms: What it was an instance of (`sim.explain.mechanisms`): comparable between runs.
     """
 
     kind: FactKind
     text: str
     position: int | None
+    mechanisms: tuple[str, ...] = ()
+
+
+Facts = list[Fact]
+"""What decided, the first of all first; the others followed from it."""
+
+
+def mechanisms_of(facts: Facts) -> tuple[str, ...]:
+    """What facts are instances of, each once, in their order."""
+    return tuple(dict.fromkeys(name for fact in facts for name in fact.mechanisms))
+
+
+def as_context(facts: Facts) -> Facts:
+    """Facts that belong to the story, and are not what it is an instance of."""
+    return [fact._replace(mechanisms=()) for fact in facts]
+
+
+def with_first(facts: Facts, names: tuple[str, ...]) -> Fact:
+    """The first fact, which is an instance of something else before all."""
+    return facts[0]._replace(mechanisms=(*names, *facts[0].mechanisms))
+
+
+def judged_at(events: Recorded, violation: Violation) -> int:
+    """Position of the event that showed a violation.
+
+    One that no checker found has no position: then it is the last event of its time.
+    """
+    if violation.position >= 0:
+        return min(violation.position, len(events) - 1)
+    return max((place for place, (at, _) in enumerate(events) if at <= violation.at), default=0)
 
 
 class Case:
-    """A violation, the events up to it, and what they say.
+    """A violation, and the run up to the event that showed it.
 
     Attributes:
         events: All of the run.
         violation: What is explained.
+        judged: Position of the event that showed it.
+        past: The run up to that event.
+        history: What was committed and what everybody held then.
         rules: By which the run was judged.
-        known: Who wrote what.
-        cone: What led to it.
-        history: What was committed and what everybody held when it was found.
         skews: Replica -> how far its clock is ahead of simulated time in ms; None = not known,
             as in a story, whose times are steps.
     """
@@ -102,152 +105,88 @@ class Case:
         """Look at everything up to the event that showed the violation."""
         self.events = events
         self.violation = violation
+        self.judged = judged_at(events, violation)
         self.rules = Rules() if rules is None else rules
+        self.past = Past(events[: self.judged + 1], self.rules)
+        self.history = self.past.history
         self.skews = skews
-        judged = judged_at(events, violation)
-        self.known = Provenance(events[: judged + 1])
-        self.cone = Cone(self.known, violation, judged=judged)
-        self.history = self._replayed(judged)
         self._cleaner_version = cleaner_strategy(self.rules).version
-        self._promised_version = judging_strategy(self.rules).version
-        self._is_tombstone = promised_mark(self.rules)
         self._changes_strategy = any(
-            isinstance(event, ConfigChanged) and "strategy" in dict(event.settings)
-            for _, event in events
+            "strategy" in dict(self.past.event(one).settings)
+            for one in self.past.all(ConfigChanged)
         )
 
-    def _replayed(self, judged: int) -> ClusterHistory:
-        history = ClusterHistory(self.rules)
-        for name in self.known.replicas:
-            history.replicas[name] = ReplicaView(name)
-        keeper = HistoryKeeper(history)
-        for at, event in self.events[: judged + 1]:
-            history.at = at
-            keeper.apply(event)
-        return history
+    @property
+    def shown_by(self) -> Any:
+        """The event that showed the violation."""
+        return self.past.event(self.judged)
 
-    # What there was.
+    # Records.
 
-    def event(self, position: int) -> Event:
-        """The event at a position."""
-        return self.events[position][1]
+    def written(self, uid: int | None) -> Written | None:
+        """What is known of an append; None = there is no such record."""
+        return self.history.written.get(uid or 0)
 
-    def when(self, position: int) -> str:
-        """Its time, such as `at step 7` or `at 7,120 ms`."""
-        at = self.events[position][0]
-        return f"at step {at}" if self.skews is None else f"at {at:,} ms"
-
-    def uid_at(self, replica: str, offset: int, *, before: int = END) -> int:
-        """The record that a replica held at an offset before a position; 0 = none."""
-        position = self.known.slot(replica, offset, before=before)
-        if position is None:
-            return 0
-        event = self.event(position)
-        match event:
-            case Appended(_, batch) | Pushed(_, _, batch):
-                batches: Iterable[Batch] = [batch]
-            case Copied(_, _, _, copied, _):
-                batches = copied
-            case _:
-                return 0
-        return next((r.uid for b in batches for r in b.records if r.offset == offset), 0)
-
-    def end_of(self, replica: str, *, before: int = END) -> int:
-        """The log end offset of a replica before a position."""
-        position = self.known.last("end", replica, before=before)
-        event = None if position is None else self.event(position)
-        match event:
-            case Appended(_, batch) | Pushed(_, _, batch):
-                return batch.last_offset + 1
-            case Copied(_, _, _, _, end) | GapLearned(_, _, _, end, _):
-                return end
-            case Cleaned() | ReplicaCrashed() | ReplicaRestarted():
-                return event.log_end_offset
-            case Truncated(_, target):
-                return target
-            case SnapshotInstalled(_, end) | LogStartedAfresh(_, end, _, _):
-                return end
-            case LogEmptied() | ReplicaWiped() | None:
-                return 0
-            case _:
-                assert position is not None
-                return self.end_of(replica, before=position)
-
-    def high_watermark_of(self, replica: str, *, before: int = END) -> int:
-        """The high watermark of a replica before a position, as far as events tell."""
-        moved = self.known.last("mark", replica, before=before)
-        state = self.known.last("state", replica, before=before)
-        if moved is None or (state is not None and state > moved):
-            event = None if state is None else self.event(state)
-            known = isinstance(event, ReplicaCrashed | ReplicaRestarted)
-            return event.high_watermark if known else 0  # type: ignore[union-attr]
-        event = self.event(moved)
-        assert isinstance(event, HighWatermarkMoved)
-        return event.high_watermark
-
-    def leader_at(self, before: int) -> tuple[str, int] | None:
-        """Who was elected last before a position, and in which epoch."""
-        position = self.known.last("leader", before=before)
-        event = None if position is None else self.event(position)
-        return (event.replica, event.epoch) if isinstance(event, LeaderElected) else None
-
-    def committed_at(self, offset: int) -> int:
-        """The record that was first committed at an offset; 0 = nothing was."""
-        committed = self.history.committed
-        return committed[offset] if 0 <= offset < len(committed) else 0
-
-    def uids_of(self, key: str) -> list[int]:
+    def uids_of(self, key: str | None) -> list[int]:
         """The records of a key, in order of appends."""
-        return self.history.uids_of_key.get(key, [])
+        return self.history.uids_of_key.get(key or "", [])
+
+    def uid_of(self, key: str | None, offset: int | None) -> int:
+        """The first record of a key that was given an offset; 0 = none was."""
+        known = self.history.written
+        return next((uid for uid in self.uids_of(key) if known[uid].offset == offset), 0)
+
+    def held(self, replica: str, key: str | None, before: int = END) -> list[int]:
+        """The records of a key that a log held before a position, in order of appends."""
+        known = self.history.written
+        return [
+            uid
+            for uid in self.uids_of(key)
+            if self.past.uid_at(replica, known[uid].offset, before) == uid
+        ]
 
     def tombstone(self, uid: int) -> bool:
         """Whether a record is a tombstone under the run's mark."""
-        record = self.known.records.get(uid)
-        return record is not None and record.key is not None and self._is_tombstone(record)
+        known = self.written(uid)
+        return known is not None and known.tombstone
 
-    def epochs_of(self, replica: str, *, before: int = END) -> str:
-        """The epochs of the batches that a replica held, such as `1 from 0 and 3 from 2`."""
-        changed = self.known.last("epochs", replica, before=before)
-        if changed is not None and changed >= (self.known.last("end", replica, before=before) or 0):
-            event = self.event(changed)
-            assert isinstance(event, EpochCacheChanged)
-            return listed([f"{epoch} from {start}" for epoch, start in event.epochs]) or "none"
-        starts: dict[int, int] = {}
-        for offset in range(self.end_of(replica, before=before)):
-            batch = self.known.batches.get(self.uid_at(replica, offset, before=before))
-            if batch is not None and batch.epoch not in starts:
-                starts[batch.epoch] = offset
-        return listed([f"{epoch} from {start}" for epoch, start in starts.items()]) or "none"
+    def aborted(self, uid: int) -> bool:
+        """Whether a marker of its producer, the next above it, aborts a record."""
+        known = self.history.written[uid]
+        marker = self.next_marker(known.batch.producer_id, known.offset)
+        if not known.batch.transactional or marker is None:
+            return False
+        return str(marker.batch.control) == "ABORT"
 
-    def newest_snapshot(self, replica: str, *, before: int = END) -> tuple[int, int] | None:
-        """The newest snapshot that a replica had before a position."""
-        kept: set[tuple[int, int]] = set()
-        for position in self.known.all("snapshot", replica, before=before):
-            event = self.event(position)
-            if isinstance(event, SnapshotTaken | SnapshotInstalled):
-                kept.add((event.end_offset, event.epoch))
-            elif isinstance(event, SnapshotDeleted):
-                kept.discard((event.end_offset, event.epoch))
-        return max(kept, default=None)
+    def next_marker(self, producer_id: int, above: int) -> Written | None:
+        """The lowest marker of a producer above an offset; None = there is none."""
+        markers = [
+            known
+            for uid in self.history.control_uids
+            if (known := self.history.written[uid]).offset > above
+            and known.batch.producer_id == producer_id
+            and str(known.batch.control) in ("COMMIT", "ABORT")
+        ]
+        return min(markers, key=lambda known: known.offset, default=None)
 
-    def fault_of(self, replica: str, before: int) -> str:
-        """The fault that a replica suffers from, in brackets; empty = none goes on."""
-        for position in reversed(self.known.all("fault", replica, before=before)):
-            event = self.event(position)
-            if not isinstance(event, FaultInjected):
-                return ""
-            if event.fault not in INSTANT_FAULTS:
-                return f" ({event.fault} {self.when(position)}: {event.detail})"
-        return ""
+    def beats(self, uid: int, other: int) -> bool:
+        """Whether one record wins over another by what the topic promises."""
+        written = self.history.written
+        return written[uid].version > written[other].version
 
     # Words.
 
-    def name(self, uid: int) -> str:
+    def when(self, position: int) -> str:
+        """Its time, such as `at step 7` or `at 7,120 ms`."""
+        at = self.past.events[position][0]
+        return f"at step {at}" if self.skews is None else f"at {at:,} ms"
+
+    def name(self, uid: int | None) -> str:
         """A record with its offset and its version, or timestamp, where that decides who wins."""
-        record = self.known.records.get(uid)
-        if record is None:
+        known = self.written(uid)
+        if known is None:
             return "nothing"
-        batch = self.known.batches[uid]
+        record, batch = known.record, known.batch
         if batch.control is not None:
             whom = f" of producer {batch.producer_id}" if batch.producer_id >= 0 else ""
             return f"the {batch.control} marker{whom} at {record.offset}"
@@ -255,31 +194,25 @@ class Case:
         if record.key is None:
             return f"{value}@{record.offset} (no key)"
         mark = " flagged as a delete" if record.flagged and record.value is not None else ""
-        return f"{record.key}={value}@{record.offset}{mark}{self._versioned(record)}"
+        version = self.version(record)
+        return f"{record.key}={value}@{record.offset}{mark}{f' ({version})' if version else ''}"
 
     def names(self, uids: Iterable[int]) -> str:
         """Several records in one phrase."""
         return listed([self.name(uid) for uid in uids])
-
-    def _versioned(self, record: Record) -> str:
-        version = self.version(record)
-        return f" ({version})" if version else ""
 
     def version(self, record: Record) -> str:
         """What decides who wins, such as `version 7`; empty under the offset strategy."""
         strategy = self.rules.cleaner.strategy
         if record.key is None or (strategy == "offset" and not self._changes_strategy):
             return ""
-        if strategy == "offset":
-            found = meant_version(record, self.rules.topic.strategy_header or DEFAULT_HEADER)
-            return "no version" if found is None else f"version {found}"
         if strategy == "timestamp":
             return f"timestamp {record.timestamp_ms:,} ms"
-        if strategy != "header":
+        if strategy not in ("offset", "header"):
             return f"version {self._cleaner_version(record)}"
         found = meant_version(record, self.rules.topic.strategy_header or DEFAULT_HEADER)
         words = "no version" if found is None else f"version {found}"
-        return words + self._misread(record, found)
+        return words + (self._misread(record, found) if strategy == "header" else "")
 
     def _misread(self, record: Record, meant: int | None) -> str:
         """How the cleaner takes a version, where that is not as it was meant."""
@@ -287,23 +220,19 @@ class Case:
             read = self._cleaner_version(record)
         except UnreadableVersion:
             return ", which stops the pass: it reads as none"
-        if self.rules.cleaner.header_form == "last_bytes":
+        form = self.rules.cleaner.header_form
+        if form == "last_bytes":
             header = self.rules.topic.strategy_header or DEFAULT_HEADER
             found = [value for name, value in record.headers if name == header]
             return f", bytes {found[-1].hex(' ')}" if found else ""
         taken: int | None = read[0]
-        if self.rules.cleaner.header_form == "last_long":
+        if form == "last_long":
             taken = read[1] if read[0] else None
-        elif self.rules.cleaner.header_form == "first_varint" and read[0] < 0:
+        elif form == "first_varint" and read[0] < 0:
             taken = None
         if taken == meant:
             return ""
         return ", read as no version" if taken is None else f", read as {taken}"
-
-    def beats(self, uid: int, other: int) -> bool:
-        """Whether one record wins over another by what the topic promises."""
-        records = self.known.records
-        return self._promised_version(records[uid]) > self._promised_version(records[other])
 
     def order_kind(self) -> FactKind:
         """The kind of a fact about who wins."""
@@ -314,7 +243,7 @@ class Case:
 
     def by_clock(self, position: int) -> str:
         """What the clock of an event's replica said then, after a comma; empty in a story."""
-        at, event = self.events[position]
+        at, event = self.past.events[position]
         if self.skews is None or event.replica is None:
             return ""
         return f", {self.clock(event.replica, at + self.skews.get(event.replica, 0))}"
@@ -324,6 +253,32 @@ class Case:
         skew = 0 if self.skews is None else self.skews.get(replica, 0)
         wrong = f" ({abs(skew):,} ms {'ahead' if skew > 0 else 'behind'})" if skew else ""
         return f"its clock{wrong} at {now_ms:,} ms"
+
+    def fault(self, replica: str, before: int) -> str:
+        """The fault that a replica suffers from, in brackets; empty = none goes on."""
+        position = self.past.fault_of(replica, before)
+        if position is None:
+            return ""
+        event = self.past.event(position)
+        return f" ({event.fault} {self.when(position)}: {event.detail})"
+
+    def epochs_of(self, replica: str, before: int = END) -> str:
+        """The epochs that a replica knew, such as `1 from 0 and 3 from 2`.
+
+        By its epoch cache where an event told it last, else by the batches it held.
+        """
+        past = self.past
+        changed = past.last(EpochCacheChanged, replica=replica, before=before)
+        steps = past.steps_before(replica, before)
+        if changed is not None and changed >= (steps[0].position if steps else 0):
+            starts = dict(past.event(changed).epochs)
+        else:
+            starts = {}
+            for offset in range(past.log_end(replica, before)):
+                known = self.written(past.uid_at(replica, offset, before))
+                if known is not None:
+                    starts.setdefault(known.batch.epoch, offset)
+        return listed([f"{epoch} from {start}" for epoch, start in starts.items()]) or "none"
 
 
 def listed(words: list[str]) -> str:

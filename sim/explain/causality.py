@@ -1,42 +1,34 @@
 """What led to what: a run as a graph, and the events in it that led to a violation.
 
-`causal_graph` is happens-before, all of it. `causal_cone` is small: it starts at what the broken
-law looked at, and follows only edges that carried it (the record of an offset, the state of a key,
-a replica's end, position or lead), and the decisions about these:
-
-* what a replica holds at an offset: who appended, copied, removed, cut or lost it there, what stood
-  there before, and on the leader it was copied from;
-* a removal: the record that won, who gave the batch its delete horizon, up to where removal was
-  allowed, the transaction's marker;
-* an append: the election that made its replica the leader;
-* an election: who led before and why no more, who was admitted to the in-sync set and by which
-  position, an unclean election;
-* a position a leader believes in: the copy or the gap that brought the follower there;
-* a commit: the positions it counted;
-* a truncation: the election it obeys, the epoch cache; a crash or a cut: the fault;
-* a snapshot: the fetch of it, the replica that took it; a log start: the snapshot before it;
-* a read: the reads before it at and above the offset, and what moved the reader's position.
-
-A fault whose victim lacks the offset is followed, too: what did not arrive left no event.
+`causal_graph` is happens-before, all of it. `Cone` is small: it starts at what the broken invariant
+looked at, and follows what it hangs on (`hangs_on`) and what a log held at its offsets: who
+appended, copied, removed, cut or lost it there, what stood there before, and on the leader it was
+copied from. Of a removal it follows the record that won, who gave the batch its delete horizon, up
+to where removal was allowed, and the transaction's markers. A fault whose victim lacks the offset
+is followed, too: what did not arrive left no event.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 from sim.check import Violation
-from sim.explain.happens_before import causal_graph
-from sim.explain.judged import judged_at
-from sim.explain.provenance import Provenance, Recorded
+from sim.explain.case import judged_at
+from sim.explain.past import Became, Past, Recorded
 from sim.trace import (
     Acknowledged,
     Appended,
     Cleaned,
     CleanerLooked,
+    ConfigChanged,
     Consumed,
     ConsumerReset,
     CoordinatorAnswered,
     CoordinatorLoaded,
     Copied,
-    Event,
+    EpochCacheChanged,
+    FaultEnded,
     FaultInjected,
     GapLearned,
     HighWatermarkMoved,
@@ -49,6 +41,7 @@ from sim.trace import (
     PositionRecorded,
     PrefixDeleted,
     Pushed,
+    Quiesced,
     ReadingEnded,
     Removal,
     RemovalBoundMoved,
@@ -58,18 +51,208 @@ from sim.trace import (
     RoundsEnded,
     SegmentsLost,
     SnapshotChunkFetched,
+    SnapshotDeleted,
+    SnapshotFetchDropped,
     SnapshotFetched,
     SnapshotInstalled,
+    SnapshotOffered,
     SnapshotTaken,
     TombstoneProbed,
     Truncated,
+    UncleanElection,
     Understood,
 )
 
-__all__ = ["BEATEN", "Cone", "causal_cone", "causal_graph"]
+if TYPE_CHECKING:
+    import networkx as nx
 
 BEATEN = 2
 """So many of the records that the one in question beat belong to its story: the last ones."""
+
+Edge = tuple[int | None, str]
+"""Position of an earlier event, None = there was none, and why it comes before."""
+
+_DOWN = (ReplicaCrashed, ReplicaWiped, LeaderResigned)
+_STARTS = (PrefixDeleted, LogStartMoved, LogStartedAfresh)
+_SNAPSHOTS = (
+    SnapshotTaken,
+    SnapshotInstalled,
+    SnapshotFetched,
+    SnapshotDeleted,
+    LogEmptied,
+    SnapshotChunkFetched,
+    SnapshotFetchDropped,
+)
+
+
+def hangs_on(past: Past, position: int) -> Iterator[Edge]:
+    """The events that decided about an event, beside those that made the logs what they were."""
+    event = past.event(position)
+    name = event.replica or ""
+
+    def last(*kinds: type, **fields: object) -> int | None:
+        return past.last(*kinds, before=position, **fields)
+
+    match event:
+        case Appended():
+            yield last(LeaderElected, LeaderResigned, replica=name), "leads since it was elected"
+        case PositionRecorded(_, follower):
+            yield _end(past, follower, position), f"position of {follower} recorded"
+        case HighWatermarkMoved(_, _, True):
+            yield last(LeaderElected, LeaderResigned, replica=name), "leads since it was elected"
+            for other in past.steps:
+                counted = last(PositionRecorded, replica=name, follower=other)
+                yield counted, "position counted for the high watermark"
+        case HighWatermarkMoved():
+            yield last(HighWatermarkMoved, leading=True), "high watermark learned"
+        case IsrChanged(_, _, joined) if joined is not None:
+            yield last(PositionRecorded, follower=joined), "admitted by its position"
+        case LeaderElected():
+            yield from _of_an_election(past, position)
+        case Truncated():
+            yield last(LeaderElected), "follows the leader elected"
+            yield last(EpochCacheChanged, replica=name), "the epochs it knew"
+        case Cleaned() | CleanerLooked():
+            yield last(ConfigChanged, replica=name), "settings in force"
+        case ReplicaCrashed() | ReplicaWiped() | ReplicaRestarted() | SegmentsLost():
+            kinds = (ReplicaCrashed, ReplicaWiped, ReplicaRestarted)
+            yield last(*kinds, replica=name), "the state it was in"
+            yield _fault_at(past, name, position), "fault injected"
+        case LeaderResigned() | FaultEnded():
+            yield _fault_at(past, name, position), "the fault there"
+        case RemovalBoundMoved():
+            for other in past.steps:
+                yield _end(past, other, position), "log end counted for the removal bound"
+        case TombstoneProbed() | RoundsEnded():
+            for other in past.steps:
+                yield last(Cleaned, replica=other), "all logs were cleaned"
+        case _:
+            yield from _of_readers(past, position)
+            yield from _of_snapshots(past, position)
+
+
+def _of_readers(past: Past, position: int) -> Iterator[Edge]:
+    event, name = past.event(position), past.event(position).replica or ""
+    match event:
+        case Consumed(_, consumer) | ConsumerReset(_, consumer):
+            found = past.last(Consumed, ConsumerReset, before=position, consumer=consumer)
+            yield found, f"{consumer} read on"
+        case ReadingEnded(_, consumer) | Understood(_, consumer):
+            found = past.last(Consumed, ConsumerReset, before=position, consumer=consumer)
+            yield found, f"{consumer} read it"
+        case CoordinatorLoaded():
+            found = past.last(LeaderElected, LeaderResigned, before=position, replica=name)
+            yield found, "coordinates since it leads"
+        case CoordinatorAnswered():
+            found = past.last(CoordinatorLoaded, before=position, replica=name)
+            yield found, "answers by what it loaded"
+        case _:
+            return
+
+
+def _of_snapshots(past: Past, position: int) -> Iterator[Edge]:
+    event, name = past.event(position), past.event(position).replica or ""
+    match event:
+        case SnapshotInstalled(_, end, epoch) | SnapshotFetched(_, end, epoch):
+            yield _taken(past, end, epoch, position), "snapshot taken"
+        case SnapshotChunkFetched(_, _, end, epoch):
+            yield _taken(past, end, epoch, position), "snapshot taken"
+        case SnapshotTaken():
+            yield past.last(HighWatermarkMoved, before=position, replica=name), "committed"
+            return
+        case LogEmptied() | PrefixDeleted() | LogStartMoved() | LogStartedAfresh():
+            if not isinstance(event, LogEmptied):
+                yield past.last(HighWatermarkMoved, before=position, replica=name), "committed"
+        case _:
+            return
+    yield past.last(*_SNAPSHOTS, before=position, replica=name), "the snapshot before"
+
+
+def _of_an_election(past: Past, position: int) -> Iterator[Edge]:
+    """Who led before and why no more; who got into the in-sync set, and how."""
+    name = past.event(position).replica
+    yield past.last(ReplicaRestarted, before=position, replica=name), "came back before"
+    previous = past.last(LeaderElected, before=position)
+    after = -1 if previous is None else previous
+    for one in past.all(UncleanElection, after=after, before=position, replica=name):
+        yield one, "made leader whatever it has"
+    for one in past.all(IsrChanged, after=after, before=position, joined=name):
+        yield one, "admitted to the in-sync set"
+    if previous is None:
+        return
+    leader = past.event(previous).replica
+    if leader != name:
+        for one in past.all(*_DOWN, after=previous, before=position, replica=leader):
+            yield one, f"{leader} leads no more"
+        fault = _fault_at(past, leader, position)
+        if fault is not None and fault > previous:
+            yield fault, f"{leader} leads no more"
+
+
+def _taken(past: Past, end: int, epoch: int, before: int) -> int | None:
+    return past.last(SnapshotTaken, before=before, end_offset=end, epoch=epoch)
+
+
+def _end(past: Past, replica: str, before: int) -> int | None:
+    """The event that moved a log end last."""
+    steps = past.steps_before(replica, before)
+    moved = (step.position for step in steps if step.before != step.after)
+    return next(moved, None)
+
+
+def _fault_at(past: Past, replica: str, before: int) -> int | None:
+    return past.last(FaultInjected, before=before, replica=replica)
+
+
+def causal_graph(events: Recorded) -> nx.DiGraph:
+    """Happens-before of a run.
+
+    Nodes are positions in `events`, with `at` (when: ms, or a step), `event`, `kind` (the name of
+    its class) and `replica`. Every edge goes to a later position and has `why`: program order on a
+    replica, or what carried knowledge from one to another.
+    """
+    import networkx as nx
+
+    graph, past = nx.DiGraph(), Past(events)
+    latest: dict[str, int] = {}
+    for position, (at, event) in enumerate(events):
+        kind = type(event).__name__
+        graph.add_node(position, at=at, event=event, kind=kind, replica=event.replica)
+        edges = [*_carried(past, latest, position), *hangs_on(past, position)]
+        if event.replica is not None:
+            edges.append((latest.get(event.replica), f"program order on {event.replica}"))
+            latest[event.replica] = position
+        for cause, why in edges:
+            if cause is not None and cause < position and not graph.has_edge(cause, position):
+                graph.add_edge(cause, position, why=why)
+    return graph
+
+
+def _carried(past: Past, latest: dict[str, int], position: int) -> Iterator[Edge]:
+    """What came from another replica, from a log, or from all of them."""
+    event = past.event(position)
+    match event:
+        case Copied(_, leader) | GapLearned(_, leader) | Pushed(_, leader):
+            yield latest.get(leader), f"copied from the log of {leader}"
+        case SnapshotChunkFetched(_, leader):
+            yield latest.get(leader), f"fetched from {leader}"
+        case SnapshotOffered(_, follower):
+            yield latest.get(follower), "asked for what is below the log start"
+        case Acknowledged(name, _, _, first):
+            yield past.slot(name, first, position), "acknowledged what was written"
+        case LeaderElected():
+            yield past.last(LeaderElected, before=position), "the epoch before"
+            yield past.last(LeaderElected, IsrChanged, before=position), "the in-sync set"
+        case Cleaned(name):
+            for removal in event.removals:
+                for offset in (removal.offset, removal.winner_offset):
+                    if offset is not None:
+                        yield past.slot(name, offset, position), "cleaned what was written"
+        case Quiesced() | RoundsEnded() | TombstoneProbed():
+            for one in latest.values():
+                yield one, "all logs were looked at"
+        case _:
+            return
 
 
 def causal_cone(events: Recorded, violation: Violation) -> list[int]:
@@ -77,7 +260,7 @@ def causal_cone(events: Recorded, violation: Violation) -> list[int]:
 
     See the top of this module for what is followed. Nothing is left out for the sake of length.
     """
-    return Cone(Provenance(events), violation).positions
+    return Cone(Past(events[: judged_at(events, violation) + 1]), violation).positions
 
 
 class Cone:
@@ -85,44 +268,39 @@ class Cone:
 
     Attributes:
         positions: Of all events in it, ascending.
-        evidence: Positions of those that the law looked at: the ends that were walked back from.
-        judged: Position of the event that showed the violation.
+        evidence: Positions of those that the invariant looked at: the ends that were walked back
+            from.
     """
 
-    def __init__(
-        self, known: Provenance, violation: Violation, *, judged: int | None = None
-    ) -> None:
-        """Walk back from a violation; `judged` is found when it is not known."""
-        self._known = known
-        self.judged = judged_at(known.events, violation) if judged is None else judged
+    def __init__(self, past: Past, violation: Violation) -> None:
+        """Walk back from the last event of `past`, which shows the violation."""
+        self._past = past
         self._found: set[int] = set()
         self._asked: set[tuple[object, ...]] = set()
-        self.evidence: set[int] = {self.judged}
+        self.evidence: set[int] = set()
         self._start(violation)
         self.positions = sorted(self._found)
 
-    # Where the walk begins.
-
     def _start(self, violation: Violation) -> None:
-        known, end = self._known, self.judged + 1
-        self._follow(self.judged)
+        past, end = self._past, self._past.end
+        self._look(end - 1)
         offsets = set() if violation.offset is None else {violation.offset}
         if violation.key is not None:
-            offsets |= self._offsets_of(violation.key, violation.replica, end)
+            offsets |= self._offsets_of(violation.key, violation.replica)
         for offset in sorted(offsets):
-            for replica in known.replicas:
-                held = known.slot(replica, offset, before=end)
+            for replica in past.steps:
+                held = past.slot(replica, offset)
                 if held is not None:
                     self.evidence.add(held)
                     self._slot(replica, offset, end)
-            commit = known.first_commit(offset)
-            if commit is not None and commit < end:
+            commit = past.first_commit(offset)
+            if commit is not None:
                 self._look(commit)
                 self._look_at_absent(offset, commit)
             self._look_at_absent(offset, end)
         if violation.replica is not None:
-            self._look(known.last("start", violation.replica, before=end))
-            self._look(known.last("mark", violation.replica, before=end))
+            self._look(past.last(*_STARTS, replica=violation.replica))
+            self._look(past.last(HighWatermarkMoved, replica=violation.replica))
 
     def _look(self, position: int | None) -> None:
         if position is not None:
@@ -131,54 +309,43 @@ class Cone:
 
     def _look_at_absent(self, offset: int, before: int) -> None:
         """What keeps from an offset those who never had it: a fault that goes on."""
-        for replica in self._known.replicas:
-            if self._known.slot(replica, offset, before=before) is None:
-                found = self._known.all("fault", replica, before=before)
-                event = self._known.events[found[-1]][1] if found else None
-                if isinstance(event, FaultInjected):
-                    self._look(found[-1])
+        past = self._past
+        for replica in past.steps:
+            if past.slot(replica, offset, before) is None:
+                last = past.last(FaultInjected, FaultEnded, before=before, replica=replica)
+                if last is not None and isinstance(past.event(last), FaultInjected):
+                    self._look(last)
 
-    def _offsets_of(self, key: str, replica: str | None, end: int) -> set[int]:
+    def _offsets_of(self, key: str, replica: str | None) -> set[int]:
         """The records of a key that its state hangs on.
 
         Where they are many: the last two appended, what any replica removed otherwise than because
         a newer one won, and those that beat them.
         """
-        known = self._known
-        given = [
-            record.offset
-            for uid, record in known.records.items()
-            if record.key == key and known.appended_at[uid] < end
-        ]
-        found = set(given[-BEATEN:])
-        for _, event in known.events[:end]:
-            for removal in event.removals if isinstance(event, Cleaned) else ():
+        past, written = self._past, self._past.history.written
+        uids = past.history.uids_of_key.get(key, [])
+        found = {written[uid].offset for uid in uids[-BEATEN:]}
+        for position in past.all(Cleaned):
+            for removal in past.event(position).removals:
                 if removal.key == key and removal.reason != "superseded":
                     found.add(removal.offset)
-        for name in known.replicas if replica is None else (replica,):
-            held = [offset for offset in given if self._held(name, offset, end)]
+        for name in past.steps if replica is None else (replica,):
+            held = [
+                written[uid].offset
+                for uid in uids
+                if past.fate(name, written[uid].offset, None).became is Became.HELD
+            ]
             found |= set(held[-BEATEN:])
         return found
 
-    def _held(self, replica: str, offset: int, end: int) -> bool:
-        position = self._known.slot(replica, offset, before=end)
-        event = None if position is None else self._known.events[position][1]
-        return isinstance(event, Appended | Copied | Pushed)
-
-    def _fault_at(self, replica: str, before: int) -> int | None:
-        found = self._known.all("fault", replica, before=before)
-        faults = [one for one in found if isinstance(self._known.events[one][1], FaultInjected)]
-        return faults[-1] if faults else None
-
-    # The walk.
-
     def _slot(self, replica: str, offset: int, before: int) -> None:
         """Who made what a replica holds at an offset."""
-        position = self._known.slot(replica, offset, before=before)
+        past = self._past
+        position = past.slot(replica, offset, before)
         if position is None or (position, replica, offset) in self._asked:
             return
         self._asked.add((position, replica, offset))
-        event = self._known.events[position][1]
+        event = past.event(position)
         self._slot(replica, offset, position)
         match event:
             case Copied(_, leader) | GapLearned(_, leader) | Pushed(_, leader):
@@ -186,28 +353,27 @@ class Cone:
             case Cleaned():
                 for removal in event.removals:
                     if removal.offset == offset:
-                        self._removed(position, event, removal)
+                        self._removed(position, removal)
             case _:
                 pass
         self._follow(position)
 
-    def _removed(self, position: int, event: Cleaned, removal: Removal) -> None:
-        known, name = self._known, event.replica
+    def _removed(self, position: int, removal: Removal) -> None:
+        past, name = self._past, self._past.event(position).replica
         if removal.winner_offset is not None:
             self._slot(name, removal.winner_offset, position)
-        batch = known.batches.get(removal.uid)
-        if batch is None:
+        known = past.history.written.get(removal.uid)
+        if known is None:
             return
         if removal.reason in ("tombstone", "marker"):
-            horizon = known.last("horizon", name, str(batch.base_offset), before=position + 1)
-            self._visit(horizon)
-            self._visit(known.last("bound", name, before=position))
+            self._visit(_stamped(past, name, known.batch.base_offset, position + 1))
+            self._visit(past.last(RemovalBoundMoved, before=position, replica=name))
             self._look_at_absent(removal.offset, position)
         if removal.reason == "aborted":
-            for marker in known.all("marker", str(batch.producer_id), before=position):
-                written = known.events[marker][1]
-                if isinstance(written, Appended):
-                    self._slot(name, written.batch.last_offset, position)
+            for one in past.all(Appended, before=position):
+                batch = past.event(one).batch
+                if batch.control is not None and batch.producer_id == known.batch.producer_id:
+                    self._slot(name, batch.last_offset, position)
 
     def _visit(self, position: int | None) -> None:
         if position is not None:
@@ -218,93 +384,27 @@ class Cone:
         if position in self._found:
             return
         self._found.add(position)
-        known, event = self._known, self._known.events[position][1]
-        name = event.replica or ""
-        match event:
-            case Appended(_, batch):
-                self._visit(known.last("lead", name, before=position))
-                self._slot(name, batch.base_offset, position)
-            case HighWatermarkMoved(_, _, leading):
-                self._watermark(position, name, leading=leading)
-            case PositionRecorded(_, follower, _):
-                self._visit(known.last("end", follower, before=position))
-            case IsrChanged(_, _, joined) if joined is not None:
-                self._visit(known.last("position", joined, before=position))
-            case LeaderElected():
-                self._elected(position)
-            case Truncated():
-                self._visit(known.last("leader", before=position))
-                self._visit(known.last("epochs", name, before=position))
-            case ReplicaCrashed() | ReplicaWiped() | ReplicaRestarted() | SegmentsLost():
-                self._visit(known.last("state", name, before=position))
-                self._visit(self._fault_at(name, position))
-            case LeaderResigned():
-                self._visit(self._fault_at(name, position))
-            case Cleaned():
-                self._visit(known.last("config", name, before=position))
-            case Acknowledged(_, _, _, first, _, _, _):
-                self._slot(name, first, position)
-            case _:
-                self._follow_a_reader(position, event)
-
-    def _follow_a_reader(self, position: int, event: Event) -> None:
-        known, name = self._known, event.replica or ""
-        match event:
-            case Consumed(_, consumer) | ConsumerReset(_, consumer):
-                self._visit(known.last("read", consumer, before=position))
-            case ReadingEnded(_, consumer) | Understood(_, consumer):
-                self._visit(known.last("read", consumer, before=position))
-            case CoordinatorAnswered():
-                self._visit(known.last("loaded", name, before=position))
-            case CoordinatorLoaded():
-                self._visit(known.last("lead", name, before=position))
-            case SnapshotInstalled(_, end, epoch) | SnapshotFetched(_, end, epoch):
-                self._visit(known.last("taken", str(end), str(epoch), before=position))
-                self._visit(known.last("snapshot", name, before=position))
-            case SnapshotTaken():
-                self._visit(known.last("mark", name, before=position))
-            case SnapshotChunkFetched() | LogEmptied():
-                self._visit(known.last("snapshot", name, before=position))
-            case PrefixDeleted() | LogStartMoved() | LogStartedAfresh():
-                self._visit(known.last("snapshot", name, before=position))
-                self._visit(known.last("mark", name, before=position))
-            case RemovalBoundMoved():
-                for other in known.replicas:
-                    self._visit(known.last("end", other, before=position))
-            case TombstoneProbed() | RoundsEnded():
-                for other in known.replicas:
-                    self._look(known.last("cleaned", other, before=position))
-            case CleanerLooked():
-                self._visit(known.last("config", name, before=position))
-            case _:
-                pass
-
-    def _watermark(self, position: int, name: str, *, leading: bool) -> None:
-        known = self._known
-        if not leading:
-            self._visit(known.last("commit", before=position))
-            return
-        self._visit(known.last("lead", name, before=position))
-        for other in known.replicas:
-            self._visit(known.last("position", name, other, before=position))
-
-    def _elected(self, position: int) -> None:
-        """Who led before and why no more; who got into the in-sync set, and how."""
-        known = self._known
-        name = known.events[position][1].replica or ""
-        self._visit(known.last("restart", name, before=position))
-        previous = known.last("leader", before=position)
-        after = -1 if previous is None else previous
-        for one in known.all("unclean", name, after=after, before=position):
+        event = self._past.event(position)
+        for one, _ in hangs_on(self._past, position):
             self._visit(one)
-        for one in known.all("joined", name, after=after, before=position):
-            self._visit(one)
-        if previous is None:
-            return
-        leader = known.events[previous][1].replica or ""
-        if leader != name:
-            for one in known.all("down", leader, after=previous, before=position):
-                self._visit(one)
-            fault = self._fault_at(leader, position)
-            if fault is not None and fault > previous:
-                self._visit(fault)
+        if isinstance(event, Appended):
+            self._slot(event.replica, event.batch.base_offset, position)
+        elif isinstance(event, Acknowledged):
+            self._slot(event.replica, event.first_offset, position)
+        elif isinstance(event, TombstoneProbed | RoundsEnded):
+            for other in self._past.steps:
+                self._look(self._past.last(Cleaned, before=position, replica=other))
+
+
+def _stamped(past: Past, replica: str, base: int, before: int) -> int | None:
+    """The event that gave a batch its delete horizon on a replica."""
+    for step in past.steps_before(replica, before):
+        event = step.event
+        if isinstance(event, Cleaned):
+            if base in dict(event.horizons):
+                return step.position
+        elif isinstance(event, Copied | Appended | Pushed):
+            batches = event.batches if isinstance(event, Copied) else (event.batch,)
+            if any(b.base_offset == base and b.delete_horizon_ms is not None for b in batches):
+                return step.position
+    return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sim.explain.case import Case, listed
+from sim.explain.causality import Cone
 from sim.trace import (
     Appended,
     Cleaned,
@@ -19,26 +20,26 @@ from sim.trace import (
 from sim.trace.sentences import describe
 
 
-def chain(case: Case) -> list[str]:
+def chain(case: Case, cone: Cone) -> list[str]:
     """Every event of the cone in some line, the newest first.
 
     Neighbours are folded into one line: copies from one leader, positions that one leader
     recorded, high watermarks, reads of one consumer. The records named are those the violation
     hangs on, with their versions; the others are counted.
     """
-    about = _About(case)
+    about = _About(case, cone)
     lines: list[str] = []
-    for group in _grouped(case):
-        at = max(case.events[position][0] for position in group)
+    for group in _grouped(case, cone):
+        at = max(case.past.events[position][0] for position in group)
         lines.append(f"{at:>6}  {about.sentence(group)}")
     return lines
 
 
-def _grouped(case: Case) -> Iterator[list[int]]:
+def _grouped(case: Case, cone: Cone) -> Iterator[list[int]]:
     """Positions of the cone, newest first, those that are folded together in one list."""
     replication: list[int] = []
-    for position in reversed(case.cone.positions):
-        if _kind(case.event(position)):
+    for position in reversed(cone.positions):
+        if _kind(case.past.event(position)):
             replication.append(position)
             continue
         yield from _by_kind(case, replication)
@@ -51,7 +52,7 @@ def _by_kind(case: Case, positions: list[int]) -> Iterator[list[int]]:
     """A stretch of replication: all copies from one leader together, and so on."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for position in positions:
-        groups.setdefault(_kind(case.event(position)), []).append(position)
+        groups.setdefault(_kind(case.past.event(position)), []).append(position)
     yield from groups.values()
 
 
@@ -74,19 +75,19 @@ def _kind(event: Event) -> tuple[str, ...]:
 class _About:
     """What is named in the lines of one case: offsets and keys of the violation and its facts."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case, cone: Cone) -> None:
         self._case = case
         violation = case.violation
         self._offsets = set() if violation.offset is None else {violation.offset}
         self._key = violation.key if violation.offset is None else None
-        for position in case.cone.positions:
-            event = case.event(position)
+        for position in cone.positions:
+            event = case.past.event(position)
             for removal in event.removals if isinstance(event, Cleaned) else ():
                 if removal.winner_offset is not None and removal.offset in self._offsets:
                     self._offsets.add(removal.winner_offset)
         if violation.key is not None:
             for uid in case.uids_of(violation.key)[-8:]:
-                self._offsets.add(case.known.records[uid].offset)
+                self._offsets.add(case.history.written[uid].offset)
 
     def names(self, offset: int, key: str | None) -> bool:
         """Whether a record is named."""
@@ -95,12 +96,12 @@ class _About:
     def sentence(self, group: list[int]) -> str:
         """Some events of one kind, newest first, in one line."""
         case = self._case
-        event = case.event(group[0])
+        event = case.past.event(group[0])
         match event:
             case Copied(_, leader) | GapLearned(_, leader):
                 return self._copies(leader, group)
             case PositionRecorded(name, _, _):
-                found = [case.event(position) for position in reversed(group)]
+                found = [case.past.event(position) for position in reversed(group)]
                 last = {e.follower: e.position for e in found if isinstance(e, PositionRecorded)}
                 return f"{name} recorded {listed([f'{who} at {at}' for who, at in last.items()])}"
             case HighWatermarkMoved(name, mark, True):
@@ -109,7 +110,7 @@ class _About:
                 return listed(
                     [
                         f"{e.replica} learned high watermark {e.high_watermark}"
-                        for e in (case.event(position) for position in reversed(group))
+                        for e in (case.past.event(position) for position in reversed(group))
                         if isinstance(e, HighWatermarkMoved)
                     ]
                 )
@@ -139,7 +140,7 @@ class _About:
     def _reads(self, last: Consumed, group: list[int]) -> str:
         """`c1 read r1 from 2 to 9: …`."""
         case = self._case
-        reads = [case.event(position) for position in reversed(group)]
+        reads = [case.past.event(position) for position in reversed(group)]
         records = [r for one in reads if isinstance(one, Consumed) for r in one.records]
         named = [r.uid for r in records if self.names(r.offset, r.key)]
         given = case.names(named) or f"{len(records)} records"
@@ -153,7 +154,7 @@ class _About:
         case = self._case
         spans: dict[str, tuple[int, int]] = {}
         for position in group:
-            event = case.event(position)
+            event = case.past.event(position)
             assert isinstance(event, Copied | GapLearned)
             first, last = event.fetch_offset, event.log_end_offset - 1
             old = spans.get(event.replica, (first, last))
@@ -174,8 +175,9 @@ class _About:
             if not self.names(removal.offset, removal.key):
                 continue
             if removal.winner_offset is not None:
-                known = [u for u in case.known.records if self._is_at(u, removal.winner_offset)]
-                won = case.name(known[-1]) if known else f"the record at {removal.winner_offset}"
+                at = removal.winner_offset
+                known = [u for u in case.uids_of(removal.key) if self._is_at(u, at)]
+                won = case.name(known[-1]) if known else f"the record at {at}"
                 said.append(f"{case.name(removal.uid)} beaten by {won}")
             else:
                 said.append(f"{case.name(removal.uid)} ({removal.reason})")
@@ -198,5 +200,4 @@ class _About:
         )
 
     def _is_at(self, uid: int, offset: int) -> bool:
-        record = self._case.known.records[uid]
-        return record.offset == offset and record.key is not None
+        return self._case.history.written[uid].offset == offset

@@ -28,6 +28,8 @@ END_FELL_CRASH: Final = "log end fell by cleaning and a crash"
 END_FROM_LAST: Final = "log end taken from the last record"
 CUT_TO_HW: Final = "cut to its high watermark"
 CUT_BY_EPOCH: Final = "cut by what its leader knew of epochs"
+CUT_BY_EPOCH_FILE: Final = "cut by a file of epochs not that of the log"
+CUT_BY_CLEANED_EPOCH: Final = "cut by an epoch that cleaning took"
 OFFERED_AGAIN: Final = "offered a snapshot it cannot take"
 SNAPSHOT_LACKS: Final = "snapshot lacks what it stands for"
 EPOCHS_ON_FILE: Final = "file of epochs not that of the log"
@@ -126,7 +128,15 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
     ),
     CUT_BY_EPOCH: Mechanism(
         "a follower was told to cut what its leader has, by epochs that one of them does not know",
-        "KIP-101; KAFKA-17076; epochcache_01",
+        "KIP-101; raft_09",
+    ),
+    CUT_BY_EPOCH_FILE: Mechanism(
+        "a crash left a file of epochs behind or ahead of the log, and a follower was cut by it",
+        "KIP-101; files_01",
+    ),
+    CUT_BY_CLEANED_EPOCH: Mechanism(
+        "cleaning took the records that told an epoch, so a follower was cut that still has them",
+        "KAFKA-17076; epochcache_01, finding_04",
     ),
     OFFERED_AGAIN: Mechanism(
         "a follower is told to fetch a snapshot and comes no further by it", "boot_03; snap_31"

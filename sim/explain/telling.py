@@ -9,16 +9,17 @@ from typing import Any
 from sim.check import Violation
 from sim.check.replica_view import EMPTY
 from sim.explain.case import Case, Fact, listed
+from sim.explain.causality import Cone
 from sim.explain.chain import chain
-from sim.explain.laws import deciding
-from sim.explain.provenance import Recorded
+from sim.explain.past import Recorded
+from sim.explain.questions import deciding
 from sim.foreign.lines import LONGEST, one_line
 from sim.rules import Rules
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a law was broken.
+    """Why an invariant was broken.
 
     Attributes:
         violation: What is explained.
@@ -47,7 +48,7 @@ class Explanation:
 
     @property
     def lines(self) -> list[str]:
-        """All of it as text: the law, what decided, the truth, what there is, what led to it."""
+        """All of it as text: what decided, the truth, what there is, what led to it."""
         violation = self.violation
         followed = [f"so: {fact.text}" for fact in self.facts[1:]]
         return [
@@ -84,7 +85,7 @@ def explanation(
     rules: Rules | None = None,
     skews: Mapping[str, int] | None = None,
 ) -> Explanation:
-    """Why a law was broken.
+    """Why an invariant was broken.
 
     Args:
         events: (when, event) as a run or a story recorded them.
@@ -94,15 +95,16 @@ def explanation(
             time. None = the times of events are steps of a story.
     """
     case = Case(events, violation, rules, skews)
+    cone = Cone(case.past, violation)
     return Explanation(
         violation,
         tuple(fact._replace(text=_shown(fact.text)) for fact in deciding(case)),
         tuple(map(_shown, _truth(case))),
         tuple(map(_shown, _now(case))),
         ", ".join(f"{k}={v}" for k, v in case.rules.differing_from(Rules()).items()),
-        tuple(map(_shown, chain(case))),
-        tuple(case.cone.positions),
-        case.cone.judged,
+        tuple(map(_shown, chain(case, cone))),
+        tuple(cone.positions),
+        case.judged,
     )
 
 
@@ -126,13 +128,14 @@ def _truth(case: Case) -> list[str]:
     """What was committed at the offset and for the key."""
     violation, found = case.violation, []
     if violation.offset is not None:
-        uid = case.committed_at(violation.offset)
-        commit = case.known.first_commit(violation.offset)
-        if uid in case.known.records and commit is not None:
-            epoch = case.known.batches[uid].epoch
+        uid = case.past.committed_at(violation.offset)
+        commit = case.past.first_commit(violation.offset)
+        known = case.written(uid)
+        if known is not None and commit is not None:
+            epoch = known.batch.epoch
             found.append(
                 f"{case.name(uid)} of epoch {epoch} at offset {violation.offset}, by "
-                f"{case.event(commit).replica} {case.when(commit)}"
+                f"{case.past.event(commit).replica} {case.when(commit)}"
             )
         else:
             found.append(f"nothing at offset {violation.offset}")
@@ -156,13 +159,13 @@ def _now(case: Case) -> list[str]:
 
 def _held(case: Case, name: str) -> str:
     violation, view = case.violation, case.history.replicas[name]
+    written = case.history.written
     found = []
     if violation.key is not None:
         held = [
             uid
             for uid in case.uids_of(violation.key)
-            if view.uid_at(case.known.records[uid].offset) == uid
-            and case.known.records[uid].offset != violation.offset
+            if view.uid_at(written[uid].offset) == uid and written[uid].offset != violation.offset
         ]
         found.append(case.names(held[-4:]) or f"no other record of {violation.key}")
         if violation.offset is None:
@@ -171,7 +174,7 @@ def _held(case: Case, name: str) -> str:
         slot = view.uid_at(violation.offset)
         at = violation.offset
         if slot > 0:
-            found.insert(0, f"{case.name(slot)} of epoch {case.known.batches[slot].epoch}")
+            found.insert(0, f"{case.name(slot)} of epoch {written[slot].batch.epoch}")
         elif at >= view.log_end_offset:
             found.insert(0, f"no offset {at} yet")
         else:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from sim.check import Violation
 from sim.cluster.simulation import Fork
 from sim.explain.causality import causal_cone
-from sim.explain.provenance import Recorded
+from sim.explain.past import Recorded
 from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Scenario
 from sim.timed_run import run_scenario

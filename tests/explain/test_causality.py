@@ -7,9 +7,9 @@ import networkx as nx
 
 from sim import trace
 from sim.check import Violation
+from sim.explain.case import judged_at
 from sim.explain.causality import Cone, causal_cone, causal_graph
-from sim.explain.judged import judged_at
-from sim.explain.provenance import Provenance
+from sim.explain.past import Became, Past
 from sim.log import Record, data_batch
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
@@ -119,12 +119,11 @@ def test_in_every_red_story_the_graph_goes_forward_and_the_cone_lies_within_it()
         assert all(
             graph.nodes[before]["at"] <= graph.nodes[after]["at"] for before, after in graph.edges
         )
-        known = Provenance(run.events)
         for found in {each.invariant: each for each in run.violations}.values():
-            cone = Cone(known, found)
+            cone = Cone(Past(run.events[: found.position + 1], run.story.rules), found)
             ancestors = cone.evidence.union(*(nx.ancestors(graph, one) for one in cone.evidence))
             assert ancestors.issuperset(cone.positions), (run.story.id, found.invariant)
-            assert cone.judged in cone.positions
+            assert found.position in cone.positions
 
 
 def test_of_a_random_run_the_cone_is_small() -> None:
@@ -138,11 +137,17 @@ def test_of_a_random_run_the_cone_is_small() -> None:
     assert trace.HighWatermarkMoved("r2", 389, False) in [events[one][1] for one in positions]
 
 
-def test_it_is_known_by_whom_and_when_a_slot_was_changed() -> None:
-    known = Provenance(recorded(batch(0), batch(1), copy("r2", 0), batch(2)))
+def test_it_is_known_what_a_log_held_before_any_event_and_what_made_it_so() -> None:
+    gone = trace.Removal(1, 2, "k", "superseded", 2)
+    cleaned = trace.Cleaned("r1", 0, 3, (gone,), (), (), (), None, 3, 3, (0, 0))
+    cut = trace.Truncated("r2", 0, 1, 0, 0, False)
+    past = Past(recorded(batch(0), batch(1), copy("r2", 0), batch(2), cleaned, cut))
 
-    assert known.slot("r1", 1) == 1
-    assert known.slot("r1", 1, before=1) is None
-    assert known.slot("r2", 1) is None
-    assert known.last("end", "r1") == 3
-    assert known.replicas == ["r1", "r2"]
+    assert [past.uid_at("r1", 1, before) for before in (1, 2, 4, 5)] == [0, 2, 2, 0]
+    assert [past.slot("r1", 1, before) for before in (1, 2, 5)] == [None, 1, 4]
+    assert past.last_written("r1", 1) == 2
+    assert [past.log_end("r2", before) for before in (2, 3, 6)] == [0, 1, 0]
+    assert past.fate("r2", 0, None).became is Became.CUT
+    assert past.fate("r1", 1, None).became is Became.CLEANED
+    assert past.last(trace.Appended, replica="r1", before=3) == 1
+    assert list(past.steps) == ["r1", "r2"]

@@ -14,8 +14,7 @@ from sim.check.checker import known_invariants
 from sim.check.coverage import SITUATIONS
 from sim.explain import mechanisms as of
 from sim.explain.mechanisms import MECHANISMS
-from sim.explain.signature import Signature, signature_of
-from sim.explain.signature_generic import FOUND_AT
+from sim.explain.signature import FOUND_AT, Signature, signature_of
 from sim.rules import Rules
 from sim.scenario.file.load import load_scenario
 from sim.scenario.model.promises import promise_of
@@ -95,7 +94,7 @@ def signature(name: str, invariant: str) -> Signature:
         ),
         (
             "findings/finding_04_requested_position_is_not_enough",
-            "cut by what its leader knew of epochs",
+            "cut by an epoch that cleaning took",
         ),
         ("isr/isr_03_leader_alone_in_sync", "never copied; elected uncleanly"),
         ("isr/timed_unclean_election", "never copied; elected uncleanly"),
@@ -264,3 +263,26 @@ def test_every_mechanism_has_an_example_and_a_near_one(tmp_path: Path) -> None:
             if name not in other
         ]
         assert near or name == of.NO_RECORD_LEFT, name  # the one way in which that law breaks
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "durability/files_01_file_of_epochs_is_behind",
+            "cut by a file of epochs not that of the log",
+        ),
+        ("epochs/epochcache_01_a_cleaned_epoch_is_unknown", "cut by an epoch that cleaning took"),
+        ("raft/raft_09_stale_leader_is_followed", "cut by what its leader knew of epochs"),
+    ],
+)  # fmt: skip
+def test_a_cut_by_epochs_says_who_took_the_epoch(name: str, text: str) -> None:
+    assert str(signature(name, "no-truncation-below-hw")) == f"no-truncation-below-hw: {text}"
+
+
+def test_one_bug_has_one_cause_whichever_invariant_tells_of_it() -> None:
+    events, violations, rules = judged("raft/raft_01_commit_old_epoch_by_counting")
+
+    found = {signature_of(events, one, rules).mechanism for one in violations}
+
+    assert found == {("record of an older epoch committed by counting",)}

@@ -11,7 +11,7 @@ from sim.check import Violation
 from sim.check.checker import known_invariants
 from sim.check.registry import INVARIANTS
 from sim.explain import Explanation, explanation
-from sim.explain.laws import FINDERS
+from sim.explain.questions import QUESTIONS
 from sim.log import Record, data_batch
 from sim.log.epochs import EpochEntry
 from sim.scenario.file.load import load_scenario
@@ -421,7 +421,7 @@ def test_every_violation_of_every_red_story_has_a_deciding_fact() -> None:
 def test_every_invariant_names_a_question_that_is_answered() -> None:
     asked = {INVARIANTS[name].explained_by for name in known_invariants()}
 
-    assert asked == set(FINDERS)
+    assert asked == set(QUESTIONS)
 
 
 def test_a_law_of_a_plugin_is_explained_by_what_took_the_record() -> None:

@@ -21,7 +21,7 @@ class CleanPrefix(Invariant):
 
     name = "clean-prefix"
     source = "KIP-280"
-    explained_by = "kept_loser"
+    explained_by = "kept_both"
     says = (
         "{replica} is clean below {clean_below} but holds {counted} records of {key}, at {holds}."
     )

@@ -17,7 +17,7 @@ class ConsistentRead(Invariant):
     name = "consistent-read"
     source = "ConsistentRead (KIP-966 specification)"
     family = READERS
-    explained_by = "two_records"
+    explained_by = "passed"
     in_stories = False
     says = "{first_reader} read {first} and {reader} read {record} at offset {offset}."
 

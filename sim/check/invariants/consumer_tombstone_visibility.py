@@ -22,7 +22,7 @@ class ConsumerTombstoneVisibility(Invariant):
     name = "consumer-tombstone-visibility"
     source = "KIP-534, Motivation"
     family = READERS
-    explained_by = "passed"
+    explained_by = "passed_a_delete"
     says = (
         "{reader} read {record} at {read_at_ms} ms and passed the tombstone at offset {offset} on "
         "{replica} at {now_ms} ms, within the retention of {retention_ms} ms, without being given "

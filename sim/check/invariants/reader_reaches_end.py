@@ -22,7 +22,7 @@ class ReaderReachesEnd(Invariant):
     in_stories = False
     source = "KAFKA-14302; Redpanda issues 7024, 8698; segmentio/kafka-go issue 423; brod issue 263"
     family = READERS
-    explained_by = "passed"
+    explained_by = "does_not_end"
     fairness = "the replica it reads is up, it polls until nothing more comes"
 
     def on_reading_ended(self, event: ReadingEnded) -> None:

@@ -1,0 +1,438 @@
+"""A run up to a moment, asked backwards: what there was before any event, and what made it so.
+
+The state is that of `sim.check.history`, the one fold of events; this keeps beside it, for a run
+that somebody looks at, which events changed each log and what they took from it. A position is the
+index of an event in the record; a question is always about the moment before one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
+
+from sim.check.history import ClusterHistory
+from sim.check.history_keeper import HistoryKeeper
+from sim.check.replica_view import ReplicaView
+from sim.log.record import Record
+from sim.rules import Rules
+from sim.trace import (
+    Acknowledged,
+    Appended,
+    Cleaned,
+    Copied,
+    Event,
+    FaultEnded,
+    FaultInjected,
+    GapLearned,
+    HighWatermarkMoved,
+    LeaderElected,
+    LogEmptied,
+    LogStartedAfresh,
+    LogStartMoved,
+    PositionRecorded,
+    PrefixDeleted,
+    Pushed,
+    ReplicaAdded,
+    ReplicaCrashed,
+    ReplicaRemoved,
+    ReplicaRestarted,
+    ReplicaWiped,
+    SegmentsLost,
+    SnapshotDeleted,
+    SnapshotInstalled,
+    SnapshotTaken,
+    Truncated,
+)
+from sim.trace.cluster import INSTANT_FAULTS
+
+Recorded = Sequence[tuple[int, Event]]
+"""(when, event) as a run or a story records them; when: ms, or the number of a step."""
+
+END: Final = 1 << 60
+"""After every position."""
+
+
+class Became(Enum):
+    """What became of an offset on a replica, by the last event that touched it."""
+
+    HELD = "the record is there"
+    OTHER = "another record is there"
+    CLEANED = "a pass of the cleaner took it"
+    NOT_AT_SOURCE = "it was copied from a log that did not have it"
+    CUT = "a truncation took it"
+    CRASHED = "a crash took it with the tail"
+    END_LOWERED = "a pass or a restart set the log end below it"
+    SEGMENTS_LOST = "a crash amid a swap of segments took it"
+    WIPED = "the disk was lost"
+    REPLACED = "the log was thrown away, or a snapshot took its place"
+    EXPIRED = "old segments, or a prefix behind a snapshot, were deleted"
+    NEVER = "the log never got so far"
+
+
+class Step(NamedTuple):
+    """An event that changed a log.
+
+    Attributes:
+        position: Its number among the events.
+        at: When: ms, or the step of a story.
+        event: What happened.
+        before: Log end offset before (exclusive).
+        after: Log end offset after (exclusive).
+        start: Log start offset before (inclusive).
+    """
+
+    position: int
+    at: int
+    event: Any
+    before: int
+    after: int
+    start: int
+
+
+class Fate(NamedTuple):
+    """What became of an offset on a replica, and by which event; None = by none."""
+
+    became: Became
+    replica: str
+    step: Step | None
+
+
+class _Kept(NamedTuple):
+    """What a log held when an event took something from it: slots, and what was last written."""
+
+    position: int
+    slots: list[int]
+    lineage: list[int]
+
+
+_WRITES: Final = (Appended, Copied, Pushed, GapLearned)
+_TAKES: Final = (
+    Cleaned,
+    LogEmptied,
+    LogStartMoved,
+    LogStartedAfresh,
+    PrefixDeleted,
+    ReplicaAdded,
+    ReplicaCrashed,
+    ReplicaRestarted,
+    ReplicaWiped,
+    SegmentsLost,
+    SnapshotInstalled,
+    Truncated,
+)
+_CHANGES_LOG: Final = frozenset((*_WRITES, *_TAKES))
+_OF_REPLICAS: Final = _CHANGES_LOG | {HighWatermarkMoved, LeaderElected, PositionRecorded}
+
+
+class Past:
+    """The events of a run up to a moment.
+
+    Attributes:
+        events: (when, event), in order.
+        history: What was committed and what everybody held after the last of them.
+        steps: Replica -> what changed its log, in order; in order of appearance.
+        appended_at: uid -> position of the append.
+        uids_at: Offset -> the uids that leaders gave it to, in order.
+    """
+
+    def __init__(self, events: Recorded, rules: Rules | None = None) -> None:
+        """Look at all of `events`; `rules` are those the run is judged by."""
+        self.events = events
+        self.history = ClusterHistory(rules or Rules())
+        self.steps: dict[str, list[Step]] = {}
+        self.appended_at: dict[int, int] = {}
+        self.uids_at: dict[int, list[int]] = {}
+        self._of_kind: dict[type, list[int]] = {}
+        self._kept: dict[str, list[_Kept]] = {}
+        self._views: dict[str, ReplicaView] = {}
+        self._marks: dict[str, list[tuple[int, int]]] = {}
+        self._commits: list[tuple[int, int, str]] = []
+        self._read()
+
+    def _read(self) -> None:
+        history, keeper = self.history, HistoryKeeper(self.history)
+        replicas = history.replicas
+        for position, (at, event) in enumerate(self.events):
+            history.at, history.position = at, position
+            kind, name = type(event), event.replica or ""
+            self._of_kind.setdefault(kind, []).append(position)
+            if kind in _OF_REPLICAS:
+                self._meet(name, getattr(event, "follower", ""))
+            changes = kind in _CHANGES_LOG
+            leaves = changes or kind is ReplicaRemoved
+            start, before = self._bounds_before(position, event) if leaves else (0, 0)
+            committed = len(history.committed)
+            keeper.apply(event)
+            if len(history.committed) > committed:
+                self._commits.append((len(history.committed), position, name))
+            view = replicas.get(name)
+            if view is None:
+                continue
+            if changes:
+                after = view.log_end_offset
+                self.steps.setdefault(name, []).append(
+                    Step(position, at, event, before, after, start)
+                )
+                self._views[name] = view
+                if isinstance(event, Appended):
+                    self._note(event, position)
+            marks = self._marks.setdefault(name, [])
+            if not marks or marks[-1][1] != view.high_watermark:
+                marks.append((position, view.high_watermark))
+
+    def _meet(self, *names: str) -> None:
+        """Who appears without having been added has an empty log, as in events made by hand."""
+        for name in names:
+            if name and name not in self._kept:
+                self._kept[name] = []
+                self.history.replicas.setdefault(name, ReplicaView(name))
+
+    def _bounds_before(self, position: int, event: Any) -> tuple[int, int]:
+        """Log start and log end before an event; what it may take from the log is kept."""
+        view = self.history.replicas.get(event.replica)
+        if view is None:
+            return 0, 0
+        end = view.log_end_offset
+        if isinstance(event, Copied):
+            takes = any(batch.base_offset < end for batch in event.batches)
+        elif isinstance(event, Appended | Pushed):
+            takes = event.batch.base_offset < end
+        else:
+            takes = not isinstance(event, GapLearned)
+        if takes and end:
+            kept = _Kept(position, list(view.slots), list(view.lineage))
+            self._kept[event.replica].append(kept)
+        return view.log_start_offset, end
+
+    def _note(self, event: Appended, position: int) -> None:
+        for record in event.batch.records:
+            self.appended_at.setdefault(record.uid, position)
+            self.uids_at.setdefault(record.offset, []).append(record.uid)
+
+    # Events.
+
+    @property
+    def end(self) -> int:
+        """The position behind the last event."""
+        return len(self.events)
+
+    @property
+    def timed(self) -> bool:
+        """Whether times are ms: some producer was told something, as in no story."""
+        return Acknowledged in self._of_kind
+
+    def event(self, position: int) -> Any:
+        """The event at a position."""
+        return self.events[position][1]
+
+    def all(self, *kinds: type, after: int = -1, before: int = END, **of: object) -> list[int]:
+        """Positions of the events of some classes between two positions (exclusive), in order.
+
+        `of` says what their fields have to be, as in `replica="r1"`.
+        """
+        found = []
+        for kind in kinds:
+            known = self._of_kind.get(kind, ())
+            inside = known[bisect_left(known, after + 1) : bisect_left(known, before)]
+            found += [one for one in inside if self._is(one, of)]
+        return sorted(found) if len(kinds) > 1 else found
+
+    def last(self, *kinds: type, before: int = END, **of: object) -> int | None:
+        """Position of the last event of some classes before a position; None = there is none."""
+        return max((one for kind in kinds for one in self._latest(kind, before, of)), default=None)
+
+    def _latest(self, kind: type, before: int, of: dict[str, object]) -> Iterator[int]:
+        known = self._of_kind.get(kind, ())
+        for index in range(bisect_left(known, before) - 1, -1, -1):
+            if self._is(known[index], of):
+                yield known[index]
+                return
+
+    def _is(self, position: int, of: dict[str, object]) -> bool:
+        event = self.events[position][1]
+        return all(getattr(event, name) == value for name, value in of.items())
+
+    # Logs.
+
+    def steps_before(self, replica: str, before: int) -> list[Step]:
+        """What changed a log before a position, newest first."""
+        steps = self.steps.get(replica, [])
+        index = bisect_left(steps, before, key=attrgetter("position"))
+        return steps[index - 1 :: -1] if index else []
+
+    def log_end(self, replica: str, before: int = END) -> int:
+        """Where a log ended (exclusive) before a position."""
+        steps = self.steps.get(replica, ())
+        index = bisect_left(steps, before, key=attrgetter("position"))
+        return steps[index - 1].after if index else 0
+
+    def high_watermark(self, replica: str, before: int = END) -> int:
+        """The high watermark of a replica (exclusive) before a position."""
+        marks = self._marks.get(replica, [])
+        index = bisect_left(marks, (before, -1))
+        return marks[index - 1][1] if index else 0
+
+    def uid_at(self, replica: str, offset: int, before: int = END) -> int:
+        """The record that a log held at an offset before a position; 0 = none."""
+        kept = self._state(replica, offset, before)
+        return 0 if kept is None else max(kept.slots[offset], 0)
+
+    def last_written(self, replica: str, offset: int, before: int = END) -> int | None:
+        """The uid that a log had at an offset last, whether or not a cleaner took it since."""
+        kept = self._state(replica, offset, before)
+        return None if kept is None else kept.lineage[offset] or None
+
+    def _state(self, replica: str, offset: int, before: int) -> _Kept | ReplicaView | None:
+        """What holds the slots of a log as they were before a position; None = it ended below."""
+        if not 0 <= offset < self.log_end(replica, before):
+            return None
+        kept = self._kept.get(replica, [])
+        index = bisect_left(kept, before, key=attrgetter("position"))
+        return kept[index] if index < len(kept) else self._views[replica]
+
+    def fate(self, replica: str, offset: int, uid: int | None, before: int = END) -> Fate:
+        """What became of an offset on a replica before a position.
+
+        `uid` is the record that ought to be there; None = any will do.
+        """
+        for step in self.steps_before(replica, before):
+            became = _touched(step, offset, uid)
+            if became is not None:
+                return Fate(became, replica, step)
+        return Fate(Became.NEVER, replica, None)
+
+    def origin(self, replica: str, offset: int, uid: int | None, before: int = END) -> Fate:
+        """The same, of the log that it was copied from, and so on."""
+        fate = self.fate(replica, offset, uid, before)
+        while fate.became is Became.NOT_AT_SOURCE and fate.step is not None:
+            fate = self.fate(fate.step.event.leader, offset, uid, fate.step.position)
+        return fate
+
+    def slot(self, replica: str, offset: int, before: int = END) -> int | None:
+        """The last event before a position that changed what a log holds at an offset."""
+        for step in self.steps_before(replica, before):
+            if _touched(step, offset, None) is not None or _emptied(step.event, offset):
+                return None if isinstance(step.event, ReplicaAdded) else step.position
+        return None
+
+    # The cluster.
+
+    def leader_at(self, before: int = END) -> tuple[str, int] | None:
+        """Who was elected in the newest epoch before a position, and which epoch that is."""
+        elected = [self.event(one) for one in self.all(LeaderElected, before=before)]
+        newest = max(reversed(elected), key=attrgetter("epoch"), default=None)
+        return None if newest is None else (newest.replica, newest.epoch)
+
+    def first_commit(self, offset: int) -> int | None:
+        """The event by which an offset was committed first; None = it was not."""
+        index = bisect_left(self._commits, (offset + 1,))
+        return self._commits[index][1] if index < len(self._commits) else None
+
+    def committed_at(self, offset: int) -> int:
+        """The record that was committed first at an offset; 0 = none was."""
+        committed = self.history.committed
+        return committed[offset] if 0 <= offset < len(committed) else 0
+
+    def believed(self, follower: str, offset: int, before: int = END) -> int | None:
+        """Where a leader last recorded a position above an offset that the follower had not."""
+        for position in reversed(self.all(PositionRecorded, before=before, follower=follower)):
+            if self.event(position).position > offset >= self.log_end(follower, position):
+                return position
+        return None
+
+    def fault_of(self, replica: str, before: int = END) -> int | None:
+        """The fault that goes on at a replica; None = it is left in peace."""
+        for position in reversed(self.all(FaultInjected, FaultEnded, before=before)):
+            event = self.event(position)
+            if event.replica == replica:
+                if isinstance(event, FaultEnded):
+                    return None
+                if event.fault not in INSTANT_FAULTS:
+                    return position
+        return None
+
+    def newest_snapshot(self, replica: str, before: int = END) -> tuple[int, int] | None:
+        """The newest snapshot that a replica had before a position."""
+        kept: set[tuple[int, int]] = set()
+        kinds = (SnapshotTaken, SnapshotInstalled, SnapshotDeleted)
+        for position in self.all(*kinds, before=before, replica=replica):
+            event = self.event(position)
+            change = kept.discard if isinstance(event, SnapshotDeleted) else kept.add
+            change((event.end_offset, event.epoch))
+        return max(kept, default=None)
+
+    def is_down(self, replica: str, before: int = END) -> bool:
+        """Whether a replica was down at a position."""
+        kinds = (ReplicaCrashed, ReplicaRestarted, ReplicaAdded)
+        last = self.last(*kinds, before=before, replica=replica)
+        return last is not None and isinstance(self.event(last), ReplicaCrashed)
+
+
+def records_of(event: Appended | Pushed | Copied) -> list[Record]:
+    """The records that an event wrote."""
+    batches = event.batches if isinstance(event, Copied) else (event.batch,)
+    return [record for batch in batches for record in batch.records]
+
+
+def _emptied(event: Event, offset: int) -> bool:
+    """Whether a pass kept, or dropped, an empty batch that ended at an offset."""
+    return isinstance(event, Cleaned) and offset in (*event.emptied, *event.dropped)
+
+
+def _touched(step: Step, offset: int, uid: int | None) -> Became | None:
+    """What a step did to an offset; None = nothing."""
+    event = step.event
+    if isinstance(event, _WRITES):
+        return _written(step, offset, uid)
+    if isinstance(event, Cleaned):
+        if step.after <= offset < step.before:
+            return Became.END_LOWERED
+        removed = any(r.offset == offset and uid in (None, r.uid) for r in event.removals)
+        return Became.CLEANED if removed else None
+    if isinstance(event, SegmentsLost):
+        return Became.SEGMENTS_LOST if offset in event.offsets else None
+    if isinstance(event, LogStartMoved | PrefixDeleted):
+        return Became.EXPIRED if step.start <= offset < event.log_start_offset else None
+    if isinstance(event, Truncated):
+        low = event.target if event.lowest is None else min(event.lowest, event.target)
+        return Became.CUT if low <= offset < step.before else None
+    return _begun_anew(step, offset)
+
+
+def _written(step: Step, offset: int, uid: int | None) -> Became | None:
+    """What an append or a copy did to an offset: a batch may lie across offsets without records."""
+    event = step.event
+    if isinstance(event, Appended | Pushed) or step.before <= offset < step.after:
+        for record in () if isinstance(event, GapLearned) else records_of(event):
+            if record.offset == offset:
+                return Became.HELD if uid in (None, record.uid) else Became.OTHER
+    copied = isinstance(event, Copied | GapLearned)
+    return Became.NOT_AT_SOURCE if copied and step.before <= offset < step.after else None
+
+
+def _begun_anew(step: Step, offset: int) -> Became | None:
+    """What a crash, a restart, or a log that begins anew did to an offset."""
+    event = step.event
+    if isinstance(event, ReplicaAdded):
+        return Became.NEVER
+    if isinstance(event, SnapshotInstalled | LogStartedAfresh) and offset < step.after:
+        return Became.REPLACED
+    if step.after <= offset < step.before:
+        return _LOST_BY[type(event)]
+    # A log that begins anew says nothing of what it never had.
+    anew = isinstance(event, ReplicaWiped | LogEmptied | LogStartedAfresh)
+    return Became.NEVER if anew and step.after < step.before else None
+
+
+_LOST_BY: Final[dict[type, Became]] = {
+    ReplicaCrashed: Became.CRASHED,
+    ReplicaRestarted: Became.END_LOWERED,
+    ReplicaWiped: Became.WIPED,
+    LogEmptied: Became.REPLACED,
+    LogStartedAfresh: Became.REPLACED,
+    SnapshotInstalled: Became.REPLACED,
+}
+"""Why a log that is shorter after an event lacks what it had."""

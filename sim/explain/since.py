@@ -1,0 +1,63 @@
+"""Since when it was so: a violation that is judged at rest was there before anybody looked."""
+
+from __future__ import annotations
+
+from sim.check import Violation
+from sim.check.violation import RecordSeen
+from sim.explain.case import Case
+from sim.explain.past import Recorded
+from sim.rules import Rules
+from sim.trace import Quiesced, RoundsEnded, TombstoneProbed
+
+AT_REST = (Quiesced, RoundsEnded, TombstoneProbed)
+"""Events at which what has long been so is judged."""
+
+
+def so_since(events: Recorded, violation: Violation, rules: Rules) -> int:
+    """When it began to be so at the latest: ms, or a step.
+
+    Of what is judged at rest: when the last of the things it is about happened, so that from there
+    on nothing about it changed. Those are the commits of the offsets that it names, and what came
+    to, or went from, these offsets on the replica. All else is judged when it happens.
+
+    Args:
+        events: (when, event) of the run or story, in order.
+        violation: What was found.
+        rules: What the run is judged by.
+    """
+    if violation.began is not None:
+        return violation.began
+    case = Case(events, violation, rules)
+    if not isinstance(case.shown_by, AT_REST):
+        return violation.at
+    past, leader = case.past, case.past.leader_at()
+    names = [violation.replica] if violation.replica else [leader[0]] if leader else []
+    changed = []
+    for offset in _offsets(case):
+        changed.append(past.first_commit(offset))
+        changed += [past.slot(name, offset) for name in names]
+    known = [position for position in changed if position is not None]
+    if not known:  # it is about where logs end
+        ends = names if leader is None else [*names, leader[0]]
+        known = [
+            past.steps_before(name, past.end)[0].position for name in ends if name in past.steps
+        ]
+    return past.events[max(known, default=case.judged)][0]
+
+
+def _offsets(case: Case) -> set[int]:
+    """The offsets that a violation is about: of it, its evidence, its key and its transaction."""
+    violation, written = case.violation, case.history.written
+    found = {violation.offset, violation.value("deleted_at")}
+    found |= {value.offset for _, value in violation.evidence if isinstance(value, RecordSeen)}
+    if violation.key is not None:
+        winner = written.get(case.history.winners.get(violation.key, 0))
+        found.add(None if winner is None else winner.offset)
+        if violation.replica is not None:
+            found |= {written[uid].offset for uid in case.held(violation.replica, violation.key)}
+    for _, value in violation.evidence:
+        known = case.written(value.uid) if isinstance(value, RecordSeen) else None
+        if known is not None and known.batch.transactional:
+            marker = case.next_marker(known.batch.producer_id, known.offset)
+            found.add(None if marker is None else marker.offset)
+    return {offset for offset in found if offset is not None and offset >= 0}
