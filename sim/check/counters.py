@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter as Multiset
 from collections.abc import Mapping
 
+from sim import trace
 from sim.check.checker import Checker
 from sim.check.counter import Counter
 from sim.check.history import ClusterHistory
@@ -19,27 +20,6 @@ from sim.check.queries import HistoryQueries
 from sim.check.removal_delays import DELAYS, RemovalDelays
 from sim.check.replica_view import EMPTY
 from sim.log.record import BATCH_HEADER_BYTES, size_of
-from sim.trace import (
-    REBUILT,
-    Appended,
-    AppendRefused,
-    Cleaned,
-    Consumed,
-    Converted,
-    CoordinatorAnswered,
-    CoordinatorLoaded,
-    Copied,
-    Event,
-    FaultInjected,
-    GapLearned,
-    IsrChanged,
-    LeaderElected,
-    ReplicaRemoved,
-    ReplicaWiped,
-    SnapshotChunkFetched,
-    SnapshotInstalled,
-    Truncated,
-)
 
 _EXPOSURE, _WORLD = "sim.scenario.exposure", "sim.cluster"
 _CHECKS, _LOADS = "workload.check_before_send", "rule coordinator_loads"
@@ -50,10 +30,10 @@ COUNTER: dict[str, Counter] = {
     "events": Counter(
         2, "events", "Events of the core, all of which are in the digest.", "sim.trace"
     ),
-    "elections": Counter(3, "elections", "Leaders that were elected.", of=LeaderElected),
-    "isr_changes": Counter(4, "changes", "Changes of the in-sync set.", of=IsrChanged),
+    "elections": Counter(3, "elections", "Leaders that were elected.", of=trace.LeaderElected),
+    "isr_changes": Counter(4, "changes", "Changes of the in-sync set.", of=trace.IsrChanged),
     "leader_changes": Counter(40, "elections", "Of another replica than the leader before."),
-    "faults": Counter(19, "faults", "That were injected.", of=FaultInjected),
+    "faults": Counter(19, "faults", "That were injected.", of=trace.FaultInjected),
     "outages": Counter(46, "faults", "That keep a replica away or behind.", _EXPOSURE),
     "outages_beyond_retention": Counter(
         47, "faults", "Of those, longer than a tombstone lives (delete_retention_ms).", _EXPOSURE
@@ -65,7 +45,7 @@ COUNTER: dict[str, Counter] = {
     # What is in logs.
     "records": Counter(0, "records", "Appended by leaders, markers included."),
     "committed": Counter(1, "offsets", "Offsets that were committed."),
-    "truncations": Counter(5, "truncations", "Logs that were cut.", of=Truncated),
+    "truncations": Counter(5, "truncations", "Logs that were cut.", of=trace.Truncated),
     "bytes_appended": Counter(21, "bytes", "In batches that leaders appended."),
     "bytes_retained": Counter(
         24, "bytes", "In all logs at the end; one batch header for each record or empty batch."
@@ -79,7 +59,7 @@ COUNTER: dict[str, Counter] = {
     ),
     "tombstones_left": Counter(27, "records", "In all logs at the end."),
     # What cleaning passes do.
-    "cleanings": Counter(6, "passes", "Cleaning passes.", of=Cleaned),
+    "cleanings": Counter(6, "passes", "Cleaning passes.", of=trace.Cleaned),
     "records_removed": Counter(7, "records", "Removed by cleaning passes, of all replicas."),
     "tombstones_removed": Counter(8, "records", "Of those, tombstones whose time was over."),
     "markers_removed": Counter(
@@ -100,7 +80,7 @@ COUNTER: dict[str, Counter] = {
         "answers",
         "By which a follower learned that nothing is left up to an offset.",
         "fix gap_fetch",
-        GapLearned,
+        trace.GapLearned,
     ).compared_as("gaps told to followers"),
     "log_ends_persisted": Counter(
         17, "writes", "Ends of passes that were written down.", "fix persisted_leo"
@@ -127,7 +107,7 @@ COUNTER: dict[str, Counter] = {
         "bytes fetched again for them"
     ),
     "snapshots_fetched": Counter(
-        18, "snapshots", "Installed by followers.", "KIP-630", SnapshotInstalled
+        18, "snapshots", "Installed by followers.", "KIP-630", trace.SnapshotInstalled
     ).compared_as("snapshots installed"),
     # What readers are given, and what is sent and refused.
     "reads": Counter(20, "records", "That consumers were given."),
@@ -174,7 +154,7 @@ COUNTER: dict[str, Counter] = {
         "logs",
         "That a new coordinator has read to the end.",
         "rule coordinator",
-        CoordinatorLoaded,
+        trace.CoordinatorLoaded,
     ),
     "coordinator_load_ms": Counter(53, "ms", "The longest that took.", _LOADS).compared_as(
         "longest load of a coordinator, ms"
@@ -244,20 +224,20 @@ class RunCounters:
         counts["unmeant_keys"] = sum(1 for _ in unmeant(queries))
         return {name: reported.get(name, count) for name, count in counts.items()}
 
-    def _happened(self, event: Event) -> None:
+    def _happened(self, event: trace.Event) -> None:
         self.counts[_OF_EVENTS[type(event)]] += 1
 
-    def on_appended(self, event: Appended) -> None:
+    def on_appended(self, event: trace.Appended) -> None:
         """Add up records and bytes."""
         counts, batch = self.counts, event.batch
         counts["records"] += len(batch.records)
         counts["bytes_appended"] += batch.size_bytes
 
-    def on_append_refused(self, event: AppendRefused) -> None:
+    def on_append_refused(self, event: trace.AppendRefused) -> None:
         """The cluster counts those that too few replicas refused."""
         self.counts["sends_refused"] += event.reason != "not_enough_replicas"
 
-    def on_cleaned(self, event: Cleaned) -> None:
+    def on_cleaned(self, event: trace.Cleaned) -> None:
         """Count what went, by its reason."""
         counts, removed = self.counts, self._queries.history.removed
         if removed:
@@ -268,44 +248,44 @@ class RunCounters:
         counts["oversized_batches"] += len(event.oversized)
         self._stubs[event.replica] = event.stubs
 
-    def on_consumed(self, event: Consumed) -> None:
+    def on_consumed(self, event: trace.Consumed) -> None:
         """Count records."""
         self.counts["reads"] += len(event.records)
 
-    def on_converted(self, event: Converted) -> None:
+    def on_converted(self, event: trace.Converted) -> None:
         """Add up bytes."""
         self.counts["bytes_down_converted"] += event.size_bytes
 
-    def on_coordinator_answered(self, event: CoordinatorAnswered) -> None:
+    def on_coordinator_answered(self, event: trace.CoordinatorAnswered) -> None:
         """Count refusals."""
         self.counts["asks_refused"] += event.error != "NONE"
 
-    def on_coordinator_loaded(self, event: CoordinatorLoaded) -> None:
+    def on_coordinator_loaded(self, event: trace.CoordinatorLoaded) -> None:
         """Keep the longest time."""
         counts = self.counts
         counts["coordinator_load_ms"] = max(counts["coordinator_load_ms"], event.took_ms)
 
-    def on_leader_elected(self, event: LeaderElected) -> None:
+    def on_leader_elected(self, event: trace.LeaderElected) -> None:
         """Compare with the leader before."""
         self.counts["leader_changes"] += self._leader not in (None, event.replica)
         self._leader = event.replica
 
-    def on_replica_removed(self, event: ReplicaRemoved) -> None:
+    def on_replica_removed(self, event: trace.ReplicaRemoved) -> None:
         """What its cleaner remembered is gone."""
         self._stubs.pop(event.replica, None)
 
-    def on_replica_wiped(self, event: ReplicaWiped) -> None:
+    def on_replica_wiped(self, event: trace.ReplicaWiped) -> None:
         """What its cleaner remembered is gone."""
         self._stubs.pop(event.replica, None)
-        if event.reason == REBUILT:
+        if event.reason == trace.REBUILT:
             self.counts["rebuilds"] += 1
             self._refills[event.replica] = self._ends.get(event.replica, 0)
 
-    def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
+    def on_snapshot_chunk_fetched(self, event: trace.SnapshotChunkFetched) -> None:
         """Add up bytes."""
         self.counts["bytes_replicated"] += event.size_bytes
 
-    def on_copied(self, event: Copied) -> None:
+    def on_copied(self, event: trace.Copied) -> None:
         """Add up bytes; a rebuilt log fetches again what is below its old end."""
         replica, _, _, batches, log_end_offset = event
         counts = self.counts
@@ -338,15 +318,11 @@ def _retained(history: ClusterHistory) -> dict[str, int]:
 
 def _keys_won_earlier(queries: HistoryQueries) -> int:
     """Keys whose winner would be another record under the offset strategy."""
-    history = queries.history
-    count = 0
+    history, count = queries.history, 0
     for key, winner in history.winners.items():
-        uids = history.uids_of_key[key]
-        if uids[-1] != winner:
-            offset = history.written[winner].offset
-            count += any(
-                history.written[uid].offset > offset and queries.is_committed(uid) for uid in uids
-            )
+        offset = history.written[winner].offset
+        later = [uid for uid in history.uids_of_key[key] if history.written[uid].offset > offset]
+        count += any(queries.is_committed(uid) for uid in later)
     return count
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from sim import trace
 from sim.check.checker import Checker
 from sim.check.counters import RunCounters
 from sim.check.durability import OUTSIDE
@@ -11,22 +12,6 @@ from sim.check.expiry import lost_keys
 from sim.check.listening import handlers_of
 from sim.check.replica_view import ReplicaView
 from sim.log.record import Batch, Control
-from sim.trace import (
-    AppendRefused,
-    Cleaned,
-    CleaningFailed,
-    ConfigChanged,
-    Converted,
-    Event,
-    IsrChanged,
-    LeaderElected,
-    LogStartedAfresh,
-    LogStartMoved,
-    PositionRecorded,
-    ReplicaWiped,
-    SnapshotFetchDropped,
-    UncleanElection,
-)
 
 
 class Situation(NamedTuple):
@@ -61,7 +46,7 @@ _TABLE = {
         "another replica than the last leader was elected", "leader_changes"
     ),
     "unclean-election": Situation(
-        "a controller made a leader that need not have all that is committed", UncleanElection
+        "a controller made a leader that need not have all that is committed", trace.UncleanElection
     ),
     "migrated-after-tail-removed": Situation(
         "leadership moved while a leader's last batch was gone"
@@ -69,35 +54,35 @@ _TABLE = {
     "isr-shrunk": Situation("a replica left the in-sync set"),
     "isr-expanded": Situation("a replica joined the in-sync set"),
     "follower-truncated": Situation("a follower cut a conflicting tail", "truncations"),
-    "replica-rebuilt": Situation("a replica lost its log and started over", ReplicaWiped),
+    "replica-rebuilt": Situation("a replica lost its log and started over", trace.ReplicaWiped),
     "snapshot-installed": Situation(
         "a follower replaced its log by a snapshot", "snapshots_fetched"
     ),
     "snapshot-fetch-dropped": Situation(
-        "a follower gave up a snapshot that it was fetching", SnapshotFetchDropped
+        "a follower gave up a snapshot that it was fetching", trace.SnapshotFetchDropped
     ),
     "partial-round": Situation(
         "a cleaning pass ended below its bound, since the offset map was full"
     ),
     "cleaning-failed": Situation(
-        "a cleaning pass could not go on, and there is none before a restart", CleaningFailed
+        "a cleaning pass could not go on, and there is none before a restart", trace.CleaningFailed
     ),
     "batch-oversized": Situation(
         "a delete horizon made a batch larger than max.message.bytes", "oversized_batches"
     ),
     "old-segments-deleted": Situation(
-        "a replica deleted segments by retention.ms or retention.bytes", LogStartMoved
+        "a replica deleted segments by retention.ms or retention.bytes", trace.LogStartMoved
     ),
     "live-key-expired": Situation(
         "retention deleted the latest record of a key, which no snapshot has"
     ),
     "follower-started-afresh": Situation(
-        "a follower was below the leader's log start and began anew there", LogStartedAfresh
+        "a follower was below the leader's log start and began anew there", trace.LogStartedAfresh
     ),
     "unversioned-write-lost": Situation(
         "a record without version lost to an earlier one with a version"
     ),
-    "append-refused": Situation("a leader refused what a producer sent", AppendRefused),
+    "append-refused": Situation("a leader refused what a producer sent", trace.AppendRefused),
     "delete-value-dropped": Situation(
         "a replica stored a delete without the value it was sent with"
     ),
@@ -130,7 +115,7 @@ class Coverage:
         self._tails_gone: dict[str, Batch] = {}
         self._starts: dict[str, int] = {}
         checker.listen(dict.fromkeys(_SHOWN_BY, self._happened))
-        checker.listen({PositionRecorded: self._position_recorded}, unusual_only=True)
+        checker.listen({trace.PositionRecorded: self._position_recorded}, unusual_only=True)
         checker.listen(handlers_of(self))
 
     @property
@@ -143,26 +128,26 @@ class Coverage:
             names.add("transaction-aborted")
         return tuple([name for name in _TABLE if name in names or name in self._names])
 
-    def _happened(self, event: Event) -> None:
+    def _happened(self, event: trace.Event) -> None:
         self._names.add(_SHOWN_BY[type(event)])
 
-    def _position_recorded(self, _: PositionRecorded) -> None:
+    def _position_recorded(self, _: trace.PositionRecorded) -> None:
         """It is unusual by being above what the follower has."""
         self._names.add("tail-missing-at-fetch")
 
-    def on_config_changed(self, event: ConfigChanged) -> None:
+    def on_config_changed(self, event: trace.ConfigChanged) -> None:
         """Settings that reach somebody first are not new."""
         if not event.initial:
             self._names.add("settings-changed")
 
-    def on_log_start_moved(self, event: LogStartMoved) -> None:
+    def on_log_start_moved(self, event: trace.LogStartMoved) -> None:
         """Deleted segments may have been all that held the value of a key."""
         since = self._starts.get(event.replica, 0)
         if lost_keys(self._history, self._history.replicas[event.replica], since):
             self._names.add("live-key-expired")
         self._starts[event.replica] = event.log_start_offset
 
-    def on_cleaned(self, event: Cleaned) -> None:
+    def on_cleaned(self, event: trace.Cleaned) -> None:
         """Look at what a pass removed, and why."""
         history, names = self._history, self._names
         removed = history.removed
@@ -189,7 +174,7 @@ class Coverage:
             name != rules.topic.strategy_header for name, _ in record.headers
         )
 
-    def _look_at_tail(self, event: Cleaned, view: ReplicaView) -> None:
+    def _look_at_tail(self, event: trace.Cleaned, view: ReplicaView) -> None:
         """A batch says where it ends as long as a record of it is left, or it is kept empty."""
         tail = view.last_batch
         if tail is None or tail.last_offset != event.log_end_offset - 1:
@@ -201,13 +186,13 @@ class Coverage:
             self._names.add("tail-removed")
             self._tails_gone[event.replica] = tail
 
-    def on_converted(self, event: Converted) -> None:
+    def on_converted(self, event: trace.Converted) -> None:
         """A delete may go on without its value."""
         if event.values_lost:
             stored = event.reader in self._history.replicas
             self._names.add("delete-value-dropped" if stored else "delete-value-withheld")
 
-    def on_leader_elected(self, event: LeaderElected) -> None:
+    def on_leader_elected(self, event: trace.LeaderElected) -> None:
         """Nothing may have been written to the last leader's log since its last batch went."""
         before, tail = self._leader, self._tails_gone.get(self._leader or "")
         if tail is not None and before != event.replica:
@@ -216,7 +201,7 @@ class Coverage:
                 self._names.add("migrated-after-tail-removed")
         self._leader, self._isr = event.replica, event.isr
 
-    def on_isr_changed(self, event: IsrChanged) -> None:
+    def on_isr_changed(self, event: trace.IsrChanged) -> None:
         """Somebody joined or left."""
         if set(self._isr) - set(event.isr):
             self._names.add("isr-shrunk")

@@ -17,105 +17,102 @@ class Column(NamedTuple):
     """One column.
 
     Attributes:
-        table: `runs`, `violations` or `summary.csv`.
         name: As in the table.
-        kind: `int64`, `string`, `double` or `bool`, as in Parquet; all may be null but keys.
-        unit: Such as `ms`, `bytes`; empty for names and texts.
         means: In a sentence.
         source: What it is taken from: a module, or a KIP or ticket that defines it.
+        kind: `int64`, `string`, `double` or `bool`, as in Parquet; all may be null but keys.
+        unit: Such as `ms`, `bytes`; empty for names and texts.
+        table: `runs`, `violations` or `summary.csv`.
     """
 
-    table: str
     name: str
-    kind: str
-    unit: str
-    means: str
-    source: str
-
-
-class _Told(NamedTuple):
     means: str
     source: str
     kind: str = "string"
     unit: str = ""
+    table: str = "runs"
 
 
 SWEPT = "(swept rules)"
 """Stands for the columns that a plan's swept rules make, one each, under their own names."""
 
-_RUN_HEAD = {
-    "run_id": _Told("Number of the run: what `replog replay` takes.", "sim.sweeps.plan", "int64"),
-    "case_id": _Told(
+_RUN_HEAD = (
+    Column("run_id", "Number of the run: what `replog replay` takes.", "sim.sweeps.plan", "int64"),
+    Column(
+        "case_id",
         "Number of the case: the same random scenario under every rule set.",
         "sim.sweeps.plan",
         "int64",
     ),
-    "seed": _Told(
-        "Of the case; draws the scenario in its environment.", "sim.sweeps.plan", "int64"
+    Column(
+        "seed", "Of the case; draws the scenario in its environment.", "sim.sweeps.plan", "int64"
     ),
-    "rule_set": _Told("Place of the rule set in the plan, from 0.", "sim.sweeps.plan", "int64"),
-    SWEPT: _Told("One column for each rule that the plan varies.", "replog list rules", ""),
-    "verdict": _Told("holds, violated, inconclusive, or error (an exception).", "sim.timed_run"),
-    "reason": _Told("Why it is inconclusive.", "sim.timed_run"),
-    "first_invariant": _Told("Which invariant was violated first.", "sim.check"),
-    "first_violation_ms": _Told("When that was, in simulated time.", "sim.check", "int64", "ms"),
-    "violation_count": _Told("All of them.", "sim.check", "int64", "violations"),
-}
-_RUN_TAIL = {
-    "reached": _Told("Situations that occurred, sorted, joined by spaces.", "replog list reached"),
-    "digest": _Told("Of every event with its time, 32 hex digits.", "sim.trace.digest"),
-    "weather": _Told(
+    Column("rule_set", "Place of the rule set in the plan, from 0.", "sim.sweeps.plan", "int64"),
+    Column(SWEPT, "One column for each rule that the plan varies.", "replog list rules", ""),
+    Column("verdict", "holds, violated, inconclusive, or error (an exception).", "sim.timed_run"),
+    Column("reason", "Why it is inconclusive.", "sim.timed_run"),
+    Column("first_invariant", "Which invariant was violated first.", "sim.check"),
+    Column("first_violation_ms", "When that was, in simulated time.", "sim.check", "int64", "ms"),
+    Column("violation_count", "All of them.", "sim.check", "int64", "violations"),
+)
+_RUN_TAIL = (
+    Column("reached", "Situations that occurred, sorted, joined by spaces.", "replog list reached"),
+    Column("digest", "Of every event with its time, 32 hex digits.", "sim.trace.digest"),
+    Column(
+        "weather",
         "Digest of workload, faults, network and clocks: equal in the runs of a case.",
         "sim.scenario.environment",
     ),
-    "wall_ms": _Told(
-        "Real time; the only column that no seed decides.", "sim.sweeps", "double", "ms"
+    Column(
+        "wall_ms", "Real time; the only column that no seed decides.", "sim.sweeps", "double", "ms"
     ),
-    "error": _Told("The traceback of an exception.", "sim.sweeps.work"),
-    "environment": _Told("The plan's name for what the case is drawn from.", "the plan"),
-    "hunted": _Told("Whether the case has a scripted hunt.", "tail_hunts of a mix", "bool"),
-    "cause": _Told("Why the first violation happened.", "sim.explain.signature"),
-}
-_VIOLATIONS = {
-    "run_id": _Told("The run it is of.", "runs", "int64"),
-    "position": _Told("Its number in the run, from 0, as detected.", "sim.check", "int64"),
-    "invariant": _Told("What was violated.", "replog list invariants"),
-    "at_ms": _Told("When it was found, in simulated time.", "sim.check", "int64", "ms"),
-    "replica": _Told("Where, if at one replica.", "sim.check"),
-    "offset": _Told("The offset it is about, if about one.", "sim.check", "int64"),
-    "key": _Told("The key it is about, if about one.", "sim.check"),
-    "sentence": _Told("What happened, with the numbers.", "sim.check"),
-    "family": _Told("What goes wrong for whoever uses the log.", "sim.check.families"),
-    "cause": _Told(
+    Column("error", "The traceback of an exception.", "sim.sweeps.work"),
+    Column("environment", "The plan's name for what the case is drawn from.", "the plan"),
+    Column("hunted", "Whether the case has a scripted hunt.", "tail_hunts of a mix", "bool"),
+    Column("cause", "Why the first violation happened.", "sim.explain.signature"),
+)
+_VIOLATIONS = (
+    Column("run_id", "The run it is of.", "runs", "int64"),
+    Column("position", "Its number in the run, from 0, as detected.", "sim.check", "int64"),
+    Column("invariant", "What was violated.", "replog list invariants"),
+    Column("at_ms", "When it was found, in simulated time.", "sim.check", "int64", "ms"),
+    Column("replica", "Where, if at one replica.", "sim.check"),
+    Column("offset", "The offset it is about, if about one.", "sim.check", "int64"),
+    Column("key", "The key it is about, if about one.", "sim.check"),
+    Column("sentence", "What happened, with the numbers.", "sim.check"),
+    Column("family", "What goes wrong for whoever uses the log.", "sim.check.families"),
+    Column(
+        "cause",
         "Why, of the first of each invariant and family in the run; null of the others.",
         "sim.explain.signature",
     ),
-}
-_SUMMARY = {
-    "rule_set": _Told("Label of the rule set.", "the plan"),
-    SWEPT: _Told("One column for each rule that the plan varies.", "replog list rules", ""),
-    "measure": _Told(
-        f"What is counted: {', '.join(MEASURES)}, or total (a counter).", "sim.sweeps.tally"
+)
+_SUMMARY = (
+    Column("rule_set", "Label of the rule set.", "the plan"),
+    Column(SWEPT, "One column for each rule that the plan varies.", "replog list rules", ""),
+    Column(
+        "measure",
+        f"What is counted: {', '.join(MEASURES)}, or total (a counter).",
+        "sim.sweeps.tally",
     ),
-    "name": _Told("Of what is counted, such as an invariant.", "sim.sweeps.tally"),
-    "runs": _Told("What the value is out of.", "sim.sweeps.tally", "int64", "runs"),
-    "value": _Told(
+    Column("name", "Of what is counted, such as an invariant.", "sim.sweeps.tally"),
+    Column("runs", "What the value is out of.", "sim.sweeps.tally", "int64", "runs"),
+    Column(
+        "value",
         "In how many runs; of a total, the sum over the runs that came to an end.",
         "sim.sweeps.tally",
         "int64",
     ),
-    "environment": _Told("Its name; empty for all cases together.", "the plan"),
-}
+    Column("environment", "Its name; empty for all cases together.", "the plan"),
+)
 
 
 def columns() -> Iterator[Column]:
     """Every column, in the order of its table."""
-    counted = [(name, COUNTER[name]) for name in COUNTERS]
-    counters = {name: _Told(one.means, one.source, "int64", one.unit) for name, one in counted}
-    for table, told in (
-        ("runs", _RUN_HEAD | counters | _RUN_TAIL),
-        ("violations", _VIOLATIONS),
-        ("summary.csv", _SUMMARY),
-    ):
-        for name, one in told.items():
-            yield Column(table, name, one.kind, one.unit, one.means, one.source)
+    yield from _RUN_HEAD
+    for name in COUNTERS:
+        unit, means, source = COUNTER[name][1:4]
+        yield Column(name, means, source, "int64", unit)
+    yield from _RUN_TAIL
+    for table, told in (("violations", _VIOLATIONS), ("summary.csv", _SUMMARY)):
+        yield from [one._replace(table=table) for one in told]
