@@ -20,7 +20,6 @@ from sim.check.checker import safety_invariants
 from sim.check.counters import COUNTERS, RunCounters
 from sim.check.coverage import SITUATIONS, Coverage
 from sim.check.durability import OUTSIDE
-from sim.check.removal_delays import RemovalDelays
 from sim.cluster.context import SimulationResult
 from sim.cluster.simulation import Fork, simulate
 from sim.compaction import FIXES
@@ -221,7 +220,6 @@ def _counters(
     if outcome is None:
         return {**dict.fromkeys(COUNTERS, 0), "events": recorder.events}
     return recorder.counters.values(
-        checker.queries,
         {
             "events": recorder.events,
             "simulator_events": outcome.simulator_events,
@@ -231,7 +229,6 @@ def _counters(
             "checks": outcome.counts.checks,
             "check_wait_ms": outcome.counts.check_wait_ms,
             "sends_withheld": outcome.counts.sends_withheld,
-            **recorder.removal_delays.counters(),
             **exposure_of(scenario),
             **checker.counters(),
         },
@@ -246,13 +243,10 @@ class _Recorder:
     ) -> None:
         self.checker = checker
         fix = FIXES[checker.history.rules.cleaner.fix]
-        self.counters = RunCounters(persists_log_end=fix.persists_log_end)
-        self.coverage = Coverage(checker.history, checker.contract)
-        self.removal_delays = RemovalDelays(checker.history, until_ms=faults_end_ms)
-        checker.listen(self.counters.handlers)
-        checker.listen(self.coverage.handlers)
-        checker.listen(self.coverage.unusual_handlers, unusual_only=True)
-        checker.listen(self.removal_delays.handlers)
+        self.counters = RunCounters(
+            checker, persists_log_end=fix.persists_log_end, faults_end_ms=faults_end_ms
+        )
+        self.coverage = Coverage(checker, self.counters)
         self.events = 0
         self._trace = trace
         self._pending: list[Named] = []

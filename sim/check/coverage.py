@@ -2,212 +2,209 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import NamedTuple
 
-from sim.check.durability import OUTSIDE, DurabilityContract
+from sim import trace
+from sim.check.checker import Checker
+from sim.check.counters import RunCounters
+from sim.check.durability import OUTSIDE
 from sim.check.expiry import lost_keys
-from sim.check.history import ClusterHistory
+from sim.check.listening import handlers_of
+from sim.check.replica_view import ReplicaView
 from sim.log.record import Batch, Control
-from sim.trace import (
-    AppendRefused,
-    Cleaned,
-    CleaningFailed,
-    ConfigChanged,
-    Converted,
-    Event,
-    FaultInjected,
-    IsrChanged,
-    LeaderElected,
-    LogStartedAfresh,
-    LogStartMoved,
-    PositionRecorded,
-    ReplicaWiped,
-    SnapshotFetchDropped,
-    SnapshotInstalled,
-    Truncated,
-    UncleanElection,
-)
 
-SITUATIONS: dict[str, str] = {
-    "record-removed": "a cleaning pass removed a record",
-    "earlier-record-won": "a record was superseded by one at a lower offset",
-    "tail-removed": "the last batch below the log end was removed",
-    "tail-emptied": "the last batch below the log end was kept without records",
-    "tail-missing-at-fetch": "a leader recorded a position above what it sent",
-    "tombstone-removed": "a tombstone was removed past its horizon",
-    "tombstone-removed-while-follower-lagged": "a tombstone was removed that a replica had not got",
-    "marker-removed": "a transaction marker was removed",
-    "aborted-data-removed": "data of an aborted transaction was removed",
-    "transaction-aborted": "an ABORT marker was appended",
-    "leader-migrated": "another replica than the last leader was elected",
-    "unclean-election": "a controller made a leader that need not have all that is committed",
-    "migrated-after-tail-removed": "leadership moved while a leader's last batch was gone",
-    "isr-shrunk": "a replica left the in-sync set",
-    "isr-expanded": "a replica joined the in-sync set",
-    "follower-truncated": "a follower cut a conflicting tail",
-    "replica-rebuilt": "a replica lost its log and started over",
-    "snapshot-installed": "a follower replaced its log by a snapshot",
-    "snapshot-fetch-dropped": "a follower gave up a snapshot that it was fetching",
-    "partial-round": "a cleaning pass ended below its bound, since the offset map was full",
-    "cleaning-failed": "a cleaning pass could not go on, and there is none before a restart",
-    "batch-oversized": "a delete horizon made a batch larger than max.message.bytes",
-    "old-segments-deleted": "a replica deleted segments by retention.ms or retention.bytes",
-    "live-key-expired": "retention deleted the latest record of a key, which no snapshot has",
-    "follower-started-afresh": "a follower was below the leader's log start and began anew there",
-    "unversioned-write-lost": "a record without version lost to an earlier one with a version",
-    "append-refused": "a leader refused what a producer sent",
-    "delete-value-dropped": "a replica stored a delete without the value it was sent with",
-    "delete-value-withheld": "a consumer without the flag was given null for what a delete says",
-    "settings-changed": "new settings reached a broker or a producer during the run",
-    OUTSIDE: "a crash took a committed record from the last replica that had to keep it",
-    "fault-injected": "the world did something to the cluster",
+
+class Situation(NamedTuple):
+    """Something that a run may reach.
+
+    Attributes:
+        means: In words.
+        by: The counter that is above 0 then, or the events that show it, whatever is in them;
+            None = `Coverage` looks at what is in events.
+    """
+
+    means: str
+    by: str | type | None = None
+
+
+_TABLE = {
+    "record-removed": Situation("a cleaning pass removed a record", "records_removed"),
+    "earlier-record-won": Situation("a record was superseded by one at a lower offset"),
+    "tail-removed": Situation("the last batch below the log end was removed"),
+    "tail-emptied": Situation("the last batch below the log end was kept without records"),
+    "tail-missing-at-fetch": Situation("a leader recorded a position above what it sent"),
+    "tombstone-removed": Situation(
+        "a tombstone was removed past its horizon", "tombstones_removed"
+    ),
+    "tombstone-removed-while-follower-lagged": Situation(
+        "a tombstone was removed that a replica had not got"
+    ),
+    "marker-removed": Situation("a transaction marker was removed", "markers_removed"),
+    "aborted-data-removed": Situation("data of an aborted transaction was removed"),
+    "transaction-aborted": Situation("an ABORT marker was appended"),
+    "leader-migrated": Situation(
+        "another replica than the last leader was elected", "leader_changes"
+    ),
+    "unclean-election": Situation(
+        "a controller made a leader that need not have all that is committed", trace.UncleanElection
+    ),
+    "migrated-after-tail-removed": Situation(
+        "leadership moved while a leader's last batch was gone"
+    ),
+    "isr-shrunk": Situation("a replica left the in-sync set"),
+    "isr-expanded": Situation("a replica joined the in-sync set"),
+    "follower-truncated": Situation("a follower cut a conflicting tail", "truncations"),
+    "replica-rebuilt": Situation("a replica lost its log and started over", trace.ReplicaWiped),
+    "snapshot-installed": Situation(
+        "a follower replaced its log by a snapshot", "snapshots_fetched"
+    ),
+    "snapshot-fetch-dropped": Situation(
+        "a follower gave up a snapshot that it was fetching", trace.SnapshotFetchDropped
+    ),
+    "partial-round": Situation(
+        "a cleaning pass ended below its bound, since the offset map was full"
+    ),
+    "cleaning-failed": Situation(
+        "a cleaning pass could not go on, and there is none before a restart", trace.CleaningFailed
+    ),
+    "batch-oversized": Situation(
+        "a delete horizon made a batch larger than max.message.bytes", "oversized_batches"
+    ),
+    "old-segments-deleted": Situation(
+        "a replica deleted segments by retention.ms or retention.bytes", trace.LogStartMoved
+    ),
+    "live-key-expired": Situation(
+        "retention deleted the latest record of a key, which no snapshot has"
+    ),
+    "follower-started-afresh": Situation(
+        "a follower was below the leader's log start and began anew there", trace.LogStartedAfresh
+    ),
+    "unversioned-write-lost": Situation(
+        "a record without version lost to an earlier one with a version"
+    ),
+    "append-refused": Situation("a leader refused what a producer sent", trace.AppendRefused),
+    "delete-value-dropped": Situation(
+        "a replica stored a delete without the value it was sent with"
+    ),
+    "delete-value-withheld": Situation(
+        "a consumer without the flag was given null for what a delete says"
+    ),
+    "settings-changed": Situation("new settings reached a broker or a producer during the run"),
+    OUTSIDE: Situation("a crash took a committed record from the last replica that had to keep it"),
+    "fault-injected": Situation("the world did something to the cluster", "faults"),
 }
+
+SITUATIONS: dict[str, str] = {name: one.means for name, one in _TABLE.items()}
 """Every situation by name, with what it means."""
 
-
-_ALONE: dict[type, str] = {
-    Truncated: "follower-truncated",
-    ReplicaWiped: "replica-rebuilt",
-    SnapshotInstalled: "snapshot-installed",
-    SnapshotFetchDropped: "snapshot-fetch-dropped",
-    FaultInjected: "fault-injected",
-    AppendRefused: "append-refused",
-    CleaningFailed: "cleaning-failed",
-    LogStartedAfresh: "follower-started-afresh",
-    UncleanElection: "unclean-election",
-}
-"""Events that are a situation whatever is in them."""
+_COUNTED = {name: one.by for name, one in _TABLE.items() if isinstance(one.by, str)}
+_SHOWN_BY = {one.by: name for name, one in _TABLE.items() if isinstance(one.by, type)}
 
 
 class Coverage:
-    """Listens to a run and notes which situations occurred.
+    """Listens to a run and notes which situations occurred."""
 
-    Attributes:
-        handlers: Class of event -> what looks at it, after the history has taken it in.
-        unusual_handlers: The same for events that are of interest only when they are unusual.
-    """
-
-    def __init__(self, history: ClusterHistory, contract: DurabilityContract) -> None:
+    def __init__(self, checker: Checker, counters: RunCounters) -> None:
         """Nothing reached yet."""
-        self._history = history
-        self._contract = contract
+        self._history = checker.history
+        self._contract = checker.contract
+        self._counters = counters
         self._names: set[str] = set()
         self._isr: tuple[str, ...] = ()
         self._leader: str | None = None
-        self._tails: dict[str, tuple[Batch, Batch]] = {}
-        self._tail_gone: dict[str, Batch] = {}
+        self._tails_gone: dict[str, Batch] = {}
         self._starts: dict[str, int] = {}
-        self.handlers: dict[type, Callable[..., None]] = {
-            **dict.fromkeys(_ALONE, self._reached),
-            Cleaned: self._cleaned,
-            ConfigChanged: self._configured,
-            LeaderElected: self._elected,
-            IsrChanged: self._isr_changed,
-            Converted: self._converted,
-            LogStartMoved: self._expired,
-        }
-        self.unusual_handlers: dict[type, Callable[..., None]] = {PositionRecorded: self._position}
+        checker.listen(dict.fromkeys(_SHOWN_BY, self._happened))
+        checker.listen({trace.PositionRecorded: self._position_recorded}, unusual_only=True)
+        checker.listen(handlers_of(self))
 
     @property
     def names(self) -> tuple[str, ...]:
         """The situations that occurred, in the order of `SITUATIONS`."""
-        names = set(self._names)
+        names = {name for name, counter in _COUNTED.items() if self._counters.counts[counter]}
         if self._contract.outside is not None:
             names.add(OUTSIDE)
         if Control.ABORT in self._history.controls:
             names.add("transaction-aborted")
-        return tuple([name for name in SITUATIONS if name in names])
+        return tuple([name for name in _TABLE if name in names or name in self._names])
 
-    def _configured(self, event: ConfigChanged) -> None:
+    def _happened(self, event: trace.Event) -> None:
+        self._names.add(_SHOWN_BY[type(event)])
+
+    def _position_recorded(self, _: trace.PositionRecorded) -> None:
+        """It is unusual by being above what the follower has."""
+        self._names.add("tail-missing-at-fetch")
+
+    def on_config_changed(self, event: trace.ConfigChanged) -> None:
+        """Settings that reach somebody first are not new."""
         if not event.initial:
             self._names.add("settings-changed")
 
-    def _reached(self, event: Event) -> None:
-        self._names.add(_ALONE[event.__class__])
-
-    def _expired(self, event: LogStartMoved) -> None:
-        self._names.add("old-segments-deleted")
+    def on_log_start_moved(self, event: trace.LogStartMoved) -> None:
+        """Deleted segments may have been all that held the value of a key."""
         since = self._starts.get(event.replica, 0)
         if lost_keys(self._history, self._history.replicas[event.replica], since):
             self._names.add("live-key-expired")
         self._starts[event.replica] = event.log_start_offset
 
-    def _cleaned(self, event: Cleaned) -> None:
-        names, removed = self._names, self._history.removed
+    def on_cleaned(self, event: trace.Cleaned) -> None:
+        """Look at what a pass removed, and why."""
+        history, names = self._history, self._names
+        removed = history.removed
         if event.partial:
             names.add("partial-round")
-        if event.oversized:
-            names.add("batch-oversized")
-        if removed:
-            names.add("record-removed")
-        for removal in self._history.beaten_by_earlier:
+        if "aborted" in removed:
+            names.add("aborted-data-removed")
+        if "tombstone" in removed:
+            highest = removed["tombstone"][-1].offset
+            if any(len(view.slots) <= highest for view in history.replicas.values()):
+                names.add("tombstone-removed-while-follower-lagged")
+        for removal in history.beaten_by_earlier:
             if removal.reason == "superseded":
                 names.add("earlier-record-won")
                 if self._is_bare(removal.uid):
                     names.add("unversioned-write-lost")
-        if "tombstone" in removed:
-            names.add("tombstone-removed")
-            highest = removed["tombstone"][-1].offset
-            if any(len(view.slots) <= highest for view in self._history.replicas.values()):
-                names.add("tombstone-removed-while-follower-lagged")
-        if "marker" in removed:
-            names.add("marker-removed")
-        if "aborted" in removed:
-            names.add("aborted-data-removed")
         if removed or event.dropped:
-            self._clean_tail(event)
+            self._look_at_tail(event, history.replicas[event.replica])
 
     def _is_bare(self, uid: int) -> bool:
-        """It lost to an earlier record, but has no version under a strategy that asks for one."""
+        """It has no version under a strategy that asks for one."""
         rules, record = self._history.rules, self._history.written[uid].record
         return rules.cleaner.strategy == "header" and all(
             name != rules.topic.strategy_header for name, _ in record.headers
         )
 
-    def _clean_tail(self, event: Cleaned) -> None:
+    def _look_at_tail(self, event: trace.Cleaned, view: ReplicaView) -> None:
         """A batch says where it ends as long as a record of it is left, or it is kept empty."""
-        came = self._history.replicas[event.replica].last_batch
-        if came is None or came.last_offset != event.log_end_offset - 1:
+        tail = view.last_batch
+        if tail is None or tail.last_offset != event.log_end_offset - 1:
             return
-        removed_from = event.removals[-1].offset if event.removals else -1
-        if removed_from < came.base_offset and not event.emptied and not event.dropped:
-            return
-        known = self._tails.get(event.replica)
-        tail = known[1] if known is not None and known[0] is came else came
-        gone = {removal.offset for removal in event.removals if removal.offset >= tail.base_offset}
-        left = tuple([record for record in tail.records if record.offset not in gone])
         if tail.last_offset in event.emptied:
             self._names.add("tail-emptied")
-        elif tail.last_offset in event.dropped or (tail.records and not left):
+        went = max([one.offset for one in event.removals[-1:]] + list(event.dropped))
+        if went >= tail.base_offset and not any(view.slots[tail.base_offset :]):
             self._names.add("tail-removed")
-            self._tail_gone[event.replica] = came
-        self._tails[event.replica] = (came, tail._replace(records=left))
+            self._tails_gone[event.replica] = tail
 
-    def _tail_is_gone(self, replica: str) -> bool:
-        """Nothing was written to that log since its last batch was removed."""
-        view = self._history.replicas.get(replica)
-        last = None if view is None else view.last_batch
-        return replica in self._tail_gone and (last is None or last is self._tail_gone[replica])
-
-    def _converted(self, event: Converted) -> None:
+    def on_converted(self, event: trace.Converted) -> None:
+        """A delete may go on without its value."""
         if event.values_lost:
             stored = event.reader in self._history.replicas
             self._names.add("delete-value-dropped" if stored else "delete-value-withheld")
 
-    def _elected(self, event: LeaderElected) -> None:
-        if self._leader is not None and self._leader != event.replica:
-            self._names.add("leader-migrated")
-            if self._tail_is_gone(self._leader):
+    def on_leader_elected(self, event: trace.LeaderElected) -> None:
+        """Nothing may have been written to the last leader's log since its last batch went."""
+        before, tail = self._leader, self._tails_gone.get(self._leader or "")
+        if tail is not None and before != event.replica:
+            view = self._history.replicas.get(before or "")
+            if view is None or view.last_batch in (None, tail):
                 self._names.add("migrated-after-tail-removed")
         self._leader, self._isr = event.replica, event.isr
 
-    def _isr_changed(self, event: IsrChanged) -> None:
+    def on_isr_changed(self, event: trace.IsrChanged) -> None:
+        """Somebody joined or left."""
         if set(self._isr) - set(event.isr):
             self._names.add("isr-shrunk")
         if set(event.isr) - set(self._isr):
             self._names.add("isr-expanded")
         self._isr = event.isr
-
-    def _position(self, event: PositionRecorded) -> None:
-        if event.position > self._history.replicas[event.follower].log_end_offset:
-            self._names.add("tail-missing-at-fetch")

@@ -60,11 +60,6 @@ def unmeant(queries: HistoryQueries) -> Iterator[Unmeant]:
             yield Unmeant(key, held, meant)
 
 
-def unmeant_keys(queries: HistoryQueries) -> int:
-    """How many keys end on what their producers did not mean, see `unmeant`."""
-    return sum(1 for _ in unmeant(queries))
-
-
 def _ahead_of(history: ClusterHistory, header: str, uid: int, uids: Sequence[int]) -> int | None:
     """Of these records one that was meant to be newer, and none of the others newer than that."""
     newest = uid
@@ -76,16 +71,11 @@ def _ahead_of(history: ClusterHistory, header: str, uid: int, uids: Sequence[int
 
 def _never_deleted(history: ClusterHistory, header: str, uids: Sequence[int]) -> int | None:
     """A value that no tombstone was meant to follow; None = there is a tombstone ahead of all."""
-    values: list[int] = []
-    for uid in reversed(uids):  # the last delete is most likely ahead of all
-        if not history.written[uid].tombstone:
-            values.append(uid)
-        elif _ahead_of(history, header, uid, uids) is None:
-            return None
-    for uid in reversed(values):
-        if _ahead_of(history, header, uid, uids) is None:
-            return uid
-    return uids[0]
+    tombstones = [uid for uid in reversed(uids) if uid in history.tombstones]
+    if any(_ahead_of(history, header, uid, uids) is None for uid in tombstones):
+        return None  # the last delete is most likely ahead of all
+    values = (uid for uid in reversed(uids) if uid not in history.tombstones)
+    return next((uid for uid in values if _ahead_of(history, header, uid, uids) is None), uids[0])
 
 
 def _is_behind(history: ClusterHistory, header: str, uid: int, other: int) -> bool:

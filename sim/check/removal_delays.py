@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
+from sim.check.counter import Counter
 from sim.check.history import ClusterHistory
 from sim.check.replica_view import ReplicaView
 from sim.log.record import Control
 from sim.trace import Cleaned, ReplicaRemoved
+
+DELAYS = {
+    "tombstone_wait_ms": Counter(
+        28, "ms", "The longest that cleaners passed over a due tombstone."
+    ).compared_as("longest wait of a tombstone that is due, ms"),
+    "marker_wait_ms": Counter(
+        29, "ms", "The longest that cleaners passed over a due marker."
+    ).compared_as("longest wait of a marker that is due, ms"),
+    "tombstones_waiting": Counter(
+        30, "records", "Due tombstones that the last passes before the faults end left."
+    ).compared_as("tombstones that wait when the faults end"),
+    "markers_waiting": Counter(
+        31, "records", "Due markers that the last passes before the faults end left."
+    ).compared_as("markers that wait when the faults end"),
+}
 
 
 class _Due(NamedTuple):
@@ -26,9 +41,6 @@ class RemovalDelays:
     long after the pass that found nothing left of its transaction (Delete horizons, KIP-534). A
     pass that leaves it where it is passes it over: that is the price of a rule that waits for other
     replicas.
-
-    Attributes:
-        handlers: Class of event -> what looks at it, after the history has taken it in.
     """
 
     def __init__(self, history: ClusterHistory, *, until_ms: int) -> None:
@@ -38,28 +50,21 @@ class RemovalDelays:
         self._retention_ms = history.rules.topic.delete_retention_ms
         self._due: dict[str, dict[int, _Due]] = {}
         self._met: dict[str, int] = {}
-        self._longest_ms = {False: 0, True: 0}
-        self._left: dict[str, tuple[int, int]] = {}
-        self.handlers: dict[type, Callable[..., None]] = {
-            Cleaned: self._cleaned,
-            ReplicaRemoved: self._removed,
-        }
+        self._longest_ms = [0, 0]
+        self._left: dict[str, list[bool]] = {}
 
     def counters(self) -> dict[str, int]:
         """The longest wait of a tombstone and a marker, in ms, and how many waited at the end."""
-        left = self._left.values()
-        return {
-            "tombstone_wait_ms": self._longest_ms[False],
-            "marker_wait_ms": self._longest_ms[True],
-            "tombstones_waiting": sum(tombstones for tombstones, _ in left),
-            "markers_waiting": sum(markers for _, markers in left),
-        }
+        left = [is_marker for passed_over in self._left.values() for is_marker in passed_over]
+        found = (*self._longest_ms, left.count(False), left.count(True))
+        return dict(zip(DELAYS, found, strict=True))
 
-    def _removed(self, event: ReplicaRemoved) -> None:
+    def on_replica_removed(self, event: ReplicaRemoved) -> None:
         """What it had left is gone with it."""
         self._left.pop(event.replica, None)
 
-    def _cleaned(self, event: Cleaned) -> None:
+    def on_cleaned(self, event: Cleaned) -> None:
+        """Look at what the pass left, and at what it met."""
         name, now_ms = event.replica, self._history.at
         if now_ms >= self._until_ms:
             return
@@ -67,19 +72,16 @@ class RemovalDelays:
         before = self._due.get(name, {})
         due = {offset: one for offset, one in before.items() if view.uid_at(offset) == one.uid}
         passed_over = [one for one in due.values() if one.at_ms <= now_ms]
-        for one in passed_over:
-            self._longest_ms[one.is_marker] = max(
-                self._longest_ms[one.is_marker], now_ms - one.at_ms
-            )
-        markers = sum(one.is_marker for one in passed_over)
-        self._left[name] = (len(passed_over) - markers, markers)
+        for _, at_ms, is_marker in passed_over:
+            self._longest_ms[is_marker] = max(self._longest_ms[is_marker], now_ms - at_ms)
+        self._left[name] = [one.is_marker for one in passed_over]
         self._meet(event, view, due)
         self._due[name] = due
 
     def _meet(self, event: Cleaned, view: ReplicaView, due: dict[int, _Due]) -> None:
         """Note what this pass met for the first time and left."""
-        history, at_ms = self._history, self._history.at + self._retention_ms
-        tombstones = history.tombstones
+        history = self._history
+        tombstones, at_ms = history.tombstones, history.at + self._retention_ms
         start = min(self._met.get(view.name, 0), event.first_dirty_offset)
         for offset, uid in enumerate(view.slots[start : event.upper_bound], start):
             if uid in tombstones and offset not in due:

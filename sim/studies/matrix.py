@@ -299,11 +299,10 @@ def _counted(run: StoryRun) -> dict[str, int]:
     rules = run.story.rules
     fix = FIXES[rules.cleaner.fix]
     checker = Checker(rules, ())
-    counters = RunCounters(persists_log_end=fix.persists_log_end)
-    checker.listen(counters.handlers)
+    counters = RunCounters(checker, persists_log_end=fix.persists_log_end)
     for step, event in run.events:
         checker.on(step, event)
-    return counters.values(checker.queries, {"events": len(run.events)})
+    return counters.values({"events": len(run.events)})
 
 
 def _simulate(scenario: Scenario) -> MatrixCell:

@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 from sim.check.checker import known_invariants
-from sim.check.counters import COUNTERS
 from sim.rules import RULES
 from sim.scenario.generate.mix import BUILT_IN_MIXES, MIXES_TOLD, Mix, Weights
 from sim.scenario.model import FaultKind
 from sim.story.ops import OPS
-from sim.sweeps.columns import COUNTERS_TOLD, SWEPT, columns
+from sim.sweeps.columns import SWEPT, columns
 from sim.sweeps.counting import count_files
 from sim.sweeps.output import read_sweep
 from sim.sweeps.parts import parts_there
@@ -75,7 +74,6 @@ def test_columns_are_those_of_the_tables() -> None:
     assert {one.name: one.kind for one in told["violations"]} == {
         field.name: str(field.type) for field in VIOLATIONS_SCHEMA
     }
-    assert list(COUNTERS_TOLD) == list(COUNTERS)
 
 
 def test_a_rule_or_invariant_that_a_column_is_taken_from_exists() -> None:
