@@ -100,7 +100,7 @@ def fetch(world: StoryDriver, step: Step) -> str | None:
     if step.get("drop_response", False):
         return "its response is lost"
     _receive(world, fetcher, response)
-    return _why_nothing_came(fetcher, source, response)
+    return _why_nothing_came(world, fetcher, source, response)
 
 
 @op(source="this project", follower=FOLLOWER, leader=LEADER)
@@ -130,14 +130,16 @@ def until_stable(world: StoryDriver, fetcher: Replica, source: Replica) -> str |
         chunk = _chunk(world, fetcher, source) if fetcher.download else None
         response = chunk or _answer(world, fetcher, source)
         _receive(world, fetcher, response)
-    return _why_nothing_came(fetcher, source, response)
+    return _why_nothing_came(world, fetcher, source, response)
 
 
-def _why_nothing_came(fetcher: Replica, source: Replica, response: Response | None) -> str:
+def _why_nothing_came(
+    world: StoryDriver, fetcher: Replica, source: Replica, response: Response | None
+) -> str:
     """Why an answer changed nothing, if it changed nothing."""
     if response is None:
         return f"{fetcher.name} fetches no snapshot"
-    if response.epoch < fetcher.epoch:
+    if world.rules.replication.fencing and response.epoch < fetcher.epoch:
         return _is_ahead(fetcher, source)
     if isinstance(response, FetchSnapshotResponse):
         return f"{source.name} answers {response.error}" if response.error else _NOTHING_NEW
@@ -232,7 +234,7 @@ def fetch_snapshot(world: StoryDriver, step: Step) -> str | None:
         world.delayed.put(fetcher.name, source.name, response)
         return None
     _receive_chunk(world, fetcher, response, crashes=step.get("crash", False))
-    return _why_nothing_came(fetcher, source, response)
+    return _why_nothing_came(world, fetcher, source, response)
 
 
 @op(
