@@ -8,7 +8,8 @@ the others are run all the same.
 
 The kind of a file (`story`, `timed`, `log`), its folder and its `tags` are its markers, so that
 `-m "kip280 and not timed"` chooses; `-k` knows its id and these as well. With
-`-o junit_family=xunit1` the JUnit report has each test's `file`.
+`-o junit_family=xunit1` the JUnit report has each test's `file`. What is no failure and should be
+known of a scenario, such as a step that did nothing, is told at the end of the run.
 
 Nothing else of Replog is imported before a file is taken, so that this costs others nothing.
 """
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from sim.suite.result import CaseResult
 
 PATHS, PLUGINS = "replog_paths", "replog_plugins"
+NOTE = "replog_note"
+"""The property of a test that holds what should be known of a scenario, and is no failure."""
 _SUFFIXES = (".yaml", ".yml", ".json")
 _LOOKED_AT = 65_536
 """Bytes at the beginning of a file in which it has to say its format, or nobody reads it on."""
@@ -146,6 +149,7 @@ class ScenarioItem(pytest.Item):
             NotAsExpected: It did not end as it says.
         """
         result = self.case.run()
+        self.user_properties += [(NOTE, line) for line in result.notes]
         if not result.expectation_met:
             raise NotAsExpected(result)
 
@@ -212,6 +216,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
     yield
     left = set(items)
     items += [item for item in unusable if item not in left]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tells what should be known of scenarios that are as they expect: what did nothing, say."""
+    notes = [
+        f"{report.nodeid}: {line}"
+        for report in terminalreporter.getreports("passed")
+        for name, line in report.user_properties
+        if name == NOTE and report.when == "call"
+    ]
+    if notes:
+        terminalreporter.section("Replog: notes")
+        for line in notes:
+            terminalreporter.line(line)
 
 
 def _as_named(node: pytest.Item | pytest.File, text: str) -> str:

@@ -20,6 +20,7 @@ from sim.check.checker import safety_invariants
 from sim.check.counters import COUNTERS, RunCounters
 from sim.check.coverage import SITUATIONS, Coverage
 from sim.check.durability import OUTSIDE
+from sim.check.judged import judged, not_as_expected
 from sim.cluster.context import SimulationResult
 from sim.cluster.simulation import Fork, simulate
 from sim.compaction import FIXES
@@ -60,8 +61,9 @@ class Run:
         reason: Why it is inconclusive, or what cut a violated run off; else None. A run that took
             too long or too much memory (`sim.bounds`) has what happened until then, and no counters
             but `events`.
-        violations: In order of detection; `at` is in ms. A run that left the durability contract
-            has those from before.
+        violations: Of what is judged, in order of detection; `at` is in ms. A run that left the
+            durability contract has those from before.
+        not_judged: Of what was looked at as well: where a scenario names what is `checked`.
         outside: How it left the durability contract, as a sentence; None = it did not.
         cut_off: Whether it took too long or too much memory, and stopped anywhere.
         causes: Why: place among the violations -> cause (`sim.explain.signature`), of the first of
@@ -87,11 +89,17 @@ class Run:
     upgrade: UpgradeOrders = field(default_factory=UpgradeOrders)
     causes: dict[int, str] = field(default_factory=dict)
     cut_off: bool = False
+    not_judged: tuple[Violation, ...] = ()
 
     @property
     def settings(self) -> Settings:
         """The rules and the order of the upgrade: what a sweep varies."""
         return Settings(self.rules, self.upgrade)
+
+    @property
+    def seen(self) -> tuple[Violation, ...]:
+        """All violations, those of what is judged first."""
+        return (*self.violations, *self.not_judged)
 
     @property
     def violated(self) -> list[str]:
@@ -169,8 +177,8 @@ def _run(
     also_check: Iterable[str],
     fork: Fork | None,
 ) -> Run:
-    names = default_invariants()
-    extra = [*also_check, *(scenario.expect.checked or scenario.expect.violated)]
+    names, also = default_invariants(), tuple(also_check)
+    extra = [*also, *(scenario.expect.checked or scenario.expect.violated)]
     rules, earlier = promise_of(scenario)
     checker = Checker(
         rules,
@@ -196,20 +204,27 @@ def _run(
     if outside is not None:
         reason = LEFT_THE_CONTRACT
     unviolated = "holds" if reason is None else "inconclusive"
+    found = judged(
+        checker.violations,
+        expected=(*scenario.expect.violated, *also),
+        checked=scenario.expect.checked,
+        by_default=names,
+    )
     return Run(
         id=scenario.id,
         seed=scenario.seed,
         rules=scenario.rules,
         upgrade=scenario.upgrade,
-        verdict="violated" if checker.violations else unviolated,
+        verdict="violated" if found.violations else unviolated,
         reason=reason,
-        violations=tuple(checker.violations),
+        violations=found.violations,
         counters=_counters(scenario, checker, recorder, outcome),
         reached=recorder.coverage.names,
         digest=digest,
         environment=environment_digest(scenario),
         outside=outside,
         cut_off=outcome is None,
+        not_judged=found.not_judged,
     )
 
 
@@ -282,13 +297,10 @@ def differences(scenario: Scenario, run: Run) -> list[str]:
     the durability contract is compared as any other, by what happened before.
     """
     expect = scenario.expect
-    wanted = set(expect.violated)
-    checked = wanted | set(default_invariants() if expect.checked is None else expect.checked)
-    found = set(run.violated) & checked
-    out = [f"{name} was violated, not expected" for name in sorted(found - wanted)]
+    ended = run.verdict != "inconclusive" or run.outside is not None
+    out = not_as_expected(run.violated, expect.violated, ended=ended)
     out += [f"{name} was reached, not expected" for name in run.reached if name in expect.unreached]
-    if run.verdict != "inconclusive" or run.outside is not None:
-        out += [f"{name} was not violated, but expected" for name in sorted(wanted - found)]
+    if ended:
         out += [f"{name} was not reached" for name in expect.reached if name not in run.reached]
     return out
 
@@ -302,6 +314,7 @@ def as_document(run: Run) -> dict[str, Any]:
         "outside": run.outside,
         "violated": run.violated,
         "violations": [v.as_row(when="at_ms") for v in run.violations],
+        "not_judged": [v.as_row(when="at_ms") for v in run.not_judged],
         "seed": run.seed,
         "rules": run.settings.as_dict(),
         "counters": run.counters,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.check import Violation
+from sim.check.judged import not_judged_note
 from sim.trace import Event
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ class Recorded(NamedTuple):
     Attributes:
         verdict: `holds`, `violated` or `inconclusive`.
         reason: Why it is inconclusive, else None.
-        violations: In order of detection; `at` is in the scenario's unit.
+        violations: Of what it judges, in order of detection; `at` is in the scenario's unit.
+        not_judged: Of what was looked at as well.
         differences: Where it is not what the scenario expects; empty = expectation met.
         events: (when, event) in the order in which they happened.
         rules: What it is judged by: where rules change on the way, the newest.
@@ -27,11 +29,13 @@ class Recorded(NamedTuple):
         labels: The name of each record by its uid; empty for a timed scenario.
         skews: How far each replica's clock is ahead of simulated time in ms; None = in steps.
         counters: What happened how often, by name (`sim.check.counters`); empty for a story.
+        notes: What is no failure, and should be known, a line each.
     """
 
     verdict: str
     reason: str | None
     violations: tuple[Violation, ...]
+    not_judged: tuple[Violation, ...]
     differences: tuple[str, ...]
     events: Sequence[tuple[int, Event]]
     rules: Rules
@@ -39,6 +43,12 @@ class Recorded(NamedTuple):
     labels: Mapping[int, str]
     skews: Mapping[str, int] | None
     counters: Mapping[str, int]
+    notes: tuple[str, ...]
+
+    @property
+    def seen(self) -> tuple[Violation, ...]:
+        """All violations, those of what is judged first."""
+        return (*self.violations, *self.not_judged)
 
 
 def record(scenario: Scenario) -> Recorded:
@@ -48,7 +58,8 @@ def record(scenario: Scenario) -> Recorded:
 
 
 def _story(story: Any) -> Recorded:
-    from sim.story.driver import run_story
+    from sim.story.driver import idle_steps, run_story
+    from sim.story.idle import idle_notes
     from sim.trace.digest import digest_of
 
     run = run_story(story)
@@ -56,6 +67,7 @@ def _story(story: Any) -> Recorded:
         verdict=run.verdict,
         reason=run.reason,
         violations=run.violations,
+        not_judged=run.not_judged,
         differences=tuple(run.differences()),
         events=run.events,
         rules=story.rules,
@@ -63,6 +75,7 @@ def _story(story: Any) -> Recorded:
         labels=run.labels,
         skews=None,
         counters={},
+        notes=(*not_judged_note(run.not_judged), *idle_notes(idle_steps(run))),
     )
 
 
@@ -76,6 +89,7 @@ def _timed(scenario: Any) -> Recorded:
         verdict=run.verdict,
         reason=run.reason,
         violations=run.violations,
+        not_judged=run.not_judged,
         differences=tuple(differences(scenario, run)),
         events=events,
         rules=promise_of(scenario).rules,
@@ -83,4 +97,5 @@ def _timed(scenario: Any) -> Recorded:
         labels={},
         skews=scenario.clock_skews,
         counters=run.counters,
+        notes=tuple(not_judged_note(run.not_judged)),
     )

@@ -110,8 +110,16 @@ class Run:
 
     @property
     def violated(self) -> list[str]:
-        """Violated invariants in order of first detection."""
+        """Violated invariants, of those judged, in order of first detection."""
         return list(dict.fromkeys(found.invariant for found in self.recorded.violations))
+
+    @property
+    def notes(self) -> list[str]:
+        """What is no failure, and should be known, a line each.
+
+        What was violated and is not judged, and the steps of a story that did nothing.
+        """
+        return list(self.recorded.notes)
 
     @property
     def digest(self) -> str:
@@ -300,19 +308,22 @@ class Run:
     def violation(self, invariant: str | None = None) -> Violation:
         """The first violation, or the first of an invariant, as the checks report it.
 
+        One that the scenario does not judge is found by its name alone.
+
         Raises:
             BadInput: There is none.
         """
-        violations = self.recorded.violations
+        wanted = invariant or self._about
+        recorded = self.recorded
+        violations = recorded.seen if wanted else recorded.violations
         if not violations:
             raise BadInput(f"{self.id}: nothing is violated here; verdict: {self.verdict}")
-        wanted = invariant or self._about
         found = next((one for one in violations if not wanted or one.invariant == wanted), None)
         if found is None:
-            hint = did_you_mean(wanted, self.violated)
+            names = list(dict.fromkeys(one.invariant for one in violations))
+            hint = did_you_mean(wanted, names)
             raise BadInput(
-                f"{self.id}: {wanted} is not violated here{hint}; violated: "
-                f"{', '.join(self.violated)}"
+                f"{self.id}: {wanted} is not violated here{hint}; violated: {', '.join(names)}"
             )
         return found
 
@@ -415,6 +426,7 @@ class Run:
         ]
         if len(found.violations) > SHOWN:
             rows.append(("", f"and {len(found.violations) - SHOWN} more violations"))
+        rows += [("note", line) for line in found.notes]
         return facts([*rows, ("again", self.command or "")])
 
 

@@ -50,8 +50,10 @@ def failure_of(run: Failed, invariant: str | None = None) -> Failure:
     return Failure(
         id=run.id.replace(" ", "-"),
         title=scenario.title,
-        violation=run.violation(invariant) if recorded.violations else None,
+        violation=run.violation(invariant) if recorded.violations or invariant else None,
         violations=recorded.violations,
+        not_judged=recorded.not_judged,
+        notes=recorded.notes,
         complaints=recorded.differences,
         verdict=recorded.verdict,
         reason=recorded.reason,

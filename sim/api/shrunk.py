@@ -125,11 +125,11 @@ def _smallest_story(
     from sim.shrink.story import shrink_story
     from sim.shrink.writing import story_text
     from sim.story.driver import run_story
+    from sim.story.expect import StoryExpect
 
     shrunk = shrink_story(story, violation, within_s=within_s, cause_of=signature_of)
-    broken = run_story(shrunk.story).violated
-    if violation.invariant not in broken:
-        broken.append(violation.invariant)
+    expect = StoryExpect((violation.invariant,))
+    broken = run_story(replace(shrunk.story, expect=expect)).violated
     small = replace(shrunk.story, title=str(signature_of(recorded.events, violation, story.rules)))
     text = story_text(small, violated=broken, remark=shrunk.violation.sentence)
     near, change = _near_miss(shrunk.story, violation.invariant)

@@ -88,7 +88,7 @@ def file_runs(folder: Path) -> Iterator[Certified]:
         if format_of(path) != LOG_FORMAT:
             result = run_file(path, keep_events=True, describe=True)
             assert result.trace_header is not None
-            told = tuple(violation._asdict() for violation in result.violations)
+            told = tuple(violation._asdict() for violation in result.seen)
             digest = digest_of(result.events)
             verdict = TraceVerdict(result.verdict, result.reason, told, digest)
             yield _certified(str(path), result.trace_header, list(result.events), verdict)

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from sim.draw import Case
     from sim.rules import Rules
     from sim.scenario.model import Scenario
+    from sim.story.result import StoryRun
+    from sim.timed_run import Run
     from sim.trace import Event
 
 _NAMED = 3
@@ -187,14 +189,14 @@ class _Subject:
 
     def drawn(self, *, invariant: str | None, named: Mapping[str, str]) -> _Drawn:
         """The run itself; `named` are rules to be told from those of a case beside it."""
-        case, title, violations = self._run({})
-        violation = _chosen(violations, invariant)
+        case, title, run = self._run({})
+        violation = _chosen(run, invariant)
         assert case.rules is not None
         case = replace(
             case,
             violation=violation,
             name=_name(case.rules, self._compared(named)),
-            verdict=_verdict(violations),
+            verdict=_verdict(run.violations),
         )
         words: list[object] = [self._source]
         words += [] if self._run_id is None else [self._run_id]
@@ -214,14 +216,14 @@ class _Subject:
 
     def against(self, rules: Mapping[str, str], wanted: Violation | None) -> Case:
         """The same case under other rules, at the same kind of violation if it has one."""
-        case, _, violations = self._run(rules)
-        same = [each for each in violations if wanted and each.invariant == wanted.invariant]
+        case, _, run = self._run(rules)
+        same = [each for each in run.seen if wanted and each.invariant == wanted.invariant]
         assert case.rules is not None
         return replace(
             case,
             violation=same[0] if same else None,
             name=_name(case.rules, self._compared(rules)),
-            verdict=_verdict(violations),
+            verdict=_verdict(run.violations),
         )
 
     def _compared(self, rules: Mapping[str, str]) -> Sequence[str]:
@@ -234,12 +236,12 @@ class _Subject:
         mine, theirs = one.as_dict(), other.as_dict()
         return [name for name, value in mine.items() if theirs[name] != value]
 
-    def _run(self, changed: Mapping[str, str]) -> tuple[Case, str, tuple[Violation, ...]]:
-        """Run it with some rules replaced: the case, its title, all that was violated."""
+    def _run(self, changed: Mapping[str, str]) -> tuple[Case, str, StoryRun | Run]:
+        """Run it with some rules replaced: the case, its title, what came of it."""
         rules = {**self._rules, **changed}
         return self._run_story(rules) if self._is_story else self._run_timed(rules)
 
-    def _run_story(self, rules: Mapping[str, str]) -> tuple[Case, str, tuple[Violation, ...]]:
+    def _run_story(self, rules: Mapping[str, str]) -> tuple[Case, str, StoryRun]:
         from sim.draw import Case
         from sim.rules import rules_from
         from sim.story import load_story, run_story
@@ -250,9 +252,9 @@ class _Subject:
         run = run_story(story)
         self._cut_off = run.reason
         case = Case(run.events, rules=story.rules, labels=run.labels)
-        return case, story.title or story.id, run.violations
+        return case, story.title or story.id, run
 
-    def _run_timed(self, rules: Mapping[str, str]) -> tuple[Case, str, tuple[Violation, ...]]:
+    def _run_timed(self, rules: Mapping[str, str]) -> tuple[Case, str, Run]:
         from sim.draw import Case
         from sim.rules import settings_from
         from sim.scenario.model.promises import promise_of
@@ -266,7 +268,7 @@ class _Subject:
         run = run_scenario(scenario, trace=events)
         self._skews = scenario.clock_skews
         self._cut_off = run.reason if run.cut_off else None
-        return Case(events, rules=promise_of(scenario)[0]), title, run.violations
+        return Case(events, rules=promise_of(scenario)[0]), title, run
 
     def _scenario(self) -> tuple[Scenario, str]:
         if self._run_id is not None:
@@ -284,16 +286,16 @@ class _Subject:
         return scenario, scenario.title or scenario.id
 
 
-def _chosen(violations: Sequence[Violation], invariant: str | None) -> Violation | None:
-    """The violation to draw."""
+def _chosen(run: StoryRun | Run, invariant: str | None) -> Violation | None:
+    """The violation to draw; one that is not judged only where it is named."""
     if invariant is None:
-        return violations[0] if violations else None
-    found = list(dict.fromkeys(each.invariant for each in violations))
+        return run.violations[0] if run.violations else None
+    found = list(dict.fromkeys(each.invariant for each in run.seen))
     if invariant not in found:
         violated = f"violated are {', '.join(found)}" if found else "nothing is violated"
         hint = did_you_mean(invariant, found)
         raise BadInput(f"--invariant {invariant}: not violated here{hint}; {violated}")
-    return next(each for each in violations if each.invariant == invariant)
+    return next(each for each in run.seen if each.invariant == invariant)
 
 
 def _name(rules: Rules, names: Sequence[str]) -> str:

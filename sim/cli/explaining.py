@@ -30,8 +30,7 @@ def take_explain(parser: ArgumentParser) -> None:
         const="",
         metavar="INVARIANT",
         help="Tell why it was violated: what decided, what was committed beside what there is, and "
-        "what led to it. Without a name, the first violation; of a story also which steps did "
-        "nothing.",
+        "what led to it. Without a name, the first violation.",
     )
 
 

@@ -56,17 +56,15 @@ def _shown(value: object) -> str:
 def ops() -> Rows:
     """Every step of a story, with its fields; those in brackets need not be given."""
     from sim.story.ops import OPS
-    from sim.story.told import OPS_TOLD, field_told
 
     return [
         {
             "op": op,
             "fields": " ".join([*spec.required, *(f"[{name}]" for name in spec.optional)]),
-            "means": OPS_TOLD[op].means,
-            "source": OPS_TOLD[op].source,
+            "means": spec.means,
+            "source": spec.source,
             "field_meanings": {
-                name: f"{field_told(op, name)} ({kind.expected})"
-                for name, kind in spec.fields().items()
+                name: f"{one.means} ({one.kind.expected})" for name, one in spec.told.items()
             },
         }
         for op, spec in OPS.items()

@@ -91,14 +91,12 @@ def run(
             document["failure"] = None if saved is None else str(saved)
         if explain is not None:
             document |= in_json(explanation)
-            if result.is_story:
-                document["idle_steps"] = [number for number, _ in result.idle_steps]
         print_json(document)
     else:
         arguments: list[object] = [file, *(f"--rule={text}" for text in rule or [])]
         arguments += plugin_arguments()
         arguments += [] if seed is None else [f"--seed={seed}"]
-        _show(result, explanation, explain is not None, f"replog run {shell.command(arguments)}")
+        _show(result, explanation, f"replog run {shell.command(arguments)}")
         if saved is not None:
             tell(f"failure: {saved}")
     return result.exit_code
@@ -109,19 +107,18 @@ def _write_trace(path: Path, result: CaseResult) -> None:
     from sim.trace.digest import digest_of
 
     assert result.trace_header is not None
-    violations = tuple(violation.as_row(when="at") for violation in result.violations)
+    violations = tuple(violation.as_row(when="at") for violation in result.seen)
     digest = digest_of(result.events)
     verdict = TraceVerdict(result.verdict, result.reason, violations, digest)
     write_trace(path, result.trace_header, result.events, verdict)
 
 
 def _explanation(result: CaseResult, wanted: str) -> Explanation | None:
-    return explained(
-        result.events, result.violations, wanted, rules=result.judged_by, skews=result.skews
-    )
+    seen = result.seen if wanted else result.violations
+    return explained(result.events, seen, wanted, rules=result.judged_by, skews=result.skews)
 
 
-def _show(result: CaseResult, explanation: Explanation | None, told: bool, command: str) -> None:
+def _show(result: CaseResult, explanation: Explanation | None, command: str) -> None:
     tell(f"{result.id}: {result.title}" if result.title else result.id)
     unit = "step" if result.is_story else "ms"
     print_violations(result.violations, unit=unit)
@@ -136,9 +133,8 @@ def _show(result: CaseResult, explanation: Explanation | None, told: bool, comma
         print(f"  seed {result.detail['seed']}, digest {result.detail['digest']}")
     if explanation:
         print_explanation(explanation, result.violations, unit=unit)
-    if told:
-        for number, line in result.idle_steps:
-            tell(f"  step {number} ({line}) did nothing")
+    for line in result.notes:
+        tell(f"  {line}")
     for line in result.differences:
         tell(f"  not as expected: {line}")
     verdict = result.verdict + (f" ({result.reason})" if result.reason else "")

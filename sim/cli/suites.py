@@ -199,6 +199,9 @@ class _Progress:
             self.wipe()
             mark = "ok  " if result.expectation_met else "FAIL"
             print(one_line(f"{mark} {result.path}  {result.wall_ms} ms"), flush=True)
+            if result.expectation_met:  # those of a failure are told with it
+                for line in result.notes:
+                    tell(f"     note: {line}")
         now = time.monotonic()
         if self._on_terminal and (self._show_rows or now >= self._next):
             self._next = now + REDRAWN_EVERY_SECONDS

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sim.check import Violation
+from sim.check.judged import unexpected
 from sim.explain import explain
 from sim.explain.signature import signature_of
 from sim.files.trace_file import TraceHeader, TraceVerdict
@@ -23,9 +24,11 @@ class Failure(NamedTuple):
     Attributes:
         id: What its folder is called after: the scenario's name, or the run's in a sweep.
         title: The scenario's; may be empty.
-        violation: What the folder is about; None = no law is broken, but something that the
-            scenario expects did not come.
-        violations: All, in order of detection.
+        violation: What the folder is about; None = no invariant is violated, but something that
+            the scenario expects did not come.
+        violations: Of what is judged, in order of detection.
+        not_judged: Of what was looked at as well.
+        notes: What is no failure, and should be known, a line each.
         complaints: Where it is not what the scenario expects, a line each.
         verdict: `violated`, `holds` or `inconclusive`.
         reason: Why it is inconclusive, else None.
@@ -44,6 +47,8 @@ class Failure(NamedTuple):
     title: str
     violation: Violation | None
     violations: tuple[Violation, ...]
+    not_judged: tuple[Violation, ...]
+    notes: tuple[str, ...]
     complaints: tuple[str, ...]
     verdict: str
     reason: str | None
@@ -85,13 +90,14 @@ class Failure(NamedTuple):
 
     def explanation(self) -> list[str]:
         """Why, a line each."""
-        broken = {found.invariant for found in self.violations}
-        lines = [one_line(line) for line in self.complaints if line.split()[0] not in broken]
+        told = {unexpected(found.invariant) for found in self.violations}
+        lines = [one_line(line) for line in self.complaints if line not in told]
         if self.violation is not None:
             lines += explain(self.events, self.violation, rules=self.rules, skews=self.skews)
         return lines
 
     def trace_verdict(self) -> TraceVerdict:
         """What its trace says last."""
-        rows = tuple(violation.as_row(when="at") for violation in self.violations)
+        seen = (*self.violations, *self.not_judged)
+        rows = tuple(violation.as_row(when="at") for violation in seen)
         return TraceVerdict(self.verdict, self.reason, rows, self.digest)

@@ -122,6 +122,8 @@ def _document(failure: Failure) -> dict[str, Any]:
         "sentence": failure.sentence,
         "cause": failure.cause,
         "seed": failure.header.seed,
+        "verdict": failure.verdict,
+        "notes": list(failure.notes),
         "rules": dict(failure.changed_rules),
         "events": len(failure.events),
         "digest": failure.digest,

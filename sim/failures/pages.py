@@ -33,6 +33,7 @@ def readme(failure: Failure, *, command: str, texts: Mapping[str, str]) -> str:
         "verdict": text(failure.verdict + (f" ({failure.reason})" if failure.reason else "")),
         "cause": text(failure.cause),
         "violated": text(", ".join(dict.fromkeys(one.invariant for one in failure.violations))),
+        "note": text("; ".join(failure.notes)),
         "rules": markdown.code(rules) if rules else "the defaults",
         "seed": "none: a story has no randomness" if seed is None else str(seed),
         "digest": f"`{failure.digest}`",

@@ -12,8 +12,9 @@ from sim.files.document import Document, Place, listed, shown
 from sim.foreign.lines import one_line
 from sim.log import Log
 from sim.logfile.answer import step_answer
+from sim.logfile.doubts import explained_doubts
 from sim.logfile.eligible_file import eligible_file_in, is_eligible_document
-from sim.logfile.file import log_file_in, read_log_document
+from sim.logfile.file import LogFile, log_file_in, read_log_document
 from sim.logfile.run import run_steps
 from sim.logfile.schedule import answer_about
 
@@ -31,12 +32,14 @@ class Checked:
         command: What answers it: `replog clean` or `replog eligible`.
         differences: Where the answer is not what its `expect` says, a line each; empty = met. A
             file without `expect` expects to be answered at all.
+        why: What became of the records that they are about, a sentence each.
     """
 
     id: str
     title: str
     command: str
     differences: tuple[str, ...]
+    why: tuple[str, ...] = ()
 
 
 def checked(path: Path, *, rules: Mapping[str, object] | None = None) -> Checked:
@@ -47,12 +50,19 @@ def checked(path: Path, *, rules: Mapping[str, object] | None = None) -> Checked
     """
     document = read_log_document(path)
     found = differences(document, rules=rules)
+    eligible = is_eligible_document(document)
     return Checked(
         _id_of(document, path),
         str(document.data.get("title") or ""),
-        "replog eligible" if is_eligible_document(document) else "replog clean",
+        "replog eligible" if eligible else "replog clean",
         tuple(found),
+        () if eligible or not found else tuple(_why(document, rules)),
     )
+
+
+def _why(document: Document, rules: Mapping[str, object] | None) -> list[str]:
+    file = log_file_in(document, rules=rules)
+    return explained_doubts(file, _facts(file), document.data["expect"])
 
 
 def read_and_check(path: Path) -> str:
@@ -85,7 +95,7 @@ def differences(document: Document, *, rules: Mapping[str, object] | None = None
         expected = document.data.get("expect")
         return [] if expected is None else list(_differ(answer, expected, "", place))
     file = log_file_in(document, rules=rules)
-    facts = [step_answer(result, file) | _keys(result.log) for result in run_steps(file)]
+    facts = _facts(file)
     expected = document.data.get("expect")
     if expected is None:
         return []
@@ -95,6 +105,11 @@ def differences(document: Document, *, rules: Mapping[str, object] | None = None
     for number, (fact, claims) in enumerate(zip(facts, expected, strict=True)):
         found += _differ_in_step(fact, claims, f"steps[{number}]", place.at(number))
     return found
+
+
+def _facts(file: LogFile) -> list[dict[str, Any]]:
+    """What came of each step."""
+    return [step_answer(result, file) | _keys(result.log) for result in run_steps(file)]
 
 
 def _keys(log: Log) -> dict[str, Any]:

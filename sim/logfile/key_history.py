@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sim.compaction import (
@@ -117,12 +118,20 @@ def key_history(file: LogFile, key: str) -> KeyHistory:
     return history
 
 
+def records_of(file: LogFile) -> Iterator[Record]:
+    """Every record of the file: those of its log, then those that its steps append."""
+    for batches in (*(segment.batches for segment in file.segments), *_appended(file)):
+        for batch in batches:
+            yield from batch.records
+
+
+def _appended(file: LogFile) -> Iterator[Sequence[Batch]]:
+    return (getattr(step, "batches", ()) for step in file.steps)
+
+
 def keys_of(file: LogFile) -> list[str]:
     """Every key that a record of the file has, in order of first appearance."""
-    batches = [batch for segment in file.segments for batch in segment.batches]
-    for step in file.steps:
-        batches += getattr(step, "batches", ())
-    keys = (record.key for batch in batches for record in batch.records)
+    keys = (record.key for record in records_of(file))
     return list(dict.fromkeys(key for key in keys if key is not None))
 
 

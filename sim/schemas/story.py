@@ -23,10 +23,11 @@ from sim.schemas.parts import (
     described,
     strict,
 )
-from sim.story import ops
+from sim.story import fields as kinds
+from sim.story.fields import FieldType
 from sim.story.format import TOP
-from sim.story.ops import OPS, FieldType
-from sim.story.told import OPS_TOLD, field_told
+from sim.story.ops import OPS
+from sim.story.steps import DOES, DOES_MEANS, NOTHING
 
 _NAME: Schema = {
     "anyOf": [{"type": "string", "minLength": 1}, at_least(-LONG - 1)],
@@ -48,24 +49,24 @@ def _of_kind(kind: FieldType) -> Schema:
     """What a field of a step may be; numbers and names may come as text, as in a line."""
     listed: Schema = {"type": "array", "items": _NAME}
     known: list[tuple[FieldType, Schema]] = [
-        (ops.TIME, _number(TIMESTAMP)),
-        (ops.PRODUCER, _number(PRODUCER_ID)),
-        (ops.EPOCH, _number(LEADER_EPOCH, least=0)),
-        (ops.SPAN, _number(ADVANCE)),
-        (ops.NATURAL, _number(OFFSET)),
-        (ops.NAMED, _NAME),
-        (ops.TEXT, _NAME),
-        (ops.OPTIONAL_TEXT, {"anyOf": [*_NAME["anyOf"], {"type": "null"}]}),
-        (ops.BOOLEAN, {"enum": [True, False, "true", "false"]}),
-        (ops.REPLICA, _NAME),
-        (ops.REPLICAS, {"anyOf": [listed, {"type": "string", "minLength": 1}]}),
-        (ops.SEGMENTS, {"anyOf": [_segments(), TEXT]}),
-        (ops.BYTES, {"type": "string", "pattern": r"^\s*([0-9A-Fa-f]{2}\s*)*$"}),
-        (ops.VERSION, {"anyOf": [*_number(VERSION)["anyOf"], {"enum": [None, "null"]}]}),
-        (ops.MARKER, _one_of("commit", "abort")),
-        (ops.MOMENT, _one_of(*MOMENTS)),
-        (ops.ISOLATION, _one_of(*ISOLATIONS)),
-        (ops.WAY, _one_of(*WAYS)),
+        (kinds.TIME, _number(TIMESTAMP)),
+        (kinds.PRODUCER, _number(PRODUCER_ID)),
+        (kinds.EPOCH, _number(LEADER_EPOCH, least=0)),
+        (kinds.SPAN, _number(ADVANCE)),
+        (kinds.NATURAL, _number(OFFSET)),
+        (kinds.NAMED, _NAME),
+        (kinds.TEXT, _NAME),
+        (kinds.OPTIONAL_TEXT, {"anyOf": [*_NAME["anyOf"], {"type": "null"}]}),
+        (kinds.BOOLEAN, {"enum": [True, False, "true", "false"]}),
+        (kinds.REPLICA, _NAME),
+        (kinds.REPLICAS, {"anyOf": [listed, {"type": "string", "minLength": 1}]}),
+        (kinds.SEGMENTS, {"anyOf": [_segments(), TEXT]}),
+        (kinds.BYTES, {"type": "string", "pattern": r"^\s*([0-9A-Fa-f]{2}\s*)*$"}),
+        (kinds.VERSION, {"anyOf": [*_number(VERSION)["anyOf"], {"enum": [None, "null"]}]}),
+        (kinds.MARKER, _one_of("commit", "abort")),
+        (kinds.MOMENT, _one_of(*MOMENTS)),
+        (kinds.ISOLATION, _one_of(*ISOLATIONS)),
+        (kinds.WAY, _one_of(*WAYS)),
     ]
     return next(schema for one, schema in known if one is kind)
 
@@ -77,21 +78,24 @@ def _segments() -> Schema:
 
 def _step(op: str) -> Schema:
     """A step of an op as a mapping."""
-    spec, told = OPS[op], OPS_TOLD[op]
+    spec = OPS[op]
     fields = {
-        name: described(_of_kind(kind), f"{field_told(op, name)} ({kind.expected})")
-        for name, kind in spec.fields().items()
+        name: described(_of_kind(one.kind), f"{one.means} ({one.kind.expected})")
+        for name, one in spec.told.items()
     }
+    fields[DOES] = described({"const": NOTHING}, DOES_MEANS)
     schema = strict({"op": {"const": op}, **fields, "note": NOTE}, required=("op", *spec.required))
-    return described(schema, f"{told.means} ({told.source})")
+    return described(schema, f"{spec.means} ({spec.source})")
 
 
 def _line(op: str) -> str:
     """The pattern of a step as one line; a list of replicas may be several words."""
     spec = OPS[op]
-    kinds = list(spec.fields().values())
-    most = "" if kinds and kinds[-1] is ops.REPLICAS else len(kinds)
-    return rf"{op}(\s+\S+){{{len(spec.required)},{most}}}" if kinds else op
+    given = list(spec.fields().values())
+    most = "" if given and given[-1] is kinds.REPLICAS else len(given) + 1
+    if not given:
+        return rf"{op}(\s+{DOES}={NOTHING})?"
+    return rf"{op}(\s+\S+){{{len(spec.required)},{most}}}"
 
 
 def _any_step() -> Schema:

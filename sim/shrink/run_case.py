@@ -162,7 +162,7 @@ class RunCase:
             id=self.id,
             title=f"{self._signature}, shrunk from {self.whole} of {self._scenario.id}",
             source=self._command,
-            expect=Expect(tuple(run.violated)),
+            expect=Expect(tuple(dict.fromkeys(found.invariant for found in run.seen))),
         )
         head = "" if place is None else self._head(place)
         return head + scenario_text(named)

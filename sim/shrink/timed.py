@@ -206,6 +206,11 @@ def _shown(candidate: Candidate, target: TimedCause) -> Candidate | None:
     return Candidate(candidate.scenario, violation.at, events, violation.key)
 
 
+def _broken(run: Run) -> tuple[str, ...]:
+    """All that a run violates, whatever its scenario judges."""
+    return tuple(dict.fromkeys(violation.invariant for violation in run.seen))
+
+
 def _expecting(scenario: Scenario) -> Scenario:
     """The scenario with what its run violates as its expectation."""
-    return replace(scenario, expect=Expect(tuple(run_scenario(scenario).violated)))
+    return replace(scenario, expect=Expect(_broken(run_scenario(scenario))))

@@ -13,6 +13,7 @@ from sim.foreign.lines import is_plain, one_line
 from sim.rules.spec import RuleValue, shown
 from sim.scenario.file.yaml_lines import flow, quoted
 from sim.story.format import STORY_DEFAULTS, Story
+from sim.story.op import Scope
 from sim.story.steps import Step, line_of, step_at
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -89,7 +90,7 @@ def _step(step: Step, known: Sequence[str]) -> str:
     """The step as a line if that is read as the same step, else as a mapping."""
     line = line_of(step.op, step.fields)
     try:
-        read = step_at(line, step.number, known, Document("", None).top)
+        read = step_at(line, step.number, Scope(list(known)), Document("", None).top)
     except BadInput:
         read = None
     if read is None or read.op != step.op or dict(read.fields) != dict(step.fields):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sim.log import Batch
 from sim.replication import Replica
 from sim.replication.reading import (
@@ -14,9 +16,11 @@ from sim.replication.reading import (
     readable_end,
 )
 from sim.rules import Rules
-from sim.story.steps import Step
 from sim.trace import Consumed, ConsumerReset, Event
 from sim.trace.logs import ResetCause
+
+if TYPE_CHECKING:
+    from sim.story.steps import Step
 
 
 class StoryConsumers:

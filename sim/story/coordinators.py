@@ -16,7 +16,6 @@ from sim.replication.coordinator import (
 from sim.replication.messages import CoordinatorRequest
 from sim.replication.replica import Replica
 from sim.rules import Rules
-from sim.story.steps import Step
 from sim.trace import Event
 
 
@@ -36,30 +35,29 @@ class StoryCoordinators:
         if coordinator is not None and self._rules.coordinator.coordinator != "none":
             self._running[replica.name] = coordinator
 
-    def load(self, step: Step, replica: Replica) -> Loaded | None:
+    def load(
+        self, coordinator: Coordinator, replica: Replica, *, records: int | None
+    ) -> Loaded | None:
         """It reads so many records in all, or the log to its end; None = it is not done."""
-        coordinator = self._current(replica)
-        if coordinator is None or coordinator.active:
-            return None
-        if "records" in step.fields:
-            load_some(coordinator, replica, step["records"])
+        if records is not None:
+            load_some(coordinator, replica, records)
             return None
         return finish_loading(coordinator, replica, rules=self._rules)
 
-    def ask(self, step: Step, replica: Replica) -> tuple[Event, ...]:
+    def ask(self, key: str, replica: Replica) -> tuple[Event, ...]:
         """A client asks for a key."""
-        request = CoordinatorRequest("client", step["key"])
-        return answer(replica, self._current(replica), request, rules=self._rules).events
+        request = CoordinatorRequest("client", key)
+        return answer(replica, self.current(replica), request, rules=self._rules).events
 
     def follow(self, replicas: Mapping[str, Replica]) -> None:
         """What was committed since is in their memory."""
         for name in self._running:
             replica = replicas.get(name)
-            coordinator = None if replica is None else self._current(replica)
+            coordinator = None if replica is None else self.current(replica)
             if replica is not None and coordinator is not None:
                 apply_committed(coordinator, replica, rules=self._rules)
 
-    def _current(self, replica: Replica) -> Coordinator | None:
+    def current(self, replica: Replica) -> Coordinator | None:
         """That of the epoch that the replica leads; None = it leads none, or is down."""
         coordinator, leadership = self._running.get(replica.name), replica.leadership
         if coordinator is None or leadership is None or not replica.up:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 from sim.check.registry import INVARIANTS, discover
 from sim.files.document import Place, unknown_value
 from sim.files.fields import Fields, as_list, as_object
-from sim.story.ops import REPLICA, FieldType, check_names
+from sim.story.fields import REPLICA, FieldType, check_names
 
 _EXPECT = ("violated", "checked", "leader", "replicas", "moments", "note")
 

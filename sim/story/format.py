@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sim import limits
-from sim.files.document import Document, Place, shown
+from sim.files.document import Document, shown
 from sim.files.fields import Fields, as_list, as_text, check_format
 from sim.files.formats import STORY_FORMAT
 from sim.files.reading import read_document
@@ -16,7 +16,8 @@ from sim.foreign.lines import one_line
 from sim.limits import Limit
 from sim.rules import Rules
 from sim.story.expect import StoryExpect, expect_at
-from sim.story.ops import REPLICAS, check_names, names_in
+from sim.story.fields import REPLICAS, check_names, names_in
+from sim.story.op import Scope
 from sim.story.steps import Step, step_at
 
 STORY_DEFAULTS = Rules.of(
@@ -95,28 +96,14 @@ def story_in(document: Document, *, default_id: str) -> Story:
     check_format(document, (STORY_FORMAT,))
     top = Fields(document.data, document.top, TOP)
     replicas = _replicas(top)
-    known = list(replicas)
-    moments: dict[str, tuple[str, ...]] = {}
-    steps = []
+    scope = Scope(list(replicas))
     at_steps = top.at("steps")
-    passed_ms = 0
     listed = as_list(top.values.get("steps", []), at_steps)
     at_steps.check(limits.STEPS.too_many(len(listed), "steps"))
-    for index, raw in enumerate(listed):
-        step = step_at(raw, index + 1, known, at_steps.at(index, label=f"step {index + 1}"))
-        steps.append(step)
-        if step.op == "add_replica":
-            known.append(step["replica"])
-            _at(at_steps, step, "replica").check(limits.REPLICAS.too_many(len(known), "replicas"))
-        if step.op == "remove_replica":
-            known.remove(step["replica"])
-        if step.op == "advance":
-            passed_ms += step["ms"]
-            _at(at_steps, step, "ms").check(limits.ADVANCE.problem(passed_ms))
-        if step.op == "moment":
-            if step["name"] in moments:
-                _at(at_steps, step, "name").fail(f"{step['name']!r} was noted before")
-            moments[step["name"]] = tuple(known)
+    steps = tuple(
+        step_at(raw, number, scope, at_steps.at(number - 1, label=f"step {number}"))
+        for number, raw in enumerate(listed, start=1)
+    )
     tags_at(top.values.get("tags"), top.at("tags"))
     rules = top.values.get("rules", {})
     return Story(
@@ -127,15 +114,12 @@ def story_in(document: Document, *, default_id: str) -> Story:
         replicas=replicas,
         isr=_subset(top, "isr", replicas),
         voters=_subset(top, "voters", replicas),
-        steps=tuple(steps),
-        expect=expect_at(top.values.get("expect", {}), known, top.at("expect"), moments=moments),
+        steps=steps,
+        expect=expect_at(
+            top.values.get("expect", {}), scope.known, top.at("expect"), moments=scope.moments
+        ),
         preset=rules.get("preset") if isinstance(rules, dict) else None,
     )
-
-
-def _at(steps: Place, step: Step, field: str) -> Place:
-    """Where a field of a step stands."""
-    return steps.at(step.number - 1, label=f"step {step.number} ({step.op})").at(field)
 
 
 def _replicas(top: Fields) -> tuple[str, ...]:

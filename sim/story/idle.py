@@ -7,13 +7,12 @@ not lead, a chunk of a snapshot that nobody offered. The author of a story wants
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sim.story.driver import StoryDriver
-from sim.story.format import Story
-from sim.story.steps import Step
+if TYPE_CHECKING:
+    from sim.story.driver import StoryDriver
 
 _ATOMS = (str, bytes, int, float, type(None), tuple, frozenset, Enum)
 """Compared as they are; tuples, with names or without, hold what never changes."""
@@ -23,33 +22,44 @@ _FETCHED_TO = "acknowledged_end"
 """A refused fetch moves it, too; only a loss of power makes a difference of it."""
 
 
-def idle_steps(story: Story) -> list[Step]:
-    """The steps that did nothing, in order; the story is run once more to see them."""
-    driver = _Watched(story)
-    driver.run()
-    return driver.idle
+class IdleStep(NamedTuple):
+    """A step that did nothing.
+
+    Attributes:
+        number: Its number, from 1.
+        line: The step as a line.
+        why: Why nothing came of it, without a full stop.
+    """
+
+    number: int
+    line: str
+    why: str
 
 
-class _Watched(StoryDriver):
-    """Compares what a step may change with what it was before."""
+def idle_notes(steps: Iterable[IdleStep]) -> list[str]:
+    """A line for each reason: `steps 4, 5, 6 did nothing: r2 does not lead`."""
+    by_reason: dict[str, list[str]] = {}
+    for step in steps:
+        by_reason.setdefault(step.why, []).append(str(step.number))
+    return [
+        f"step{'s' if len(numbers) > 1 else ''} {', '.join(numbers)} did nothing: {why}"
+        for why, numbers in by_reason.items()
+    ]
 
-    def __init__(self, story: Story) -> None:
-        super().__init__(story)
-        self.idle: list[Step] = []
-        self._ignored = (
-            () if any(step.get("power_loss") for step in story.steps) else (_FETCHED_TO,)
-        )
 
-    def take(self, step: Step) -> None:
-        seen, before = len(self.events), self._state()
-        super().take(step)
-        if len(self.events) == seen and self._state() == before:
-            self.idle.append(step)
-
-    def _state(self) -> object:
-        parts = (self.replicas, self.delayed, self.coordinator, self.consumers, self.coordinators)
-        copies = [_plain(part, self._ignored) for part in parts]
-        return self.now_ms, self.isr, self.leader, len(self.moments), copies
+def state_of(driver: StoryDriver) -> object:
+    """What a step may change, to compare with later."""
+    power = any(step.get("power_loss") for step in driver.story.steps)
+    ignored = () if power else (_FETCHED_TO,)
+    parts = (
+        driver.replicas,
+        driver.delayed,
+        driver.coordinator,
+        driver.consumers,
+        driver.coordinators,
+    )
+    copies = [_plain(part, ignored) for part in parts]
+    return driver.now_ms, driver.isr, driver.leader, len(driver.moments), copies
 
 
 def _plain(value: Any, ignored: tuple[str, ...]) -> object:

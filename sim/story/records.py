@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sim.compaction.strategies import ENCODERS
 from sim.log import Batch, Control, Record, control_batch, data_batch
 from sim.log.formats import TOMBSTONE_HEADER
 from sim.rules import Rules
-from sim.story.steps import Step
+
+if TYPE_CHECKING:
+    from sim.story.steps import Step
 
 
 def label_of(step: Step) -> str:

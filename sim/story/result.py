@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.check import Violation
-from sim.check.checker import story_invariants
+from sim.check.judged import not_as_expected
 from sim.replication import Replica
 from sim.replication.snapshots.take import state_below
 from sim.rules import Rules
 from sim.story.expect import Claims
-from sim.story.format import Story
+from sim.story.idle import IdleStep
 from sim.trace import Event
+from sim.trace.sentences import describe
+
+if TYPE_CHECKING:
+    from sim.story.format import Story
 
 
 class ReplicaView(NamedTuple):
@@ -64,23 +68,27 @@ class StoryRun(NamedTuple):
 
     Attributes:
         story: What was run.
-        violations: In order of detection; `at` is the number of the step.
+        violations: Of what the story judges, in order of detection; `at` is the number of the step.
+        not_judged: Of what was looked at as well.
         replicas: By name, in order of creation.
         leader: Who was elected last.
         events: (step, event) of everything that happened.
         labels: The label of each record by its uid.
         moments: The replicas as each `moment` step noted them, by its name.
+        idle: The steps that did nothing, of those that are marked so.
         reason: Which bound cut it off (`sim.bounds`), so that it is looked at no further; None =
             none did.
     """
 
     story: Story
     violations: tuple[Violation, ...]
+    not_judged: tuple[Violation, ...]
     replicas: dict[str, ReplicaView]
     leader: str | None
     events: tuple[tuple[int, Event], ...]
     labels: Mapping[int, str]
     moments: Mapping[str, Mapping[str, ReplicaView]]
+    idle: tuple[IdleStep, ...] = ()
     reason: str | None = None
 
     @property
@@ -88,6 +96,11 @@ class StoryRun(NamedTuple):
         """`holds`, `violated`, or `inconclusive` when a bound was hit before any violation."""
         unviolated = "holds" if self.reason is None else "inconclusive"
         return "violated" if self.violations else unviolated
+
+    @property
+    def seen(self) -> tuple[Violation, ...]:
+        """All violations, those of what is judged first."""
+        return (*self.violations, *self.not_judged)
 
     @property
     def violated(self) -> list[str]:
@@ -100,21 +113,26 @@ class StoryRun(NamedTuple):
         Of one that was cut off only what it did so far counts.
         """
         expect = self.story.expect
-        wanted = set(expect.violated)
-        checked = wanted | set(
-            story_invariants(liveness=False) if expect.checked is None else expect.checked
-        )
-        found = set(self.violated) & checked
-        out = [f"{name} was violated, not expected" for name in sorted(found - wanted)]
-        if self.reason is not None:
+        ended = self.reason is None
+        out = not_as_expected(self.violated, expect.violated, ended=ended)
+        if not ended:
             return out
-        out += [f"{name} was not violated, but expected" for name in sorted(wanted - found)]
+        out += self._not_idle()
         if expect.leader is not None and expect.leader != self.leader:
             out.append(f"leader is {self.leader}, expected {expect.leader}")
         out += _differences(self.replicas, expect.replicas)
         for moment, claims in expect.moments.items():
             out += [f"{moment}: {text}" for text in _differences(self.moments[moment], claims)]
         return out
+
+    def _not_idle(self) -> Iterator[str]:
+        """The steps that were meant to do nothing, and did something."""
+        idle = {step.number for step in self.idle}
+        for step in self.story.steps:
+            if step.does_nothing and step.number not in idle:
+                told = [describe(event) for number, event in self.events if number == step.number]
+                did = ", ".join(told) or "something changed"
+                yield f"step {step.number} ({step.line}) was meant to do nothing, and {did}"
 
 
 def _differences(replicas: Mapping[str, ReplicaView], claimed: Claims) -> Iterator[str]:

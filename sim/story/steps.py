@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from sim.errors import BadInput, did_you_mean
 from sim.files.document import Place, shown, unknown_field
-from sim.story.ops import (
+from sim.story.fields import (
     NAMED,
-    OPS,
     OPTIONAL_TEXT,
     REPLICA,
     REPLICAS,
@@ -24,7 +23,13 @@ from sim.story.ops import (
     FieldType,
     check_names,
 )
+from sim.story.op import Scope
+from sim.story.ops import OPS
 
+DOES, NOTHING = "does", "nothing"
+DOES_MEANS = (
+    "What is expected of it; only `nothing`: it is meant to be refused, or to change nothing."
+)
 _NAME = re.compile(r"[A-Za-z_][\w-]*")
 _QUOTED = re.compile(r"""(?:(?<=[\s=])|^)(["'])[^"']*\s[^"']*\1(?=\s|$)""")
 """Something in quotes that has a space in it."""
@@ -32,12 +37,16 @@ _QUOTED = re.compile(r"""(?:(?<=[\s=])|^)(["'])[^"']*\s[^"']*\1(?=\s|$)""")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: its number (from 1), its op, the fields that were given, and all that as a line."""
+    """One step: its number (from 1), its op, the fields that were given, and all that as a line.
+
+    `does_nothing` says that it is meant to do nothing.
+    """
 
     number: int
     op: str
     fields: Mapping[str, Any]
     line: str = field(default="", compare=False)
+    does_nothing: bool = False
 
     def __getitem__(self, name: str) -> Any:
         """A required field."""
@@ -48,8 +57,8 @@ class Step:
         return self.fields.get(name, default)
 
 
-def step_at(raw: object, number: int, known: Sequence[str], place: Place) -> Step:
-    """The step at `place`, checked; `known` are the replicas that exist before it.
+def step_at(raw: object, number: int, scope: Scope, place: Place) -> Step:
+    """The step at `place`, checked; what it does to the scope is noted there.
 
     Raises:
         BadInput: It says something that the format does not allow.
@@ -57,12 +66,12 @@ def step_at(raw: object, number: int, known: Sequence[str], place: Place) -> Ste
     if not isinstance(raw, str):
         if not isinstance(raw, dict):
             place.fail(f"expected a line or fields, not {shown(raw)}")
-        return _step(dict(raw), {}, number, known, place)
+        return _step(dict(raw), {}, number, scope, place)
     try:
-        step = _step(*_parse_line(raw, known, place), number, known, place)
+        step = _step(*_parse_line(raw, scope.known, place), number, scope, place)
     except BadInput as error:
         raise BadInput(f"{error}{_quotes_hint(raw)}") from None
-    return Step(step.number, step.op, step.fields, " ".join(raw.split()))
+    return replace(step, line=" ".join(raw.split()))
 
 
 def _named(place: Place, op: str) -> Place:
@@ -71,9 +80,12 @@ def _named(place: Place, op: str) -> Place:
 
 
 def _step(
-    given: dict[str, Any], typed: dict[str, str], number: int, known: Sequence[str], place: Place
+    given: dict[str, Any], typed: dict[str, str], number: int, scope: Scope, place: Place
 ) -> Step:
     given.pop("note", None)
+    does_nothing = DOES in given
+    if does_nothing and given.pop(DOES) != NOTHING:
+        place.at(DOES).fail(f"expected {NOTHING}; without the field a step may do anything")
     if "op" not in given:
         place.at("op").fail(f"missing; {_instead(given)}; allowed: {', '.join(OPS)}")
     op = given.pop("op")
@@ -84,37 +96,20 @@ def _step(
     place = _named(place, op)
     for name in given:
         if name not in types:
-            place.at(name).fail(unknown_field(name, [*types, "note"]))
+            place.at(name).fail(unknown_field(name, [*types, DOES, "note"]))
     fields: dict[str, Any] = {}
     for name, value in given.items():
         at, as_typed = place.at(name), typed.get(name)
         if types[name] is REPLICAS and isinstance(value, str):
-            _check_names_as_text(value, known, at, typed=as_typed or value)
+            _check_names_as_text(value, scope.known, at, typed=as_typed or value)
         fields[name] = types[name].value_of(value, at, typed=as_typed)
-        check_names(types[name], fields[name], known, at)
+        check_names(types[name], fields[name], scope.known, at)
     for name in spec.required:
         if name not in fields:
             place.at(name).fail(f"missing; required: {', '.join(spec.required)}")
-    _check_together(op, fields, known, place)
-    return Step(number, op, fields, line_of(op, fields))
-
-
-def _check_together(op: str, fields: dict[str, Any], known: Sequence[str], place: Place) -> None:
-    """Raise BadInput for fields that need, or exclude, each other."""
-    if op == "append" and "marker" in fields:
-        if "pid" not in fields:
-            place.at("pid").fail("missing; a marker needs the producer it is for")
-    elif op == "append":
-        if "label" not in fields:
-            place.at("label").fail("missing; required: leader, label, key (or marker, pid)")
-        if "key" not in fields:
-            place.at("key").fail("missing; null for a record without a key")
-    if fields.get("delay_response") and fields.get("drop_response"):
-        place.at("delay_response").fail("a dropped response cannot be late")
-    if fields.get("delay_response") and fields.get("crash"):
-        place.at("delay_response").fail("the replica is down when it comes")
-    if op == "add_replica" and fields["replica"] in known:
-        place.at("replica").fail(f"{fields['replica']!r} exists already")
+    if spec.check is not None:
+        spec.check(fields, scope, place)
+    return Step(number, op, fields, line_of(op, fields), does_nothing)
 
 
 def _instead(given: Mapping[str, Any]) -> str:
@@ -172,14 +167,15 @@ def _parse_line(line: str, known: Collection[str], place: Place) -> _Line:
     types = spec.fields()
     order = list(types)
     positional = iter(order)
+    named = (*order, DOES)
     for word in words[1:]:
         name, equals, value = word.partition("=")
-        if not (equals and name in order):
+        if not (equals and name in named):
             free = next((field for field in positional if field not in given), None)
             goes_on = free is None and bool(order) and types[order[-1]] is REPLICAS
             kind = REPLICAS if goes_on else types[free] if free is not None else None
             if equals and _NAME.fullmatch(name) and not _takes(kind, word, known):
-                place.at(name).fail(unknown_field(name, order))
+                place.at(name).fail(unknown_field(name, named))
             if goes_on:
                 typed[order[-1]] = f"{typed.get(order[-1], given[order[-1]])} {word}"
                 given[order[-1]] = f"{given[order[-1]]},{word}"
@@ -226,25 +222,20 @@ def _quotes_hint(line: str) -> str:
 
 def _pattern(op: str) -> str:
     """A step of that op as a mapping, with its first fields."""
-    names = ", ".join(f"{name}: ..." for name in _first_fields(op))
+    names = ", ".join(f"{name}: ..." for name in OPS[op].usual)
     return f"{{op: {op}, {names}}}" if names else f"{{op: {op}}}"
 
 
 def _line_pattern(op: str) -> str:
     """A step of that op as a line, with its first fields."""
-    return " ".join([op, *(name.upper() for name in _first_fields(op))])
-
-
-def _first_fields(op: str) -> Sequence[str]:
-    """The required fields; a label and a key are, too, but for a marker."""
-    return [*OPS[op].required, *(("label", "key") if op == "append" else ())]
+    return " ".join([op, *(name.upper() for name in OPS[op].usual)])
 
 
 def line_of(op: str, fields: Mapping[str, Any]) -> str:
     """A step that was given as a mapping, as a line: its first fields, then name=value."""
     words, named = [op], False
     for name, kind in OPS[op].fields().items():
-        named = named or name not in _first_fields(op) or name not in fields
+        named = named or name not in OPS[op].usual or name not in fields
         if name in fields:
             value = _written(kind, fields[name])
             words.append(f"{name}={value}" if named else value)

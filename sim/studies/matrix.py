@@ -292,7 +292,8 @@ def _run_story(story: Story) -> MatrixCell:
     if run.reason is not None:
         raise Inconclusive(f"{story.id}: {run.reason}")
     judged = _judging(story) or story_invariants(liveness=True)
-    return MatrixCell(tuple(name for name in run.violated if name in judged), _counted(run))
+    seen = dict.fromkeys(violation.invariant for violation in run.seen)
+    return MatrixCell(tuple(name for name in seen if name in judged), _counted(run))
 
 
 def _counted(run: StoryRun) -> dict[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from sim.check.judged import not_as_expected
 from sim.foreign.lines import LONGEST, one_line
 from sim.suite.result import BAD_INPUT, ERROR, CaseResult
 
@@ -37,14 +38,16 @@ def _what(result: CaseResult, *, whole: bool) -> Iterator[str]:
         found += [_verdict(names)] if names or not found else []
         yield f"expected: {_verdict(result.expected)}"
         yield f"found: {'; '.join(found)}"
-        told = {*result.expected, *(violation.invariant for violation in unexpected)}
+        told = set(not_as_expected(violated, result.expected, ended=True))
     elif result.reason is not None:
         yield result.complaints[0]
-    differences = [line for line in result.differences if line.split()[0] not in told]
+    differences = [line for line in result.differences if line not in told]
     yield from _first(None if whole else DIFFERENCES, differences, "differences")
     unit = "step {}" if result.is_story else "{} ms"
     sentences = [f"{one.invariant} ({unit.format(one.at)}): {one.sentence}" for one in unexpected]
     yield from _first(None if whole else SENTENCES, sentences, "violations")
+    yield from _first(None if whole else SENTENCES, list(result.why), "records")
+    yield from result.notes
     yield from result.strip.split("\n") if result.strip else ()
 
 

@@ -41,6 +41,8 @@ def write_junit(path: Path, results: Sequence[CaseResult]) -> None:
             problem = ET.SubElement(case, kind, message=one_line(result.complaints[0]))
             lines = [*filter(None, [result.title]), *failure_lines(result, whole=True)]
             problem.text = "\n".join(map(one_line, lines))
+        elif result.notes:
+            ET.SubElement(case, "system-out").text = "\n".join(map(one_line, result.notes))
     with replacing(path) as file:
         ET.ElementTree(suite).write(file, encoding="utf-8", xml_declaration=True)
 

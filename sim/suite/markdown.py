@@ -31,6 +31,14 @@ def page(results: Sequence[CaseResult], notes: Sequence[str], summary: str) -> s
     for one in failed:
         lines += [f"<details><summary>{markdown.in_html(_named(one))}</summary>", ""]
         lines += [markdown.block(failure_lines(one)), "", "</details>", ""]
+    noted = [one for one in results if one.expectation_met and one.notes]
+    if noted:
+        lines += ["| file | as expected, with a note |", "|---|---|"]
+        lines += [
+            f"| {markdown.text(str(one.path))} | {markdown.text('; '.join(one.notes))} |"
+            for one in noted
+        ]
+        lines.append("")
     slowest = sorted(results, key=lambda one: one.wall_ms, reverse=True)[:SLOWEST]
     told = ", ".join(f"{markdown.text(one.id)} {one.wall_ms:,} ms" for one in slowest)
     lines += [*(f"{markdown.text(note)}  " for note in notes), f"slowest: {told}"]

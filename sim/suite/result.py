@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sim.check import Violation
+from sim.check.judged import not_judged_note
 from sim.foreign import shell
 from sim.plugins import as_options
 from sim.trace import Event
@@ -15,6 +16,7 @@ from sim.trace import Event
 if TYPE_CHECKING:
     from sim.files.trace_file import TraceHeader
     from sim.rules import Rules
+    from sim.story.idle import IdleStep
 
 BAD_INPUT = "bad input"
 ERROR = "error"
@@ -32,8 +34,10 @@ class CaseResult(NamedTuple):
         verdict: `holds`, `violated` or `inconclusive`; in a suite also `bad input` for a file that
             says something wrong, and `error` when the run ended in an exception.
         reason: Why it is none of the first two, else None.
-        violations: In order of detection.
+        violations: Of what is judged, in order of detection.
+        not_judged: Of what was looked at as well.
         differences: Where it is not what the file expects; empty = expectation met.
+        why: What became of the records that a log file's differences are about, a sentence each.
         detail: What `--json` adds for this kind of file.
         is_story: Whether it is a story: its times are steps.
         run_with: The command that reproduces it: a log file has commands of its own.
@@ -42,7 +46,7 @@ class CaseResult(NamedTuple):
         trace_header: What a trace of it says first; only if asked for.
         settled: That there is no verdict is what the file expects: its run is to leave the
             durability contract.
-        idle_steps: The steps of a story that did nothing, as (number, line); only if asked for.
+        idle_steps: The steps of a story that did nothing, and are not meant to.
         judged_by: The rules that a story or a timed scenario was judged by.
         skews: How far each replica's clock is ahead of simulated time in ms; None = in steps.
         expected: The invariants that the file expects to be violated; None = it cannot say.
@@ -56,7 +60,9 @@ class CaseResult(NamedTuple):
     verdict: str
     reason: str | None = None
     violations: tuple[Violation, ...] = ()
+    not_judged: tuple[Violation, ...] = ()
     differences: tuple[str, ...] = ()
+    why: tuple[str, ...] = ()
     detail: Mapping[str, Any] = MappingProxyType({})
     is_story: bool = False
     run_with: str = "replog run"
@@ -64,7 +70,7 @@ class CaseResult(NamedTuple):
     events: Sequence[tuple[int, Event]] = ()
     trace_header: TraceHeader | None = None
     settled: bool = False
-    idle_steps: tuple[tuple[int, str], ...] = ()
+    idle_steps: tuple[IdleStep, ...] = ()
     expected: tuple[str, ...] | None = None
     judged_by: Rules | None = None
     skews: Mapping[str, int] | None = None
@@ -92,13 +98,24 @@ class CaseResult(NamedTuple):
 
     @property
     def unexpected(self) -> tuple[Violation, ...]:
-        """The first violation of each invariant that is checked and not expected."""
-        blamed = {line.split()[0] for line in self.differences} - set(self.expected or ())
+        """The first violation of each invariant that is judged and not expected."""
         first: dict[str, Violation] = {}
         for violation in self.violations:
-            if violation.invariant in blamed:
+            if violation.invariant not in (self.expected or ()):
                 first.setdefault(violation.invariant, violation)
         return tuple(first.values())
+
+    @property
+    def seen(self) -> tuple[Violation, ...]:
+        """All violations, those of what is judged first."""
+        return (*self.violations, *self.not_judged)
+
+    @property
+    def notes(self) -> list[str]:
+        """What is no failure, and should be known: what was not judged, and what did nothing."""
+        from sim.story.idle import idle_notes  # a log file needs nothing of stories
+
+        return [*not_judged_note(self.not_judged), *idle_notes(self.idle_steps)]
 
     @property
     def is_log(self) -> bool:
@@ -119,9 +136,13 @@ class CaseResult(NamedTuple):
             **({"reason": self.reason} if self.reason and not self.detail else {}),
             "violated": list(dict.fromkeys(v.invariant for v in self.violations)),
             "violations": [v.as_row(when="step") for v in self.violations],
+            "not_judged": [v.as_row(when="step") for v in self.not_judged],
             **self.detail,
+            "idle_steps": [step.number for step in self.idle_steps],
+            "notes": self.notes,
             "expectation_met": self.expectation_met,
             "differences": list(self.differences),
+            **({"why": list(self.why)} if self.why else {}),
         }
 
 

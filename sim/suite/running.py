@@ -37,8 +37,8 @@ def run_file(
         path: A story or a timed scenario.
         seed: Replaces the scenario's seed; a story has none.
         rules: Rule values, or a preset, that replace those of the file.
-        keep_events: Keep what happened, for a saved trace or a timeline, and of a story the steps
-            that did nothing.
+        keep_events: Keep what happened in a timed run, for a saved trace or a timeline; of a story
+            it is kept anyway.
         describe: Also say what the header of a saved trace needs.
 
     Raises:
@@ -49,7 +49,7 @@ def run_file(
         if seed is not None:
             raise BadInput(f"{path}: --seed: a story has no randomness to seed")
         story = story_at(path, rules or {})
-        return story_result(path, story, watch=keep_events, describe=describe)
+        return story_result(path, story, describe=describe)
     if found == SCENARIO_FORMAT:
         scenario = scenario_at(path, seed, rules or {})
         return timed_result(path, scenario, keep_events=keep_events, describe=describe)
@@ -80,12 +80,9 @@ def story_at(path: Path, rules: Mapping[str, str]) -> Story:
     return story
 
 
-def story_result(
-    path: Path, story: Story, *, watch: bool = False, describe: bool = False
-) -> CaseResult:
+def story_result(path: Path, story: Story, *, describe: bool = False) -> CaseResult:
     """What comes of a story, compared with what it expects; the arguments are `run_file`'s."""
-    from sim.story.driver import run_story
-    from sim.story.idle import idle_steps
+    from sim.story.driver import idle_steps, run_story
 
     started = time.perf_counter()
     run = run_story(story)
@@ -96,6 +93,7 @@ def story_result(
         verdict=run.verdict,
         reason=run.reason,
         violations=run.violations,
+        not_judged=run.not_judged,
         differences=tuple(run.differences()),
         detail=_story_detail(run),
         is_story=True,
@@ -104,7 +102,7 @@ def story_result(
         wall_ms=_since(started),
         events=run.events,
         trace_header=_of_story(story) if describe else None,
-        idle_steps=tuple((step.number, step.line) for step in idle_steps(story)) if watch else (),
+        idle_steps=idle_steps(run),
     )
 
 
@@ -150,6 +148,7 @@ def timed_result(
         verdict=run.verdict,
         reason=run.reason,
         violations=run.violations,
+        not_judged=run.not_judged,
         differences=tuple(differences(scenario, run)),
         detail=as_document(run),
         wall_ms=_since(started),
@@ -186,6 +185,7 @@ def log_result(path: Path) -> CaseResult:
         title=found.title,
         verdict="holds",
         differences=found.differences,
+        why=found.why,
         run_with=found.command,
         wall_ms=_since(started),
     )

@@ -34,7 +34,7 @@ class Opened(NamedTuple):
         id: What it is called.
         content: The story or the scenario.
         events: (when, event) of all that happened; when: steps of a story, else ms.
-        violations: In order of detection.
+        violations: In order of detection, those of what the scenario judges first.
         rules: By which it was judged.
         skews: How far each replica's clock is ahead of simulated time in ms; None = a story.
         mix: What it was drawn from; None = it is written down.
@@ -58,7 +58,7 @@ def open_file(path: Path, *, seed: int | None, rules: Mapping[str, str]) -> Open
         run = run_story(story)
         if run.reason is not None:
             raise Inconclusive(f"{story.id}: {run.reason}")
-        return Opened(story.id, story, run.events, run.violations, story.rules, None)
+        return Opened(story.id, story, run.events, run.seen, story.rules, None)
     return _of_scenario(scenario_at(path, seed, rules))
 
 
@@ -74,4 +74,4 @@ def _of_scenario(scenario: Scenario, mix: Mix | None = None) -> Opened:
     run = conclusive(run_scenario(scenario, trace=events))
     rules = promise_of(scenario).rules
     skews = scenario.clock_skews
-    return Opened(scenario.id, scenario, events, run.violations, rules, skews, mix)
+    return Opened(scenario.id, scenario, events, run.seen, rules, skews, mix)

@@ -25,7 +25,7 @@ SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 def families(story: str) -> dict[str, set[str]]:
     """Invariant -> the families of its violations in a story."""
     found: dict[str, set[str]] = {}
-    for violation in run_story(load_story(SCENARIOS / f"{story}.yaml")).violations:
+    for violation in run_story(load_story(SCENARIOS / f"{story}.yaml")).seen:
         found.setdefault(violation.invariant, set()).add(violation.family)
     return found
 

@@ -68,8 +68,11 @@ def test_a_story_as_json_has_the_shape_of_the_story_format(replog: Replog) -> No
         "verdict",
         "violated",
         "violations",
+        "not_judged",
         "replicas",
         "leader",
+        "idle_steps",
+        "notes",
         "expectation_met",
         "differences",
     ]
@@ -98,14 +101,13 @@ def test_a_story_as_json_has_the_shape_of_the_story_format(replog: Replog) -> No
     assert document["differences"] == []
 
 
-def test_explain_names_the_steps_of_a_story_that_did_nothing(replog: Replog, story: Path) -> None:
+def test_the_steps_of_a_story_that_did_nothing_are_told(replog: Replog, story: Path) -> None:
     story.write_text(STORY.replace("  - sync r2 r1", "  - fetch_snapshot  r2 r1\n  - sync r2 r1"))
 
-    said = replog("run", story, "--explain").out
-    assert "  step 3 (fetch_snapshot r2 r1) did nothing\nholds; " in said
-    assert replog("run", story, "--explain", "--json").document["idle_steps"] == [3]
-    assert "did nothing" not in replog("run", story).out
-    assert "idle_steps" not in replog("run", story, "--json").document
+    said = "step 3 did nothing: r2 fetches no snapshot"
+    assert f"  {said}\nholds; " in replog("run", story).out
+    document = replog("run", story, "--json").document
+    assert (document["idle_steps"], document["notes"]) == ([3], [said])
 
 
 def test_a_timed_scenario_as_json_says_when_in_ms_and_counts(replog: Replog) -> None:

@@ -118,7 +118,7 @@ def test_the_readme_of_a_failure() -> None:
         files = {"strip.txt": text, "explanation.txt": text}
         return readme(failure(text), command="c", texts=files)
 
-    check_markdown(put, times=3)
+    check_markdown(put, times=4)
 
 
 def story_of(text: str, path: Path) -> Story:
@@ -210,6 +210,8 @@ def failure(text: str) -> Failure:
         title=text,
         violation=broken,
         violations=(broken,),
+        not_judged=(),
+        notes=(text,),
         complaints=(),
         verdict="violated",
         reason=None,

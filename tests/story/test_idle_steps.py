@@ -4,15 +4,17 @@ import json
 
 import pytest
 
+from sim.story import run_story
+from sim.story.driver import idle_steps
 from sim.story.format import story_from
-from sim.story.idle import _plain, idle_steps
+from sim.story.idle import _plain
 from tests.story.refusing import BASE
 
 
 def idle(*steps: object, rules: dict[str, object] | None = None) -> list[str]:
     """The lines of those that did nothing, of steps after the election of 1 in epoch 1."""
     document = BASE | {"steps": [*BASE["steps"], *steps], "rules": rules or {}}
-    return [step.line for step in idle_steps(story_from(document, where="test"))]
+    return [step.line for step in idle_steps(run_story(story_from(document, where="test")))]
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_a_list_of_replicas_is_shown_as_it_was_typed(tmp_path: Path, shown: str)
         ("isr 1 2 now=true", "(isr): now: unknown field; allowed: isr"),
         ("fetch folower=2 1", "folower: unknown field (did you mean 'follower'?)"),
         ("crash 1 power-loss=true", "power-loss: unknown field (did you mean 'power_loss'?)"),
-        ("check deeply=true", "(check): deeply: unknown field; allowed: none"),
+        ("check deeply=true", "(check): deeply: unknown field; allowed: does"),
         ("append 1 a A foo=2", "(append): foo: unknown field; allowed: leader, label, key, ts"),
     ],
 )

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from sim.story import run_story
+from sim.story.driver import idle_steps
 from sim.story.format import story_from
-from sim.story.idle import idle_steps
 from tests.story.refusing import BASE, refused
 
 STEPS = [
@@ -71,4 +71,4 @@ def test_two_moments_of_one_name_are_refused(tmp_path: Path) -> None:
 
 
 def test_noting_a_moment_is_not_doing_nothing() -> None:
-    assert idle_steps(story_from(story(), where="test")) == []
+    assert idle_steps(run_story(story_from(story(), where="test"))) == ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -68,8 +68,8 @@ class WatchedStory(StoryDriver):
         self._watch, self._seen = watch, 0
         super().__init__(story)
 
-    def _emit(self, events: list[Event]) -> None:  # type: ignore[override]
-        super()._emit(events)
+    def emit(self, events: Sequence[Event]) -> None:
+        super().emit(events)
         self._watch(self, self._seen)
         self._seen = len(self.events)
 

@@ -1,11 +1,10 @@
-"""The steps a story may take: every op with its fields and their types."""
+"""The types that a field of a step may have: what is allowed, and how it is read."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from sim import limits
@@ -190,86 +189,3 @@ def check_names(kind: FieldType, value: Any, known: Sequence[str], place: Place)
     for name in names:
         if name not in known:
             place.fail(f"no replica {name!r}; known here: {', '.join(known)}")
-
-
-class OpSpec(NamedTuple):
-    """The fields of an op: required ones first, in the order of the one-line form."""
-
-    required: Mapping[str, FieldType]
-    optional: Mapping[str, FieldType] = MappingProxyType({})
-
-    def fields(self) -> dict[str, FieldType]:
-        """All fields in order."""
-        return {**self.required, **self.optional}
-
-
-OPS: dict[str, OpSpec] = {
-    "append": OpSpec(
-        {"leader": REPLICA},
-        {
-            "label": TEXT,
-            "key": OPTIONAL_TEXT,
-            "ts": TIME,
-            "hdr": VERSION,
-            "hdr_bytes": BYTES,
-            "pid": PRODUCER,
-            "tombstone": BOOLEAN,
-            "flag": BOOLEAN,
-            "null_value": BOOLEAN,
-            "epoch": EPOCH,
-            "marker": MARKER,
-        },
-    ),
-    "elect": OpSpec({"leader": REPLICA, "epoch": EPOCH}, {"votes": REPLICAS}),
-    "elect_from_isr": OpSpec({"leader": REPLICA, "epoch": EPOCH}, {"votes": REPLICAS}),
-    "follow": OpSpec({"follower": REPLICA, "leader": REPLICA}),
-    "fetch": OpSpec(
-        {"follower": REPLICA, "leader": REPLICA},
-        {"max": NATURAL, "drop_response": BOOLEAN, "delay_response": BOOLEAN},
-    ),
-    "deliver": OpSpec({"follower": REPLICA, "leader": REPLICA}),
-    "sync": OpSpec({"follower": REPLICA, "leader": REPLICA}),
-    "push": OpSpec({"follower": REPLICA, "leader": REPLICA, "label": TEXT}),
-    "compact": OpSpec(
-        {"replica": REPLICA},
-        {"legacy_horizon": TIME, "segments": SEGMENTS, "upto": NATURAL, "crash": MOMENT},
-    ),
-    "coordinate": OpSpec({}, {"reachable": REPLICAS}),
-    "isr": OpSpec({"isr": REPLICAS}),
-    "expand_isr": OpSpec({"replica": REPLICA}),
-    "advance": OpSpec({"ms": SPAN}),
-    "crash": OpSpec(
-        {"replica": REPLICA},
-        {
-            "lose": NATURAL,
-            "power_loss": BOOLEAN,
-            "high_watermark": NATURAL,
-            "cleaned": NATURAL,
-            "epochs": EPOCH,
-        },
-    ),
-    "flush": OpSpec({"replica": REPLICA}),
-    "restart": OpSpec({"replica": REPLICA}),
-    "wipe": OpSpec({"replica": REPLICA}),
-    "add_replica": OpSpec({"replica": NAMED}),
-    "remove_replica": OpSpec({"replica": REPLICA}),
-    "snapshot": OpSpec({"replica": REPLICA, "end": NATURAL}),
-    "delete_prefix": OpSpec({"replica": REPLICA, "to": NATURAL}),
-    "fetch_snapshot": OpSpec(
-        {"follower": REPLICA, "leader": REPLICA},
-        {"chunk": NATURAL, "crash": BOOLEAN, "delay_response": BOOLEAN},
-    ),
-    "consume": OpSpec(
-        {"consumer": NAMED, "replica": REPLICA}, {"upto": NATURAL, "isolation": ISOLATION}
-    ),
-    "read_to_end": OpSpec(
-        {"consumer": NAMED, "replica": REPLICA}, {"until": WAY, "isolation": ISOLATION}
-    ),
-    "load": OpSpec({"replica": REPLICA}, {"records": NATURAL}),
-    "ask": OpSpec({"replica": REPLICA, "key": TEXT}),
-    "expect_tombstone_gone": OpSpec({"key": TEXT}),
-    "quiesce": OpSpec({}, {"nosync": BOOLEAN}),
-    "check": OpSpec({}),
-    "moment": OpSpec({"name": NAMED}),
-}
-"""Every op by name."""

@@ -1,0 +1,139 @@
+"""What a step of a story is made of; `sim.story.ops` has one for each."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sim.files.document import Place
+from sim.story.fields import REPLICA, FieldType
+
+if TYPE_CHECKING:
+    from sim.replication import Replica
+    from sim.story.driver import StoryDriver
+    from sim.story.steps import Step
+
+Take = Callable[["StoryDriver", "Step"], str | None]
+"""Carries out a step. It returns why nothing came of it, if nothing did; None = it cannot say."""
+
+Fields = Mapping[str, Any]
+"""The fields that a step gives, by name."""
+
+
+class Field(NamedTuple):
+    """A field of a step.
+
+    Attributes:
+        kind: Its type.
+        means: What it means, with its unit where it has one.
+        required: Whether every step of the op has it.
+        usual: Whether a plain step has it; a line has it by its position.
+    """
+
+    kind: FieldType
+    means: str
+    required: bool = False
+    usual: bool = False
+
+
+def need(kind: FieldType, means: str) -> Field:
+    """A field that every step of the op has."""
+    return Field(kind, means, required=True, usual=True)
+
+
+def may(kind: FieldType, means: str, *, usual: bool = False) -> Field:
+    """A field that need not be given."""
+    return Field(kind, means, usual=usual)
+
+
+def leads_not(replica: Replica) -> str:
+    """Why a replica does nothing that takes a leader."""
+    return f"{replica.name} {'does not lead' if replica.up else 'is down'}"
+
+
+LEADER = need(REPLICA, "The replica that leads.")
+FOLLOWER = need(REPLICA, "The replica that follows.")
+ACTOR = need(REPLICA, "The replica that does it.")
+
+
+@dataclass(slots=True)
+class Scope:
+    """What is known of a story before a step, as far as its file tells.
+
+    Attributes:
+        known: The replicas that exist.
+        moments: The replicas that existed at each moment that was noted.
+        passed_ms: The time.
+    """
+
+    known: list[str]
+    moments: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    passed_ms: int = 0
+
+
+Check = Callable[[Fields, Scope, Place], None]
+"""Raises BadInput for fields that do not go together here; notes what the step does to the scope.
+
+The place is that of the step.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """A kind of step: the one place that says what there is to say of it.
+
+    Attributes:
+        name: What files call it.
+        means: What it does, in a sentence.
+        source: What it is in a real system; `this project` for what only a story has.
+        told: Its fields by name, in the order of the one-line form.
+        take: What it does.
+        check: What its fields have to keep to beyond their types; None = nothing.
+    """
+
+    name: str
+    means: str
+    source: str
+    told: Mapping[str, Field]
+    take: Take
+    check: Check | None = None
+
+    @property
+    def required(self) -> dict[str, FieldType]:
+        """The types of the fields that every such step has."""
+        return {name: one.kind for name, one in self.told.items() if one.required}
+
+    @property
+    def optional(self) -> dict[str, FieldType]:
+        """The types of the others."""
+        return {name: one.kind for name, one in self.told.items() if not one.required}
+
+    @property
+    def usual(self) -> list[str]:
+        """The fields of a plain step."""
+        return [name for name, one in self.told.items() if one.usual]
+
+    def fields(self) -> dict[str, FieldType]:
+        """The types of all fields, in order."""
+        return {name: one.kind for name, one in self.told.items()}
+
+
+OPS: dict[str, Op] = {}
+"""Every op by name, once `sim.story.ops` is imported."""
+
+
+def op(*, source: str, check: Check | None = None, **fields: Field) -> Callable[[Take], Take]:
+    """Makes a function an op: its name is the op's, its docstring what the op means.
+
+    Required fields come before the others.
+    """
+
+    def made(take: Take) -> Take:
+        name = take.__name__.rstrip("_")
+        means = " ".join((inspect.getdoc(take) or "").split())
+        OPS[name] = Op(name, means, source, fields, take, check)
+        return take
+
+    return made

@@ -1,0 +1,19 @@
+"""The steps that a story may take, by subject; each is said once, where it is carried out."""
+
+from importlib import import_module
+
+from sim.story.fields import REPLICA, REPLICAS, FieldType
+from sim.story.op import OPS
+
+__all__ = ["OPS", "REPLICA", "REPLICAS", "FieldType"]
+
+for _subject in (
+    "leading",
+    "following",
+    "cleaning",
+    "faults",
+    "snapshots",
+    "reading",
+    "resting",
+):
+    import_module(f"{__name__}.{_subject}")  # each op of it adds itself to OPS

@@ -1,0 +1,122 @@
+"""Time, and what happens to replicas and their disks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sim import limits
+from sim.files.document import Place
+from sim.replication.recovery import OldFiles, crash_with_files, durable_end, recover
+from sim.replication.replica import wipe as lose_disk
+from sim.story.fields import BOOLEAN, EPOCH, NAMED, NATURAL, REPLICA, SPAN
+from sim.story.op import ACTOR, Fields, Scope, may, need, op
+from sim.trace import ReplicaRemoved
+
+if TYPE_CHECKING:
+    from sim.story.driver import StoryDriver
+    from sim.story.steps import Step
+
+
+def _check_advance(fields: Fields, scope: Scope, place: Place) -> None:
+    scope.passed_ms += fields["ms"]
+    place.at("ms").check(limits.ADVANCE.problem(scope.passed_ms))
+
+
+@op(source="this project", check=_check_advance, ms=need(SPAN, "How long, in ms."))
+def advance(world: StoryDriver, step: Step) -> str | None:
+    """Time passes; nothing else moves it."""
+    world.now_ms += step["ms"]
+    return "no time passes"
+
+
+@op(
+    source="LogLoader, unclean shutdown",
+    replica=ACTOR,
+    lose=may(NATURAL, "How many of the last batches are lost."),
+    power_loss=may(BOOLEAN, "All that was not flushed is lost, as the rule `flush` says."),
+    high_watermark=may(
+        NATURAL, "The offset in the checkpoint of high watermarks, whose last write was lost."
+    ),
+    cleaned=may(NATURAL, "The offset in the cleaner's checkpoint, whose last write was lost."),
+    epochs=may(
+        EPOCH, "The newest epoch in the file of the epoch cache, whose last write was lost."
+    ),
+)
+def crash(world: StoryDriver, step: Step) -> str | None:
+    """The replica goes down, and what was not flushed may be lost."""
+    name = step["replica"]
+    world.delayed.drop_those_to(name)
+    replica = world.replicas[name]
+    end = durable_end(replica.log, rules=world.rules) if step.get("power_loss") else None
+    old = OldFiles(*(step.get(name) for name in OldFiles._fields))
+    lost = step.get("lose", 0)
+    world.emit(
+        crash_with_files(replica, rules=world.rules, lost_batches=lost, lost_from=end, old=old)
+    )
+    return None
+
+
+@op(source="UnifiedLog.flush", replica=ACTOR)
+def flush(world: StoryDriver, step: Step) -> str | None:
+    """The log is flushed up to its end."""
+    replica = world.replicas[step["replica"]]
+    if not replica.up:
+        return f"{replica.name} is down"
+    replica.log.flush()
+    return "all of the log is flushed already"
+
+
+@op(source="LogLoader.load", replica=ACTOR)
+def restart(world: StoryDriver, step: Step) -> str | None:
+    """The replica comes up with what its disk has."""
+    world.emit(recover(world.replicas[step["replica"]], rules=world.rules))
+    return None
+
+
+@op(source="KIP-858", replica=ACTOR)
+def wipe(world: StoryDriver, step: Step) -> str | None:
+    """The disk is replaced: the log is empty, and the replica up."""
+    world.emit(lose_disk(world.replicas[step["replica"]], reason="its disk was replaced"))
+    return None
+
+
+def _check_add(fields: Fields, scope: Scope, place: Place) -> None:
+    name = fields["replica"]
+    if name in scope.known:
+        place.at("replica").fail(f"{name!r} exists already")
+    scope.known.append(name)
+    place.at("replica").check(limits.REPLICAS.too_many(len(scope.known), "replicas"))
+
+
+@op(
+    source="KIP-455; KIP-853",
+    check=_check_add,
+    replica=need(NAMED, "The name of the new replica."),
+)
+def add_replica(world: StoryDriver, step: Step) -> str | None:
+    """A replica with an empty log joins."""
+    world.add(step["replica"])
+    return None
+
+
+def _check_remove(fields: Fields, scope: Scope, place: Place) -> None:
+    del place
+    scope.known.remove(fields["replica"])
+
+
+@op(
+    source="KIP-455; KIP-853",
+    check=_check_remove,
+    replica=need(REPLICA, "The replica that leaves."),
+)
+def remove_replica(world: StoryDriver, step: Step) -> str | None:
+    """The replica leaves with its disk; nothing happens while it leads."""
+    name = step["replica"]
+    if name == world.leader:
+        return f"{name} leads"
+    world.delayed.drop_all_of(name)
+    del world.replicas[name]
+    world.emit([ReplicaRemoved(name)])
+    if name in world.isr:
+        world.set_isr(tuple(member for member in world.isr if member != name))
+    return None

@@ -1,0 +1,91 @@
+"""Who reads: consumers, and the coordinators that keep their state in a log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sim.replication import leader
+from sim.replication.coordinator import COMPLETES, completion
+from sim.story.fields import ISOLATION, NAMED, NATURAL, REPLICA, TEXT, WAY
+from sim.story.op import ACTOR, may, need, op
+
+if TYPE_CHECKING:
+    from sim.story.driver import StoryDriver
+    from sim.story.steps import Step
+
+_CONSUMER = need(NAMED, "The name of a consumer; each has a position of its own.")
+_READ = need(REPLICA, "The replica that is read from.")
+_ISOLATION = may(ISOLATION, "Whether open and aborted transactions are read.")
+
+
+@op(
+    source="KafkaConsumer.poll",
+    consumer=_CONSUMER,
+    replica=_READ,
+    upto=may(NATURAL, "An offset (exclusive) that is not passed."),
+    isolation=_ISOLATION,
+)
+def consume(world: StoryDriver, step: Step) -> str | None:
+    """The consumer reads from its position, and goes on from there the next time."""
+    replica = world.replicas[step["replica"]]
+    if not replica.up:
+        return f"{replica.name} is down"
+    world.emit(world.consumers.consume(step, replica, now_ms=world.now_ms))
+    return None
+
+
+@op(
+    source="KafkaBasedLog.readToLogEnd",
+    consumer=_CONSUMER,
+    replica=_READ,
+    until=may(WAY, "By what a reader tells that it is at the end."),
+    isolation=_ISOLATION,
+)
+def read_to_end(world: StoryDriver, step: Step) -> str | None:
+    """The consumer asks for the end offset, and reads until it has reached it."""
+    replica = world.replicas[step["replica"]]
+    if not replica.up:
+        return f"{replica.name} is down"
+    world.emit(world.consumers.read_to_end(step, replica, now_ms=world.now_ms))
+    return None
+
+
+@op(
+    source="CoordinatorLoaderImpl",
+    replica=ACTOR,
+    records=may(NATURAL, "How many records it has read in all; the whole log when not given."),
+)
+def load(world: StoryDriver, step: Step) -> str | None:
+    """A new coordinator reads its log into memory, before it answers as the rule says."""
+    replica = world.replicas[step["replica"]]
+    running = world.coordinators.current(replica)
+    if running is None:
+        return f"{replica.name} coordinates nothing"
+    if running.active:
+        return f"{replica.name} has loaded its log already"
+    loaded = world.coordinators.load(running, replica, records=step.get("records"))
+    if loaded is None or replica.leadership is None:
+        return "it has read as many records already"
+    world.emit(loaded.events)
+    for record in loaded.pending:  # what was decided before is completed
+        batch = completion(
+            record,
+            offset=replica.log.log_end_offset,
+            epoch=replica.leadership.epoch,
+            uid=world.new_uid(COMPLETES[record.value or ""]),
+            now_ms=world.now_ms,
+        )
+        world.emit(leader.append(replica, batch, rules=world.rules, now_ms=world.now_ms).events)
+    return None
+
+
+@op(
+    source="OffsetFetch; KIP-848",
+    replica=need(REPLICA, "The replica that is asked."),
+    key=need(TEXT, "The key that is asked for."),
+)
+def ask(world: StoryDriver, step: Step) -> str | None:
+    """A client asks the coordinator for the state of a key."""
+    replica = world.replicas[step["replica"]]
+    world.emit(world.coordinators.ask(step["key"], replica))
+    return f"{replica.name} coordinates nothing"
