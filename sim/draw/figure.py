@@ -98,7 +98,7 @@ def figure(case: Case, **options: Unpack[Options]) -> Picture:
         parts.append(_heading(options["note"], "t"))
     grid = Grid(scene, [scene.frame], room=_WIDTH).picture()
     shown = scene.shown(everything=options.get("everything", False))
-    chosen = window(len(shown), _place(shown, scene.position), ROWS_MAX)
+    chosen = window(len(shown), place_of(scene.position, shown), ROWS_MAX)
     left_out = left_out_in_words(chosen.start, len(shown) - chosen.stop)
     diagram = SpaceTime(scene, [shown[each] for each in chosen], unit=unit).picture()
     parts += [grid, legend([grid, diagram], _WIDTH)]
@@ -136,8 +136,8 @@ def _at_each(scene: Scene, captions: Mapping[int, str]) -> list[Frame]:
     return found
 
 
-def _place(shown: Sequence[int], position: int) -> int:
-    """Which of the shown events is the one at a position, or the last one before it."""
+def place_of(position: int, shown: Sequence[int]) -> int:
+    """Which of the shown positions is this one, or the last one before it."""
     return max(bisect_right(shown, position) - 1, 0)
 
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sim.check import Violation
 from sim.draw.cells import NOTHING, Cell
-from sim.draw.figure import left_out_in_words, window
-from sim.draw.frames import NOT_THERE, Lane, Replay, Spot, replicas_of
+from sim.draw.figure import left_out_in_words, place_of, window
+from sim.draw.frames import NOT_THERE, Replay, Spot, replicas_of
 from sim.draw.scene import Case, Scene, has_a_place, position_of
 from sim.draw.space_time import HEAD, ROW, SpaceTime, sentence_of
 from sim.draw.words import printable
 from sim.explain import Explanation
 from sim.trace import FaultInjected, LeaderElected, ReplicaCrashed, ReplicaRestarted
-from sim.trace.sentences import About
 
 EXPLAINED_MAX = 12
 """Of so many violations a page says what led to them: of the first ones of their invariants."""
@@ -23,7 +21,7 @@ LINE_MAX = 2_000
 _COMMITTED = 0
 """The first row of a grid is what was committed; the replicas follow."""
 _TURNS = (LeaderElected, ReplicaCrashed, ReplicaRestarted, FaultInjected)
-"""What is shown of a run without a violation, beside what is about the same offset or key."""
+"""What is shown of a run without a violation, beside what is about the same offset."""
 
 
 class Film:
@@ -61,14 +59,13 @@ class Film:
         self._explained = explained or {}
         self._shows = [position_of(case.events, each) for each in case.violations]
         wanted = self._wanted(everything=everything)
-        place = max(bisect_right(wanted, self._scene.position) - 1, 0)
-        chosen = window(len(wanted), place, most)
+        chosen = window(len(wanted), place_of(self._scene.position, wanted), most)
         self.left_out = left_out_in_words(chosen.start, len(wanted) - chosen.stop)
         self._positions = sorted({*wanted[chosen.start : chosen.stop], *self._shows})
         self.shown, self.total = len(self._positions), len(case.events)
         self.which = ""
         if len(wanted) < self.total:
-            about = "led to a violation" if case.violation else "are about the same offset or key"
+            about = "led to a violation" if case.violation else "are about the same offset"
             self.which = f"those that {about}"
         self._rows = ["committed", *replicas_of(case.events)]
         self._table: dict[Cell, int] = {NOTHING: 0}
@@ -88,19 +85,13 @@ class Film:
         return sorted({*found, self._scene.position})
 
     def _of_the_subject(self) -> list[int]:
-        """The events that change the offset or the key in question, and who led and was down."""
-        scene = Scene(self._case, self._scene.violation)
-        subject, key = scene.subject, None if scene.violation is None else scene.violation.key
-        replay = Replay(self._case.rules)
-        found = []
-        for position, (at, event) in enumerate(self._case.events[: scene.position + 1]):
-            changed = replay.take(at, event)
-            uids = [spot.uid for spot in changed.values()]
-            uids += [replay.spots_of(event.replica or "")[offset].uid for offset in changed]
-            of_key = key is not None and any(scene.words.key(uid) == key for uid in uids)
-            if of_key or subject in changed or isinstance(event, _TURNS):
-                found.append(position)
-        return sorted({*found, scene.position})
+        """The events that change the offset in question, and who led and was down."""
+        subject, replay = self._scene.subject, Replay(self._case.rules)
+        return [
+            position
+            for position, (at, event) in enumerate(self._case.events[: self._scene.position + 1])
+            if subject in replay.take(at, event) or isinstance(event, _TURNS)
+        ]
 
     def content(self) -> dict[str, Any]:
         """All that the page's script needs, as JSON takes it."""
@@ -112,7 +103,8 @@ class Film:
             for at, event in self._case.events[taken : position + 1]:
                 painter.take(at, event)
             taken = position + 1
-            frames.append(self._said(position, about) | painter.changes())
+            at, event = self._case.events[position]
+            frames.append({"a": at, "s": sentence_of(event, about), **painter.changes()})
             for number in [n for n, shows in enumerate(self._shows) if shows == position]:
                 frame = painter.replay.frame()
                 subjects[number] = self._scene.subject_of(self._case.violations[number], frame)
@@ -123,27 +115,19 @@ class Film:
             "columns": max([*ends, (self._scene.subject or 0) + 1]),
             "cells": [list(cell[:4]) for cell in self._table],
             "frames": frames,
-            "focus": self._frame_of(self._scene.position),
+            "focus": place_of(self._scene.position, self._positions),
             "subject": self._scene.subject,
             "violations": [self._violation(number, subjects[number]) for number in subjects],
             "head": HEAD,
             "step": ROW,
         }
 
-    def _said(self, position: int, about: About | None) -> dict[str, Any]:
-        at, event = self._case.events[position]
-        return {"a": at, "s": sentence_of(event, about)}
-
-    def _frame_of(self, position: int) -> int:
-        """The number of the frame after an event, or of the last one before it."""
-        return max(bisect_right(self._positions, position) - 1, 0)
-
     def _violation(self, number: int, subject: int | None) -> dict[str, Any]:
         """A violation: frame, name, time, sentence, subject, whether that is a place, row, why."""
         violation, told = self._case.violations[number], self._explained.get(number)
         row = self._rows.index(violation.replica) if violation.replica in self._rows else -1
         return {
-            "f": self._frame_of(self._shows[number]),
+            "f": place_of(self._shows[number], self._positions),
             "i": violation.invariant,
             "a": violation.at,
             "s": printable(violation.sentence, longest=LINE_MAX),
@@ -208,31 +192,16 @@ class _Painter:
             cells += [row, offset, number]
 
     def _new_marks(self) -> Iterable[tuple[int, Any]]:
-        """The marks of rows that have others than before; None = the replica is gone."""
+        """Row -> fields of the lane but for name and spots, where it has other ones than before.
+
+        None = the replica is gone.
+        """
         for name in sorted(self._touched & self._rows.keys()):
             there = name in self.replay.history.replicas
-            marks = _marks(self.replay.lane(name)) if there else None
+            marks = list(self.replay.lane(name)[1:-1]) if there else None
             if marks != self._marked.get(self._rows[name]):
                 self._marked[self._rows[name]] = marks
                 yield self._rows[name], marks
-
-
-def _marks(lane: Lane) -> list[Any]:
-    """Log start, log end, high watermark, last stable offset, clean point; role, snapshots, up."""
-    leads = ""
-    if lane.leads is not None:
-        leads = f"{'leader' if lane.newest else 'old leader'}, epoch {lane.leads}"
-    snapshots = " ".join(f"({end}, {epoch})" for end, epoch in lane.snapshots)
-    return [
-        lane.log_start_offset,
-        lane.log_end_offset,
-        lane.high_watermark,
-        lane.last_stable_offset,
-        lane.clean_point,
-        leads if lane.up else f"{leads} down".strip(),
-        f" snapshot {snapshots}" if snapshots else "",
-        int(lane.up),
-    ]
 
 
 def explained(case: Case) -> dict[int, Explanation]:

@@ -129,31 +129,24 @@ def letter_width(look: str) -> float:
     return found.size * (0.603 if found.mono else 0.63 if found.bold else 0.57)
 
 
-def css(*, dark: bool, within: str = "") -> str:
-    """The colours as rules of a style sheet, each as a class of its name within a selector."""
+def css(*, dark: bool, within: str = "", cells: bool = False) -> str:
+    """The colours as rules of a style sheet, each as a class of its name within a selector.
+
+    Of `cells` of a table what fills a shape is the ground, and what lines it is the border.
+    """
+    inside, outline = ("background", "border-color") if cells else ("fill", "stroke")
     rules = []
     for name, look in LOOKS.items():
-        named = {"fill": look.fill} if look.size else {"fill": look.fill, "stroke": look.stroke}
-        rules.append(f"{within}.{name}{{{_declared(named, dark=dark)}}}")
+        colours = {inside: look.fill} | ({} if look.size else {outline: look.stroke})
+        told = [f"{what}:{_value(colour, dark=dark)}" for what, colour in colours.items()]
+        rules.append(f"{within}.{name}{{{';'.join(told)}}}")
     return "".join(rules)
 
 
-def cell_css(*, dark: bool, within: str = "") -> str:
-    """The same for the cells of a table: what fills a shape is the ground of a cell."""
-    return "".join(
-        f"{within} .cell.{name}"
-        f"{{{_declared({'background': look.fill, 'border-color': look.stroke}, dark=dark)}}}"
-        for name, look in LOOKS.items()
-        if not look.size and look.stroke is not None
-    )
-
-
-def _declared(colours: Mapping[str, Colour | None], *, dark: bool) -> str:
-    found = {
-        what: "none" if colour is None else colour.dark if dark else colour.light
-        for what, colour in colours.items()
-    }
-    return ";".join(f"{what}:{value}" for what, value in found.items())
+def _value(colour: Colour | None, *, dark: bool) -> str:
+    if colour is None:
+        return "transparent"
+    return colour.dark if dark else colour.light
 
 
 def variables(*, dark: bool) -> str:

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from sim.draw.film import LINE_MAX, Film, explained
-from sim.draw.looks import cell_css, css, measures, variables
+from sim.draw.looks import css, measures, variables
 from sim.draw.scene import Case
 from sim.draw.shapes import inline_of
 from sim.draw.signs import MEANINGS, NOTES, sample
@@ -137,7 +137,7 @@ def _legend() -> list[tuple[str, str]]:
 def _colours() -> str:
     """The looks of shapes and cells as a style sheet: light, dark, and as the reader chooses."""
     light = f":root{{{variables(dark=False)}}}{measures('svg ')}"
-    light += css(dark=False, within="svg ") + cell_css(dark=False)
+    light += css(dark=False, within="svg ") + css(dark=False, within=".cell", cells=True)
     chosen = _dark(":root[data-theme=dark]")
     by_system = _dark(":root:not([data-theme=light])")
     return f"{light}@media (prefers-color-scheme:dark){{{by_system}}}{chosen}"
@@ -146,7 +146,8 @@ def _colours() -> str:
 def _dark(root: str) -> str:
     """The dark side of all colours, where a selector holds."""
     shapes = css(dark=True, within=f"{root} svg ")
-    return f"{root}{{{variables(dark=True)}}}{shapes}{cell_css(dark=True, within=root)}"
+    cells = css(dark=True, within=f"{root} .cell", cells=True)
+    return f"{root}{{{variables(dark=True)}}}{shapes}{cells}"
 
 
 def _as_script(value: Any) -> str:

@@ -106,14 +106,11 @@ class Scene:
             return range(len(self.case.events))
         return sorted({*self.explanation.cone, self.position})
 
-    def cell(self, lane: Lane, offset: int, frame: Frame) -> Cell:
-        """What a replica has at an offset."""
-        return self.cells.of(lane.at(offset), frame.committed_at(offset))
-
     def column(self, offset: int, frame: Frame) -> list[Cell]:
         """What is committed at an offset, then what each replica has."""
-        held = [self.cell(lane, offset, frame) for lane in frame.lanes]
-        return [self.cells.committed(frame.committed_at(offset)), *held]
+        truth = frame.committed_at(offset)
+        held = [self.cells.of(lane.at(offset), truth) for lane in frame.lanes]
+        return [self.cells.committed(truth), *held]
 
     # What it is about.
 
@@ -180,7 +177,8 @@ class Scene:
     def end(self) -> int:
         """Where offsets end that there is something to say about (exclusive)."""
         ends = [len(lane.spots) for lane in self.frame.lanes]
-        return max([*ends, len(self.frame.committed), (self.subject or 0) + 1])
+        subject = 0 if self.subject is None else self.subject + 1
+        return max([*ends, len(self.frame.committed), subject])
 
     def columns(
         self, width: Callable[[int], float], room: float, *, border: float, gap: float
@@ -207,9 +205,7 @@ class Scene:
         """Offsets, those that matter most first; some come twice."""
         end, subject = self.end, self.subject
         if subject is None:
-            return (
-                list(range(end - 1, max(end - _NEIGHBOURS, 0) - 1, -1)) if self.frame.lanes else []
-            )
+            return list(range(end))
         there = range(max(0, subject - _NEIGHBOURS), min(end, subject + _NEIGHBOURS))
         near = sorted(there, key=lambda offset: (abs(offset - subject), offset))
         next_to_it = [offset for offset in near if abs(offset - subject) <= 1]
@@ -233,13 +229,10 @@ def _done(case: Case, position: int, violation: Violation) -> list[int]:
     words = Words(replay, case.labels)
     now = replay.spots_of(case.events[position][1].replica or "")
     uids = {at: (spot.uid, now[at].uid) for at, spot in changed.items() if spot.uid != now[at].uid}
-    wanted = {violation.key} - {None}
-    own = [
-        at
-        for at, pair in uids.items()
-        if at == violation.offset or wanted.intersection(map(words.key, pair))
-    ]
-    return own[-_OF_EACH:] or list(uids)[:1]
+    key = violation.key
+    of_key = [at for at, pair in uids.items() if key is not None and key in map(words.key, pair)]
+    own = [violation.offset] if violation.offset in uids else []
+    return [*own, *of_key[-_OF_EACH:]] or list(uids)[:1]
 
 
 def _fitting(

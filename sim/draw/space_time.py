@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
 from sim import trace
+from sim.draw.frames import replicas_of
 from sim.draw.scene import Scene
 from sim.draw.shapes import Path, Picture, Rect, Shape, Text, arrow, fitting
 from sim.draw.signs import sign
@@ -93,10 +94,7 @@ class SpaceTime:
         self._violated = violated
         self._sentences = sentences
         self._unit = unit
-        added = [
-            event.replica for _, event in self._events if isinstance(event, trace.ReplicaAdded)
-        ]
-        self._replicas = list(dict.fromkeys(added))
+        self._replicas = replicas_of(self._events)
         others = [self._other(self._events[position][1]) for position in positions]
         self.names = list(dict.fromkeys([*self._replicas, *[name for name in others if name]]))
         lane = min(_LANE, max(_LANES / max(len(self.names), 1), _LANE_NARROWEST))
@@ -107,20 +105,13 @@ class SpaceTime:
 
     def _other(self, event: trace.Event) -> str | None:
         """Who has a part in an event and is no replica: a client, or the controller."""
-        match event:
-            case (
-                trace.Consumed() | trace.ConsumerReset() | trace.ReadingEnded() | trace.Understood()
-            ):
-                return event.consumer
-            case trace.CoordinatorAnswered():
-                return event.client
-            case trace.Acknowledged():
-                return CLIENTS if event.producer_id < 0 else f"producer {event.producer_id}"
-            case trace.UncleanElection():
-                return CONTROLLER
-            case _:
-                name = getattr(event, "consumer", None) or getattr(event, "client", event.replica)
-                return None if name in self._replicas else name
+        if isinstance(event, trace.Acknowledged):
+            return CLIENTS if event.producer_id < 0 else f"producer {event.producer_id}"
+        if isinstance(event, trace.UncleanElection):
+            return CONTROLLER
+        client = getattr(event, "consumer", None) or getattr(event, "client", None)
+        name = client or event.replica
+        return None if name in self._replicas else name
 
     def picture(self) -> Picture:
         """The diagram."""
@@ -224,10 +215,9 @@ class SpaceTime:
     def _arrow(
         self, start: float | None, end: float | None, y: float, look: str
     ) -> Iterable[Shape]:
-        if end is None:
-            return
-        if start is None or start == end:
-            yield sign("sent", end, y)
+        if end is None or start is None or start == end:
+            if end is not None:
+                yield sign("sent", end, y)
             return
         side, top = 1 if end > start else -1, y - ROW / 2 + 4
         yield sign("sent", start, top)

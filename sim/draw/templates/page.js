@@ -192,11 +192,13 @@
         row.marks.textContent = "";
         return;
       }
-      const [start, end, high, stable, clean, role, snapshots, up] = mark;
-      row.role.textContent = role;
+      const [up, leads, newest, start, end, high, stable, clean, snapshots] = mark;
+      const role = leads === null ? "" : `${newest ? "leader" : "old leader"}, epoch ${leads}`;
+      row.role.textContent = up ? role : `${role} down`.trim();
+      const beside = snapshots.map(([last, epoch]) => ` (${last}, ${epoch})`).join("");
       const from = start ? `start ${start} ` : "";
       const below = stable === high ? "" : ` stable ${stable}`;
-      row.marks.textContent = `${from}hw ${high} end ${end}${below}${snapshots}`;
+      row.marks.textContent = `${from}hw ${high} end ${end}${below}${beside && ` snapshot${beside}`}`;
       row.line.classList.toggle("down", !up);
       if (start) row.cells[start]?.classList.add("start");
       row.cells[end]?.classList.add("end");
