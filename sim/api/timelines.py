@@ -63,14 +63,14 @@ class Timeline:
         """As an SVG file."""
         from sim.draw import svg
 
-        return svg(*self._what, **self._how)
+        return svg(self.as_case(), **self._how)
 
     @property
     def png(self) -> bytes:
         """As a PNG file. Raises BadInput when matplotlib is not installed."""
         from sim.draw import png
 
-        return png(*self._what, **self._how)
+        return png(self.as_case(), **self._how)
 
     @property
     def page(self) -> str:
@@ -81,28 +81,22 @@ class Timeline:
         """
         from sim.draw import html
 
-        recorded = self.recorded
         return html(
-            *self._what,
-            rules=recorded.rules,
-            labels=recorded.labels,
+            self.as_case(),
             title=self.title or self.name,
             unit=self.unit,
-            name=self.name,
-            verdict=recorded.verdict,
             against=None if self.against is None else self.against.as_case(),
             everything=self.everything,
             command=self.command,
         )
 
     def as_case(self) -> Case:
-        """What the page of another run shows beside it."""
+        """What is drawn."""
         from sim.draw import Case
 
         found = self.recorded
-        return Case(
-            found.events, self.violation, found.rules, found.labels, self.name, found.verdict
-        )
+        what = (found.events, self.violation, found.rules, found.labels, self.name, found.verdict)
+        return Case(*what, found.violations, found.skews)
 
     def save(self, path: str | Path) -> Path:
         """Write it as `.html` (a page to step through), `.svg`, `.png` or `.txt`; its path.
@@ -158,14 +152,8 @@ class Timeline:
         return widgets.VBox([slider, shown])
 
     @property
-    def _what(self) -> tuple[Any, Violation | None]:
-        return self.recorded.events, self.violation
-
-    @property
     def _how(self) -> dict[str, Any]:
         return {
-            "rules": self.recorded.rules,
-            "labels": self.recorded.labels,
             "title": self.title,
             "unit": self.unit,
             "captions": self.moments,
@@ -176,7 +164,7 @@ class Timeline:
         """What every replica held, as a text of about a dozen lines."""
         from sim.draw import strip
 
-        return strip(*self._what, rules=self.recorded.rules, labels=self.recorded.labels)
+        return strip(self.as_case())
 
     def __repr__(self) -> str:
         """One line for people."""
@@ -187,4 +175,4 @@ class Timeline:
     def _repr_html_(self) -> str:
         from sim.draw import figure_html
 
-        return figure_html(*self._what, **self._how)
+        return figure_html(self.as_case(), **self._how)

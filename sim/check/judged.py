@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from sim.check.registry import Violation
+from sim.check.violation import Violation
 
 
 class Judged(NamedTuple):

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from sim.draw import Case
     from sim.rules import Rules
     from sim.scenario.model import Scenario
-    from sim.story.result import StoryRun
-    from sim.timed_run import Run
     from sim.trace import Event
 
 _NAMED = 3
@@ -160,7 +158,6 @@ class _Drawn(NamedTuple):
     title: str
     unit: str
     command: str
-    skews: Mapping[str, int] | None
 
 
 class _Subject:
@@ -184,20 +181,14 @@ class _Subject:
             allowed = f"{STORY_FORMAT} or {SCENARIO_FORMAT}"
             raise BadInput(f"{source}: format: {found or 'missing'}; expected {allowed}")
         self._is_story = found == STORY_FORMAT
-        self._skews: Mapping[str, int] | None = None
         self._cut_off: str | None = None
 
     def drawn(self, *, invariant: str | None, named: Mapping[str, str]) -> _Drawn:
         """The run itself; `named` are rules to be told from those of a case beside it."""
-        case, title, run = self._run({})
-        violation = _chosen(run, invariant)
+        case, title = self._run({})
+        violation = _chosen(case, invariant)
         assert case.rules is not None
-        case = replace(
-            case,
-            violation=violation,
-            name=_name(case.rules, self._compared(named)),
-            verdict=_verdict(run.violations),
-        )
+        case = replace(case, violation=violation, name=_name(case.rules, self._compared(named)))
         words: list[object] = [self._source]
         words += [] if self._run_id is None else [self._run_id]
         words += [f"--rule={name}={value}" for name, value in self._rules.items()]
@@ -205,7 +196,7 @@ class _Subject:
         words += [f"--against={name}={value}" for name, value in named.items()]
         command = f"replog draw {shell.command([*words, *plugin_arguments()])}"
         unit = "step" if self._is_story else "ms"
-        return _Drawn(case, title, unit, command, self._skews)
+        return _Drawn(case, title, unit, command)
 
     def status(self) -> int:
         """0, or that of a run that was cut off: it was drawn as far as it came."""
@@ -216,15 +207,11 @@ class _Subject:
 
     def against(self, rules: Mapping[str, str], wanted: Violation | None) -> Case:
         """The same case under other rules, at the same kind of violation if it has one."""
-        case, _, run = self._run(rules)
-        same = [each for each in run.seen if wanted and each.invariant == wanted.invariant]
+        case, _ = self._run(rules)
+        same = [each for each in case.violations if wanted and each.invariant == wanted.invariant]
         assert case.rules is not None
-        return replace(
-            case,
-            violation=same[0] if same else None,
-            name=_name(case.rules, self._compared(rules)),
-            verdict=_verdict(run.violations),
-        )
+        name = _name(case.rules, self._compared(rules))
+        return replace(case, violation=same[0] if same else None, name=name)
 
     def _compared(self, rules: Mapping[str, str]) -> Sequence[str]:
         """The names of the rules that tell two cases apart; of a preset those it changes."""
@@ -236,12 +223,12 @@ class _Subject:
         mine, theirs = one.as_dict(), other.as_dict()
         return [name for name, value in mine.items() if theirs[name] != value]
 
-    def _run(self, changed: Mapping[str, str]) -> tuple[Case, str, StoryRun | Run]:
-        """Run it with some rules replaced: the case, its title, what came of it."""
+    def _run(self, changed: Mapping[str, str]) -> tuple[Case, str]:
+        """Run it with some rules replaced: the case, and its title."""
         rules = {**self._rules, **changed}
         return self._run_story(rules) if self._is_story else self._run_timed(rules)
 
-    def _run_story(self, rules: Mapping[str, str]) -> tuple[Case, str, StoryRun]:
+    def _run_story(self, rules: Mapping[str, str]) -> tuple[Case, str]:
         from sim.draw import Case
         from sim.rules import rules_from
         from sim.story import load_story, run_story
@@ -251,10 +238,12 @@ class _Subject:
             story = replace(story, rules=rules_from(rules, base=story.rules, where="--rule"))
         run = run_story(story)
         self._cut_off = run.reason
-        case = Case(run.events, rules=story.rules, labels=run.labels)
-        return case, story.title or story.id, run
+        verdict = _verdict(run.violations)
+        judged = run.violations[0] if run.violations else None
+        case = Case(run.events, judged, story.rules, run.labels, "", verdict, run.seen)
+        return case, story.title or story.id
 
-    def _run_timed(self, rules: Mapping[str, str]) -> tuple[Case, str, Run]:
+    def _run_timed(self, rules: Mapping[str, str]) -> tuple[Case, str]:
         from sim.draw import Case
         from sim.rules import settings_from
         from sim.scenario.model.promises import promise_of
@@ -266,9 +255,16 @@ class _Subject:
             scenario = scenario.with_rules(settings)
         events: list[tuple[int, Event]] = []
         run = run_scenario(scenario, trace=events)
-        self._skews = scenario.clock_skews
         self._cut_off = run.reason if run.cut_off else None
-        return Case(events, rules=promise_of(scenario)[0]), title, run
+        case = Case(
+            events,
+            run.violations[0] if run.violations else None,
+            promise_of(scenario)[0],
+            verdict=_verdict(run.violations),
+            violations=run.seen,
+            skews=scenario.clock_skews,
+        )
+        return case, title
 
     def _scenario(self) -> tuple[Scenario, str]:
         if self._run_id is not None:
@@ -286,16 +282,16 @@ class _Subject:
         return scenario, scenario.title or scenario.id
 
 
-def _chosen(run: StoryRun | Run, invariant: str | None) -> Violation | None:
+def _chosen(case: Case, invariant: str | None) -> Violation | None:
     """The violation to draw; one that is not judged only where it is named."""
     if invariant is None:
-        return run.violations[0] if run.violations else None
-    found = list(dict.fromkeys(each.invariant for each in run.seen))
+        return case.violation
+    found = list(dict.fromkeys(each.invariant for each in case.violations))
     if invariant not in found:
         violated = f"violated are {', '.join(found)}" if found else "nothing is violated"
         hint = did_you_mean(invariant, found)
         raise BadInput(f"--invariant {invariant}: not violated here{hint}; {violated}")
-    return next(each for each in run.seen if each.invariant == invariant)
+    return next(each for each in case.violations if each.invariant == invariant)
 
 
 def _name(rules: Rules, names: Sequence[str]) -> str:
@@ -322,14 +318,9 @@ def _strip(case: Case, *, columns: int) -> str:
     from sim.draw import strip
 
     encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
-    violation = case.violation
-    drawn = strip(
-        case.events,
-        violation,
-        columns,
-        rules=case.rules,
-        labels=case.labels,
-        ascii_only=not encoding.startswith("utf"),
+    drawn, violation = (
+        strip(case, columns, ascii_only=not encoding.startswith("utf")),
+        case.violation,
     )
     return drawn if violation is None else f"{violation.invariant}: {violation.sentence}\n{drawn}"
 
@@ -337,13 +328,9 @@ def _strip(case: Case, *, columns: int) -> str:
 def _picture(drawn: _Drawn, kind: str, captions: Mapping[int, str], *, everything: bool) -> bytes:
     from sim.draw import png, svg
 
-    case = drawn.case
     make: Callable[..., str | bytes] = svg if kind == ".svg" else png
     content = make(
-        case.events,
-        case.violation,
-        rules=case.rules,
-        labels=case.labels,
+        drawn.case,
         title="" if captions else drawn.title,
         note="" if captions else _decided(drawn),
         unit=drawn.unit,
@@ -355,33 +342,20 @@ def _picture(drawn: _Drawn, kind: str, captions: Mapping[int, str], *, everythin
 
 def _decided(drawn: _Drawn) -> str:
     """The fact that decided, in a sentence."""
-    from sim.explain import explanation
-
     case = drawn.case
     if case.violation is None:
         return ""
-    told = explanation(case.events, case.violation, rules=case.rules, skews=drawn.skews)
-    return f"Decided by: {told.decided_by}."
+    return f"Decided by: {case.explained(case.violation).decided_by}."
 
 
 def _page(drawn: _Drawn, other: Case | None, *, everything: bool) -> bytes:
     from sim.draw import html
-    from sim.explain import explain
 
-    case, lines = drawn.case, list[str]()
-    if case.violation is not None:
-        lines = explain(case.events, case.violation, rules=case.rules, skews=drawn.skews)
     page = html(
-        case.events,
-        case.violation,
-        rules=case.rules,
-        labels=case.labels,
+        drawn.case,
         title=drawn.title,
         unit=drawn.unit,
-        name=case.name,
-        verdict=case.verdict,
         against=other,
-        explanation=lines,
         everything=everything,
         command=drawn.command,
     )

@@ -4,9 +4,9 @@ They are made of events and rules alone, never of replicas. `strip`, `svg` and `
 nothing but the base install.
 """
 
-from sim.draw.case import Case
 from sim.draw.figure import figure_html, png, svg
 from sim.draw.page import html
+from sim.draw.scene import Case
 from sim.draw.strip import strip
 
 __all__ = ["Case", "figure_html", "html", "png", "strip", "svg"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sim.draw.frames import Frame, Kind, Lane, Replay, Spot
+from sim.check.history import Written
+from sim.draw.frames import NOT_THERE, Kind, Replay, Spot, kind_of
 from sim.draw.looks import KEY_COLOURS
 from sim.draw.words import Words, printable
 
@@ -17,15 +18,18 @@ class Cell(NamedTuple):
         text: The upper line.
         small: The lower line: what decides between versions, or why there is nothing.
         title: All there is to say, in a sentence.
+        line: The cell of a strip of text.
     """
 
     look: str
     text: str
     small: str
     title: str
+    line: str
 
 
-NOTHING = Cell("beyond", "", "", "beyond the log end")
+NOTHING = Cell("beyond", "", "", str(Kind.BEYOND), "")
+_NOT_COMMITTED = NOTHING._replace(title="not committed", line="·")
 
 
 class Cells:
@@ -36,111 +40,64 @@ class Cells:
         self._words = words
         self._written = replay.history.written
         self._keys = replay.history.uids_of_key
-        self._colours: dict[str | None, int] = {}
-        self._known: dict[tuple[Spot, bool], Cell] = {}
+        self._known: dict[tuple[Spot, bool], Cell] = {(NOT_THERE, False): NOTHING}
 
     def of(self, spot: Spot, committed: int) -> Cell:
         """What a replica has at an offset where `committed` is the committed uid, 0 = none."""
         wrong = spot.uid > 0 and committed > 0 and committed != spot.uid
         known = self._known.get((spot, wrong))
         if known is None:
-            known = self._known[(spot, wrong)] = self._cell(spot, wrong=wrong)
+            made = self._record(spot, wrong=wrong) if spot.uid else self._missing(spot)
+            known = self._known[(spot, wrong)] = made
         return known
-
-    def at(self, lane: Lane, offset: int, frame: Frame) -> Cell:
-        """What a replica has at an offset of a frame."""
-        return self.of(lane.at(offset), _committed(frame, offset))
-
-    def committed_at(self, offset: int, frame: Frame) -> Cell:
-        """What was committed first at an offset of a frame."""
-        return self.committed(_committed(frame, offset))
 
     def committed(self, uid: int) -> Cell:
         """A record of committed history; 0 = none."""
-        if uid <= 0:
-            return NOTHING._replace(title="not committed")
         known = self._written.get(uid)
-        control = known is not None and known.batch.control is not None
-        kind = Kind.MARKER if control else Kind.RECORD
-        if known is not None and known.tombstone:
-            kind = Kind.TOMBSTONE
-        return self.of(Spot(kind, uid), uid)
+        if uid <= 0:
+            return _NOT_COMMITTED
+        return self.of(Spot(Kind.MARKER if known is None else kind_of(known), uid), uid)
 
-    def colour(self, key: str | None) -> int:
-        """The number of a key's colour: keys get them in the order in which they are drawn."""
-        return self._colours.setdefault(key, len(self._colours) % KEY_COLOURS)
-
-    def _cell(self, spot: Spot, *, wrong: bool) -> Cell:
-        if not spot.uid:
-            return _without_a_record(spot)
+    def _record(self, spot: Spot, *, wrong: bool) -> Cell:
         words, uid = self._words, spot.uid
-        name, version, epoch = words.record(uid), words.version(uid), words.epoch(uid)
-        title = f"{words.full(uid)}, epoch {epoch}, {self._appended(uid)}"
-        producer = words.transaction(uid)
-        if producer is not None:
-            title += f", transaction of producer {producer}"
-        if spot.horizon_ms is not None:
-            title += f", delete horizon {spot.horizon_ms} ms"
-        small = version
-        if spot.kind is not Kind.MARKER and producer is not None:
-            small = f"{version} tx {producer}".strip()
+        version, known = words.version(uid), self._written.get(uid)
+        small, title, line = version, words.full(uid), words.full(uid)
+        if known is not None:
+            small, title = _noted(known, version, title, spot.kind)
         if spot.horizon_ms is not None:
             small = f"{small} h{spot.horizon_ms}".strip()
+            title += f", delete horizon {spot.horizon_ms} ms"
         if wrong:
-            return Cell("wrong", name, f"≠ {small}".strip(), f"{title}: not what was committed")
-        if spot.kind is Kind.MARKER:
-            return Cell("marker", name, small, title)
-        letter = "d" if spot.kind is Kind.TOMBSTONE else "k"
-        return Cell(f"{letter}{self.colour(words.key(uid))}", name, small, title)
+            title, line = f"{title}: not what was committed", f"{line} !"
+            return Cell("wrong", words.record(uid), f"≠ {small}".strip(), title, line)
+        look = "marker"
+        if spot.kind is not Kind.MARKER:
+            letter = "d" if spot.kind is Kind.TOMBSTONE else "k"
+            look = f"{letter}{self._colour(words.key(uid))}"
+        return Cell(look, words.record(uid), small, title, line)
 
-    def _appended(self, uid: int) -> str:
-        known = self._written.get(uid)
-        return "" if known is None else f"timestamp {known.record.timestamp_ms}"
+    def _colour(self, key: str | None) -> int:
+        """The number of a key's colour: keys get them in the order in which they were written."""
+        return next((n for n, each in enumerate(self._keys) if each == key), 0) % KEY_COLOURS
 
-
-def _committed(frame: Frame, offset: int) -> int:
-    return frame.committed[offset] if offset < len(frame.committed) else 0
-
-
-def _without_a_record(spot: Spot) -> Cell:
-    reason = printable(spot.reason)
-    if spot.kind is Kind.EMPTY:
-        return Cell("empty", "empty", _brief(reason), f"empty batch: {reason}".rstrip(": "))
-    if spot.kind is Kind.HOLE:
-        first, second = _two_lines(reason)
-        return Cell("hole", first, second, f"hole: {reason}")
-    if spot.kind is Kind.BELOW:
-        kept = reason.startswith(("in a snapshot", "in snapshot"))
-        title = f"below the log start: {reason}".rstrip(": ")
-        return Cell("below", "", "snapshot" if kept else "deleted", title)
-    return Cell("beyond", "", _brief(reason), f"beyond the log end: {reason}".rstrip(": "))
+    def _missing(self, spot: Spot) -> Cell:
+        title, reason = printable(self._words.spot(spot)), spot.reason
+        brief, short = ("", "") if reason is None else (reason.brief, reason.short)
+        if spot.kind is Kind.EMPTY:
+            return Cell("empty", "empty", brief, title, f"(empty {short})".replace(" )", ")"))
+        if spot.kind is Kind.HOLE:
+            assert reason is not None
+            return Cell("hole", reason.upper or "hole", reason.lower, title, f"╌╌{short}")
+        if spot.kind is Kind.BELOW:
+            return Cell("below", "", brief or "deleted", title, f"·{short or 'deleted'}")
+        return Cell("beyond", "", brief, title, f"·{short}" if short else "")
 
 
-def _two_lines(reason: str) -> tuple[str, str]:
-    """Why there is a hole, in two short lines."""
-    source, colon, theirs = reason.partition(": ")
-    if source.startswith("not copied"):
-        return ("gap", _brief(theirs)) if colon else ("gap", "")
-    if reason.startswith("superseded by "):
-        return "superseded", reason.removeprefix("superseded ")
-    return next((two for start, two in _TWO.items() if reason.startswith(start)), ("hole", ""))
-
-
-_TWO = {
-    "tombstone removed": ("tombstone", "removed"),
-    "aborted": ("aborted", "removed"),
-    "marker removed": ("marker", "removed"),
-    "no key": ("no key", "removed"),
-    "the empty batch went": ("empty batch", "removed"),
-    "truncated": ("truncated", "with batch"),
-    "lost in a crash": ("lost", "in a crash"),
-}
-
-
-def _brief(reason: str) -> str:
-    """A reason in a word or two."""
-    if reason.startswith("superseded by "):
-        return "by " + reason.removeprefix("superseded by ")
-    brief = {"tombstone removed": "tombstone", "aborted": "aborted", "marker removed": "marker"}
-    brief |= {"truncated": "truncated", "lost": "lost", "wiped": "wiped", "dropped": "dropped"}
-    return next((short for start, short in brief.items() if reason.startswith(start)), "")
+def _noted(known: Written, version: str, title: str, kind: Kind) -> tuple[str, str]:
+    """The lower line of a record and its title, with the transaction that it is part of."""
+    title += f", epoch {known.batch.epoch}, timestamp {known.record.timestamp_ms}"
+    if not known.batch.transactional:
+        return version, title
+    producer = known.batch.producer_id
+    title += f", transaction of producer {producer}"
+    return version if kind is Kind.MARKER else f"{version} tx {producer}".strip(), title

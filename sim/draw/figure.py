@@ -3,102 +3,69 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TypedDict, Unpack
 
-from sim.check import Violation
-from sim.draw.cells import Cells
-from sim.draw.columns import about_subject, subject_of
-from sim.draw.frames import Events, Frame, Replay, position_of
-from sim.draw.grid import Grid, legend
+from sim.draw.frames import Frame
+from sim.draw.grid import Grid
 from sim.draw.looks import letter_width
 from sim.draw.plain import import_matplotlib
+from sim.draw.scene import Case, Scene
 from sim.draw.shapes import Picture, Text, beside, snippet_of, stacked, svg_of
-from sim.draw.shown import left_out_in_words, positions_shown, window
+from sim.draw.signs import legend
 from sim.draw.space_time import SpaceTime
-from sim.draw.words import Words, printable
+from sim.draw.words import printable
 from sim.errors import BadInput
-from sim.rules import Rules
 
 ROWS_MAX = 60
 """Of more events than that the last ones and the violation are drawn; how many are not is said."""
 _WIDTH = 900.0
 _HEADING_MAX = 1_000
-_PANEL = 250.0
+_PANEL = 330.0
 _PANELS_IN_A_ROW = 3
 
 
-def svg(
-    events: Events,
-    violation: Violation | None = None,
-    *,
-    rules: Rules | None = None,
-    labels: Mapping[int, str] | None = None,
-    title: str = "",
-    note: str = "",
-    unit: str = "",
-    captions: Mapping[int, str] | None = None,
-    everything: bool = False,
-) -> str:
-    """A run as an SVG file: the logs at the violation, and what led to it; same run, same bytes.
+class Options(TypedDict, total=False):
+    """How a picture is drawn.
 
-    Args:
-        events: (when, event) of the run or the story, in order.
-        violation: What to point at; None = the end is drawn.
-        rules: Of the run: they say which version decides and what marks a tombstone.
-        labels: Of a story: uid -> label.
+    Attributes:
         title: Goes on top.
         note: Goes below the violation, such as what decided.
         unit: What times count: `ms`, `step`.
         captions: When (ms, or the step) -> what to look at, or an empty text: draws the logs at
             these moments side by side, and nothing else.
         everything: All events, not only those that led to the violation; 60 are drawn.
+    """
+
+    title: str
+    note: str
+    unit: str
+    captions: Mapping[int, str] | None
+    everything: bool
+
+
+def svg(case: Case, **options: Unpack[Options]) -> str:
+    """A run as an SVG file: the logs at the violation, and what led to it; same run, same bytes.
+
+    Args:
+        case: The run, and what to point at.
+        options: See `Options`.
 
     Raises:
         BadInput: A moment of `captions` at which nothing has happened yet, or after the end.
     """
-    picture = _figure(
-        events, violation, rules, labels, title, note, unit, captions, everything=everything
-    )
-    return svg_of(picture, alternative=_alternative(title, violation))
+    return svg_of(figure(case, **options), alternative=_alternative(case, options))
 
 
-def figure_html(
-    events: Events,
-    violation: Violation | None = None,
-    *,
-    rules: Rules | None = None,
-    labels: Mapping[int, str] | None = None,
-    title: str = "",
-    note: str = "",
-    unit: str = "",
-    captions: Mapping[int, str] | None = None,
-    everything: bool = False,
-) -> str:
-    """The same picture as a piece of HTML without a script, for notebooks, light and dark.
-
-    For the arguments see `svg`.
-    """
-    picture = _figure(
-        events, violation, rules, labels, title, note, unit, captions, everything=everything
-    )
-    return snippet_of(picture, alternative=_alternative(title, violation))
+def figure_html(case: Case, **options: Unpack[Options]) -> str:
+    """The same picture as a piece of HTML without a script, for notebooks, light and dark."""
+    return snippet_of(figure(case, **options), alternative=_alternative(case, options))
 
 
-def png(
-    events: Events,
-    violation: Violation | None = None,
-    *,
-    rules: Rules | None = None,
-    labels: Mapping[int, str] | None = None,
-    title: str = "",
-    note: str = "",
-    unit: str = "",
-    captions: Mapping[int, str] | None = None,
-    everything: bool = False,
-) -> bytes:
+def png(case: Case, **options: Unpack[Options]) -> bytes:
     """The same picture as a PNG file, at twice the size; needs `replog[report]`.
-
-    For the arguments see `svg`.
 
     Raises:
         BadInput: As `svg`; also when matplotlib is not installed.
@@ -108,88 +75,91 @@ def png(
         from sim.draw.raster import png_of
     except ModuleNotFoundError as error:
         raise BadInput(f"a PNG needs {error.name}: pip install 'replog[report]'") from None
-    return png_of(
-        _figure(
-            events, violation, rules, labels, title, note, unit, captions, everything=everything
-        )
-    )
+    return png_of(figure(case, **options))
 
 
-def _alternative(title: str, violation: Violation | None) -> str:
-    what = printable(title) or "The logs of all replicas"
-    return what if violation is None else f"{what}. {violation.sentence}"
+def _alternative(case: Case, options: Options) -> str:
+    what = printable(options.get("title", "")) or "The logs of all replicas"
+    return what if case.violation is None else f"{what}. {case.violation.sentence}"
 
 
-def _figure(
-    events: Events,
-    violation: Violation | None,
-    rules: Rules | None,
-    labels: Mapping[int, str] | None,
-    title: str,
-    note: str,
-    unit: str,
-    captions: Mapping[int, str] | None,
-    *,
-    everything: bool,
-) -> Picture:
-    replay = Replay(rules or Rules())
-    words = Words(replay, labels, versions=rules is not None)
-    cells = Cells(replay, words)
+def figure(case: Case, **options: Unpack[Options]) -> Picture:
+    """The picture itself, for the arguments see `svg`."""
+    scene, violation = Scene(case), case.violation
+    captions, unit = options.get("captions"), options.get("unit", "")
+    title = options.get("title", "")
     parts = [_heading(title, "th")] if title else []
     if captions:
-        grid = Grid(cells, words, violation, room=_PANEL)
-        frames = _at_each(events, replay, captions)
-        numbered = [
-            f"{number}. {text}" if text else f"{unit or 'at'} {at}"
-            for number, (at, text) in enumerate(captions.items(), start=1)
-        ]
-        panels = grid.panels(frames, numbered)
-        rows = range(0, len(panels), _PANELS_IN_A_ROW)
-        parts += [beside(panels[start : start + _PANELS_IN_A_ROW]) for start in rows]
-        return stacked([*parts, legend(panels, max(part.width for part in parts))])
-    position = position_of(events, violation, rules)
-    for at, event in events[: position + 1]:
-        replay.take(at, event)
-    frame = replay.frame()
+        scene.case = replace(case, violation=None)  # nothing is pointed at
+        return stacked([*parts, *_moments(scene, captions, unit)])
     if violation is not None:
         parts.append(_heading(f"{violation.invariant}: {violation.sentence}", "ta"))
-    if note:
-        parts.append(_heading(note, "t"))
-    parts.append(Grid(cells, words, violation).picture(frame))
-    parts.append(legend(parts[-1:], _WIDTH))
-    shown = positions_shown(events, violation, rules=rules, everything=everything)
-    place = shown.index(position) if position in shown else len(shown) - 1
-    chosen = window(len(shown), place, ROWS_MAX)
+    if options.get("note"):
+        parts.append(_heading(options["note"], "t"))
+    grid = Grid(scene, [scene.frame], room=_WIDTH).picture()
+    shown = scene.shown(everything=options.get("everything", False))
+    chosen = window(len(shown), place_of(scene.position, shown), ROWS_MAX)
     left_out = left_out_in_words(chosen.start, len(shown) - chosen.stop)
-    if left_out:
-        parts.append(_heading(left_out, "tf"))
-    subject = subject_of(frame, words, violation)
-    about = about_subject(frame, words, violation, subject)
-    diagram = SpaceTime(
-        events,
-        [shown[each] for each in chosen],
-        violation=violation,
-        violated_at=None if violation is None else position,
-        unit=unit,
-        about=about,
-    )
-    return stacked([*parts, diagram.picture()])
+    diagram = SpaceTime(scene, [shown[each] for each in chosen], unit=unit).picture()
+    parts += [grid, legend([grid, diagram], _WIDTH)]
+    parts += [_heading(left_out, "tf")] if left_out else []
+    return stacked([*parts, diagram])
 
 
-def _at_each(events: Events, replay: Replay, captions: Mapping[int, str]) -> list[Frame]:
-    """The frames at the end of each moment, in the order of the captions."""
+def _moments(scene: Scene, captions: Mapping[int, str], unit: str) -> list[Picture]:
+    """The logs at chosen moments side by side."""
+    numbered = [
+        f"{number}. {text}" if text else f"{unit or 'at'} {at}"
+        for number, (at, text) in enumerate(captions.items(), start=1)
+    ]
+    frames = _at_each(scene, captions)
+    panels = Grid(scene, frames, room=_PANEL).panels(numbered)
+    rows = range(0, len(panels), _PANELS_IN_A_ROW)
+    parts = [beside(panels[start : start + _PANELS_IN_A_ROW]) for start in rows]
+    return [*parts, legend(panels, max(part.width for part in parts))]
+
+
+def _at_each(scene: Scene, captions: Mapping[int, str]) -> list[Frame]:
+    """The frames at the end of each moment, in the order of the captions; the scene is the last."""
+    events = scene.case.events
     first, last = (events[0][0], events[-1][0]) if events else (0, 0)
     for moment in captions:
         if not min(first, 1) <= moment <= last:
             raise BadInput(f"step {moment}: the story has steps {max(first, 1)} to {last}")
     frames: dict[int, Frame] = {}
-    position = 0
     for moment in sorted(captions):
-        while position < len(events) and events[position][0] <= moment:
-            replay.take(*events[position])
-            position += 1
-        frames[moment] = replay.frame()
-    return [frames[moment] for moment in captions]
+        ends = [place for place, (at, _) in enumerate(events) if at <= moment]
+        scene.replay.upto(events, ends[-1] if ends else -1)
+        frames[moment] = scene.replay.frame()
+    found = [frames[moment] for moment in captions]
+    scene.frame = found[-1]
+    return found
+
+
+def place_of(position: int, shown: Sequence[int]) -> int:
+    """Which of the shown positions is this one, or the last one before it."""
+    return max(bisect_right(shown, position) - 1, 0)
+
+
+def window(count: int, focus: int, most: int | None) -> range:
+    """Which of `count` things to show where there is room for `most`: the last, `focus` with them.
+
+    What comes after `focus` goes first where it lies so far back, but for a quarter.
+    """
+    if most is None or count <= most:
+        return range(count)
+    start = min(count - most, max(focus - most * 3 // 4, 0))
+    return range(start, start + most)
+
+
+def left_out_in_words(earlier: int, later: int) -> str:
+    """How many events are not shown before and after those that are; empty = none."""
+    parts = [
+        f"{number} {which}" for number, which in ((earlier, "earlier"), (later, "later")) if number
+    ]
+    if not parts:
+        return ""
+    return f"{' and '.join(parts)} event{'' if earlier + later == 1 else 's'} left out"
 
 
 def _heading(text: str, look: str) -> Picture:

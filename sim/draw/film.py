@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import zip_longest
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sim.check import Violation
-from sim.draw.case import Case
-from sim.draw.cells import NOTHING, Cell, Cells
-from sim.draw.columns import about_subject, has_a_place, subject_of
-from sim.draw.frames import NOT_THERE, Lane, Replay, Spot, position_of
-from sim.draw.shown import left_out_in_words, positions_shown, window
+from sim.draw.cells import NOTHING, Cell
+from sim.draw.figure import left_out_in_words, place_of, window
+from sim.draw.frames import NOT_THERE, Replay, Spot, replicas_of
+from sim.draw.scene import Case, Scene, has_a_place, position_of
 from sim.draw.space_time import HEAD, ROW, SpaceTime, sentence_of
-from sim.draw.words import Words, printable
-from sim.rules import Rules
-from sim.trace import LeaderElected, ReplicaAdded
+from sim.draw.words import printable
+from sim.explain import Explanation
+from sim.trace import FaultInjected, LeaderElected, ReplicaCrashed, ReplicaRestarted
 
-COMMITTED = 0
+EXPLAINED_MAX = 12
+"""Of so many violations a page says what led to them: of the first ones of their invariants."""
+LINE_MAX = 2_000
+_COMMITTED = 0
 """The first row of a grid is what was committed; the replicas follow."""
+_TURNS = (LeaderElected, ReplicaCrashed, ReplicaRestarted, FaultInjected)
+"""What is shown of a run without a violation, beside what is about the same offset."""
 
 
 class Film:
@@ -39,158 +42,171 @@ class Film:
         everything: bool = False,
         most: int | None = None,
         like: Violation | None = None,
+        explained: Mapping[int, Explanation] | None = None,
     ) -> None:
         """Choose the events of a case.
 
         Args:
             case: What to show.
-            everything: All events, not only those that led to the violation.
-            most: So many events at most, the last ones and the violation; None = all.
+            everything: All events, not only those that led to a violation.
+            most: So many events at most, beside those that show violations: the last ones, and
+                what led to the violation to look at; None = all.
             like: Of a case without a violation: one of another case, to show the same offset.
+            explained: Of violations, by their place among those of the case.
         """
         self._case = case
-        self._subject = case.violation or like
-        self._last = position_of(case.events, self._subject, case.rules)
-        positions = positions_shown(
-            case.events, self._subject, rules=case.rules, everything=everything
-        )
-        place = positions.index(self._last) if self._last in positions else len(positions) - 1
-        chosen = window(len(positions), place, most)
-        self.left_out = left_out_in_words(chosen.start, len(positions) - chosen.stop)
-        self._positions = [positions[each] for each in chosen]
+        self._scene = Scene(case, like)
+        self._explained = explained or {}
+        self._shows = [position_of(case.events, each) for each in case.violations]
+        wanted = self._wanted(everything=everything)
+        chosen = window(len(wanted), place_of(self._scene.position, wanted), most)
+        self.left_out = left_out_in_words(chosen.start, len(wanted) - chosen.stop)
+        self._positions = sorted({*wanted[chosen.start : chosen.stop], *self._shows})
         self.shown, self.total = len(self._positions), len(case.events)
         self.which = ""
-        if len(positions) < self.total:
-            about = "led to the violation" if case.violation else "are about the same offset or key"
+        if len(wanted) < self.total:
+            about = "led to a violation" if case.violation else "are about the same offset"
             self.which = f"those that {about}"
-        self._replay = Replay(case.rules or Rules())
-        self._words = Words(self._replay, case.labels, versions=case.rules is not None)
-        self._cells = Cells(self._replay, self._words)
+        self._rows = ["committed", *replicas_of(case.events)]
         self._table: dict[Cell, int] = {NOTHING: 0}
-        self._rows = [
-            "committed",
-            *dict.fromkeys(e.replica for _, e in case.events if isinstance(e, ReplicaAdded)),
-        ]
-        self._painted: dict[int, tuple[Spot, ...]] = {}
-        self._marked: dict[int, list[Any]] = {}
-        self._committed = 0
         self.diagram = SpaceTime(
-            case.events,
-            self._positions,
-            violation=case.violation,
-            violated_at=None if case.violation is None else self._last,
-            sentences=False,
+            self._scene, self._positions, violated=set(self._shows), sentences=False
         ).picture()
+
+    def _wanted(self, *, everything: bool) -> Sequence[int]:
+        """The positions of events to show, if there is room."""
+        events = range(len(self._case.events))
+        if everything or self._scene.violation is None:
+            return events
+        if self._case.violation is None:
+            return self._of_the_subject()
+        cones = [each.cone for each in self._explained.values()]
+        found = {position for cone in cones for position in cone} | set(self._shows)
+        return sorted({*found, self._scene.position})
+
+    def _of_the_subject(self) -> list[int]:
+        """The events that change the offset in question, and who led and was down."""
+        subject, replay = self._scene.subject, Replay(self._case.rules)
+        return [
+            position
+            for position, (at, event) in enumerate(self._case.events[: self._scene.position + 1])
+            if subject in replay.take(at, event) or isinstance(event, _TURNS)
+        ]
 
     def content(self) -> dict[str, Any]:
         """All that the page's script needs, as JSON takes it."""
-        about, subject = self._about()
-        frames: list[dict[str, Any]] = []
-        end, taken = 0 if subject is None else subject + 1, 0
-        touched: set[str] = set()
+        about = self._scene.about
+        frames, painter = [], _Painter(self._scene, self._rows, self._table)
+        subjects: dict[int, int | None] = {}
+        taken = 0
         for position in self._positions:
             for at, event in self._case.events[taken : position + 1]:
-                self._replay.take(at, event)
-                touched.add(event.replica or "")
-                if isinstance(event, LeaderElected):  # another one may be an old leader now
-                    touched.update(self._rows)
+                painter.take(at, event)
             taken = position + 1
             at, event = self._case.events[position]
-            frames.append({"a": at, "s": sentence_of(event, about), **self._changes(touched)})
-            touched.clear()
-            end = max([end, *[len(spots) for spots in self._painted.values()]])
-        violation = self._case.violation
-        replica = violation.replica if violation is not None else None
+            frames.append({"a": at, "s": sentence_of(event, about), **painter.changes()})
+            for number in [n for n, shows in enumerate(self._shows) if shows == position]:
+                frame = painter.replay.frame()
+                subjects[number] = self._scene.subject_of(self._case.violations[number], frame)
+        ends = [painter.end, *[each + 1 for each in subjects.values() if each is not None]]
         return {
             "name": printable(self._case.name),
             "rows": [printable(name) for name in self._rows],
-            "columns": end,
-            "cells": [list(cell) for cell in self._table],
+            "columns": max([*ends, (self._scene.subject or 0) + 1]),
+            "cells": [list(cell[:4]) for cell in self._table],
             "frames": frames,
-            "focus": self._focus(),
-            "subject": subject,
-            "pointed": violation is not None and has_a_place(violation),
-            "violated": violation is not None,
-            "row": self._rows.index(replica) if replica in self._rows else -1,
+            "focus": place_of(self._scene.position, self._positions),
+            "subject": self._scene.subject,
+            "violations": [self._violation(number, subjects[number]) for number in subjects],
             "head": HEAD,
             "step": ROW,
         }
 
-    def _about(self) -> tuple[Any, int | None]:
-        """Which records sentences name, and the offset that the violation is about."""
-        replay = Replay(self._case.rules or Rules())
-        for at, event in self._case.events[: self._last + 1]:
-            replay.take(at, event)
-        words = Words(replay, self._case.labels)
-        frame = replay.frame()
-        subject = subject_of(frame, words, self._subject)
-        return about_subject(frame, words, self._subject, subject), subject
+    def _violation(self, number: int, subject: int | None) -> dict[str, Any]:
+        """A violation: frame, name, time, sentence, subject, whether that is a place, row, why."""
+        violation, told = self._case.violations[number], self._explained.get(number)
+        row = self._rows.index(violation.replica) if violation.replica in self._rows else -1
+        return {
+            "f": place_of(self._shows[number], self._positions),
+            "i": violation.invariant,
+            "a": violation.at,
+            "s": printable(violation.sentence, longest=LINE_MAX),
+            "o": subject,
+            "p": has_a_place(violation),
+            "r": row,
+            "d": "" if told is None else printable(told.decided_by, longest=LINE_MAX),
+            "w": [] if told is None else [printable(e, longest=LINE_MAX) for e in told.lines],
+        }
 
-    def _focus(self) -> int:
-        """The place of the violation among the shown events; without one, of the last event."""
-        if self._last in self._positions:
-            return self._positions.index(self._last)
-        return len(self._positions) - 1
 
-    def _changes(self, touched: set[str]) -> dict[str, Any]:
-        """What the page has to paint anew: `c` are cells, row, offset, number; `m` are marks."""
-        replay, cells, changed = self._replay, list[int](), dict[int, Any]()
-        committed = replay.history.committed
+class _Painter:
+    """Paints the grid of a page event by event."""
+
+    def __init__(self, scene: Scene, rows: Sequence[str], table: dict[Cell, int]) -> None:
+        self.replay = Replay(scene.case.rules)
+        self.end = 0
+        self._cells = scene.cells
+        self._rows = {name: row for row, name in enumerate(rows) if row}
+        self._table = table
+        self._dirty: set[tuple[str, int]] = set()
+        self._touched: set[str] = set()
+        self._painted: dict[tuple[int, int], int] = {}
+        self._marked: dict[int, list[Any] | None] = {}
+        self._committed = 0
+
+    def take(self, at: int, event: Any) -> None:
+        """One more event."""
+        name = event.replica or ""
+        self._dirty.update((name, offset) for offset in self.replay.take(at, event))
+        self._touched.update(self._rows if isinstance(event, LeaderElected) else [name])
+
+    def changes(self) -> dict[str, Any]:
+        """What is to be painted anew: `c` are cells, row, offset, number; `m` are marks."""
+        committed = self.replay.history.committed
         news = range(self._committed, len(committed))
         self._committed = len(committed)
+        self._dirty.update((name, offset) for name in self._rows for offset in news)
+        cells = list[int]()
         for offset in news:
-            self._paint(COMMITTED, offset, self._cells.committed(committed[offset]), cells)
-        for row, name in enumerate(self._rows[1:], start=1):
-            if name not in replay.history.replicas:
-                if self._marked.pop(row, None) is not None:
-                    changed[row] = None
-                continue
-            known = self._painted.get(row, ())
-            if name in touched:
-                lane = replay.lane(name)
-                self._painted[row] = lane.spots
-                mark = _mark(lane)
-                if mark != self._marked.get(row):
-                    self._marked[row] = changed[row] = mark
-            for offset in _differing(known, self._painted.get(row, ()), news):
-                spot = self._painted[row][offset] if offset < len(self._painted[row]) else NOT_THERE
-                truth = committed[offset] if offset < len(committed) else 0
-                self._paint(row, offset, self._cells.of(spot, truth), cells)
-        parts: dict[str, Any] = {}
-        if cells:
-            parts["c"] = cells
-        if changed:
-            parts["m"] = changed
-        return parts
+            self._paint(_COMMITTED, offset, self._cells.committed(committed[offset]), cells)
+        for name, offset in sorted(self._dirty):
+            truth = committed[offset] if offset < len(committed) else 0
+            self._paint(
+                self._rows[name], offset, self._cells.of(self._spot(name, offset), truth), cells
+            )
+        marks = dict(self._new_marks())
+        self._dirty.clear()
+        self._touched.clear()
+        parts = {"c": cells, "m": marks}
+        return {name: part for name, part in parts.items() if part}
+
+    def _spot(self, name: str, offset: int) -> Spot:
+        spots = self.replay.spots_of(name)
+        return spots[offset] if offset < len(spots) else NOT_THERE
 
     def _paint(self, row: int, offset: int, cell: Cell, cells: list[int]) -> None:
-        cells += [row, offset, self._table.setdefault(cell, len(self._table))]
+        number = self._table.setdefault(cell, len(self._table))
+        if self._painted.get((row, offset), 0) != number:
+            self._painted[(row, offset)] = number
+            self.end = max(self.end, offset + 1)
+            cells += [row, offset, number]
+
+    def _new_marks(self) -> Iterable[tuple[int, Any]]:
+        """Row -> fields of the lane but for name and spots, where it has other ones than before.
+
+        None = the replica is gone.
+        """
+        for name in sorted(self._touched & self._rows.keys()):
+            there = name in self.replay.history.replicas
+            marks = list(self.replay.lane(name)[1:-1]) if there else None
+            if marks != self._marked.get(self._rows[name]):
+                self._marked[self._rows[name]] = marks
+                yield self._rows[name], marks
 
 
-def _differing(known: Sequence[Spot], now: Sequence[Spot], news: range) -> list[int]:
-    """Where a row is to be painted: spots that are other ones, and what was committed just now."""
-    found = [offset for offset in news if offset < len(now)]
-    if known is now:
-        return found
-    pairs = zip_longest(known, now)
-    return found + [
-        offset for offset, (old, new) in enumerate(pairs) if old is not new and offset not in news
-    ]
-
-
-def _mark(lane: Lane) -> list[Any]:
-    """Log start, log end, high watermark, last stable offset, clean point; role, snapshots, up."""
-    role = ""
-    if lane.leads is not None:
-        role = f"{'leader' if lane.newest else 'old leader'}, epoch {lane.leads}"
-    snapshots = " ".join(f"({end}, {epoch})" for end, epoch in lane.snapshots)
-    return [
-        lane.log_start_offset,
-        lane.log_end_offset,
-        lane.high_watermark,
-        lane.last_stable_offset,
-        lane.clean_point,
-        role if lane.up else f"{role} down".strip(),
-        f" snapshot {snapshots}" if snapshots else "",
-        int(lane.up),
-    ]
+def explained(case: Case) -> dict[int, Explanation]:
+    """Place -> why, of the violation to look at and of the first one of each invariant."""
+    names = [each.invariant for each in case.violations]
+    own = [] if case.violation is None else [case.violations.index(case.violation)]
+    wanted = dict.fromkeys([*own, *map(names.index, dict.fromkeys(names))])
+    return {number: case.explained(case.violations[number]) for number in [*wanted][:EXPLAINED_MAX]}

@@ -52,6 +52,7 @@ ALARM: Final = Colour("#b3261e", "#ff9d94")
 BLUE: Final = Colour("#0057a8", "#85c1ff")
 _SOFT: Final = Colour("#f6f8fa", "#1d2126")
 _WRONG: Final = Colour("#b84a00", "#ffb38a")
+_ALARM_BAND: Final = Colour("#fdecea", "#4a1a17")
 _WHITE: Final = Colour("#ffffff", "#2a1204")
 
 _KEYS = (
@@ -63,10 +64,14 @@ _KEYS = (
     (Colour("#dddff0", "#31345a"), Colour("#4d5190", "#a6abf0")),
 )
 
+_CROSS = Look(None, ALARM, 2.2)
+_OPEN = Look(PAPER, INK, 1.5)
+
 LOOKS: Final[Mapping[str, Look]] = {
     "paper": Look(fill=PAPER),
     **{f"k{n}": Look(fill, stroke, 1.2) for n, (fill, stroke) in enumerate(_KEYS)},
     **{f"d{n}": Look(PAPER, stroke, 2.0) for n, (_, stroke) in enumerate(_KEYS)},
+    "delete": _CROSS,
     "wrong": Look(_WRONG, _WRONG, 1.2),
     "marker": Look(Colour("#e4e7ea", "#353b42"), INK, 1.2),
     "empty": Look(Colour("#eef0f2", "#2a2f35"), FAINT, 1.2),
@@ -74,25 +79,31 @@ LOOKS: Final[Mapping[str, Look]] = {
     "below": Look(Colour("#eef0f2", "#22262b"), None),
     "beyond": Look(None, RULE, 1.0, "1 3"),
     "violated": Look(None, ALARM, 2.6),
-    "alarm": Look(ALARM, None),
-    "alarmband": Look(Colour("#fdecea", "#4a1a17"), None),
-    "now": Look(Colour("#e7f0fb", "#1d3047"), None),
+    "pointer": Look(ALARM, None),
+    "alarmband": Look(_ALARM_BAND, None),
     "hw": Look(None, BLUE, 3.0),
     "stable": Look(None, BLUE, 1.6, "3 2"),
     "end": Look(None, INK, 1.4),
     "clean": Look(FAINT, None),
     "rule": Look(None, RULE, 1.0),
     "lane": Look(None, FAINT, 1.2),
-    "lanedown": Look(None, RULE, 1.2, "2 4"),
+    "down": Look(None, FAINT, 1.2, "2 4"),
     "band0": Look(Colour("#d6e9fb", "#1d3f60"), Colour("#0072b2", "#56b4e9"), 0.8),
     "band1": Look(Colour("#fdebc8", "#4c3a10"), Colour("#9a6400", "#e69f00"), 0.8),
     "message": Look(None, INK, 1.3),
     "answer": Look(None, FAINT, 1.1, "3 2"),
     "fault": Look(None, ALARM, 1.6, "4 2"),
     "head": Look(INK, None),
-    "glyph": Look(INK, PAPER, 1.0),
-    "open": Look(PAPER, INK, 1.5),
-    "cross": Look(None, ALARM, 2.2),
+    "sent": Look(INK, PAPER, 1.0),
+    "append": Look(INK, PAPER, 1.0),
+    "election": _OPEN,
+    "cleaning": _OPEN,
+    "snapshot": _OPEN,
+    "other": _OPEN,
+    "crash": _CROSS,
+    "cut": _CROSS,
+    "advance": Look(None, BLUE, 3.0),
+    "rest": Look(None, FAINT, 1.6),
     "t": Look(INK, size=11),
     "tb": Look(INK, size=11, bold=True),
     "th": Look(INK, size=13, bold=True),
@@ -105,7 +116,8 @@ LOOKS: Final[Mapping[str, Look]] = {
     "ta": Look(ALARM, size=11, bold=True),
     "te": Look(INK, size=9, bold=True),
 }
-"""Name -> look. `k0` to `k5` are records by their key, `d0` to `d5` tombstones; `t` begin texts."""
+"""Name -> look. `k0` to `k5` are records by their key, `d0` to `d5` tombstones; texts begin with t
+and have a size. A sign has a name of its own, so that the legend can say what it means."""
 
 DARK_IN_NOTEBOOKS: Final = ("[data-jp-theme-light='false']", ".vscode-dark", "[data-theme='dark']")
 """Where notebooks say that they are dark; others go by what the reader's system prefers."""
@@ -117,29 +129,30 @@ def letter_width(look: str) -> float:
     return found.size * (0.603 if found.mono else 0.63 if found.bold else 0.57)
 
 
-def css(*, dark: bool, within: str = "") -> str:
-    """The looks as rules of a style sheet, each as a class of its name within a selector."""
+def css(*, dark: bool, within: str = "", cells: bool = False) -> str:
+    """The colours as rules of a style sheet, each as a class of its name within a selector.
+
+    Of `cells` of a table what fills a shape is the ground, and what lines it is the border.
+    """
+    inside, outline = ("background", "border-color") if cells else ("fill", "stroke")
     rules = []
     for name, look in LOOKS.items():
-        parts = [
-            f"{what}:{(colour.dark if dark else colour.light) if colour else 'none'}"
-            for what, colour in (("fill", look.fill), ("stroke", look.stroke))
-            if colour is not None or look.size == 0
-        ]
-        rules.append(f"{within}.{name}{{{';'.join(parts)}}}")
+        colours = {inside: look.fill} | ({} if look.size else {outline: look.stroke})
+        told = [f"{what}:{_value(colour, dark=dark)}" for what, colour in colours.items()]
+        rules.append(f"{within}.{name}{{{';'.join(told)}}}")
     return "".join(rules)
+
+
+def _value(colour: Colour | None, *, dark: bool) -> str:
+    if colour is None:
+        return "transparent"
+    return colour.dark if dark else colour.light
 
 
 def variables(*, dark: bool) -> str:
     """The colours as custom properties of a style sheet, by the names that `page.css` uses."""
     named = {"ink": INK, "faint": FAINT, "paper": PAPER, "rule": RULE, "alarm": ALARM, "blue": BLUE}
-    named |= {"soft": _SOFT, "wrongink": _WHITE}
-    for name in ("wrong", "marker", "empty", "alarmband"):
-        fill = LOOKS[name].fill
-        assert fill is not None
-        named[name] = fill
-    for number, (fill, stroke) in enumerate(_KEYS):
-        named[f"k{number}"], named[f"k{number}b"] = fill, stroke
+    named |= {"soft": _SOFT, "wrongink": _WHITE, "calm": _KEYS[1][1], "alarmband": _ALARM_BAND}
     return "".join(f"--{name}:{c.dark if dark else c.light};" for name, c in named.items())
 
 
@@ -147,30 +160,12 @@ def measures(within: str = "") -> str:
     """Of the looks what does not depend on light and dark, as rules of a style sheet."""
     rules = []
     for name, look in LOOKS.items():
-        parts = []
         if look.size:
-            parts.append(f"font:{'bold ' if look.bold else ''}{look.size:g}px {_family(look)}")
-        elif look.stroke is not None:
-            parts.append(f"stroke-width:{look.width:g}")
-            parts += [f"stroke-dasharray:{look.dash}"] if look.dash else []
-        if parts:
-            rules.append(f"{within}.{name}{{{';'.join(parts)}}}")
+            family = MONO if look.mono else SANS
+            rule = f"font:{'bold ' if look.bold else ''}{look.size:g}px {family}"
+        else:
+            rule = f"stroke-width:{look.width:g}"
+            rule += f";stroke-dasharray:{look.dash}" if look.dash else ""
+        if look.size or look.stroke is not None:
+            rules.append(f"{within}.{name}{{{rule}}}")
     return "".join(rules)
-
-
-def attributes(name: str) -> str:
-    """A look on white paper as attributes of an SVG element."""
-    look = LOOKS[name]
-    if look.size:
-        weight = ' font-weight="bold"' if look.bold else ""
-        colour = look.fill.light if look.fill else "none"
-        return f'font-family="{_family(look)}" font-size="{look.size:g}"{weight} fill="{colour}"'
-    text = f'fill="{look.fill.light if look.fill else "none"}"'
-    if look.stroke is not None:
-        text += f' stroke="{look.stroke.light}" stroke-width="{look.width:g}"'
-        text += f' stroke-dasharray="{look.dash}"' if look.dash else ""
-    return text
-
-
-def _family(look: Look) -> str:
-    return MONO if look.mono else SANS

@@ -5,43 +5,33 @@ No network, no library: a style sheet and a script of its own, at most 1 MB alto
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from sim.check import Violation
-from sim.draw.case import Case
-from sim.draw.film import Film
-from sim.draw.frames import Events
+from sim.draw.film import LINE_MAX, Film, explained
 from sim.draw.looks import css, measures, variables
+from sim.draw.scene import Case
 from sim.draw.shapes import inline_of
+from sim.draw.signs import MEANINGS, NOTES, sample
 from sim.draw.words import printable
 from sim.errors import BadInput
-from sim.explain import explain
 from sim.foreign.documents import json_text
 from sim.foreign.lines import shown
-from sim.rules import Rules
 
 if TYPE_CHECKING:
     import jinja2
 
 PAGE_BYTES_MAX = 1_000_000
 """A page is no larger than this; what is left out for it is said on the page."""
-_LINE_MAX = 2_000
-_DECIDED = "decided by: "
-"""How the line of an explanation begins that says the deciding fact."""
 
 
 def html(
-    events: Events,
-    violation: Violation | None = None,
+    case: Case,
     *,
-    rules: Rules | None = None,
-    labels: Mapping[int, str] | None = None,
     title: str = "",
     unit: str = "",
-    name: str = "",
-    verdict: str = "",
     against: Case | None = None,
     explanation: Sequence[str] | None = None,
     everything: bool = False,
@@ -49,87 +39,83 @@ def html(
 ) -> str:
     """A run as an HTML page of at most 1 MB that works offline; needs `replog[report]`.
 
-    It opens at the violation, steps by keys and a slider, and shows the offset grid, the space-time
-    diagram, the violation's sentence and its explanation; light and dark, wide and narrow.
+    It opens at the violation, steps by keys and a slider from event to event and from violation to
+    violation, and shows the offset grid, the space-time diagram, the violation's sentence and its
+    explanation; light and dark, wide and narrow.
 
     Args:
-        events: (when, event) of the run or the story, in order.
-        violation: What to open at; None = the end.
-        rules: Of the run: they say which version decides and what marks a tombstone.
-        labels: Of a story: uid -> label.
+        case: The run, what to open at, and all that is violated.
         title: Heads the page.
         unit: What times count: `ms`, `step`.
-        name: What tells the case from `against`: `fix=none`.
-        verdict: What came of it, in a sentence.
         against: The same case under other rules, shown beside it and stepped with it by time.
-        explanation: Lines that tell why; None = `sim.explain.explain` tells, as if
-            all clocks of a run in ms were right.
-        everything: All events, not only those that led to the violation.
+        explanation: Lines that tell why, of the violation to open at; None = `sim.explain` tells.
+        everything: All events, not only those that led to a violation.
         command: What makes this page again.
 
     Raises:
         BadInput: Jinja2 is not installed, or even the last event alone takes more than 1 MB.
     """
-    case = Case(events, violation, rules, labels, name, verdict)
-    lines = explanation
-    if lines is None:
-        lines = []
-        if violation is not None:
-            skews = dict[str, int]() if unit == "ms" else None
-            lines = explain(events, violation, rules=rules, skews=skews)
-    about = {
-        "title": printable(title) or "A run",
-        "unit": unit,
-        "sentence": "" if violation is None else _line(violation.sentence),
-        "invariant": "" if violation is None else violation.invariant,
-        "at": 0 if violation is None else violation.at,
-        "decided": _line(next((line for line in lines if line.startswith(_DECIDED)), "")),
-        "explanation": [_line(line) for line in lines],
-        "command": _line(command),
-    }
-    cases = [case] if against is None else [case, against]
+    cases = [_whole(each) for each in (case, against) if each is not None]
+    told = [explained(each) for each in cases]
+    words = {"title": printable(title) or "A run", "unit": unit, "command": _line(command)}
     template = _template()
     most: int | None = None
     while most is None or most > 0:
-        films = [Film(each, everything=everything, most=most, like=violation) for each in cases]
-        page = template.render(about | _parts(cases, films))
+        films = [
+            Film(each, everything=everything, most=most, like=case.violation, explained=why)
+            for each, why in zip(cases, told, strict=True)
+        ]
+        page = template.render(words | _parts(cases, films, explanation))
         size = len(page.encode())
         if size <= PAGE_BYTES_MAX:
             return page
-        shown = max(film.shown for film in films)
-        most = min(shown * PAGE_BYTES_MAX // size * 9 // 10, shown - 1)
+        count = max(film.shown for film in films)
+        count = count if most is None else min(count, most)
+        most = min(count * PAGE_BYTES_MAX // size * 9 // 10, count - 1)
     raise BadInput(f"{title}: even one moment of its logs takes more than {PAGE_BYTES_MAX:,} bytes")
+
+
+def _whole(case: Case) -> Case:
+    """A case with the violation to look at among all of its violations."""
+    own = () if case.violation is None else (case.violation,)
+    there = case.violation in case.violations
+    return replace(case, violations=case.violations if there else (*own, *case.violations))
 
 
 def _line(text: str) -> str:
     """A text that may name keys and values, made safe."""
-    return printable(text, longest=_LINE_MAX)
+    return printable(text, longest=LINE_MAX)
 
 
-def _parts(cases: Sequence[Case], films: Sequence[Film]) -> dict[str, Any]:
+def _parts(
+    cases: Sequence[Case], films: Sequence[Film], explanation: Sequence[str] | None
+) -> dict[str, Any]:
     from markupsafe import Markup
 
     folder = files("sim.draw") / "templates"
     contents = [film.content() for film in films]
-    style = (
-        f":root{{{variables(dark=False)}}}{measures('svg ')}{css(dark=False, within='svg ')}"
-        f"@media (prefers-color-scheme:dark){{{_dark(':root:not([data-theme=light])')}}}"
-        f"{_dark(':root[data-theme=dark]')}\n" + (folder / "page.css").read_text(encoding="utf-8")
-    )
+    for case, content in zip(cases, contents, strict=True):
+        own = case.violation
+        content["chosen"] = -1 if own is None else case.violations.index(own)
+    chosen = {"s": "", "w": []}
+    if cases[0].violation is not None:
+        chosen = contents[0]["violations"][contents[0]["chosen"]]
+    if explanation is not None:
+        chosen["w"] = [_line(line) for line in explanation]
+    style = f"{_colours()}\n{(folder / 'page.css').read_text(encoding='utf-8')}"
     return {
         "style": Markup(style),  # noqa: S704 - our own file and table
         "script": Markup((folder / "page.js").read_text(encoding="utf-8")),  # noqa: S704 - our own
         "data": Markup(_as_script(contents)),  # noqa: S704 - no < is in it
+        "legend": _legend(),
+        "chosen": chosen,
         "cases": [
             {
                 "name": _line(case.name),
                 "verdict": _line(case.verdict),
-                "shown": film.shown,
-                "left_out": film.left_out,
-                "which": film.which,
-                "total": film.total,
+                "film": film,
                 "diagram": Markup(  # noqa: S704 - made of escaped texts
-                    inline_of(film.diagram, alternative="Space-time diagram", margin=0)
+                    inline_of(film.diagram, alternative="Space-time diagram")
                 ),
             }
             for case, film in zip(cases, films, strict=True)
@@ -137,9 +123,31 @@ def _parts(cases: Sequence[Case], films: Sequence[Film]) -> dict[str, Any]:
     }
 
 
+def _legend() -> list[tuple[str, str]]:
+    """All signs with their meanings, then what notes in cells mean, which have no sign."""
+    from markupsafe import Markup
+
+    signs = [
+        (Markup(inline_of(sample(name), alternative=text)), text)  # noqa: S704 - our own shapes
+        for name, text in MEANINGS.items()
+    ]
+    return [*signs, *[("", note) for note in NOTES.values()]]
+
+
+def _colours() -> str:
+    """The looks of shapes and cells as a style sheet: light, dark, and as the reader chooses."""
+    light = f":root{{{variables(dark=False)}}}{measures('svg ')}"
+    light += css(dark=False, within="svg ") + css(dark=False, within=".cell", cells=True)
+    chosen = _dark(":root[data-theme=dark]")
+    by_system = _dark(":root:not([data-theme=light])")
+    return f"{light}@media (prefers-color-scheme:dark){{{by_system}}}{chosen}"
+
+
 def _dark(root: str) -> str:
     """The dark side of all colours, where a selector holds."""
-    return f"{root}{{{variables(dark=True)}}}{css(dark=True, within=f'{root} svg ')}"
+    shapes = css(dark=True, within=f"{root} svg ")
+    cells = css(dark=True, within=f"{root} .cell", cells=True)
+    return f"{root}{{{variables(dark=True)}}}{shapes}{cells}"
 
 
 def _as_script(value: Any) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
-from sim.draw.looks import DARK_IN_NOTEBOOKS, attributes, css, letter_width, measures
+from sim.draw.looks import DARK_IN_NOTEBOOKS, css, letter_width, measures
 from sim.foreign.lines import one_line
 
 
@@ -42,7 +42,7 @@ class Text(NamedTuple):
     @property
     def width(self) -> float:
         """About how wide it is."""
-        return len(self.text) * letter_width(self.look)
+        return text_width(self.text, self.look)
 
 
 Shape = Rect | Path | Text
@@ -54,6 +54,11 @@ class Picture(NamedTuple):
     width: float
     height: float
     shapes: tuple[Shape, ...]
+
+
+def text_width(text: str, look: str) -> float:
+    """About how wide a text is, in pixels."""
+    return len(text) * letter_width(look)
 
 
 def moved(shapes: Iterable[Shape], right: float, down: float) -> list[Shape]:
@@ -88,16 +93,14 @@ def beside(pictures: Sequence[Picture], gap: float = 24) -> Picture:
     return Picture(right - gap, max(one.height for one in pictures), tuple(shapes))
 
 
-def arrow(
-    start: tuple[float, float], end: tuple[float, float], look: str, head: str = "head"
-) -> list[Shape]:
+def arrow(start: tuple[float, float], end: tuple[float, float], look: str) -> list[Shape]:
     """A line, level or not, with a head at its end."""
     (x0, y0), (x1, y1) = start, end
     length = max(((x1 - x0) ** 2 + (y1 - y0) ** 2) ** 0.5, 0.1)
     ux, uy = (x1 - x0) / length, (y1 - y0) / length
     back = (x1 - 7 * ux, y1 - 7 * uy)
     left, right = (back[0] - 3.4 * uy, back[1] + 3.4 * ux), (back[0] + 3.4 * uy, back[1] - 3.4 * ux)
-    return [Path((start, back), look), Path(((x1, y1), left, right), head, closed=True)]
+    return [Path((start, back), look), Path(((x1, y1), left, right), "head", closed=True)]
 
 
 def fitting(text: str, look: str, room: float) -> str:
@@ -106,103 +109,86 @@ def fitting(text: str, look: str, room: float) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def svg_of(picture: Picture, *, alternative: str, margin: float = 12) -> str:
+def svg_of(picture: Picture, *, alternative: str) -> str:
     """A file by itself, on white paper; for readers who prefer dark where styles are honoured.
 
     Args:
         picture: What to draw.
         alternative: What it shows, in a sentence, for those who do not see it.
-        margin: Free space around, in pixels.
     """
-    style = f"@media (prefers-color-scheme: dark){{{css(dark=True)}}}"
-    body = _sheet(picture, margin) + _elements(picture.shapes, margin, both=True)
-    head = _opening(picture, alternative, margin, 'xmlns="http://www.w3.org/2000/svg"')
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}\n<style>{style}</style>\n{body}</svg>\n'
+    style = f"{measures()}{css(dark=False)}{_where_dark(css(dark=True))}"
+    body = _sheet(picture, 12, alternative, style, 'xmlns="http://www.w3.org/2000/svg" ')
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'
 
 
-def snippet_of(picture: Picture, *, alternative: str, margin: float = 8) -> str:
+def snippet_of(picture: Picture, *, alternative: str) -> str:
     """A figure to be put into a page, without a script: its looks are bound to its own class."""
     own = ".replog-figure "
     dark = "".join(css(dark=True, within=f"{where} {own}") for where in DARK_IN_NOTEBOOKS)
-    light = "[data-jp-theme-light='true'] .replog-figure "
     style = (
         f".replog-figure{{max-width:100%;overflow-x:auto}}{measures(own)}"
-        f"{css(dark=False, within=own)}"
-        f"@media (prefers-color-scheme: dark){{{css(dark=True, within=own)}}}"
-        f"{css(dark=False, within=light)}{dark}"
+        f"{css(dark=False, within=own)}{_where_dark(css(dark=True, within=own))}"
+        f"{css(dark=False, within=f'[data-jp-theme-light=true] {own}')}{dark}"
     )
-    body = _sheet(picture, margin) + _elements(picture.shapes, margin, classes=True)
-    head = _opening(picture, alternative, margin, "")
-    return f'<div class="replog-figure"><style>{style}</style>{head}{body}</svg></div>'
+    return f'<div class="replog-figure">{_sheet(picture, 8, alternative, style)}</div>'
 
 
-def inline_of(picture: Picture, *, alternative: str, margin: float = 8) -> str:
-    """For a page that has the looks in its own style sheet: classes alone.
-
-    Lines of one look are one element, which makes a long diagram half as large.
-    """
-    joined: dict[tuple[str, bool], list[str]] = {}
-    out: list[str] = []
-    for shape in picture.shapes:
-        if not isinstance(shape, Path):
-            out.append(_elements([shape], margin, classes=True))
-            continue
-        kind = (shape.look, shape.closed)
-        if kind not in joined:
-            joined[kind] = []
-            out.append(f"{kind}")
-        joined[kind].append(_line(shape, margin))
-    for (look, closed), lines in joined.items():
-        out[out.index(f"{(look, closed)}")] = f'<path class="{look}" d="{"".join(lines)}"/>\n'
-    return f"{_opening(picture, alternative, margin, '')}{''.join(out)}</svg>"
+def inline_of(picture: Picture, *, alternative: str) -> str:
+    """For a page that has the looks in its own style sheet."""
+    return f"{_opening(picture, 0, alternative)}{_elements(picture.shapes, 0)}</svg>"
 
 
-def _opening(picture: Picture, alternative: str, margin: float, namespace: str) -> str:
+def _where_dark(rules: str) -> str:
+    return f"@media (prefers-color-scheme: dark){{{rules}}}"
+
+
+def _sheet(
+    picture: Picture, margin: float, alternative: str, style: str, namespace: str = ""
+) -> str:
+    """A picture on paper, with its looks."""
+    width, height = picture.width + 2 * margin, picture.height + 2 * margin
+    paper = Picture(width, height, (Rect(0, 0, width, height, "paper"),))
+    body = _elements(paper.shapes, 0) + _elements(picture.shapes, margin)
+    opening = _opening(picture, margin, alternative, namespace)
+    return f"{opening}\n<style>{style}</style>\n{body}</svg>"
+
+
+def _opening(picture: Picture, margin: float, alternative: str, namespace: str = "") -> str:
     width, height = picture.width + 2 * margin, picture.height + 2 * margin
     size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
-    label = quoteattr(one_line(alternative))
-    return f'<svg {namespace} {size} role="img" aria-label={label}>'.replace("<svg  ", "<svg ")
+    return f'<svg {namespace}{size} role="img" aria-label={quoteattr(one_line(alternative))}>'
 
 
-def _sheet(picture: Picture, margin: float) -> str:
-    width, height = picture.width + 2 * margin, picture.height + 2 * margin
-    return (
-        f'<rect class="paper" {attributes("paper")} width="{width:.0f}" height="{height:.0f}"/>\n'
-    )
+def _elements(shapes: Iterable[Shape], margin: float) -> str:
+    """The shapes as elements; lines of one look are one, so that diagrams are half as large."""
+    out: dict[object, list[str]] = {}
+    for number, shape in enumerate(moved(shapes, margin, margin)):
+        if isinstance(shape, Path):
+            key = (shape.look, shape.closed)
+            lines = out.pop(key, [f'<path class="{shape.look}" d="', '"/>\n'])
+            out[key] = lines
+            lines.insert(-1, _line(shape))
+        else:
+            out[number] = [_box(shape) if isinstance(shape, Rect) else _words(shape)]
+    return "".join(part for parts in out.values() for part in parts)
 
 
-def _elements(
-    shapes: Iterable[Shape], margin: float, *, classes: bool = False, both: bool = False
-) -> str:
-    """The shapes as elements: with their looks as attributes, as a class, or both."""
-    out = []
-    for shape in shapes:
-        look = f'class="{shape.look}"' if classes or both else ""
-        if both or not classes:
-            look = f"{look} {attributes(shape.look)}".strip()
-        match shape:
-            case Rect(x, y, width, height, _, radius, title):
-                at = f'x="{_n(x + margin)}" y="{_n(y + margin)}"'
-                size = f'width="{_n(width)}" height="{_n(height)}"'
-                corner = f' rx="{_n(radius)}"' if radius else ""
-                inside = f"><title>{escape(one_line(title))}</title></rect>" if title else "/>"
-                out.append(f"<rect {look} {at} {size}{corner}{inside}\n")
-            case Path():
-                out.append(f'<path {look} d="{_line(shape, margin)}"/>\n')
-            case Text(x, y, text, _, anchor):
-                at = f'x="{_n(x + margin)}" y="{_n(y + margin)}"'
-                place = "" if anchor == "start" else f' text-anchor="{anchor}"'
-                out.append(f"<text {look} {at}{place}>{_text(text)}</text>\n")
-    return "".join(out)
+def _box(box: Rect) -> str:
+    size = f'width="{_n(box.width)}" height="{_n(box.height)}"'
+    corner = f' rx="{_n(box.radius)}"' if box.radius else ""
+    inside = f"><title>{escape(one_line(box.title))}</title></rect>" if box.title else "/>"
+    return f'<rect class="{box.look}" x="{_n(box.x)}" y="{_n(box.y)}" {size}{corner}{inside}\n'
 
 
-def _text(text: str) -> str:
+def _words(text: Text) -> str:
     """A line of text; a dollar sign begins no mathematics in a notebook."""
-    return escape(one_line(text)).replace("$", "<tspan>$</tspan>")
+    place = "" if text.anchor == "start" else f' text-anchor="{text.anchor}"'
+    words = escape(one_line(text.text)).replace("$", "<tspan>$</tspan>")
+    return f'<text class="{text.look}" x="{_n(text.x)}" y="{_n(text.y)}"{place}>{words}</text>\n'
 
 
-def _line(path: Path, margin: float) -> str:
-    start, *others = [f"{_n(x + margin)} {_n(y + margin)}" for x, y in path.points]
+def _line(path: Path) -> str:
+    start, *others = [f"{_n(x)} {_n(y)}" for x, y in path.points]
     return f"M{start}L{' '.join(others)}{'Z' if path.closed else ''}"
 
 

@@ -2,46 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final
 
-from sim.check import Violation
-from sim.draw.frames import Events
+from sim import trace
+from sim.draw.frames import replicas_of
+from sim.draw.scene import Scene
 from sim.draw.shapes import Path, Picture, Rect, Shape, Text, arrow, fitting
+from sim.draw.signs import sign
 from sim.draw.words import printable
-from sim.trace import (
-    Acknowledged,
-    Appended,
-    Cleaned,
-    Consumed,
-    ConsumerReset,
-    CoordinatorAnswered,
-    Copied,
-    Event,
-    FaultEnded,
-    FaultInjected,
-    GapLearned,
-    HighWatermarkMoved,
-    LeaderElected,
-    LeaderResigned,
-    LogEmptied,
-    PositionRecorded,
-    Pushed,
-    Quiesced,
-    ReadingEnded,
-    ReplicaAdded,
-    ReplicaCrashed,
-    ReplicaRemoved,
-    ReplicaRestarted,
-    ReplicaWiped,
-    SnapshotChunkFetched,
-    SnapshotInstalled,
-    SnapshotOffered,
-    SnapshotTaken,
-    Truncated,
-    UncleanElection,
-    Understood,
-)
 from sim.trace.cluster import INSTANT_FAULTS
 from sim.trace.sentences import About, describe
 
@@ -49,264 +20,211 @@ ROW = 24.0
 """Height of an event, in pixels: a page finds the one at hand by it."""
 HEAD = 30.0
 """Height of the names above the first event."""
+_TOP = HEAD - 8
 _LANE = 74.0
 _LANE_NARROWEST = 46.0
 _LANES = 420.0
 """About as wide are all lanes together, if there are many."""
 _TIME = 54.0
 _BAND = 16.0
+_BESIDE = 14.0
 _SENTENCE_MAX = 96
 """So many characters of a sentence are shown."""
 CLIENTS = "clients"
 CONTROLLER = "controller"
 
+_SIGNS: Final[dict[type[trace.Event], str]] = {
+    trace.Appended: "append",
+    trace.LeaderElected: "election",
+    trace.Cleaned: "cleaning",
+    trace.FaultInjected: "crash",
+    trace.ReplicaCrashed: "crash",
+    trace.ReplicaRemoved: "crash",
+    trace.ReplicaWiped: "crash",
+    trace.Truncated: "cut",
+    trace.LogEmptied: "cut",
+    trace.SnapshotTaken: "snapshot",
+    trace.SnapshotInstalled: "snapshot",
+    trace.HighWatermarkMoved: "advance",
+    trace.Quiesced: "rest",
+}
+"""What a replica does by itself, as a sign on its lane."""
 
-@dataclass
-class _State:
-    """What bands and lanes look like from a row on."""
-
-    leads: dict[str, tuple[int, float]] = field(default_factory=dict)
-    down: dict[str, float] = field(default_factory=dict)
-    faults: dict[tuple[str, str], list[float]] = field(default_factory=dict)
+_MESSAGES: Final[dict[type[trace.Event], tuple[str, str, str]]] = {
+    trace.Copied: ("leader", "replica", "message"),
+    trace.GapLearned: ("leader", "replica", "message"),
+    trace.Pushed: ("leader", "replica", "message"),
+    trace.SnapshotChunkFetched: ("leader", "replica", "answer"),
+    trace.SnapshotOffered: ("replica", "follower", "answer"),
+    trace.PositionRecorded: ("follower", "replica", "answer"),
+    trace.Consumed: ("replica", "consumer", "message"),
+    trace.ConsumerReset: ("replica", "consumer", "message"),
+    trace.CoordinatorAnswered: ("replica", "client", "message"),
+    trace.Acknowledged: ("replica", "other", "message"),
+    trace.UncleanElection: ("other", "replica", "answer"),
+}
+"""Who tells whom something, by the names of an event's fields, and how the arrow looks."""
 
 
 class SpaceTime:
     """Draws chosen events of a run.
 
     Args:
-        events: All of the run.
-        positions: Which of them to show, in order.
-        violation: The row that shows it is marked; None = none.
-        violated_at: Its position.
+        scene: The run.
+        positions: Which of its events to show, in order.
+        violated: Positions of events whose rows are marked; None = the one that the scene is at.
         sentences: Whether each row ends with what happened, in words.
         unit: What times count: `ms`, `step`.
-        about: Which records sentences name; None = all.
     """
 
     def __init__(
         self,
-        events: Events,
+        scene: Scene,
         positions: Sequence[int],
         *,
-        violation: Violation | None = None,
-        violated_at: int | None = None,
+        violated: Collection[int] | None = None,
         sentences: bool = True,
         unit: str = "",
-        about: About | None = None,
     ) -> None:
-        self._events = events
+        self._scene = scene
+        self._events = scene.case.events
         self._positions = positions
-        self._violation = violation
-        self._violated_at = violated_at
+        if violated is None:
+            violated = [] if scene.case.violation is None else [scene.position]
+        self._violated = violated
         self._sentences = sentences
         self._unit = unit
-        self._about = about
-        self._replicas = list(
-            dict.fromkeys(event.replica for _, event in events if isinstance(event, ReplicaAdded))
-        )
-        shown = [events[position][1] for position in positions]
-        clients = dict.fromkeys(name for event in shown if (name := self._other(event)))
-        self.names = [*self._replicas, *clients]
-        self._lane = min(_LANE, max(_LANES / max(len(self.names), 1), _LANE_NARROWEST))
-        middles = [_TIME + self._lane * (number + 0.5) for number in range(len(self.names))]
-        self._x = dict(zip(self.names, middles, strict=True))
-        self.lanes_end = _TIME + len(self.names) * self._lane
+        self._replicas = replicas_of(self._events)
+        others = [self._other(self._events[position][1]) for position in positions]
+        self.names = list(dict.fromkeys([*self._replicas, *[name for name in others if name]]))
+        lane = min(_LANE, max(_LANES / max(len(self.names), 1), _LANE_NARROWEST))
+        self._x = {name: _TIME + lane * (n + 0.5) for n, name in enumerate(self.names)}
+        self._lane = lane
+        self._lanes_end = _TIME + len(self.names) * lane
+        self._bottom = HEAD + len(positions) * ROW
 
-    def _other(self, event: Event) -> str | None:
+    def _other(self, event: trace.Event) -> str | None:
         """Who has a part in an event and is no replica: a client, or the controller."""
-        if isinstance(event, Consumed | ConsumerReset | ReadingEnded | Understood):
-            return event.consumer
-        if isinstance(event, CoordinatorAnswered):
-            return event.client
-        if isinstance(event, Acknowledged):
+        if isinstance(event, trace.Acknowledged):
             return CLIENTS if event.producer_id < 0 else f"producer {event.producer_id}"
-        if isinstance(event, UncleanElection):
+        if isinstance(event, trace.UncleanElection):
             return CONTROLLER
-        if event.replica is not None and event.replica not in self._replicas:
-            return event.replica
-        return None
+        client = getattr(event, "consumer", None) or getattr(event, "client", None)
+        name = client or event.replica
+        return None if name in self._replicas else name
 
     def picture(self) -> Picture:
         """The diagram."""
+        texts = [Text(_TIME - 14, 14, self._unit, "tf", "end")] if self._unit else []
+        for name, x in self._x.items():
+            shown = fitting(printable(name), "tb", self._lane - 4)
+            texts.append(Text(x, 14, shown, "tb", "middle"))
+        about = self._scene.about if self._sentences else None
         marks: list[Shape] = []
-        texts: list[Shape] = [Text(_TIME - 14, 14, self._unit, "tf", "end")]
-        alarm: list[float] = []
-        height = HEAD + len(self._positions) * ROW
-        for name in self.names:
-            x, room = self._x[name], self._lane - 4
-            texts.append(Text(x, 14, fitting(printable(name), "tb", room), "tb", "middle"))
-        bands, lines = self._states()
         before: int | None = None
-        widest = 0.0
         for row, position in enumerate(self._positions):
             at, event = self._events[position]
-            y = self.y_of(row)
-            if position == self._violated_at and self._violation is not None:
-                alarm.append(y - ROW / 2)
+            y = HEAD + (row + 0.5) * ROW
             if at != before:
                 texts.append(Text(_TIME - 14, y + 4, str(at), "tf", "end"))
             before = at
             marks += self._marks(event, y)
             if self._sentences:
-                text = Text(self.lanes_end + 8, y + 4, sentence_of(event, self._about), "t")
-                widest = max(widest, text.width)
-                texts.append(text)
-        width = self.lanes_end + (8 + widest if self._sentences else 0)
-        under = [Rect(0, top, width, ROW, "alarmband", 3) for top in alarm]
-        return Picture(width, height, (*under, *bands, *lines, *marks, *texts))
+                x = self._lanes_end + _BESIDE
+                texts.append(Text(x, y + 4, sentence_of(event, about), "t"))
+        width = max([self._lanes_end, *[t.x + t.width for t in texts if t.anchor == "start"]])
+        rows = [n for n, position in enumerate(self._positions) if position in self._violated]
+        under = [Rect(0, HEAD + row * ROW, width, ROW, "alarmband", 3) for row in rows]
+        shapes = (*under, *self._bands_and_lines(), *marks, *texts)
+        return Picture(width, self._bottom, shapes)
 
-    def y_of(self, row: int) -> float:
-        """The middle of a row."""
-        return HEAD + row * ROW + ROW / 2
+    # What lasts for a time.
 
-    def _states(self) -> tuple[list[Shape], list[Shape]]:
-        """The bands of leaders and the lines of lanes; events that are not shown count, too."""
-        bands: list[Shape] = []
-        lines: list[Shape] = []
-        state = _State()
-        top, bottom = HEAD - 8, HEAD + len(self._positions) * ROW
-        since = dict.fromkeys(self._replicas, top)
-        row = 0
-        for position, (_, event) in enumerate(self._events):
-            while row < len(self._positions) and self._positions[row] < position:
-                row += 1
+    def _changes(self) -> Iterable[tuple[int, str, str, Any]]:
+        """When what lasts changes: position, replica, what, and its value, None = it is over."""
+        replay, last = self._scene.replay, self._positions[-1] if self._positions else -1
+        replay.upto(self._events, last)
+        for role in replay.roles:
+            yield role.position, role.name, "leads", role.leads
+            yield role.position, role.name, "lane", "lane" if role.up else "down"
+        faults = Counter[str]()
+        for position, (_, event) in enumerate(self._events[: last + 1]):
+            if isinstance(event, trace.FaultInjected) and event.fault not in INSTANT_FAULTS:
+                faults[event.replica] += 1
+            elif isinstance(event, trace.FaultEnded):
+                faults[event.replica] = max(faults[event.replica] - 1, 0)
+            else:
+                continue
+            yield position, event.replica, "fault", "fault" if faults[event.replica] else None
+
+    def _lasting(self) -> Iterable[tuple[str, str, Any, float, float]]:
+        """Replica, what lasts, its value, from where and to where."""
+        since: dict[tuple[str, str], tuple[float, Any]] = {
+            (name, "lane"): (_TOP, "lane") for name in self.names
+        }
+        for position, name, what, value in self._changes():
+            row = bisect_left(self._positions, position)
             if row == len(self._positions):
-                break
+                continue
             shown = self._positions[row] == position
-            y = self.y_of(row) if shown else max(HEAD + row * ROW - 2, top)
-            name = event.replica or ""
-            if name in state.leads and _stops_leading(event):
-                epoch, start = state.leads.pop(name)
-                bands += self._band(name, epoch, start, y)
-            if isinstance(event, LeaderElected):
-                state.leads[name] = (event.epoch, y)
-            elif isinstance(event, FaultInjected) and event.fault not in INSTANT_FAULTS:
-                state.faults.setdefault((name, event.fault), []).append(y)
-            elif isinstance(event, FaultEnded):
-                lines += self._fault(name, state.faults.get((name, event.fault)), y)
-            elif isinstance(event, ReplicaCrashed | ReplicaRemoved):
-                lines += self._line(name, since.get(name, top), y, "lane")
-                state.down[name] = since[name] = y
-            elif isinstance(event, ReplicaRestarted | ReplicaAdded) and name in state.down:
-                lines += self._line(name, state.down.pop(name), y, "lanedown")
-                since[name] = y
-        for name, (epoch, start) in state.leads.items():
-            bands += self._band(name, epoch, start, bottom)
-        for (name, _), going_on in state.faults.items():
-            while going_on:
-                lines += self._fault(name, going_on, bottom)
-        for name in self.names:
-            look = "lanedown" if name in state.down else "lane"
-            lines += self._line(name, since.get(name, top), bottom, look)
-        return bands, lines
+            y = HEAD + (row + 0.5) * ROW if shown else max(HEAD + row * ROW - 2, _TOP)
+            start, before = since.get((name, what), (y, None))
+            if before != value:
+                yield name, what, before, start, y
+                since[(name, what)] = (y, value)
+        for (name, what), (start, value) in since.items():
+            yield name, what, value, start, self._bottom
+
+    def _bands_and_lines(self) -> Iterable[Shape]:
+        """Lanes, dotted where a replica is down; bands of leaders on them; faults beside them."""
+        lines, bands = list[Shape](), list[Shape]()
+        for name, what, value, start, end in self._lasting():
+            x = self._x.get(name)
+            if x is None or value is None or end <= start:
+                continue
+            if what == "leads" and end > HEAD:
+                bands += self._band(name, value, start, end)
+            elif what == "lane":
+                lines.append(Path(((x, start), (x, end)), value))
+            elif what == "fault" and end > HEAD:
+                beside = x - _BAND / 2 - 4
+                bands.append(Path(((beside, max(start, HEAD)), (beside, end)), "fault"))
+        return [*lines, *bands]
 
     def _band(self, name: str, epoch: int, start: float, end: float) -> Iterable[Shape]:
-        if end <= HEAD:  # all of it was before the first event that is shown
+        x, title = self._x[name], f"{printable(name)} leads epoch {epoch}"
+        yield Rect(x - _BAND / 2, start, _BAND, end - start, f"band{epoch % 2}", 3, title)
+        yield Text(x + _BAND / 2 + 3, start + 4, f"e{epoch}", "te")
+
+    # What happens at once.
+
+    def _marks(self, event: trace.Event, y: float) -> Iterable[Shape]:
+        """A message as an arrow, what a replica does by itself as a sign on its lane."""
+        if type(event) in _MESSAGES:
+            source, target, look = _MESSAGES[type(event)]
+            ends = [getattr(event, each, self._other(event)) or "" for each in (source, target)]
+            yield from self._arrow(self._x.get(ends[0]), self._x.get(ends[1]), y, look)
             return
-        x, height = self._x[name], max(end - start, 4.0)
-        title = f"{printable(name)} leads epoch {epoch}"
-        yield Rect(x - _BAND / 2, start, _BAND, height, f"band{epoch % 2}", 3, title)
-        if height > _BAND / 2:
-            yield Text(x + _BAND / 2 + 3, start + 4, f"e{epoch}", "te")
+        name = _SIGNS.get(type(event), "other")
+        if isinstance(event, trace.FaultInjected) and event.fault in INSTANT_FAULTS:
+            name = "other"
+        own = event.replica if event.replica in self._x else self._other(event)
+        for lane in self._replicas if own is None else [own]:
+            yield sign(name, self._x[lane], y)
 
-    def _fault(self, name: str, going_on: list[float] | None, end: float) -> Iterable[Shape]:
-        """The earliest fault of a kind that goes on at a replica is over."""
-        if going_on and name in self._x:
-            start, x = going_on.pop(0), self._x[name] - _BAND / 2 - 4
-            if end > max(start, HEAD):
-                yield Path(((x, max(start, HEAD)), (x, end)), "fault")
-
-    def _line(self, name: str, start: float, end: float, look: str) -> Iterable[Shape]:
-        if end > start:
-            x = self._x[name]
-            yield Path(((x, start), (x, end)), look)
-
-    # What happened, as signs.
-
-    def _marks(self, event: Event, y: float) -> Iterable[Shape]:
-        """Messages as arrows, what a replica does by itself as a sign on its lane."""
-        name = event.replica or ""
-        x = self._x.get(name)
-        match event:
-            case Copied(_, leader) | GapLearned(_, leader) | Pushed(_, leader):
-                yield from self._arrow(leader, name, y, "message")
-            case SnapshotChunkFetched(_, leader):
-                yield from self._arrow(leader, name, y, "answer")
-            case SnapshotOffered(_, follower):
-                yield from self._arrow(name, follower, y, "answer")
-            case PositionRecorded(_, follower):
-                yield from self._arrow(follower, name, y, "answer")
-            case Consumed(_, consumer) | ConsumerReset(_, consumer):
-                yield from self._arrow(name, consumer, y, "message")
-            case CoordinatorAnswered() | Acknowledged():
-                yield from self._arrow(name, self._other(event) or "", y, "message")
-            case UncleanElection():
-                yield from self._arrow(CONTROLLER, name, y, "answer")
-            case Quiesced():
-                yield Path(((_TIME, y), (self.lanes_end, y)), "rule")
-            case _:
-                if x is not None:
-                    yield from _sign(event, x, y)
-
-    def _arrow(self, source: str, target: str, y: float, look: str) -> Iterable[Shape]:
-        start, end = self._x.get(source), self._x.get(target)
-        if start is None or end is None:
+    def _arrow(
+        self, start: float | None, end: float | None, y: float, look: str
+    ) -> Iterable[Shape]:
+        if end is None or start is None or start == end:
             if end is not None:
-                yield _diamond(end, y, 3, "glyph")
+                yield sign("sent", end, y)
             return
-        side = 1 if end > start else -1
-        yield _diamond(start, y - ROW / 2 + 4, 3, "glyph")
-        begin = (start + side * 2.5, y - ROW / 2 + 4)
-        yield from arrow(begin, (end - side * 1, y + 3), look)
+        side, top = 1 if end > start else -1, y - ROW / 2 + 4
+        yield sign("sent", start, top)
+        yield from arrow((start + side * 2.5, top), (end - side, y + 3), look)
 
 
-def sentence_of(event: Event, about: About | None) -> str:
+def sentence_of(event: trace.Event, about: About | None) -> str:
     """What happened in words, as long as a row may be; `about` tells which records to name."""
     text = printable(describe(event, about=about))
     return text if len(text) <= _SENTENCE_MAX else text[: _SENTENCE_MAX - 1] + "…"
-
-
-def _stops_leading(event: Event) -> bool:
-    return isinstance(
-        event,
-        LeaderElected
-        | LeaderResigned
-        | ReplicaCrashed
-        | ReplicaRemoved
-        | ReplicaWiped
-        | Copied
-        | GapLearned
-        | Truncated
-        | SnapshotInstalled,
-    )
-
-
-def _diamond(x: float, y: float, reach: float, look: str) -> Path:
-    points = ((x, y - reach), (x + reach, y), (x, y + reach), (x - reach, y))
-    return Path(points, look, closed=True)
-
-
-def _sign(event: Event, x: float, y: float) -> Iterable[Shape]:
-    """A sign on a lane."""
-    match event:
-        case Appended():
-            corners = ((x - 5, y - 5), (x + 5, y - 5), (x + 5, y + 5), (x - 5, y + 5))
-            yield Path(corners, "glyph", closed=True)
-        case LeaderElected():
-            yield _diamond(x, y, 7, "open")
-        case Cleaned():
-            yield Path(((x - 7, y + 5), (x + 7, y + 5), (x, y - 7)), "open", closed=True)
-        case FaultInjected(_, fault) if fault in INSTANT_FAULTS:
-            yield Rect(x - 4, y - 4, 8, 8, "open", 4)
-        case ReplicaCrashed() | ReplicaRemoved() | ReplicaWiped() | FaultInjected():
-            yield Path(((x - 5, y - 5), (x + 5, y + 5)), "cross")
-            yield Path(((x - 5, y + 5), (x + 5, y - 5)), "cross")
-        case Truncated() | LogEmptied():
-            yield Path(((x - 9, y), (x + 9, y)), "cross")
-        case SnapshotTaken() | SnapshotInstalled():
-            yield Rect(x - 6, y - 5, 12, 10, "open", 1)
-            yield Path(((x - 6, y), (x + 6, y)), "end")
-        case HighWatermarkMoved():
-            yield Path(((x - 7, y), (x + 7, y)), "hw")
-        case _:
-            yield Rect(x - 4, y - 4, 8, 8, "open", 4)

@@ -6,51 +6,30 @@ Nothing is needed for it but the base install.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
 
 from sim.check import Violation
-from sim.draw.columns import has_a_place, subject_of, weighted
-from sim.draw.frames import Events, Frame, Kind, Lane, Spot, position_of, replayed
-from sim.draw.words import (
-    Words,
-    clipped,
-    columns_of,
-    leadership,
-    marks,
-    printable,
-    short_reason,
-)
-from sim.rules import Rules
+from sim.draw.frames import Kind, Lane
+from sim.draw.scene import Case, Scene, has_a_place
+from sim.draw.words import clipped, columns_of, marks, printable
 
 NARROWEST = 40
 _COLUMN_MAX = 14
 _NAME_MAX = 16
 _ASCII = str.maketrans({"…": "~", "╌": "-", "▲": "^", "·": ".", "▕": "|", "⎡": "[", "»": ">"})
 _LEGEND = {
+    "»": "» where it is violated",
+    "…": "… left out",
     "⎡": "⎡ log start",
     "▕": "▕ high watermark",
     "╌": "╌ hole",
+    "·": "· no log here",
     "!": "! not what was committed",
-    "?": "led 1? does not know of the newer epoch",
+    "1?": "led 1? does not know of the newer epoch",
 }
 
 
-class _Column(NamedTuple):
-    offset: int
-    width: int
-
-
-def strip(
-    events: Events,
-    violation: Violation | None = None,
-    width: int = 100,
-    *,
-    rules: Rules | None = None,
-    labels: Mapping[int, str] | None = None,
-    ascii_only: bool = False,
-) -> str:
+def strip(case: Case, width: int = 100, *, ascii_only: bool = False) -> str:
     """What every replica held at a violation, as a text of about a dozen lines.
 
     One column per offset: `A=d v1` is a record with what decides between versions, `del A` a
@@ -60,195 +39,127 @@ def strip(
     violated offset, `»` at the replica; the last lines say who has what there, and what signs mean.
 
     Args:
-        events: (when, event) of the run or the story, in order.
-        violation: What to look at; None = the end.
+        case: The run, and what to look at.
         width: Columns of a line; not less than 40.
-        rules: Of the run: they say which version decides and what marks a tombstone.
-        labels: Of a story: uid -> label.
         ascii_only: For terminals that show nothing else.
     """
-    width = max(width, NARROWEST)
-    position = position_of(events, violation, rules)
-    replay = replayed(events, until=position, rules=rules)
-    frame, words = replay.frame(), Words(replay, labels, versions=rules is not None)
-    subject = subject_of(frame, words, violation)
-    about = _About(frame, words, violation, subject)
-    text = "\n".join(line.rstrip() for line in about.lines(width))
+    lines = _Strip(Scene(case), max(width, NARROWEST)).lines()
+    text = "\n".join(line.rstrip() for line in lines)
     if ascii_only:
         text = text.translate(_ASCII).encode("ascii", "backslashreplace").decode()
     return text
 
 
-class _About:
-    """One frame, and what in it the strip is about."""
+class _Strip:
+    """A scene as lines of text."""
 
-    def __init__(
-        self, frame: Frame, words: Words, violation: Violation | None, subject: int | None
-    ) -> None:
-        self.frame = frame
-        self.words = words
-        self.violation = violation
-        self.subject = subject
+    def __init__(self, scene: Scene, width: int) -> None:
+        self._scene = scene
+        self._width = width
+        lanes = scene.frame.lanes
+        self._names = [self._name(lane) for lane in lanes]
+        self._left = min(max(map(columns_of, [*self._names, "  committed"])), _NAME_MAX)
+        self._tails = [marks(lane) + ("" if lane.up else " down") for lane in lanes]
+        right = max(map(columns_of, self._tails), default=0)
+        if self._left + right + 2 + 2 * _COLUMN_MAX > width:
+            self._tails, right = [""] * len(lanes), 0
+        room = width - self._left - right - 4
+        found = scene.columns(self._column_width, room, border=2, gap=2)
+        self._columns = {offset: int(wide) for offset, wide in found.items()}
 
-    def lines(self, width: int) -> Iterable[str]:
-        """From the head to the words about the subject."""
-        names = {lane.name: self._name(lane) for lane in self.frame.lanes}
-        left = min(max([columns_of(name) for name in (*names.values(), "  committed")]), _NAME_MAX)
-        tails = {lane.name: _tail(lane) for lane in self.frame.lanes}
-        right = max([columns_of(tail) for tail in tails.values()], default=0)
-        if left + right + 2 + 2 * _COLUMN_MAX > width:
-            tails, right = {}, 0
-        chosen = self._chosen(width - left - right - 4)
-        yield _row("  offset", left, [str(one.offset) for one in chosen], chosen, {}, "")
-        if self.frame.committed:
-            truth = [self._committed(one.offset) for one in chosen]
-            yield _row("  committed", left, truth, chosen, {}, "")
-        rows = list(self._rows(names, left, tails, chosen))
-        yield from rows
-        located = self.violation is None or has_a_place(self.violation)
-        if self.subject is not None and self.violation is not None and located:
-            place = [one.offset for one in chosen].index(self.subject)
-            points = ["▲" if number == place else "" for number in range(len(chosen))]
-            room = chosen[: place + 1]
-            line = _row("", left, points[: place + 1], room, {}, "").rstrip()
-            behind = f"{line} {self.violation.invariant}"
-            before = f"{self.violation.invariant} {line.strip()}".rjust(columns_of(line))
-            yield behind if columns_of(behind) <= width else clipped(before, width)
-        if self.subject is not None and located:
-            yield from textwrap.wrap(
-                self._sentence(self.subject),
-                width,
-                subsequent_indent="  ",
-                break_long_words=True,
-                break_on_hyphens=False,
-            )
-        yield from self._legend("".join(rows), width)
-
-    def _rows(
-        self, names: Mapping[str, str], left: int, tails: Mapping[str, str], chosen: list[_Column]
-    ) -> Iterator[str]:
-        """One line per replica."""
-        for lane in self.frame.lanes:
-            cells = [self._cell(lane.at(one.offset), one.offset) for one in chosen]
+    def lines(self) -> Iterable[str]:
+        """From the head to what signs mean."""
+        scene = self._scene
+        cells = {one: scene.column(one, scene.frame) for one in self._columns}
+        yield self._row("  offset", [str(one) for one in self._columns])
+        if scene.frame.committed:
+            yield self._row("  committed", [cells[one][0].line for one in self._columns])
+        rows = []
+        for number, lane in enumerate(scene.frame.lanes):
             borders = {lane.log_start_offset: "⎡"} if lane.log_start_offset else {}
             borders[lane.high_watermark] = "▕"
-            name, tail = clipped(names[lane.name], left), tails.get(lane.name, "")
-            yield _row(name, left, cells, chosen, borders, tail)
+            texts = [cells[one][number + 1].line for one in self._columns]
+            name = clipped(self._names[number], self._left)
+            rows.append(self._row(name, texts, borders, self._tails[number]))
+        yield from rows
+        located = scene.violation is None or has_a_place(scene.violation)
+        if scene.subject is not None and located:
+            if scene.violation is not None:
+                yield self._pointer(scene.violation, scene.subject)
+            yield from self._wrapped(self._sentence(scene.subject))
+        yield from self._wrapped(" · ".join(self._legend("".join(rows))))
 
-    def _legend(self, rows: str, width: int) -> list[str]:
-        """What the signs mean that these rows have, on one line or two."""
-        meanings = [text for sign, text in _LEGEND.items() if sign in rows]
-        if "╌" in rows:
-            shorts = {
-                short_reason(spot.reason): spot.reason.rpartition(": ")[2]
-                for lane in self.frame.lanes
-                for spot in lane.spots
-                if spot.kind is Kind.HOLE
-            }
-            beaten = next((text for text in shorts if text.startswith(">") and text in rows), None)
-            meanings += [] if beaten is None else [f"{beaten} superseded by {beaten[1:]}"]
-            meanings += [
-                f"{short} {why}"
-                for short, why in shorts.items()
-                if short and not short.startswith(">") and f"╌{short}" in rows
-            ]
-        return textwrap.wrap(" · ".join(meanings), width, subsequent_indent="  ")
+    def _wrapped(self, text: str) -> list[str]:
+        return textwrap.wrap(text, self._width, subsequent_indent="  ", break_on_hyphens=False)
 
-    def _chosen(self, room: int) -> list[_Column]:
-        """As many columns as there is room for, those that matter most first."""
-        chosen: dict[int, int] = {}
-        for offset in weighted(self.frame, self.words, self.violation, self.subject):
-            if offset in chosen:
-                continue
-            width = self._width(offset)
-            holes = _gaps([*chosen, offset])
-            taken = sum(chosen.values()) + len(chosen) * 2 + width + 2 + 2 * holes
-            if chosen and taken > room:
-                break
-            chosen[offset] = width
-        return [_Column(offset, chosen[offset]) for offset in sorted(chosen)]
-
-    def _width(self, offset: int) -> int:
-        texts = [self._cell(lane.at(offset), offset) for lane in self.frame.lanes]
-        widest = max([columns_of(text) for text in (*texts, self._committed(offset), str(offset))])
+    def _column_width(self, offset: int) -> int:
+        cells = self._scene.column(offset, self._scene.frame)
+        widest = max(map(columns_of, [str(offset), *[cell.line for cell in cells]]))
         return min(widest, _COLUMN_MAX)
 
-    def _committed(self, offset: int) -> str:
-        if offset >= len(self.frame.committed):
-            return ""
-        uid = self.frame.committed[offset]
-        return self.words.full(uid) if uid > 0 else "·"
-
     def _name(self, lane: Lane) -> str:
-        concerned = self.violation is not None and self.violation.replica == lane.name
-        sign = "»" if concerned else " "
-        return f"{sign} {printable(lane.name)} {leadership(lane)}".rstrip()
+        violation, leads = self._scene.violation, ""
+        if lane.leads is not None:
+            leads = f"leads {lane.leads}" if lane.newest else f"led {lane.leads}?"
+        concerned = violation is not None and violation.replica == lane.name
+        return f"{'»' if concerned else ' '} {printable(lane.name)} {leads}".rstrip()
 
-    def _cell(self, spot: Spot, offset: int) -> str:
-        if spot.uid:
-            committed = self.frame.committed
-            other = offset < len(committed) and committed[offset] not in (spot.uid, 0)
-            return self.words.full(spot.uid) + (" !" if other else "")
-        why = short_reason(spot.reason)
-        if spot.kind is Kind.EMPTY:
-            return f"(empty {why})" if why else "(empty)"
-        if spot.kind is Kind.HOLE:
-            return f"╌╌{why}"
-        if spot.kind is Kind.BELOW:
-            return f"·{why or 'deleted'}"
-        return f"·{why}" if why else ""
+    def _row(
+        self,
+        name: str,
+        cells: Sequence[str],
+        borders: Mapping[int, str] | None = None,
+        tail: str = "",
+    ) -> str:
+        """One line: a name, a cell per column with a mark at its left border, what is behind."""
+        text, before, signs = _padded(name, self._left), -1, borders or {}
+        for cell, (offset, width) in zip(cells, self._columns.items(), strict=False):
+            left_out = range(before + 1, offset)
+            if left_out:
+                text += next((sign for at, sign in signs.items() if at in left_out), " ") + "…"
+            text += f" {signs.get(offset, ' ')}{_padded(clipped(cell, width), width)}"
+            before = offset
+        return f"{text} {signs.get(before + 1, ' ')}  {tail}"
+
+    def _pointer(self, violation: Violation, subject: int) -> str:
+        """An arrow below the violated offset, with the name of what is violated."""
+        before = [each for each in self._columns if each < subject]
+        line = self._row("", [*[""] * len(before), "▲"]).rstrip()
+        line = line.replace("…", " ")
+        behind = f"{line} {violation.invariant}"
+        in_front = f"{violation.invariant} {line.strip()}".rjust(columns_of(line))
+        return behind if columns_of(behind) <= self._width else clipped(in_front, self._width)
 
     def _sentence(self, offset: int) -> str:
         """Who holds what at an offset, in words."""
-        parts = []
-        if offset < len(self.frame.committed) and self.frame.committed[offset] > 0:
-            parts.append(f"committed is {self.words.full(self.frame.committed[offset])}")
-        held: dict[str, list[str]] = {}
-        for lane in self.frame.lanes:
-            held.setdefault(self.words.spot(lane.at(offset)), []).append(printable(lane.name))
-        for what, names in held.items():
-            verb = "has" if len(names) == 1 else "have"
-            outside = what.startswith(("below the log", "beyond the log"))
-            parts.append(f"{_and(names)}: {what}" if outside else f"{_and(names)} {verb} {what}")
+        frame, words = self._scene.frame, self._scene.words
+        uid = frame.committed_at(offset)
+        parts = [f"committed is {words.full(uid)}"] if uid > 0 else []
+        held: dict[str, list[Lane]] = {}
+        for lane in frame.lanes:
+            held.setdefault(words.spot(lane.at(offset)), []).append(lane)
+        for what, lanes in held.items():
+            verb = " has" if len(lanes) == 1 else " have"
+            if lanes[0].at(offset).kind in (Kind.BELOW, Kind.BEYOND):
+                verb = ":"
+            parts.append(f"{_and([printable(lane.name) for lane in lanes])}{verb} {what}")
         return f"offset {offset}: {'; '.join(parts)}"
 
-
-def _tail(lane: Lane) -> str:
-    return marks(lane) + ("" if lane.up else " down")
+    def _legend(self, rows: str) -> list[str]:
+        """What the signs mean that these rows have."""
+        meanings = [text for sign, text in _LEGEND.items() if sign in rows]
+        spots = [lane.at(offset) for offset in self._columns for lane in self._scene.frame.lanes]
+        reasons = {spot.reason.short: spot.reason for spot in spots if spot.reason is not None}
+        beaten = next((each for each in reasons.values() if each.winner is not None), None)
+        if beaten is not None:
+            meanings.append(f"{beaten.short} superseded by {beaten.winner}")
+        plain = {short: each for short, each in reasons.items() if short and each.winner is None}
+        said = {short: each.words.rpartition(": ")[2] for short, each in plain.items()}
+        return [*meanings, *[f"{short} {why}" for short, why in said.items()]]
 
 
 def _and(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _gaps(offsets: Iterable[int]) -> int:
-    """How often the offsets, put in order, leave some out."""
-    ordered = sorted(offsets)
-    inner = sum(after - before > 1 for before, after in pairwise(ordered))
-    return inner + (ordered[0] > 0)
-
-
-def _row(
-    name: str,
-    left: int,
-    cells: Sequence[str],
-    columns: Sequence[_Column],
-    borders: Mapping[int, str],
-    tail: str,
-) -> str:
-    """One line: a name, a cell per column with a mark at its left border, and what is behind."""
-    text = _padded(name, left)
-    before = -1
-    for cell, column in zip(cells, columns, strict=True):
-        left_out = range(before + 1, column.offset)
-        if left_out:
-            hidden = next((sign for at, sign in borders.items() if at in left_out), " ")
-            text += f"{hidden}…"
-        border = borders.get(column.offset, " ")
-        text += f" {border}{_padded(clipped(cell, column.width), column.width)}"
-        before = column.offset
-    after = next((sign for at, sign in borders.items() if at == before + 1), " ")
-    return f"{text} {after}  {tail}"
 
 
 def _padded(text: str, columns: int) -> str:

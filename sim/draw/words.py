@@ -1,4 +1,4 @@
-"""What is written into pictures: records, versions and reasons in few characters, safe to print."""
+"""What is written into pictures: records, versions and marks in few characters, safe to print."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Mapping
 
 from sim.check.history import Written
-from sim.draw.frames import Kind, Lane, Replay, Spot
+from sim.draw.frames import Lane, Replay, Spot
 from sim.foreign.lines import one_line
 from sim.log.record import Control
 
@@ -96,27 +96,11 @@ class Words:
         """A record with its version: `A=d v1`."""
         return f"{self.record(uid)} {self.version(uid)}".rstrip()
 
-    def epoch(self, uid: int) -> int | None:
-        """In which leader epoch it was appended."""
-        known = self._written.get(uid)
-        return None if known is None else known.batch.epoch
-
-    def transaction(self, uid: int) -> int | None:
-        """The producer of the transaction that it is data or a marker of."""
-        known = self._written.get(uid)
-        return known.batch.producer_id if known is not None and known.batch.transactional else None
-
     def spot(self, spot: Spot) -> str:
         """One offset of a log in a sentence."""
         if spot.uid:
             return self.full(spot.uid)
-        what = {
-            Kind.EMPTY: "an empty batch",
-            Kind.HOLE: "a hole",
-            Kind.BELOW: "below the log start",
-            Kind.BEYOND: "beyond the log end",
-        }[spot.kind]
-        return f"{what} ({spot.reason})" if spot.reason else what
+        return f"{spot.kind} ({spot.reason.words})" if spot.reason else str(spot.kind)
 
 
 def _marker(known: Written) -> str:
@@ -124,38 +108,6 @@ def _marker(known: Written) -> str:
     assert control is not None
     text = _CONTROL.get(control, str(control))
     return f"{text} {known.batch.producer_id}" if known.batch.producer_id >= 0 else text
-
-
-def short_reason(reason: str) -> str:
-    """A reason in a few characters: `>3` superseded by 3, and so on."""
-    if reason.startswith("not copied"):
-        _, colon, theirs = reason.partition(": ")
-        return short_reason(theirs) if colon else "gap"
-    if reason.startswith("superseded by "):
-        return ">" + reason.removeprefix("superseded by ")
-    return next((short for start, short in _SHORT.items() if reason.startswith(start)), "")
-
-
-_SHORT = {
-    "tombstone removed": "tomb",
-    "aborted": "abort",
-    "marker removed": "mark",
-    "the empty batch went": "gone",
-    "truncated": "cut",
-    "lost in a crash": "lost",
-    "wiped": "wiped",
-    "in snapshot": "snap",
-    "in a snapshot": "snap",
-    "in no snapshot": "deleted",
-    "dropped": "drop",
-}
-
-
-def leadership(lane: Lane) -> str:
-    """`leads 2`, `led 1?` where a newer epoch has a leader that it has not heard of, or nothing."""
-    if lane.leads is None:
-        return ""
-    return f"leads {lane.leads}" if lane.newest else f"led {lane.leads}?"
 
 
 def marks(lane: Lane) -> str:
@@ -166,3 +118,11 @@ def marks(lane: Lane) -> str:
     if lane.last_stable_offset != lane.high_watermark:
         parts.append(f"stable {lane.last_stable_offset}")
     return " ".join(parts)
+
+
+def role(lane: Lane) -> str:
+    """Beside the name of a replica: `leader e2`, `old leader e1, down`; empty = nothing."""
+    parts = [] if lane.up else ["down"]
+    if lane.leads is not None:
+        parts.insert(0, f"{'leader' if lane.newest else 'old leader'} e{lane.leads}")
+    return ", ".join(parts)

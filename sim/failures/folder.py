@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from sim.draw import html, strip, svg
+from sim.draw import Case, html, strip, svg
 from sim.errors import BadInput
 from sim.failures.failure import Failure
 from sim.failures.pages import FILES, index_page, readme
@@ -86,28 +86,24 @@ def _write(folder: Path, failure: Failure) -> None:
 
 def _pictures(failure: Failure, command: str) -> dict[str, str]:
     """The pictures by their file; the page only where there is what makes it."""
-    what = (failure.events, failure.violation)
-    unit = "step" if failure.header.kind == "story" else "ms"
+    case = Case(
+        failure.events,
+        failure.violation,
+        failure.rules,
+        failure.labels,
+        verdict=failure.verdict,
+        violations=() if failure.violation is None else failure.violations,
+        skews=failure.skews,
+    )
+    title, unit = failure.title or failure.id, "step" if failure.header.kind == "story" else "ms"
     found = {
-        "strip.txt": strip(*what, STRIP_WIDTH, rules=failure.rules, labels=failure.labels) + "\n",
-        "picture.svg": svg(
-            *what,
-            rules=failure.rules,
-            labels=failure.labels,
-            title=failure.title or failure.id,
-            unit=unit,
-        ),
+        "strip.txt": strip(case, STRIP_WIDTH) + "\n",
+        "picture.svg": svg(case, title=title, unit=unit),
     }
     if find_spec("jinja2") is not None:
+        told = failure.explanation()
         found["picture.html"] = html(
-            *what,
-            rules=failure.rules,
-            labels=failure.labels,
-            title=failure.title or failure.id,
-            unit=unit,
-            verdict=failure.verdict,
-            explanation=failure.explanation(),
-            command=command,
+            case, title=title, unit=unit, explanation=told, command=command
         )
     return found
 

@@ -9,7 +9,7 @@ from sim.causes import Cause, Causes, Played, add_witnesses, causes_of, played
 from sim.causes.failing import Told
 from sim.causes.witness import Witness
 from sim.causes.witnesses import ToldWitness
-from sim.draw import figure_html, strip
+from sim.draw import Case, figure_html, strip
 from sim.errors import BadInput
 from sim.foreign import shell
 from sim.plugins import as_options
@@ -86,7 +86,7 @@ def _witness(folder: SweepFolder, witness: Witness) -> dict[str, Any]:
 
 
 def _strip(run: Played) -> str:
-    return strip(run.events, run.violation, STRIP_WIDTH, rules=run.rules, labels=run.labels)
+    return strip(Case(run.events, run.violation, run.rules, run.labels), STRIP_WIDTH)
 
 
 def pictures(found: Causes | None) -> dict[str, str]:
@@ -98,8 +98,7 @@ def pictures(found: Causes | None) -> dict[str, str]:
 
 
 def _figure(run: Played) -> str:
-    labels = dict(run.labels)
-    return figure_html(run.events, run.violation, rules=run.rules, labels=labels, unit=run.unit)
+    return figure_html(Case(run.events, run.violation, run.rules, run.labels), unit=run.unit)
 
 
 def _drawn(witness: Witness, draw: Callable[[Played], str]) -> str:

@@ -66,12 +66,12 @@ def _run_story(path: Path, story: Story) -> CaseResult:
     result = story_result(path, story)._replace(events=())
     if result.expectation_met:
         return result
-    from sim.draw import strip
+    from sim.draw import Case, strip
     from sim.story.driver import run_story
 
     run = run_story(story)
     violation = next(iter(result.unexpected), None)
-    told = strip(run.events, violation, STRIP_COLUMNS, rules=story.rules, labels=run.labels)
+    told = strip(Case(run.events, violation, story.rules, run.labels), STRIP_COLUMNS)
     return result._replace(strip=told)
 
 
@@ -79,12 +79,13 @@ def _run_timed(path: Path, scenario: Scenario) -> CaseResult:
     result = timed_result(path, scenario)
     if result.expectation_met or not result.unexpected:
         return result
-    from sim.draw import strip
+    from sim.draw import Case, strip
     from sim.timed_run import run_scenario
 
     events: list[tuple[int, Event]] = []  # the first run, which mostly needs none, kept none
     run_scenario(scenario, trace=events)
-    told = strip(events, result.unexpected[0], STRIP_COLUMNS, rules=scenario.rules)
+    skews = scenario.clock_skews
+    told = strip(Case(events, result.unexpected[0], scenario.rules, skews=skews), STRIP_COLUMNS)
     return result._replace(strip=told)
 
 

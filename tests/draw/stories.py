@@ -1,9 +1,10 @@
 """Stories, and a long random run, for the tests of pictures."""
 
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from sim.check import Violation
+from sim.draw import Case
 from sim.rules import Rules, settings_from
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
@@ -13,6 +14,13 @@ from sim.trace import Event
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 LOST_TAIL = "kip280/kip280_15_believed_position_hw_truncation_no_fix.yaml"
+FIXED_TAIL = "kip280/kip280_26_believed_position_hw_truncation_empty_batch.yaml"
+LOST_MARKER = "transactions/txn_02_commit_marker_lost.yaml"
+STORIES = sorted(
+    path.relative_to(SCENARIOS).as_posix()
+    for path in SCENARIOS.rglob("*.yaml")
+    if "replog-story/1" in path.read_text(encoding="utf-8")
+)
 
 
 @cache
@@ -21,18 +29,27 @@ def story(path: str) -> StoryRun:
     return run_story(load_story(SCENARIOS / path))
 
 
-def violation_of(run: StoryRun, invariant: str) -> Violation:
-    """The first one of an invariant."""
-    return next(each for each in run.violations if each.invariant == invariant)
+def case(path: str, invariant: str | None = None) -> Case:
+    """A story to be drawn at its first violation, or the first of an invariant, or at its end."""
+    run = story(path)
+    found = [each for each in run.violations if invariant in (None, each.invariant)]
+    first = found[0] if found else None
+    return Case(run.events, first, run.story.rules, run.labels, violations=run.violations)
+
+
+def red() -> Iterator[tuple[str, Case]]:
+    """Every story of the repository that violates something."""
+    found = ((path, case(path)) for path in STORIES)
+    return ((path, drawn) for path, drawn in found if drawn.violation is not None)
 
 
 @cache
-def big_run() -> tuple[tuple[tuple[int, Event], ...], Violation, Rules]:
-    """A random run of more than 3,000 events, as a sweep has them, with a violation at its end."""
+def big_run() -> Case:
+    """A random run of more than 3,000 events, as a sweep has them, with violations at its end."""
     values = {"preset": "kafka-4.0", "strategy": "header", "delete_retention_ms": "500"}
-    rules = settings_from(values | {"fix": "none", "map_range": "full"}, where="test")
+    rules: Rules = settings_from(values | {"fix": "none", "map_range": "full"}, where="test")
     mix = Mix(duration_ms=25_000, sends=(260, 310), replicas=(4, 4), keys=(10, 20), tail_hunts=1.0)
     scenario = generate(59, mix).with_rules(rules)
     events: list[tuple[int, Event]] = []
     run = run_scenario(scenario, trace=events)
-    return tuple(events), run.violations[0], scenario.rules
+    return Case(events, run.violations[0], scenario.rules, violations=run.violations, skews={})

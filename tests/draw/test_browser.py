@@ -2,14 +2,15 @@
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sim.draw import Case, html
+from sim.draw import html
 from sim.draw.page import PAGE_BYTES_MAX
-from tests.draw.stories import LOST_TAIL, big_run, story, violation_of
+from tests.draw.stories import FIXED_TAIL, LOST_TAIL, big_run, case
 
 CHROMIUM = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -32,28 +33,11 @@ def browser() -> Iterator[Any]:
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Two cases side by side: short ones, and a long one with all events that there is room for."""
     folder = tmp_path_factory.mktemp("pages")
-    run = story(LOST_TAIL)
-    fixed = story("kip280/kip280_26_believed_position_hw_truncation_empty_batch.yaml")
-    events, violation, rules = big_run()
+    lost, fixed = case(LOST_TAIL, "no-offset-reuse"), case(FIXED_TAIL)
+    other = replace(fixed, name="fix=empty_batch")
     contents = {
-        "two": html(
-            run.events,
-            violation_of(run, "no-offset-reuse"),
-            rules=run.story.rules,
-            title=run.story.title,
-            unit="step",
-            name="fix=none",
-            against=Case(fixed.events, rules=fixed.story.rules, name="fix=empty_batch"),
-        ),
-        "big": html(
-            events,
-            violation,
-            rules=rules,
-            title="big",
-            unit="ms",
-            against=Case(events, violation, rules),
-            everything=True,
-        ),
+        "two": html(replace(lost, name="fix=none"), title="Lost", unit="step", against=other),
+        "big": html(big_run(), title="big", unit="ms", against=big_run(), everything=True),
     }
     paths = {}
     for name, content in contents.items():
@@ -110,7 +94,7 @@ def test_the_violation_is_in_view_and_nothing_sticks_out(
 ) -> None:
     assert pages[name].stat().st_size <= PAGE_BYTES_MAX
     with Opened(browser, pages[name], size) as opened:
-        assert opened.now.endswith("the violation")
+        assert opened.now.endswith("violation")
         assert opened.page.evaluate("document.documentElement.scrollWidth") == SIZES[size]["width"]
         shown = opened.page.locator("td.violated .cell").first.bounding_box()
         assert shown is not None
@@ -146,13 +130,13 @@ def test_keys_and_the_slider_step_through_the_run(browser: Any, pages: dict[str,
             ("j", last - 1),
             ("Home", 1),
             ("ArrowRight", 2),
-            ("End", last),
+            ("End", 24),
             ("Home", 1),
             ("v", last),
         ):
             keyboard.press(key)
             assert opened.place() == place, key
-        keyboard.press("k")
+        opened.page.locator("#back").click()
         assert opened.cell(0, 3, 3).inner_text() == ""
         opened.page.locator("#slider").focus()
         keyboard.press("Home")
@@ -162,7 +146,25 @@ def test_keys_and_the_slider_step_through_the_run(browser: Any, pages: dict[str,
         assert opened.place() == 2
         assert opened.cell(0, 1, 0).inner_text().split() == ["A=a", "v9"]
         opened.page.locator("#there").click()
-        assert opened.now.endswith("the violation")
+        assert opened.now.endswith("violation")
+        assert opened.complaints == []
+
+
+def test_from_violation_to_violation(browser: Any, pages: dict[str, Path]) -> None:
+    violations = case(LOST_TAIL).violations
+    with Opened(browser, pages["two"], "wide") as opened:
+        number = [each.invariant for each in violations].index("no-offset-reuse")
+        keyboard, page = opened.page.keyboard, opened.page
+        for key, step in (("n", 1), ("n", 1), ("p", -1), *[("n", 1)] * len(violations)):
+            keyboard.press(key)
+            number = (number + step) % len(violations)
+            violation = violations[number]
+            assert page.inner_text("#which") == f"{number + 1}/{len(violations)}"
+            assert page.inner_text("#name") == violation.invariant
+            assert page.inner_text("#when").strip() == f"at step {violation.at}"
+            assert page.inner_text("#sentence") == violation.sentence
+            assert violation.sentence in page.inner_text("#why")
+            assert f" at {violation.at}: " in opened.now
         assert opened.complaints == []
 
 

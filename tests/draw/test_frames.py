@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from sim.draw.frames import Kind, Lane, position_of, replayed
-from sim.draw.reasons import Reasons
+from sim.draw.frames import Kind, Lane, Replay
+from sim.draw.scene import position_of
 from sim.draw.words import Words
 from sim.files.trace_file import TOMBSTONE_MARKS
 from sim.rules import settings_from
@@ -14,28 +14,25 @@ from sim.scenario.trace_header import header_of
 from sim.timed_run import run_scenario
 from sim.trace import Cleaned, Event, Truncated
 from sim.trace.written import as_row
-from tests.draw.stories import LOST_TAIL, SCENARIOS, story, violation_of
+from tests.draw.stories import LOST_MARKER, LOST_TAIL, STORIES, case, story
 from tests.story.running import run_steps
 from tests.trace.rebuilt import Rebuilder, RebuiltLog, Row
 
-STORIES = [
-    f"{folder}/{path.name}"
-    for folder in ("kip280", "kip630", "transactions", "raft")
-    for path in sorted((SCENARIOS / folder).glob("*.yaml"))
-    if "replog-story/1" in path.read_text(encoding="utf-8")
-]
+
+def replayed(path: str, until: int | None = None) -> Replay:
+    run = story(path)
+    replay = Replay(run.story.rules)
+    replay.upto(run.events, len(run.events) if until is None else until)
+    return replay
 
 
-def test_the_last_frame_is_what_the_replicas_of_a_story_hold() -> None:
-    assert len(STORIES) > 100
-    for path in STORIES[::3]:
-        run = story(path)
-        replay = replayed(run.events, rules=run.story.rules)
-        frame = replay.frame()
-
-        assert {lane.name for lane in frame.lanes} == set(run.replicas), path
-        for lane in frame.lanes:
-            view = run.replicas[lane.name]
+@pytest.mark.parametrize("start", range(4))
+def test_the_last_frame_is_what_the_replicas_of_a_story_hold(start: int) -> None:
+    for path in STORIES[start::8]:
+        lanes, views = replayed(path).frame().lanes, story(path).replicas
+        assert {lane.name for lane in lanes} == set(views), path
+        for lane in lanes:
+            view = views[lane.name]
             held = [at for at, one in enumerate(lane.spots) if one.uid or one.kind is Kind.EMPTY]
             assert (lane.up, lane.log_start_offset) == (view.up, view.log_start_offset), path
             assert lane.log_end_offset == view.log_end_offset, path
@@ -60,8 +57,7 @@ def test_frames_of_random_runs_are_what_their_traces_say(seed: int, preset: str)
     run_scenario(scenario, trace=events)
     header = header_of(scenario)
     mark = TOMBSTONE_MARKS[header.judged_by.cleaner.tombstone_mark]
-    rebuilt = Rebuilder(read(header.as_row()))
-    replay = replayed([], rules=scenario.rules)
+    rebuilt, replay = Rebuilder(read(header.as_row())), Replay(scenario.rules)
     for position, (at, event) in enumerate(events):
         rebuilt.take(read(as_row(at, event, mark)))
         replay.take(at, event)
@@ -71,6 +67,8 @@ def test_frames_of_random_runs_are_what_their_traces_say(seed: int, preset: str)
             assert [seen(lane) for lane in lanes] == [told(each) for each in rebuilt.logs.values()]
             holes = [one for lane in lanes for one in lane.spots if one.kind is Kind.HOLE]
             assert all(hole.reason for hole in holes)
+            held = [one for lane in lanes for one in lane.spots if one.uid]
+            assert not any(one.reason for one in held)
 
 
 def read(row: Row) -> Row:
@@ -102,118 +100,89 @@ def told(log: RebuiltLog) -> tuple[object, ...]:
 EXPIRED = "kip280/kip280_18_expired_last_tombstone.yaml"
 EXPIRED_EMPTY_BATCH = "kip280/kip280_19_expired_last_tombstone_empty_batch.yaml"
 SNAPSHOT = "snapshots/snap_01_chunks_then_the_tail.yaml"
-LOST_MARKER = "transactions/txn_02_commit_marker_lost.yaml"
 
 
 @pytest.mark.parametrize(
     ("path", "replica", "offset", "kind", "reason"),
     [
         (LOST_TAIL, "r1", 3, Kind.HOLE, "superseded by 0"),
-        (LOST_TAIL, "r1", 2, Kind.RECORD, ""),
-        (LOST_TAIL, "r1", 4, Kind.BEYOND, ""),
+        (LOST_TAIL, "r1", 2, Kind.RECORD, None),
+        (LOST_TAIL, "r1", 4, Kind.BEYOND, None),
         (EXPIRED, "r1", 3, Kind.HOLE, "tombstone removed"),
         (EXPIRED_EMPTY_BATCH, "r1", 3, Kind.EMPTY, "tombstone removed"),
         (LOST_MARKER, "r1", 1, Kind.HOLE, "marker removed"),
         (LOST_MARKER, "r3", 1, Kind.HOLE, "not copied from r1: marker removed"),
+        (SNAPSHOT, "r1", 2, Kind.BELOW, "in a snapshot"),
+        (SNAPSHOT, "r3", 2, Kind.BELOW, "in snapshot (5, 1)"),
     ],
 )
 def test_an_offset_without_a_record_says_why(
-    path: str, replica: str, offset: int, kind: Kind, reason: str
+    path: str, replica: str, offset: int, kind: Kind, reason: str | None
 ) -> None:
     events = story(path).events
     passes = [at for at, (_, event) in enumerate(events) if isinstance(event, Cleaned)]
-    until = None if replica == "r3" else passes[-1]
-    frame = replayed(events, until=until, rules=story(path).story.rules).frame()
-    spot = next(lane for lane in frame.lanes if lane.name == replica).at(offset)
+    until = passes[-1] if passes and replica == "r1" else None
+    spot = replayed(path, until).lane(replica).at(offset)
 
-    assert (spot.kind, spot.reason) == (kind, reason)
+    assert (spot.kind, spot.reason and spot.reason.words) == (kind, reason)
 
 
 def test_what_a_cut_took_is_named_until_something_is_written_there() -> None:
-    run = run_steps(
-        """
-        elect 1 1
-        append 1 a A
-        append 1 b B
-        elect 2 2
-        append 2 c C
-        follow 1 2
-        sync 1 2
-        """
-    )
+    steps = "elect 1 1\nappend 1 a A\nappend 1 b B\nelect 2 2\nappend 2 c C\nfollow 1 2\nsync 1 2"
+    run = run_steps(steps)
     cut = next(at for at, (_, event) in enumerate(run.events) if isinstance(event, Truncated))
+    replay = Replay()
+    changed = replay.upto(run.events, cut)
 
-    after_the_cut = replayed(run.events, until=cut).frame().lanes[0]
-    assert [(one.kind, one.reason) for one in after_the_cut.spots] == [
-        (Kind.BEYOND, "truncated"),
-        (Kind.BEYOND, "truncated"),
-    ]
-    at_the_end = replayed(run.events).frame().lanes[0]
-    assert [(one.kind, one.reason) for one in at_the_end.spots] == [
-        (Kind.RECORD, ""),
-        (Kind.BEYOND, "truncated"),
-    ]
+    assert [spot.uid > 0 for spot in changed.values()] == [True, True]  # as they were before
+    gone = [(one.kind, one.reason and one.reason.words) for one in replay.frame().lanes[0].spots]
+    assert gone == [(Kind.BEYOND, "truncated")] * 2
+    replay.upto(run.events, len(run.events))
+    first, second = replay.frame().lanes[0].spots
+    assert (first.kind, second.reason and second.reason.words) == (Kind.RECORD, "truncated")
 
 
 def test_an_open_transaction_holds_back_the_last_stable_offset() -> None:
-    run = story("transactions/txn_02_commit_marker_lost.yaml")
-    lanes = {lane.name: lane for lane in replayed(run.events).frame().lanes}
+    lanes = {lane.name: lane for lane in replayed(LOST_MARKER).frame().lanes}
 
     assert (lanes["r1"].last_stable_offset, lanes["r1"].high_watermark) == (4, 4)
     assert (lanes["r3"].last_stable_offset, lanes["r3"].high_watermark) == (0, 4)
 
 
 def test_who_leads_and_who_has_not_heard_of_a_newer_epoch() -> None:
-    run = story(LOST_TAIL)
-    violation = violation_of(run, "no-offset-reuse")
-    frame = replayed(run.events, until=position_of(run.events, violation, run.story.rules)).frame()
+    violation = case(LOST_TAIL, "no-offset-reuse").violation
+    replay = replayed(LOST_TAIL, position_of(story(LOST_TAIL).events, violation))
 
-    assert [(lane.name, lane.leads, lane.newest) for lane in frame.lanes] == [
+    assert [(lane.name, lane.leads, lane.newest) for lane in replay.frame().lanes] == [
         ("r1", 1, False),
         ("r2", None, False),
         ("r3", 2, True),
     ]
 
 
-def test_the_event_of_a_violation_is_found_within_its_step() -> None:
-    run = story("durability/checkpoint_03_finish_mark_missing.yaml")
-    violation = violation_of(run, "no-truncation-below-hw")
-    for rules in (run.story.rules, None):
-        position = position_of(run.events, violation, rules)
-        assert isinstance(run.events[position][1], Truncated)
-        assert run.events[position + 1][0] == violation.at  # the step went on after that
+def test_a_violation_without_a_position_is_at_the_last_event_of_its_time() -> None:
+    violation, events = case(LOST_TAIL, "slot-agreement").violation, story(LOST_TAIL).events
+    assert violation is not None
+    unknown = violation._replace(position=-1)
+
+    position = position_of(events, unknown)
+
+    assert events[position][0] == violation.at < events[position + 1][0]
+    assert violation.position < position  # its step went on after that
+    assert position_of(events, violation) == violation.position
 
 
-def test_what_is_kept_from_frame_to_frame_is_what_a_fresh_look_finds() -> None:
-    for path in (LOST_TAIL, EXPIRED_EMPTY_BATCH, LOST_MARKER, SNAPSHOT):
-        run = story(path)
-        replay = replayed([])
-        for position, (at, event) in enumerate(run.events):
-            replay.take(at, event)
-            replay.frame()
-            if position % 5 == 0:
-                assert replay.frame() == replayed(run.events, until=position).frame(), (path, at)
-        assert replay.frame() == replayed(run.events).frame()
-
-
-def test_reasons_are_none_where_nothing_is_missing() -> None:
-    assert Reasons({}).of("r1") == {}
-    run = story(LOST_TAIL)
-    replay = replayed(run.events, until=8, rules=run.story.rules)
-
-    assert {one.reason for lane in replay.frame().lanes for one in lane.spots} == {""}
-
-
-def test_the_version_that_decides_is_the_one_of_the_strategy() -> None:
+@pytest.mark.parametrize(
+    ("strategy", "versions"),
+    [("header", ["v9", "no version"]), ("timestamp", ["t40", "t41"]), ("offset", ["", ""])],
+)
+def test_the_version_that_decides_is_the_one_of_the_strategy(
+    strategy: str, versions: list[str]
+) -> None:
     steps = "elect 1 1\nappend 1 a A hdr=9 ts=40\nappend 1 b B ts=41"
-    for strategy, versions in (
-        ("header", ["v9", "no version"]),
-        ("timestamp", ["t40", "t41"]),
-        ("offset", ["", ""]),
-    ):
-        run = run_steps(steps, rules={"strategy": strategy})
-        replay = replayed(run.events, rules=run.story.rules)
-        words = Words(replay)
+    run = run_steps(steps, rules={"strategy": strategy})
+    replay = Replay(run.story.rules)
+    replay.upto(run.events, len(run.events))
 
-        held = [one.uid for one in replay.frame().lanes[0].spots]
-        assert [words.version(uid) for uid in held] == versions
+    held = [one.uid for one in replay.frame().lanes[0].spots]
+    assert [Words(replay).version(uid) for uid in held] == versions

@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,9 +12,10 @@ import pytest
 import sim.draw.page as page_module
 from sim.draw import Case, html, png
 from sim.draw.page import PAGE_BYTES_MAX
+from sim.draw.signs import MEANINGS, NOTES
 from sim.errors import BadInput
 from sim.trace import Appended
-from tests.draw.stories import LOST_TAIL, big_run, story, violation_of
+from tests.draw.stories import FIXED_TAIL, LOST_TAIL, big_run, case, red, story
 
 
 def data(page: str) -> list[dict[str, Any]]:
@@ -22,6 +24,12 @@ def data(page: str) -> list[dict[str, Any]]:
     assert found is not None
     cases: list[dict[str, Any]] = json.loads(found[1])
     return cases
+
+
+def chosen(case: dict[str, Any]) -> dict[str, Any]:
+    """The violation that a page opens at."""
+    found: dict[str, Any] = case["violations"][case["chosen"]]
+    return found
 
 
 def last_cells(case: dict[str, Any], until: int) -> dict[tuple[int, int], list[str]]:
@@ -36,21 +44,37 @@ def last_cells(case: dict[str, Any], until: int) -> dict[tuple[int, int], list[s
 
 
 def test_the_page_opens_at_the_event_that_shows_the_violation() -> None:
-    run = story(LOST_TAIL)
-    (case,) = data(html(run.events, violation_of(run, "no-offset-reuse"), rules=run.story.rules))
+    (drawn,) = data(html(case(LOST_TAIL, "no-offset-reuse")))
 
-    focus = case["focus"]
-    assert case["frames"][focus]["s"] == "r3 appends E=e@3 in epoch 2"
-    assert (case["subject"], case["rows"][case["row"]]) == (3, "r3")
-    cells = last_cells(case, focus)
+    violation = chosen(drawn)
+    assert drawn["frames"][violation["f"]]["s"] == "r3 appends E=e@3 in epoch 2"
+    assert (violation["o"], drawn["rows"][violation["r"]]) == (3, "r3")
+    cells = last_cells(drawn, violation["f"])
     assert cells[(0, 3)][:3] == ["k0", "A=d", "v1"]
     assert cells[(1, 3)][:3] == ["hole", "superseded", "by 0"]
     assert cells[(3, 3)][:3] == ["wrong", "E=e", "≠ v1"]
 
 
+def test_every_violation_of_a_run_is_there_with_its_sentence_and_its_frame() -> None:
+    for path, drawn in list(red())[::5]:
+        (content,) = data(html(drawn))
+        found = content["violations"]
+        assert [each["s"] for each in found] == [each.sentence for each in drawn.violations], path
+        seen = set[str]()
+        for said, violation in zip(found, drawn.violations, strict=True):
+            at = drawn.events[violation.position][0]
+            assert content["frames"][said["f"]]["a"] == at == said["a"], path
+            assert said["d"] or violation.invariant in seen, path
+            seen.add(violation.invariant)
+
+
+def test_all_signs_are_named() -> None:
+    page = html(case(LOST_TAIL))
+    assert all(f"{meaning}</li>" in page for meaning in (*MEANINGS.values(), *NOTES.values()))
+
+
 def test_nothing_is_fetched_from_anywhere() -> None:
-    run = story(LOST_TAIL)
-    page = html(run.events, run.violations[0])
+    page = html(case(LOST_TAIL))
 
     assert "default-src 'none'" in page
     assert not re.search(r"(src|href)\s*=", page)
@@ -58,22 +82,20 @@ def test_nothing_is_fetched_from_anywhere() -> None:
 
 
 def test_keys_and_values_cannot_leave_their_place() -> None:
-    run = story(LOST_TAIL)
+    known = case(LOST_TAIL, "no-offset-reuse")
     nasty = "</script><img onerror=alert(1)>\"'&\u2028\ud800"
-    (at, first) = next(each for each in run.events if isinstance(each[1], Appended))
+    place = next(n for n, (_, each) in enumerate(known.events) if isinstance(each, Appended))
+    at, first = known.events[place]
+    assert isinstance(first, Appended)
+    assert known.violation is not None
     records = (first.batch.records[0]._replace(key=nasty, value=nasty),)
-    events = [
-        (
-            at,
-            event._replace(batch=event.batch._replace(records=records))
-            if event is first
-            else event,
-        )
-        for at, event in run.events[:6]
-    ]
-    violation = run.violations[0]._replace(at=at, offset=0, key=nasty, says=nasty)
+    spoilt = first._replace(batch=first.batch._replace(records=records))
+    violation = known.violation._replace(
+        at=at, offset=0, key=nasty, says=nasty, evidence=(), position=place
+    )
+    drawn = Case([*known.events[:place], (at, spoilt)], violation, name=nasty, verdict=nasty)
 
-    page = html(events, violation, title=nasty, explanation=[nasty], command=nasty, verdict=nasty)
+    page = html(drawn, title=nasty, explanation=[nasty], command=nasty)
 
     assert "<img" not in page
     assert page.count("</script>") == 2
@@ -81,67 +103,59 @@ def test_keys_and_values_cannot_leave_their_place() -> None:
 
 
 def test_the_same_case_under_another_fix_beside_it() -> None:
-    run = story(LOST_TAIL)
-    fixed = story("kip280/kip280_26_believed_position_hw_truncation_empty_batch.yaml")
-    violation = violation_of(run, "no-offset-reuse")
+    drawn = replace(case(LOST_TAIL, "no-offset-reuse"), name="fix=none")
+    fixed = replace(case(FIXED_TAIL), name="fix=empty_batch", verdict="Fine.")
 
-    page = html(
-        run.events,
-        violation,
-        rules=run.story.rules,
-        name="fix=none",
-        against=Case(
-            fixed.events, rules=fixed.story.rules, name="fix=empty_batch", verdict="Fine."
-        ),
-    )
+    page = html(drawn, against=fixed)
 
     first, second = data(page)
     assert (first["name"], second["name"]) == ("fix=none", "fix=empty_batch")
     assert (first["subject"], second["subject"]) == (3, 3)
-    assert (first["violated"], second["violated"]) == (True, False)
+    assert second["violations"] == []
     assert last_cells(second, second["focus"])[(1, 3)][0] == "empty"
     assert "Fine." in page
 
 
 def test_a_run_of_thousands_of_events_stays_below_a_megabyte() -> None:
-    events, violation, rules = big_run()
-    assert len(events) > 3_000
+    drawn = big_run()
+    assert len(drawn.events) > 3_000
 
-    cone = html(events, violation, rules=rules)
-    everything = html(events, violation, rules=rules, everything=True)
+    cone, everything = html(drawn), html(drawn, everything=True)
 
     assert len(cone.encode()) < 300_000
     assert len(everything.encode()) <= PAGE_BYTES_MAX
-    assert f"{len(events)} of {len(events)} events" in everything
+    assert f"{len(drawn.events)} of {len(drawn.events)} events" in everything
     assert "left out, to keep" not in everything
 
 
-def test_what_does_not_fit_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    events, violation, rules = big_run()
+@pytest.mark.parametrize("early", [False, True])
+def test_what_does_not_fit_is_left_out_and_said(
+    early: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = big_run()
+    if early:
+        assert drawn.violation is not None
+        at = drawn.events[60][0]
+        one = drawn.violation._replace(at=at, offset=0, position=60)
+        drawn = replace(drawn, violation=one, violations=())
     monkeypatch.setattr(page_module, "PAGE_BYTES_MAX", 250_000)
 
-    page = html(events, violation, rules=rules, everything=True)
+    page = html(drawn, everything=True)
 
-    (case,) = data(page)
-    shown, total = len(case["frames"]), len(events)
+    (content,) = data(page)
+    shown, total = len(content["frames"]), len(drawn.events)
     assert 100 < shown < total
     assert len(page.encode()) <= 250_000
-    assert f"{total - shown} earlier events left out, to keep this file below 1 MB" in page
-    assert case["frames"][case["focus"]]["a"] == violation.at
-    early = violation._replace(at=events[60][0], position=60, offset=0)
-    page = html(events, early, rules=rules, everything=True)
-    (case,) = data(page)
-    assert case["frames"][case["focus"]]["a"] == early.at
-    assert re.search(r"\d+ later events left out, to keep this file below 1 MB", page)
+    which = "later" if early else "earlier"
+    assert re.search(rf"{total - shown} {which} events left out, to keep this file", page)
+    assert content["frames"][chosen(content)["f"]]["a"] == chosen(content)["a"]
     monkeypatch.setattr(page_module, "PAGE_BYTES_MAX", 10_000)
     with pytest.raises(BadInput, match="even one moment of its logs takes more than 10,000 bytes"):
-        html(events, violation, rules=rules)
+        html(drawn)
 
 
 def test_the_same_run_gives_the_same_page() -> None:
-    run = story(LOST_TAIL)
-
-    assert html(run.events, run.violations[0]) == html(run.events, run.violations[0])
+    assert html(case(LOST_TAIL)) == html(case(LOST_TAIL))
 
 
 @pytest.mark.parametrize(("missing", "what"), [("jinja2", html), ("matplotlib", png)])
@@ -152,4 +166,4 @@ def test_what_is_not_installed_is_named_with_its_remedy(
     monkeypatch.delitem(sys.modules, "sim.draw.raster", raising=False)
 
     with pytest.raises(BadInput, match=rf"{missing}: pip install 'replog\[report\]'"):
-        what(story(LOST_TAIL).events)
+        what(Case(story(LOST_TAIL).events))

@@ -1,6 +1,9 @@
 """The space-time diagram: lanes, bands of leaders, messages, faults, what is down."""
 
-from sim.draw.looks import LOOKS
+import pytest
+
+from sim.draw import Case
+from sim.draw.scene import Scene
 from sim.draw.shapes import Path, Picture, Rect, Text
 from sim.draw.space_time import HEAD, ROW, SpaceTime
 from sim.log import Record
@@ -12,12 +15,14 @@ from sim.trace import (
     Event,
     FaultEnded,
     FaultInjected,
+    HighWatermarkMoved,
     LeaderElected,
     LeaderResigned,
     PositionRecorded,
     ReplicaAdded,
     ReplicaCrashed,
     ReplicaRestarted,
+    SnapshotTaken,
     UncleanElection,
 )
 
@@ -28,7 +33,7 @@ ADDED: list[Event] = [ReplicaAdded("a"), ReplicaAdded("b")]
 def drawn(*events: Event, shown: list[int] | None = None) -> Picture:
     timed = [(at, event) for at, event in enumerate([*ADDED, *events])]
     positions = list(range(len(ADDED), len(timed))) if shown is None else shown
-    return SpaceTime(timed, positions).picture()
+    return SpaceTime(Scene(Case(timed)), positions).picture()
 
 
 def row_of(y: float) -> int:
@@ -71,7 +76,9 @@ def test_a_leader_is_a_band_from_its_election_until_it_stops() -> None:
 
 
 def test_a_copy_goes_from_its_leader_to_the_follower_and_the_position_back() -> None:
-    picture = drawn(Copied("b", "a", 0, (BATCH,), 1), PositionRecorded("a", "b", 1))
+    picture = drawn(
+        Appended("a", BATCH), Copied("b", "a", 0, (BATCH,), 1), PositionRecorded("a", "b", 1)
+    )
     at = lanes(picture)
 
     (copy,), (position,) = lines(picture, "message"), lines(picture, "answer")
@@ -79,8 +86,8 @@ def test_a_copy_goes_from_its_leader_to_the_follower_and_the_position_back() -> 
     assert abs(copy.points[1][0] - at["b"]) < 10
     assert abs(position.points[0][0] - at["b"]) < 5
     assert abs(position.points[1][0] - at["a"]) < 10
-    assert row_of(copy.points[1][1]) == 0
-    assert row_of(position.points[1][1]) == 1
+    assert row_of(copy.points[1][1]) == 1
+    assert row_of(position.points[1][1]) == 2
 
 
 def test_clients_and_the_controller_have_lanes_where_they_have_a_part() -> None:
@@ -101,9 +108,25 @@ def test_who_is_down_has_a_dotted_lane_until_it_is_back() -> None:
         ReplicaRestarted("b", 0, 0),
     )
 
-    (down,) = lines(picture, "lanedown")
+    (down,) = lines(picture, "down")
     assert [row_of(y) for _, y in down.points] == [1, 3]
-    assert LOOKS["lanedown"].dash
+
+
+@pytest.mark.parametrize(
+    ("event", "sign"),
+    [
+        (Appended("a", BATCH), "append"),
+        (LeaderElected("a", 1, 0, ("a",), ("a",)), "election"),
+        (FaultInjected("a", "roll", "a new segment"), "other"),  # over at once
+        (FaultInjected("a", "partition", "for 2 ms"), "crash"),
+        (SnapshotTaken("a", 0, 0, ()), "snapshot"),
+        (HighWatermarkMoved("a", 0, leading=False), "advance"),
+    ],
+)
+def test_what_a_replica_does_by_itself_is_a_sign_on_its_lane(event: Event, sign: str) -> None:
+    picture = drawn(event)
+    ((*_, (x, _)),) = [each.points for each in lines(picture, sign)]
+    assert abs(x - lanes(picture)["a"]) < 10
 
 
 def test_a_fault_that_lasts_has_a_line_beside_the_lane() -> None:
@@ -119,7 +142,7 @@ def test_a_fault_that_lasts_has_a_line_beside_the_lane() -> None:
     assert [row_of(y) for _, y in partition.points] == [0, 2]
     assert row_of(slow.points[0][1]) == 4
     assert slow.points[1][1] == picture.height
-    assert len(lines(picture, "cross")) == 2 * 2  # the roll is over at once, and no fault to see
+    assert len(lines(picture, "crash")) == 2
 
 
 def test_what_is_not_shown_still_counts_for_bands_and_lanes() -> None:
@@ -134,4 +157,4 @@ def test_what_is_not_shown_still_counts_for_bands_and_lanes() -> None:
 
     (band,) = bands(picture)
     assert band.title == "b leads epoch 2"
-    assert len(lines(picture, "lanedown")) == 1
+    assert len(lines(picture, "down")) == 1

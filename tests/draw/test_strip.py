@@ -1,21 +1,18 @@
 """The text strip: what each replica held at the violation, in a dozen lines."""
 
+from dataclasses import replace
+
 import pytest
 
-from sim.draw import strip
+from sim.draw import Case, strip
 from sim.draw.words import columns_of
 from sim.trace import Appended
-from tests.draw.stories import LOST_TAIL, story, violation_of
+from tests.draw.stories import LOST_MARKER, LOST_TAIL, case, red
 from tests.story.running import run_steps
 
 
 def test_the_lost_tail_in_ten_lines() -> None:
-    run = story(LOST_TAIL)
-    violation = violation_of(run, "no-offset-reuse")
-
-    drawn = strip(run.events, violation, 90, rules=run.story.rules, labels=run.labels)
-
-    assert drawn.splitlines() == [
+    assert strip(case(LOST_TAIL, "no-offset-reuse"), 90).splitlines() == [
         "  offset      0       1       2       3",
         "  committed   A=a v9  B=b v1  C=c v1  A=d v1",
         "  r1 led 1?   A=a v9  B=b v1  C=c v1  ╌╌>0     ▕  hw 4 end 4",
@@ -24,35 +21,37 @@ def test_the_lost_tail_in_ten_lines() -> None:
         "                                      ▲ no-offset-reuse",
         "offset 3: committed is A=d v1; r1 has a hole (superseded by 0); r2 has A=d v1; r3 has E=e",
         "  v1",
-        "▕ high watermark · ╌ hole · ! not what was committed · led 1? does not know of the newer",
-        "  epoch · >0 superseded by 0",
+        "» where it is violated · ▕ high watermark · ╌ hole · ! not what was committed · led 1?",
+        "  does not know of the newer epoch · >0 superseded by 0",
     ]
 
 
 @pytest.mark.parametrize("width", [40, 60, 100, 160])
 @pytest.mark.parametrize(
-    "path",
-    [
-        LOST_TAIL,
-        "transactions/txn_02_commit_marker_lost.yaml",
-        "durability/checkpoint_03_finish_mark_missing.yaml",
-    ],
+    "path", [LOST_TAIL, LOST_MARKER, "durability/checkpoint_03_finish_mark_missing.yaml"]
 )
 def test_no_line_is_wider_than_asked_for(path: str, width: int) -> None:
-    run = story(path)
-    for violation in (*run.violations, None):
-        lines = strip(run.events, violation, width, rules=run.story.rules).splitlines()
+    for violation in (*case(path).violations, None):
+        lines = strip(replace(case(path), violation=violation), width).splitlines()
         assert max(map(columns_of, lines)) <= width
-        assert 4 <= len(lines) <= 16
+        assert 4 <= len(lines) <= 20
+
+
+def test_every_sign_is_named() -> None:
+    for path, drawn in red():
+        rows = strip(drawn, 400).splitlines()
+        for sign in "⎡▕╌·!»…":
+            there = any(sign in row for row in rows[2 : 2 + len(drawn.events)] if row != rows[-1])
+            assert not there or f"{sign} " in rows[-1] or sign == "…", (path, sign)
 
 
 def test_the_violated_offset_is_there_however_long_the_log() -> None:
     appends = "\n".join([f"append 1 v{number} K{number}" for number in range(90)])
     run = run_steps(f"elect 1 1\n{appends}\nsync 2 1")
-    violation = violation_of(story(LOST_TAIL), "no-offset-reuse")
-    violation = violation._replace(at=99, position=-1, offset=17)
+    violation = case(LOST_TAIL, "no-offset-reuse").violation
+    assert violation is not None
 
-    lines = strip(run.events, violation).splitlines()
+    lines = strip(Case(run.events, violation._replace(at=99, offset=17, position=-1))).splitlines()
 
     assert lines[0].split()[:2] == ["offset", "…"]
     pointed = next(line for line in lines if "▲" in line).index("▲")
@@ -67,7 +66,7 @@ def test_keys_can_neither_break_the_lines_nor_move_the_cursor() -> None:
     hostile = record._replace(key="\x1b[2J\u202e", value="two\nlines\r<b>")
     batch = written.batch._replace(records=(hostile,))
     events = [each for each in run.events if not isinstance(each[1], Appended)]
-    drawn = strip([*events, (at, written._replace(batch=batch)), *rest])
+    drawn = strip(Case([*events, (at, written._replace(batch=batch)), *rest]))
 
     assert all(character.isprintable() for character in drawn.replace("\n", ""))
     assert "\\x1b[2J" in drawn
@@ -75,15 +74,14 @@ def test_keys_can_neither_break_the_lines_nor_move_the_cursor() -> None:
 
 
 def test_plain_ascii_where_a_terminal_shows_nothing_else() -> None:
-    run = story(LOST_TAIL)
-
-    assert strip(run.events, run.violations[0], ascii_only=True).isascii()
+    assert strip(case(LOST_TAIL), ascii_only=True).isascii()
 
 
 def test_without_rules_nobody_claims_to_know_which_version_decides() -> None:
-    assert "v9" not in strip(story(LOST_TAIL).events)
-    assert "A=a" in strip(story(LOST_TAIL).events)
+    drawn = strip(Case(case(LOST_TAIL).events))
+    assert "A=a" in drawn
+    assert "v9" not in drawn
 
 
 def test_a_run_without_events_has_a_strip() -> None:
-    assert strip([]).split() == ["offset"]
+    assert strip(Case([])).split() == ["offset"]

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from sim.check import Violation
-from sim.draw import html, png, svg
+from sim.draw import Case, html, png, svg
 from sim.failures.failure import Failure
 from sim.failures.pages import index_page, readme
 from sim.files.reading import read_document
@@ -162,7 +162,7 @@ def test_pictures_of_a_story(name: str, tmp_path: Path) -> None:
     run = run_story(story_of(text, tmp_path / "story.yaml"))
     labels = {1: text}
 
-    drawn = svg(run.events, labels=labels, title=text, note=text, captions={2: text})
+    drawn = svg(Case(run.events, labels=labels), title=text, note=text, captions={2: text})
 
     root = ET.fromstring(drawn.encode())  # noqa: S314 - written just now
     assert {element.tag.partition("}")[2] for element in root.iter()} <= {
@@ -170,7 +170,7 @@ def test_pictures_of_a_story(name: str, tmp_path: Path) -> None:
     }
     seen("\n".join(root.itertext()))
     found, plain = (
-        Page(html(run.events, labels=labels, title=one, name=one, verdict=one, command=one))
+        Page(html(Case(run.events, None, None, labels, one, one), title=one, command=one))
         for one in (text, "x")
     )
     assert tags(found) == tags(plain)
@@ -180,7 +180,7 @@ def test_pictures_of_a_story(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["half of mathematics", "mathematics", "NUL", "Chinese, Japanese"])
 def test_a_png_has_a_sign_for_every_letter(name: str) -> None:
     """Warnings are errors here: matplotlib warns of letters that its font has not."""
-    assert png((), title=ALL[name], note=ALL[name]).startswith(b"\x89PNG")
+    assert png(Case(()), title=ALL[name], note=ALL[name]).startswith(b"\x89PNG")
 
 
 FOR_A_FIGURE = {

@@ -19,12 +19,40 @@
       this.data = data;
       this.section = section;
       this.index = -1;
+      this.looksAt(this.data.violations[this.data.chosen]);
       this.build();
       this.addSentences();
     }
 
+    // A violation to point at; without one, an offset to look at.
+    looksAt(violation, subject) {
+      const found = violation || { o: subject === undefined ? this.data.subject : subject, p: false, r: -1 };
+      this.subject = found.o;
+      this.pointed = found.p;
+      this.row = found.r;
+      this.violated = Boolean(violation);
+    }
+
+    // The same as another view: a violation of the same name, or the same offset.
+    looksLike(violation) {
+      const same = this.data.violations.find((one) => one.i === violation.i);
+      this.looksAt(same, violation.o);
+      return same;
+    }
+
+    point() {
+      this.heads.forEach((th, offset) => th.classList.toggle("violated", this.pointed && offset === this.subject));
+      this.rows.forEach((row, number) => {
+        row.line.classList.toggle("concerned", this.violated && number === this.row);
+        const concerned = number > 0 && (this.row < 0 || this.row === number);
+        row.cells.forEach((td, offset) => {
+          td.classList.toggle("violated", this.pointed && concerned && offset === this.subject);
+        });
+      });
+    }
+
     build() {
-      const { rows, columns, subject, pointed, violated } = this.data;
+      const { rows, columns } = this.data;
       const table = element("table");
       const head = table.createTHead().insertRow();
       const corner = element("th", "offset");
@@ -34,7 +62,6 @@
       for (let offset = 0; offset <= columns; offset += 1) {
         const th = element("th", offset < columns ? String(offset) : "");
         th.scope = "col";
-        if (pointed && offset === subject) th.className = "violated";
         head.append(th);
         this.heads.push(th);
       }
@@ -47,7 +74,6 @@
         th.append(shown.name, shown.role, shown.marks);
         line.append(th);
         if (row === 0) line.classList.add("committed");
-        if (violated && row === this.data.row) line.classList.add("concerned");
         for (let offset = 0; offset <= columns; offset += 1) {
           const td = line.insertCell();
           if (offset < columns) td.append(element("div", "", "cell beyond"));
@@ -134,6 +160,7 @@
           if (changed || first) this.paint(td, row, offset, cells[number][offset]);
         }
       });
+      this.point();
       this.tell(cells);
       const { head, step } = this.data;
       this.here.setAttribute("y", head + this.index * step + 0.5);
@@ -151,9 +178,6 @@
       if (small) box.append(element("small", small));
       box.title = `${row.name.textContent} at ${offset}: ${title}`;
       td.replaceChildren(box);
-      const { pointed, subject } = this.data;
-      const concerned = this.data.row < 0 || this.rows[this.data.row] === row;
-      td.classList.toggle("violated", pointed && offset === subject && concerned && row !== this.rows[0]);
     }
 
     paintMarks(row, number, mark) {
@@ -168,11 +192,13 @@
         row.marks.textContent = "";
         return;
       }
-      const [start, end, high, stable, clean, role, snapshots, up] = mark;
-      row.role.textContent = role;
+      const [up, leads, newest, start, end, high, stable, clean, snapshots] = mark;
+      const role = leads === null ? "" : `${newest ? "leader" : "old leader"}, epoch ${leads}`;
+      row.role.textContent = up ? role : `${role} down`.trim();
+      const beside = snapshots.map(([last, epoch]) => ` (${last}, ${epoch})`).join("");
       const from = start ? `start ${start} ` : "";
       const below = stable === high ? "" : ` stable ${stable}`;
-      row.marks.textContent = `${from}hw ${high} end ${end}${below}${snapshots}`;
+      row.marks.textContent = `${from}hw ${high} end ${end}${below}${beside && ` snapshot${beside}`}`;
       row.line.classList.toggle("down", !up);
       if (start) row.cells[start]?.classList.add("start");
       row.cells[end]?.classList.add("end");
@@ -183,7 +209,8 @@
 
     // Who has what at the offset in question, in words.
     tell(cells) {
-      const { subject, rows } = this.data;
+      const { rows } = this.data;
+      const { subject } = this;
       const line = this.section.querySelector(".subject");
       if (subject === null) return;
       const parts = rows.map((name, row) => {
@@ -194,8 +221,7 @@
     }
 
     centre() {
-      const { subject } = this.data;
-      const th = this.heads[subject];
+      const th = this.heads[this.subject];
       if (!th) return;
       const box = this.grid.getBoundingClientRect();
       const names = this.rows[0].line.cells[0].offsetWidth;
@@ -216,6 +242,32 @@
   const views = cases.map((data, number) => new View(data, sections[number]));
   const main = views[0];
   const last = main.data.frames.length - 1;
+  const violations = main.data.violations;
+  const violated = new Set(violations.map((one) => one.f));
+  let chosen = main.data.chosen;
+
+  // Points at a violation, tells it, and goes to its event.
+  function pick(number) {
+    if (!violations.length) {
+      go(main.data.focus);
+      return;
+    }
+    chosen = (number + violations.length) % violations.length;
+    const violation = violations[chosen];
+    for (const view of views) {
+      if (view === main) view.looksAt(violation);
+      else view.looksLike(violation);
+    }
+    byId("name").textContent = violation.i;
+    const { unit } = byId("name").dataset;
+    byId("when").textContent = unit === "step" ? ` at step ${violation.a}` : ` at ${violation.a} ${unit}`;
+    byId("sentence").textContent = violation.s;
+    byId("decided").textContent = violation.d ? `Decided by: ${violation.d}.` : "";
+    byId("which").textContent = `${chosen + 1}/${violations.length}`;
+    byId("why")?.replaceChildren(...violation.w.map((line) => element("li", line)));
+    go(violation.f);
+    for (const view of views) view.centre();
+  }
 
   function go(index) {
     const target = Math.max(0, Math.min(index, last));
@@ -229,7 +281,7 @@
     slider.setAttribute("aria-valuetext", `${frame.a}: ${frame.s}`);
     const now = byId("now");
     now.replaceChildren(element("b", `${target + 1}/${last + 1}`), ` at ${frame.a}: ${frame.s}`);
-    if (main.data.violated && target === main.data.focus) now.append(element("strong", "  ◄ the violation"));
+    if (violated.has(target)) now.append(element("strong", violations.length > 1 ? "  ◄ a violation" : "  ◄ the violation"));
   }
 
   function place(event) {
@@ -251,7 +303,9 @@
   byId("back").addEventListener("click", () => go(main.index - 1));
   byId("next").addEventListener("click", () => go(main.index + 1));
   byId("last").addEventListener("click", () => go(last));
-  byId("there").addEventListener("click", () => go(main.data.focus));
+  byId("there").addEventListener("click", () => pick(chosen));
+  byId("earlier")?.addEventListener("click", () => pick(chosen - 1));
+  byId("later")?.addEventListener("click", () => pick(chosen + 1));
 
   const moves = {
     ArrowRight: () => go(main.index + 1),
@@ -260,7 +314,9 @@
     k: () => go(main.index - 1),
     Home: () => go(0),
     End: () => go(last),
-    v: () => go(main.data.focus),
+    v: () => pick(chosen),
+    n: () => pick(chosen + 1),
+    p: () => pick(chosen - 1),
   };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !moves[event.key]) return;
@@ -281,5 +337,5 @@
     byId("theme").textContent = `Colours: ${next}`;
   });
 
-  go(main.data.focus);
+  pick(chosen);
 })();

@@ -1,0 +1,259 @@
+"""What a picture is about: a run at the event that showed a violation, and what of it matters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from sim.check import Violation
+from sim.check.violation import RecordSeen
+from sim.draw.cells import Cell, Cells
+from sim.draw.frames import Events, Frame, Lane, Replay
+from sim.draw.words import Words
+from sim.explain import Explanation, explanation
+from sim.rules import Rules
+from sim.trace.sentences import About
+
+_NEIGHBOURS = 40
+"""How far to the left and right of the subject columns are looked for, at most."""
+_OF_EACH = 2
+"""So many columns are wanted of those that decided, and of each other sort."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run to be drawn.
+
+    Attributes:
+        events: (when, event) in order.
+        violation: What to look at; None = the end.
+        rules: Of the run; None = not known, and so neither is which version decides.
+        labels: Of a story: uid -> label.
+        name: What tells it from the case beside it: `fix=none`.
+        verdict: What came of it, in a sentence.
+        violations: All that a page steps through; without them there is `violation` alone.
+        skews: Replica -> how far its clock is ahead, in ms; None = times are steps of a story.
+    """
+
+    events: Events
+    violation: Violation | None = None
+    rules: Rules | None = None
+    labels: Mapping[int, str] | None = None
+    name: str = ""
+    verdict: str = ""
+    violations: Sequence[Violation] = ()
+    skews: Mapping[str, int] | None = None
+
+    def explained(self, violation: Violation) -> Explanation:
+        """Why something was violated."""
+        return explanation(self.events, violation, rules=self.rules, skews=self.skews)
+
+
+def position_of(events: Events, violation: Violation | None) -> int:
+    """The position of the event that showed a violation; without one, of the last event."""
+    last = len(events) - 1
+    if violation is None:
+        return last
+    if violation.position >= 0:
+        return min(violation.position, last)
+    return max((place for place, (at, _) in enumerate(events) if at <= violation.at), default=last)
+
+
+def has_a_place(violation: Violation | None) -> bool:
+    """Whether something is about an offset or a key, which can be pointed at."""
+    return violation is not None and (violation.offset, violation.key) != (None, None)
+
+
+class Scene:
+    """A case at the event that showed its violation, or at its end.
+
+    Attributes:
+        case: What is drawn.
+        violation: What it is about; None = nothing in particular.
+        position: Of the last event that has happened.
+        replay: The fold; the first look at `frame` takes it to `position`.
+        words: Names its records.
+        cells: Makes cells of them.
+    """
+
+    def __init__(self, case: Case, like: Violation | None = None) -> None:
+        """Look at a case; without a violation of its own, at what one `like` it is about."""
+        self.case = case
+        self.violation = case.violation
+        if case.violation is None and like is not None:
+            self.violation = like._replace(position=-1)
+        self.position = position_of(case.events, self.violation)
+        self.replay = Replay(case.rules)
+        self.words = Words(self.replay, case.labels, versions=case.rules is not None)
+        self.cells = Cells(self.replay, self.words)
+
+    @cached_property
+    def frame(self) -> Frame:
+        """All replicas after the event."""
+        self.replay.upto(self.case.events, self.position)
+        return self.replay.frame()
+
+    @cached_property
+    def explanation(self) -> Explanation | None:
+        """Why it was violated; None = nothing was."""
+        return None if self.case.violation is None else self.case.explained(self.case.violation)
+
+    def shown(self, *, everything: bool) -> Sequence[int]:
+        """The positions of events to show: all, or those that led to the violation."""
+        if everything or self.explanation is None:
+            return range(len(self.case.events))
+        return sorted({*self.explanation.cone, self.position})
+
+    def column(self, offset: int, frame: Frame) -> list[Cell]:
+        """What is committed at an offset, then what each replica has."""
+        truth = frame.committed_at(offset)
+        held = [self.cells.of(lane.at(offset), truth) for lane in frame.lanes]
+        return [self.cells.committed(truth), *held]
+
+    # What it is about.
+
+    @cached_property
+    def subject(self) -> int | None:
+        """The offset that it is about; None = there is none."""
+        return self.subject_of(self.violation, self.frame)
+
+    def subject_of(self, violation: Violation | None, frame: Frame) -> int | None:
+        """The offset of a violation, else where its key was last, else the last one of its log."""
+        if violation is not None and violation.offset is not None:
+            return violation.offset
+        name = None if violation is None else violation.replica
+        lanes = [lane for lane in frame.lanes if lane.name == name]
+        if violation is not None and violation.key is not None:
+            for lane in (*lanes, *frame.lanes):
+                found = _of_key(lane, self.words, {violation.key})
+                if found:
+                    return found[-1]
+        end = max([lane.log_end_offset for lane in lanes or frame.lanes], default=0)
+        return end - 1 if end else None
+
+    @property
+    def about(self) -> About | None:
+        """Which records sentences are to name: those of the subject and its key; None = all."""
+        violation, subject = self.violation, self.subject
+        if violation is None or subject is None:
+            return None
+        offsets = {subject, *self._rivals, *self._of_its_key}
+        key = violation.key
+        return lambda offset, other: offset in offsets or (key is not None and other == key)
+
+    @property
+    def _rivals(self) -> list[int]:
+        """Where the records are that superseded what was at the subject."""
+        reasons = [lane.at(self.subject or 0).reason for lane in self.frame.lanes]
+        return [each.winner for each in reasons if each is not None and each.winner is not None]
+
+    @property
+    def _of_its_key(self) -> list[int]:
+        """Where records of the subject's key are, in order."""
+        subject, words = self.subject or 0, self.words
+        uids = [lane.at(subject).uid for lane in self.frame.lanes]
+        keys = {words.key(uid) for uid in (*uids, self.frame.committed_at(subject))}
+        keys.add(None if self.violation is None else self.violation.key)
+        keys.discard(None)
+        found = [_of_key(lane, words, keys) for lane in self.frame.lanes]
+        return sorted({offset for each in found for offset in each})
+
+    @cached_property
+    def deciding(self) -> list[int]:
+        """The offsets that decided: what the deciding event did, and what the evidence names."""
+        if self.explanation is None:
+            return []
+        violation, decided = self.explanation.violation, self.explanation.facts[0].position
+        done = [] if decided is None else _done(self.case, decided, violation)
+        named = [value.offset for _, value in violation.evidence if isinstance(value, RecordSeen)]
+        there = range(self.end)
+        return [one for one in dict.fromkeys([*done, *named]) if one in there][: 2 * _OF_EACH]
+
+    # Which columns there is room for.
+
+    @property
+    def end(self) -> int:
+        """Where offsets end that there is something to say about (exclusive)."""
+        ends = [len(lane.spots) for lane in self.frame.lanes]
+        subject = 0 if self.subject is None else self.subject + 1
+        return max([*ends, len(self.frame.committed), subject])
+
+    def columns(
+        self, width: Callable[[int], float], room: float, *, border: float, gap: float
+    ) -> dict[int, float]:
+        """As many columns as there is room for: offset -> width, in order of offsets.
+
+        Where not all fit, the subject is there, and what decided.
+
+        Args:
+            width: Of the column of an offset.
+            room: For all of them.
+            border: Between two columns.
+            gap: Beside it, where columns are left out.
+        """
+        wanted = self._weighted()
+        found = _fitting(wanted, 1, width, room, border=border, gap=gap)
+        if len(found) < self.end and self.subject is not None:
+            must = list(dict.fromkeys([self.subject, *self.deciding]))
+            wanted = [*must, *wanted]
+            found = _fitting(wanted, len(must), width, room, border=border, gap=gap)
+        return dict(sorted(found.items()))
+
+    def _weighted(self) -> list[int]:
+        """Offsets, those that matter most first; some come twice."""
+        end, subject = self.end, self.subject
+        if subject is None:
+            return list(range(end))
+        there = range(max(0, subject - _NEIGHBOURS), min(end, subject + _NEIGHBOURS))
+        near = sorted(there, key=lambda offset: (abs(offset - subject), offset))
+        next_to_it = [offset for offset in near if abs(offset - subject) <= 1]
+        others = [*self._rivals[:_OF_EACH], *next_to_it, *self._of_its_key[-_OF_EACH:]]
+        return [subject, *others, *near]
+
+
+def _of_key(lane: Lane, words: Words, keys: set[str | None] | set[str]) -> list[int]:
+    """Where a replica has records of some keys."""
+    spots = enumerate(lane.spots)
+    return [offset for offset, spot in spots if spot.uid and words.key(spot.uid) in keys]
+
+
+def _done(case: Case, position: int, violation: Violation) -> list[int]:
+    """The offsets at which an event wrote, removed or cut what a violation is about.
+
+    Those of its offset or its key; else the first at which it did so.
+    """
+    replay = Replay(case.rules)
+    changed = replay.upto(case.events, position)
+    words = Words(replay, case.labels)
+    now = replay.spots_of(case.events[position][1].replica or "")
+    uids = {at: (spot.uid, now[at].uid) for at, spot in changed.items() if spot.uid != now[at].uid}
+    key = violation.key
+    of_key = [at for at, pair in uids.items() if key is not None and key in map(words.key, pair)]
+    own = [violation.offset] if violation.offset in uids else []
+    return [*own, *of_key[-_OF_EACH:]] or list(uids)[:1]
+
+
+def _fitting(
+    wanted: Iterable[int],
+    must: int,
+    width: Callable[[int], float],
+    room: float,
+    *,
+    border: float,
+    gap: float,
+) -> dict[int, float]:
+    """Offset -> width: the first `must` of those wanted, narrower if need be, then what fits."""
+    found: dict[int, float] = {}
+    for offset in dict.fromkeys(wanted):
+        own = width(offset)
+        if len(found) < must:
+            own = min(own, max(room // must - border - gap, 1))
+        ordered = sorted([-1, *found, offset])
+        gaps = sum(after - before > 1 for before, after in pairwise(ordered))
+        taken = sum(found.values()) + own + (len(found) + 1) * border + gaps * gap
+        if len(found) >= must and taken > room:
+            break
+        found[offset] = own
+    return found
