@@ -351,7 +351,8 @@ class Cone:
         if known is None:
             return
         if removal.reason in ("tombstone", "marker"):
-            self._visit(_stamped(past, name, known.batch.base_offset, position + 1))
+            horizon = past.horizon(name, known.batch.base_offset, position + 1)
+            self._visit(None if horizon is None else horizon.position)
             self._visit(past.last(trace.RemovalBoundMoved, before=position, replica=name))
             self._look_at_absent(removal.offset, position)
         if removal.reason == "aborted":
@@ -379,17 +380,3 @@ class Cone:
         elif isinstance(event, trace.TombstoneProbed | trace.RoundsEnded):
             for other in self._past.steps:
                 self._look(self._past.last(trace.Cleaned, before=position, replica=other))
-
-
-def _stamped(past: Past, replica: str, base: int, before: int) -> int | None:
-    """The event that gave a batch its delete horizon on a replica."""
-    for step in past.steps_before(replica, before):
-        event = step.event
-        if isinstance(event, trace.Cleaned):
-            if base in dict(event.horizons):
-                return step.position
-        elif isinstance(event, trace.Copied | trace.Appended | trace.Pushed):
-            batches = event.batches if isinstance(event, trace.Copied) else (event.batch,)
-            if any(b.base_offset == base and b.delete_horizon_ms is not None for b in batches):
-                return step.position
-    return None

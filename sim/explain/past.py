@@ -73,6 +73,13 @@ class Fate(NamedTuple):
     step: Step | None
 
 
+class Horizon(NamedTuple):
+    """The delete horizon of a batch in ms, and the position of the event that gave it to a log."""
+
+    at_ms: int
+    position: int
+
+
 class _Kept(NamedTuple):
     """What a log held when an event took something from it: slots, and what was last written."""
 
@@ -295,6 +302,31 @@ class Past:
                 return None if isinstance(step.event, trace.ReplicaAdded) else step.position
         return None
 
+    def horizon(self, replica: str, base: int, before: int = END) -> Horizon | None:
+        """The delete horizon that the batch at a base offset had on a log; None = it had none."""
+        for step in self.steps_before(replica, before):
+            at_ms = _horizon_in(step.event, base)
+            if at_ms is not None:
+                return Horizon(at_ms, step.position)
+        return None
+
+    def horizon_given(self, replica: str, base: int, before: int = END) -> Horizon | None:
+        """The same, by the event that gave it first, where it was copied with its batch."""
+        found = self.horizon(replica, base, before)
+        while found is not None and isinstance(self.event(found.position), trace.Copied):
+            copied = self.event(found.position)
+            earlier = self.horizon(copied.leader, base, found.position)
+            if earlier is None:
+                break
+            found = earlier
+        return found
+
+    def horizons(self, replica: str, base: int) -> list[Horizon]:
+        """Every delete horizon that the batch at a base offset was given on a log, in order."""
+        steps = self.steps.get(replica, ())
+        found = [(_horizon_in(step.event, base), step.position) for step in steps]
+        return [Horizon(at_ms, position) for at_ms, position in found if at_ms is not None]
+
     # The cluster.
 
     def leader_at(self, before: int = END) -> tuple[str, int] | None:
@@ -354,6 +386,20 @@ def records_of(event: trace.Appended | trace.Pushed | trace.Copied) -> list[Reco
     """The records that an event wrote."""
     batches = event.batches if isinstance(event, trace.Copied) else (event.batch,)
     return [record for batch in batches for record in batch.records]
+
+
+def _horizon_in(event: object, base: int) -> int | None:
+    """The delete horizon that an event gave the batch at a base offset; None = none."""
+    match event:
+        case trace.Cleaned():
+            return dict(event.horizons).get(base)
+        case trace.Copied(_, _, _, batches, _):
+            pass
+        case trace.Appended(_, batch) | trace.Pushed(_, _, batch):
+            batches = (batch,)
+        case _:
+            return None
+    return next((each.delete_horizon_ms for each in batches if each.base_offset == base), None)
 
 
 def _emptied(event: trace.Event, offset: int) -> bool:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from sim import trace
 from sim.check.history import Written
 from sim.check.promise import DEFAULT_HEADER
 from sim.explain import mechanisms as of
 from sim.explain.case import Case, Fact, FactKind, Facts, listed
-from sim.explain.past import Became, Step
+from sim.explain.past import Became, Horizon
 from sim.log.record import Control
 
 NAMED = 4
@@ -17,13 +15,6 @@ NAMED = 4
 
 BY_TIME = ("horizon", "record_horizon", "last_modified", "cleaning_checkpoint")
 """Values of `tombstone_removal` that compare a clock with a time."""
-
-
-class Horizon(NamedTuple):
-    """A delete horizon in ms, and the event that gave it on this log: a pass, a copy, an append."""
-
-    at_ms: int
-    position: int
 
 
 def removal_at(event: trace.Cleaned, offset: int) -> trace.Removal | None:
@@ -136,7 +127,7 @@ def _other_settings(case: Case, replica: str) -> str:
 def _moved_timestamp(case: Case, replica: str, winner: int, position: int) -> str:
     """That a delete horizon took the timestamp of the winner with it."""
     base = case.history.written[winner].batch.base_offset
-    horizon = horizon_of(case, replica, base, position)
+    horizon = case.past.horizon(replica, base, position)
     if horizon is None or case.rules.cleaner.horizon_rebase != "deltas_kept":
         return ""
     return (
@@ -154,7 +145,7 @@ def _expired(case: Case, position: int, removal: trace.Removal) -> Fact:
     name, rule = event.replica, case.rules.cleaner.tombstone_removal
     known = case.written(removal.uid)
     base = removal.offset if known is None else known.batch.base_offset
-    horizon = horizon_of(case, name, base, position)
+    horizon = case.past.horizon(name, base, position)
     what = case.name(removal.uid)
     if removal.reason == "tombstone":
         what = f"the tombstone {what}"
@@ -188,13 +179,13 @@ def _by_rule(case: Case, position: int, removal: trace.Removal, base: int) -> st
     if removal.reason == "tombstone" and data and not case.tombstone(removal.uid):
         return of.BY_OTHER_SETTINGS if settings_differ(case) else of.AS_TOMBSTONE
     event, rule = case.past.event(position), case.rules.cleaner.tombstone_removal
-    stamped = _stamp_of(case, event.replica, base, position)
-    if stamped is not None and rule not in ("immediate", "last_modified"):
-        step, horizon_ms = stamped
+    given = case.past.horizon_given(event.replica, base, position)
+    stamped = given is not None and isinstance(case.past.event(given.position), trace.Cleaned)
+    if given is not None and stamped and rule not in ("immediate", "last_modified"):
+        giver, given_at = case.past.event(given.position), case.past.events[given.position][0]
         at = case.past.events[position][0]
-        retention_ms = horizon_ms - step.event.now_ms
-        skewed = event.now_ms - at != step.event.now_ms - step.at
-        early = case.past.timed and skewed and at < step.at + retention_ms
+        skewed = event.now_ms - at != giver.now_ms - given_at
+        early = case.past.timed and skewed and at < given_at + given.at_ms - giver.now_ms
         return of.CLOCK_AHEAD if early else of.HORIZON_PASSED
     if rule == "immediate":
         return of.AT_ONCE
@@ -211,11 +202,11 @@ def _by_time(
     if horizon is None:
         retention = case.rules.topic.delete_retention_ms
         return "horizon", f"since by {clock} the retention of {retention:,} ms was over"
-    given = given_by(case, base, horizon.position)
-    giver, from_whom, early_ms = case.past.event(given), "", 0
+    first = case.past.horizon_given(event.replica, base, horizon.position + 1) or horizon
+    giver, from_whom, early_ms = case.past.event(first.position), "", 0
     if isinstance(giver, trace.Cleaned):
         by = case.clock(giver.replica, giver.now_ms)
-        from_whom = f" (given {case.when(given)} by {giver.replica}, {by})"
+        from_whom = f" (given {case.when(first.position)} by {giver.replica}, {by})"
         skews = case.skews or {}
         # In simulated time this pass is so long before the one that gave it plus the retention.
         apart_ms = skews.get(event.replica, 0) - skews.get(giver.replica, 0)
@@ -223,58 +214,6 @@ def _by_time(
     early = f", {early_ms:,} ms before the retention was over" if early_ms > 0 else ""
     why = f"since {clock} had passed its delete horizon {horizon.at_ms:,} ms{from_whom}{early}"
     return "clock" if early_ms > 0 else "horizon", why
-
-
-def given_by(case: Case, base: int, given: int) -> int:
-    """Position of the event that gave a horizon first, where it was copied with its batch."""
-    event = case.past.event(given)
-    while isinstance(event, trace.Copied):
-        earlier = horizon_of(case, event.leader, base, given)
-        if earlier is None:
-            break
-        given, event = earlier.position, case.past.event(earlier.position)
-    return given
-
-
-def horizon_of(case: Case, replica: str, base: int, before: int) -> Horizon | None:
-    """The delete horizon that the batch at a base offset had on a replica before a position."""
-    for step in case.past.steps_before(replica, before):
-        at_ms = _horizon_in(step.event, base)
-        if at_ms is not None:
-            return Horizon(at_ms, step.position)
-    return None
-
-
-def horizons_given(case: Case, replica: str, base: int) -> list[Horizon]:
-    """Every delete horizon that the batch at a base offset was given on a replica, in order."""
-    found = [(_horizon_in(step.event, base), step) for step in case.past.steps.get(replica, ())]
-    return [Horizon(at_ms, step.position) for at_ms, step in found if at_ms is not None]
-
-
-def _horizon_in(event: object, base: int) -> int | None:
-    """The delete horizon that an event gave the batch at a base offset."""
-    match event:
-        case trace.Cleaned():
-            return dict(event.horizons).get(base)
-        case trace.Copied(_, _, _, batches, _):
-            pass
-        case trace.Appended(_, batch) | trace.Pushed(_, _, batch):
-            batches = (batch,)
-        case _:
-            return None
-    return next((each.delete_horizon_ms for each in batches if each.base_offset == base), None)
-
-
-def _stamp_of(case: Case, replica: str, base: int, before: int) -> tuple[Step, int] | None:
-    """The pass that gave a batch its horizon, on that replica or where it was copied from."""
-    for step in case.past.steps_before(replica, before):
-        if isinstance(step.event, trace.Cleaned):
-            horizon_ms = dict(step.event.horizons).get(base)
-            if horizon_ms is not None:
-                return step, horizon_ms
-        elif isinstance(step.event, trace.Copied) and step.before <= base < step.after:
-            return _stamp_of(case, step.event.leader, base, step.position)
-    return None
 
 
 # A transaction was taken for aborted.

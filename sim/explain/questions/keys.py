@@ -21,7 +21,7 @@ from sim.explain.deleted import (
 from sim.explain.lost import Why
 from sim.explain.past import Became
 from sim.explain.questions.logs import two_records_at
-from sim.explain.removed import holders, horizons_given, removal_at, why_needed
+from sim.explain.removed import holders, removal_at, why_needed
 from sim.log.record import Control
 
 
@@ -263,7 +263,7 @@ def still_there(case: Case, _: Why) -> Facts:
         return [*facts, Fact("position", text, None, mechanisms)]
     event = past.event(position)
     known = case.written(uid)
-    given = horizons_given(case, replica, known.batch.base_offset if known else offset)
+    given = case.past.horizons(replica, known.batch.base_offset if known else offset)
     known_then = [horizon for horizon in given if horizon.position < position]
     text = (
         f"{replica} kept the tombstone {case.name(uid)} in its pass up to {event.upper_bound} "
@@ -306,7 +306,7 @@ def horizon_changed(case: Case, _: Why) -> Facts:
     """Two passes, or a pass and a copy, gave a batch different horizons."""
     replica, base = case.violation.replica or "", case.violation.offset or 0
     facts: Facts = []
-    for horizon in horizons_given(case, replica, base):
+    for horizon in case.past.horizons(replica, base):
         event = case.past.event(horizon.position)
         if isinstance(event, trace.Cleaned):
             text = (
