@@ -65,9 +65,6 @@ def _step(
     given: dict[str, Any], typed: dict[str, str], number: int, scope: Scope, place: Place
 ) -> Step:
     given.pop("note", None)
-    does_nothing = DOES in given
-    if does_nothing and given.pop(DOES) != NOTHING:
-        place.at(DOES).fail(f"expected {NOTHING}; without the field a step may do anything")
     if "op" not in given:
         place.at("op").fail(f"missing; {_instead(given)}; allowed: {', '.join(OPS)}")
     op = given.pop("op")
@@ -76,6 +73,9 @@ def _step(
     spec = OPS[op]
     types = spec.fields()
     place = _named(place, op)
+    does_nothing = DOES in given
+    if does_nothing and (does := given.pop(DOES)) != NOTHING:
+        place.at(DOES).fail(f"expected {NOTHING}, not {shown(does)}")
     for name in given:
         if name not in types:
             place.at(name).fail(unknown_field(name, [*types, *COMMON]))

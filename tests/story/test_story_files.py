@@ -11,8 +11,7 @@ import pytest
 
 from sim.rules.rules import RULES, Rules, RuleValue
 from sim.story import Story, StoryRun, load_story, run_story
-from tests.story.pairs import PAIRS
-from tests.story.pairs.pair import Pair
+from tests.story.pairs import PAIRS, Pair
 
 ROOT = Path(__file__).parents[2]
 PATHS = sorted(
