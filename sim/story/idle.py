@@ -47,19 +47,12 @@ def idle_notes(steps: Iterable[IdleStep]) -> list[str]:
     ]
 
 
-def state_of(driver: StoryDriver) -> object:
-    """What a step may change, to compare with later."""
-    power = any(step.get("power_loss") for step in driver.story.steps)
-    ignored = () if power else (_FETCHED_TO,)
-    parts = (
-        driver.replicas,
-        driver.delayed,
-        driver.coordinator,
-        driver.consumers,
-        driver.coordinators,
-    )
+def state_of(world: StoryDriver, *, loses_power: bool) -> object:
+    """What a step may change, to compare with later; `loses_power` says whether a later one may."""
+    ignored = () if loses_power else (_FETCHED_TO,)
+    parts = (world.replicas, world.delayed, world.coordinator, world.consumers, world.coordinators)
     copies = [_plain(part, ignored) for part in parts]
-    return driver.now_ms, driver.isr, driver.leader, len(driver.moments), copies
+    return world.now_ms, world.isr, world.leader, len(world.moments), copies
 
 
 def _plain(value: Any, ignored: tuple[str, ...]) -> object:

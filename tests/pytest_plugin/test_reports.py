@@ -36,6 +36,17 @@ def test_a_failure_is_ten_lines_without_a_traceback(says: Replies) -> None:
     ]
 
 
+def test_notes_of_what_passes_are_told_at_the_end(says: Replies) -> None:
+    idle = STORY.partition("  - elect r2")[0] + "  - append r2 b B\n"
+
+    said = says({"x.yaml": idle, "y.yaml": GREEN})
+
+    said.assert_outcomes(passed=2)
+    start = next(n for n, line in enumerate(said.outlines) if "Replog: notes" in line)
+    assert said.outlines[start + 1] == "x.yaml::shorter: step 4 did nothing: r2 does not lead"
+    assert "did nothing" not in said.outlines[start + 2]
+
+
 def test_what_no_answer_has_is_one_line(says: Replies) -> None:
     said = says({"x.json": LOG.replace("log_end_offset", "log_end")})
 
