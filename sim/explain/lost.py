@@ -260,7 +260,16 @@ class Why:
         if old and by_counting(self.case, offset):
             return [with_first(old, (of.OLD_EPOCH_COMMITTED,)), *old[1:], *uncut]
         facts = [*uncut, *old] or otherwise
-        return [with_first(facts, (of.TAIL_KEPT,)), *facts[1:]]
+        mechanism = of.TAIL_UNKNOWN if self._leader_cannot_tell(offset) else of.TAIL_KEPT
+        return [with_first(facts, (mechanism,)), *facts[1:]]
+
+    def _leader_cannot_tell(self, offset: int) -> bool:
+        """Whether what belongs at an offset went from the leader's log, and its epoch with it."""
+        leader, uid = self.past.leader_at(), self.past.committed_at(offset)
+        if leader is None or not uid:
+            return False
+        became = self.past.origin(leader[0], offset, uid).became
+        return became in (Became.CLEANED, Became.REPLACED, Became.EXPIRED)
 
     # Who leads, and what leaders believe.
 

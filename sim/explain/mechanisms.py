@@ -41,6 +41,7 @@ DISK_LOST: Final = "disk lost"
 NEVER_COPIED: Final = "never copied"
 NUMBERED_ITSELF: Final = "follower numbered its copies itself"
 TAIL_KEPT: Final = "uncommitted tail not cut"
+TAIL_UNKNOWN: Final = "uncommitted tail that its leader cannot tell"
 REPLACED: Final = "log replaced"
 EXPIRED: Final = "old segments deleted"
 TWO_LEADERS: Final = "two leaders in one epoch"
@@ -165,6 +166,11 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
     ),
     TAIL_KEPT: Mechanism(
         "a record that was never committed stayed where the leader has another", "KIP-279"
+    ),
+    TAIL_UNKNOWN: Mechanism(
+        "the leader has neither the record that belongs there nor where its epoch began: a pass "
+        "or a snapshot took them, so it cannot tell that the follower has another one",
+        "finding_09, finding_16",
     ),
     REPLACED: Mechanism("a snapshot, or an empty log, took the place of the log", "KIP-630"),
     EXPIRED: Mechanism("retention or a snapshot moved the log start above it", "KIP-107"),
