@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 from sim.check import Violation
 from sim.check.history import Written
 from sim.check.promise import DEFAULT_HEADER, meant_version
+from sim.check.violation import RecordSeen
 from sim.compaction.failures import UnreadableVersion
 from sim.explain.past import END, Past, Recorded
 from sim.log.record import Record
@@ -132,9 +133,11 @@ class Case:
         return self.history.uids_of_key.get(key or "", [])
 
     def uid_of(self, key: str | None, offset: int | None) -> int:
-        """The first record of a key that was given an offset; 0 = none was."""
+        """The record of a key at an offset, of several the one in evidence; 0 = none."""
         known = self.history.written
-        return next((uid for uid in self.uids_of(key) if known[uid].offset == offset), 0)
+        named = [v.uid for _, v in self.violation.evidence if isinstance(v, RecordSeen)]
+        uids = [uid for uid in self.uids_of(key) if known[uid].offset == offset]
+        return next((uid for uid in uids if uid in named), uids[0] if uids else 0)
 
     def held(self, replica: str, key: str | None, before: int = END) -> list[int]:
         """The records of a key that a log held before a position, in order of appends."""

@@ -192,7 +192,7 @@ class Why:
                 f"{self.case.name(uid)} was given the offset later"
             )
             kept = Fact("epoch", text, step.position)
-            return self.tail_kept(offset, [kept])
+            return self.tail_kept(offset, [kept], fate.replica)
         return self.given_again(offset, uid, other, depth + 1)
 
     def given_again(self, offset: int, first: int, second: int, depth: int = 0) -> Facts:
@@ -254,21 +254,29 @@ class Why:
             return [*again, given_before(self.case, offset, uids[0])]
         return []
 
-    def tail_kept(self, offset: int, otherwise: Facts) -> Facts:
-        """Why two records stay at an offset that was free when each was given it."""
-        uncut, old = not_cut(self.case, offset), forked(self.case, offset)
+    def tail_kept(self, offset: int, otherwise: Facts, whose: str | None = None) -> Facts:
+        """Why two records stay at an offset that was free when each was given it.
+
+        `whose` names a log that has, or had, the one that does not belong there.
+        """
+        uncut, old = not_cut(self.case, offset, whose), forked(self.case, offset)
         if old and by_counting(self.case, offset):
             return [with_first(old, (of.OLD_EPOCH_COMMITTED,)), *old[1:], *uncut]
+        mechanism = of.TAIL_UNKNOWN if self._leader_cannot_tell(offset, uncut) else of.TAIL_KEPT
         facts = [*uncut, *old] or otherwise
-        mechanism = of.TAIL_UNKNOWN if self._leader_cannot_tell(offset) else of.TAIL_KEPT
         return [with_first(facts, (mechanism,)), *facts[1:]]
 
-    def _leader_cannot_tell(self, offset: int) -> bool:
+    def _leader_cannot_tell(self, offset: int, uncut: Facts) -> bool:
         """Whether what belongs at an offset went from the leader's log, and its epoch with it."""
-        leader, uid = self.past.leader_at(), self.past.committed_at(offset)
+        past, uid = self.past, self.past.committed_at(offset)
+        leader, before = past.leader_at(), past.end
+        if uncut and uncut[0].position is not None:
+            before = uncut[0].position
+            copied = past.event(before)
+            leader = (copied.leader, 0) if isinstance(copied, trace.Copied) else leader
         if leader is None or not uid:
             return False
-        became = self.past.origin(leader[0], offset, uid).became
+        became = past.origin(leader[0], offset, uid, before).became
         return became in (Became.CLEANED, Became.REPLACED, Became.EXPIRED)
 
     # Who leads, and what leaders believe.

@@ -110,26 +110,35 @@ def forked(case: Case, offset: int) -> Facts:
     return [Fact("epoch", text, commit)]
 
 
-def not_cut(case: Case, offset: int) -> Facts:
-    """Who holds another record than the leader, and went on copying behind it."""
+def not_cut(case: Case, offset: int, whose: str | None = None) -> Facts:
+    """Who holds another record than its leader, and went on copying behind it.
+
+    `whose` names a log whose record at the offset is not, or was not, the one that belongs there.
+    """
     past, leader = case.past, case.past.leader_at()
     led = past.last(trace.LeaderElected)
     if leader is None or led is None:
         return []
+    right = past.uid_at(leader[0], offset)
     facts: Facts = []
-    for replica in past.steps:
+    for replica in past.steps if whose is None else (whose,):
         position, held = past.slot(replica, offset), past.uid_at(replica, offset)
-        if replica == leader[0] or position is None or position > led or not held:
+        if replica == whose and position is not None:
+            facts += _went_on(case, replica, offset, position)
+        elif replica == leader[0] or position is None or position > led or held in (0, right):
             continue
-        if held == past.uid_at(leader[0], offset):
-            continue
-        copied = past.all(trace.Copied, replica=replica, after=led)
-        facts += (
-            [_copied_behind(case, copied[0], offset)]
-            if copied
-            else _counted_anyway(case, replica, leader[0], offset)
-        )
+        else:
+            facts += _went_on(case, replica, offset, led)
+        facts = facts or _counted_anyway(case, replica, leader[0], offset)
     return facts
+
+
+def _went_on(case: Case, replica: str, offset: int, after: int) -> Facts:
+    """By which copy a log first went on behind an offset."""
+    for copied in case.past.all(trace.Copied, replica=replica, after=after):
+        if case.past.event(copied).fetch_offset > offset:
+            return [_copied_behind(case, copied, offset)]
+    return []
 
 
 def _copied_behind(case: Case, copied: int, offset: int) -> Fact:

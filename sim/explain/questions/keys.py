@@ -58,7 +58,7 @@ def _held_and_wanted(case: Case, replica: str, key: str) -> tuple[int, int, int]
         held = case.uid_of(key, violation.offset) or held
     winner, deleted_at = history.winners.get(key, 0), violation.value("deleted_at")
     if deleted_at is not None:
-        winner = case.uid_of(key, deleted_at) or winner
+        winner = case.past.committed_at(deleted_at) or winner
     if violation.began is not None:  # it is over now: what there was before that
         before = bisect_left(case.past.events, violation.at, key=itemgetter(0))
     return held, winner, before
