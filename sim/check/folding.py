@@ -125,12 +125,12 @@ def _state_of(history: ClusterHistory, view: ReplicaView, keys: Iterable[str]) -
     slots = view.known_to_be_committed()
     held = set(slots)
     uids = [uid for key in keys for uid in history.uids_of_key[key] if uid in held]
-    if not base and history.tombstones.issuperset(uids):
+    if not base and all(written[uid].tombstone for uid in uids):
         return {}
     if history.rules.snapshots.state_machine == "deltas":
         return own_state(history, view)
     if not all(written[uid].plain for uid in uids):
-        decisive = history.control_uids.union(uids)
+        decisive = {*uids, *[u for u in held if u > 0 and written[u].batch.control is not None]}
         uids = [uid for uid in slots if uid in decisive]
     return winners_of(history, uids, base)
 

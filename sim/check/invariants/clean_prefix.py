@@ -77,6 +77,5 @@ class CleanPrefix(Invariant):
             self._clean[replica] = clean
 
     def _keys(self, uids: list[int]) -> list[str]:
-        written = self.written
-        keys = [written[uid].key for uid in uids if uid > 0]
-        return [key for key in keys if key is not None]
+        known = self.written
+        return [key for uid in uids if uid > 0 and (key := known[uid].key) is not None]

@@ -4,27 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from sim import trace
 from sim.check.epochs import EpochAnswer, EpochBook, EpochStart
 from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant, Kind
 from sim.log.record import Batch
-from sim.trace import (
-    Appended,
-    Copied,
-    EpochCacheChanged,
-    GapLearned,
-    HighWatermarkMoved,
-    LeaderElected,
-    LogEmptied,
-    LogStartedAfresh,
-    Pushed,
-    ReplicaCrashed,
-    ReplicaRemoved,
-    ReplicaRestarted,
-    ReplicaWiped,
-    SnapshotInstalled,
-    Truncated,
-)
 
 
 class _KnownEpochs:
@@ -76,7 +60,7 @@ class EpochCacheConsistency(Invariant):
         "Asked for epoch {epoch}, {replica} answers ({answered}, {offset}) and {other} "
         "({other_answered}, {other_end}); both are committed up to {committed_below}."
     )
-    any_of = (ReplicaWiped, LogEmptied, LogStartedAfresh)
+    any_of = (trace.ReplicaWiped, trace.LogEmptied, trace.LogStartedAfresh)
 
     def begin(self) -> None:
         """Nobody knows an epoch yet."""
@@ -94,14 +78,14 @@ class EpochCacheConsistency(Invariant):
             known = self._known[replica] = _KnownEpochs()
         return known
 
-    def on_leader_elected(self, event: LeaderElected) -> None:
+    def on_leader_elected(self, event: trace.LeaderElected) -> None:
         """A new epoch ends the one before."""
         known = self._of(event.replica)
         known.cache.begin(event.epoch, event.epoch_start_offset)
         known.end = event.epoch_start_offset
         self._judge(event.replica)
 
-    def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
+    def on_high_watermark_moved(self, event: trace.HighWatermarkMoved) -> None:
         """More epochs may have ended below it; of one who does not know the newest, any."""
         cache = self._of(event.replica).cache
         latest = cache.latest
@@ -111,22 +95,22 @@ class EpochCacheConsistency(Invariant):
         if crossed or any(other.cache.latest != latest for other in self._known.values()):
             self._judge(event.replica)
 
-    def on_appended(self, event: Appended) -> None:
+    def on_appended(self, event: trace.Appended) -> None:
         """A batch brings its epoch."""
         self._of(event.replica).write((event.batch,), event.batch.last_offset + 1)
 
-    def on_copied(self, event: Copied) -> None:
+    def on_copied(self, event: trace.Copied) -> None:
         """So do copied ones. An epoch that it led without a record is gone before it copies."""
         known = self._of(event.replica)
         if self._cuts_unwritten:
             known.drop_unwritten()
         known.write(event.batches, event.log_end_offset)
 
-    def on_pushed(self, event: Pushed) -> None:
+    def on_pushed(self, event: trace.Pushed) -> None:
         """And pushed ones."""
         self._of(event.replica).write((event.batch,), event.batch.last_offset + 1)
 
-    def on_gap_learned(self, event: GapLearned) -> None:
+    def on_gap_learned(self, event: trace.GapLearned) -> None:
         """The leader tells the epochs that start in the gap."""
         known = self._of(event.replica)
         for entry in self._of(event.leader).cache.entries:
@@ -134,20 +118,20 @@ class EpochCacheConsistency(Invariant):
                 known.cache.begin(entry.epoch, entry.start_offset)
         known.end = event.log_end_offset
 
-    def on_epoch_cache_changed(self, event: EpochCacheChanged) -> None:
+    def on_epoch_cache_changed(self, event: trace.EpochCacheChanged) -> None:
         """What else it knows, or does not know any more."""
         self._of(event.replica).cache.entries = [EpochStart(*one) for one in event.epochs]
         self._judge(event.replica)
 
-    def on_truncated(self, event: Truncated) -> None:
+    def on_truncated(self, event: trace.Truncated) -> None:
         """Epochs go with what they wrote."""
         self._of(event.replica).cut(event.target)
 
-    def on_replica_crashed(self, event: ReplicaCrashed) -> None:
+    def on_replica_crashed(self, event: trace.ReplicaCrashed) -> None:
         """As with a truncation, if a tail was lost."""
         self._of(event.replica).cut(event.log_end_offset)
 
-    def on_replica_restarted(self, event: ReplicaRestarted) -> None:
+    def on_replica_restarted(self, event: trace.ReplicaRestarted) -> None:
         """A log end that comes from the last record may be lower (`leo_source: last_record`)."""
         self._of(event.replica).end = event.log_end_offset
 
@@ -155,11 +139,11 @@ class EpochCacheConsistency(Invariant):
         """A log that begins anew knows nothing, nor does a new disk."""
         self._known[event.replica] = _KnownEpochs(self.replicas[event.replica].log_end_offset)
 
-    def on_replica_removed(self, event: ReplicaRemoved) -> None:
+    def on_replica_removed(self, event: trace.ReplicaRemoved) -> None:
         """Nobody asks who has left for good."""
         self._known.pop(event.replica, None)
 
-    def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
+    def on_snapshot_installed(self, event: trace.SnapshotInstalled) -> None:
         """A snapshot brings the epoch of its last record."""
         known = self._known[event.replica] = _KnownEpochs(event.end_offset)
         known.cache.begin(event.epoch, event.end_offset)
