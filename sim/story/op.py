@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 class Step:
     """One step: its number (from 1), its op, the fields that were given, and all that as a line.
 
-    `does_nothing` says that it is meant to do nothing.
+    `does_nothing` says that it is meant to do nothing. Neither that nor the line is shown: two
+    steps that look alike do the same.
     """
 
     number: int
     op: str
     fields: Mapping[str, Any]
-    line: str = field(default="", compare=False)
-    does_nothing: bool = False
+    line: str = field(default="", compare=False, repr=False)
+    does_nothing: bool = field(default=False, repr=False)
 
     def __getitem__(self, name: str) -> Any:
         """A required field."""
