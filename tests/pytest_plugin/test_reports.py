@@ -31,7 +31,7 @@ def test_a_failure_is_ten_lines_without_a_traceback(says: Replies) -> None:
         "» r2 leads 2 ▕       hw 0 end 0",
         "              ▲ leader-completeness",
         "offset 0: committed is A=a; r1 has A=a; r2: beyond the log end",
-        "▕ high watermark · led 1? does not know of the newer epoch",
+        "» where it is violated · ▕ high watermark · led 1? does not know of the newer epoch",
         "reproduce: replog run x.yaml",
     ]
 
