@@ -165,7 +165,7 @@ class Case:
         """The lowest marker of a producer above an offset; None = there is none."""
         markers = [
             known
-            for uid in self.history.control_uids
+            for uid in self.past.controls
             if (known := self.history.written[uid]).offset > above
             and known.batch.producer_id == producer_id
             and str(known.batch.control) in ("COMMIT", "ABORT")

@@ -83,7 +83,7 @@ def _left(case: Case, replica: str, value: int, deciding: int, step: Step) -> Fa
         aborts = any(
             written[uid].batch.control is Control.ABORT
             and written[uid].batch.producer_id in producers
-            for uid in case.history.control_uids
+            for uid in case.past.controls
         )
         covered = any(
             isinstance(each.event, Cleaned)

@@ -120,6 +120,7 @@ class Past:
         steps: Replica -> what changed its log, in order; in order of appearance.
         appended_at: uid -> position of the append.
         uids_at: Offset -> the uids that leaders gave it to, in order.
+        controls: The uids of control records, in order of appends.
     """
 
     def __init__(self, events: Recorded, rules: Rules | None = None) -> None:
@@ -129,6 +130,7 @@ class Past:
         self.steps: dict[str, list[Step]] = {}
         self.appended_at: dict[int, int] = {}
         self.uids_at: dict[int, list[int]] = {}
+        self.controls: list[int] = []
         self._of_kind: dict[type, list[int]] = {}
         self._kept: dict[str, list[_Kept]] = {}
         self._views: dict[str, ReplicaView] = {}
@@ -195,6 +197,8 @@ class Past:
         for record in event.batch.records:
             self.appended_at.setdefault(record.uid, position)
             self.uids_at.setdefault(record.offset, []).append(record.uid)
+            if event.batch.control is not None:
+                self.controls.append(record.uid)
 
     # Events.
 

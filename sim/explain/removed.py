@@ -262,7 +262,7 @@ def decided_by(case: Case, uid: int) -> list[int]:
     batch = deciding.batch
     ends = [
         written[each].offset
-        for each in case.history.control_uids
+        for each in case.past.controls
         if written[each].batch.producer_id == batch.producer_id
     ]
     begins = max((offset for offset in ends if offset < deciding.offset), default=-1)

@@ -183,7 +183,7 @@ def kept_both(case: Case, _: Why) -> Facts:
 def _some_aborted(case: Case, uids: list[int]) -> bool:
     """Whether some are of a transaction, and some transaction was aborted."""
     written = case.history.written
-    aborts = any(written[u].batch.control is Control.ABORT for u in case.history.control_uids)
+    aborts = any(written[u].batch.control is Control.ABORT for u in case.past.controls)
     of_key = case.uids_of(case.violation.key) or uids
     return aborts and any(written[uid].batch.transactional for uid in of_key)
 
