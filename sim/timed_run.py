@@ -68,6 +68,8 @@ class Run:
         cut_off: Whether it took too long or too much memory, and stopped anywhere.
         causes: Why: place among the violations -> cause (`sim.explain.signature`), of the first of
             each invariant and family. Empty where nobody worked it out, as here.
+        since: Place among the violations -> since when it was so, in ms (`sim.explain.since`), of
+            those that a sweep has rows of. Empty as `causes`.
         counters: See `sim.check.counters.COUNTERS`.
         reached: Situations that occurred.
         digest: Of every event with its time; 32 hex digits.
@@ -88,6 +90,7 @@ class Run:
     outside: str | None = None
     upgrade: UpgradeOrders = field(default_factory=UpgradeOrders)
     causes: dict[int, str] = field(default_factory=dict)
+    since: dict[int, int] = field(default_factory=dict)
     cut_off: bool = False
     not_judged: tuple[Violation, ...] = ()
 

@@ -187,8 +187,8 @@ class Sweep:
         Columns: `cause`; for each rule set, by its label, in how many runs that cause came first;
         `runs` of all rule sets together; `invariant`, what most of them violate first; `example`,
         the number of the run that fails earliest; `story`, the file that tells of this cause, or
-        missing for a new one. `failures().where(cause=…)` gives the runs, and those in which that
-        cause came second, too.
+        missing where it is not known. `failures().where(cause=…)` gives the runs, and those in
+        which that cause came second, too.
 
         Args:
             stories: The folder with the stories of known causes; None = `scenarios`, if it is here.

@@ -5,10 +5,13 @@ the track record that shows the same.
 """
 
 from sim.causes.grouping import Cause, Causes, Example, Share, causes_of
-from sim.causes.witness import Played, Witness, played
+from sim.causes.playing import Played
+from sim.causes.track_record import NOT_KNOWN
+from sim.causes.witness import Witness, played
 from sim.causes.witnesses import add_witnesses
 
 __all__ = [
+    "NOT_KNOWN",
     "Cause",
     "Causes",
     "Example",

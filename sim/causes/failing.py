@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,18 +11,20 @@ from typing import Any
 import pyarrow.compute as pc
 
 from sim.errors import BadInput
-from sim.scenario.generate import generate
 from sim.sweeps.caused import run_with_causes
+from sim.sweeps.evidence import sentence_of
 from sim.sweeps.layout import RUNS, VIOLATIONS
+from sim.sweeps.one_run import scenario_of_run
 from sim.sweeps.output import read_sweep
 from sim.sweeps.parquet import shape_of
 from sim.sweeps.parts import Parts, parts_there
 from sim.sweeps.plan import Sweep
-from sim.sweeps.reading import batches_of
+from sim.sweeps.reading import batches_of, rows_of
 from sim.sweeps.storage import LocalStorage
 
 Told = Callable[[int, int], None]
 """Told how many of how many are done."""
+Row = dict[str, Any]
 
 _COLUMNS = (
     "run_id",
@@ -38,53 +40,29 @@ _COLUMNS = (
 _JUDGED = ("holds", "violated")
 
 
-@dataclass(frozen=True, slots=True)
-class FailingRun:
-    """A run that violated something.
-
-    Attributes:
-        run_id: Its number.
-        cell: Its rule set in its environment (`Sweep.cell_of`).
-        cause: Why its first violation happened.
-        invariant: What it violated first.
-        at_ms: When, in simulated time.
-        events: How many it had in all.
-    """
-
-    run_id: int
-    cell: int
-    cause: str
-    invariant: str
-    at_ms: int
-    events: int
-
-
 @dataclass(slots=True)
 class Group:
-    """The runs that fail for one cause first: how many, and which fails earliest.
+    """The runs that fail for one cause first.
 
     Attributes:
-        first: The one that fails earliest; ties: fewest events, lowest number.
-        runs: How many there are.
+        first: The row of the one that fails earliest; ties: fewest events, lowest number.
         invariants: What they violate first -> how many.
-        cells: Their rule sets and environments -> how many.
+        cells: Their rule sets and environments (`Sweep.cell_of`) -> how many.
     """
 
-    first: FailingRun
-    runs: int = 0
+    first: Row
     invariants: Counter[str] = field(default_factory=Counter)
     cells: Counter[int] = field(default_factory=Counter)
 
-    def add(self, run: FailingRun) -> None:
+    def add(self, row: Row, cell: int) -> None:
         """Count one more."""
-        self.runs += 1
-        self.invariants[run.invariant] += 1
-        self.cells[run.cell] += 1
-        self.first = min(self.first, run, key=_shortness)
+        self.invariants[row["first_invariant"]] += 1
+        self.cells[cell] += 1
+        self.first = min(self.first, row, key=_shortness)
 
 
-def _shortness(run: FailingRun) -> tuple[int, int, int]:
-    return run.at_ms, run.events, run.run_id
+def _shortness(row: Row) -> tuple[int, int, int]:
+    return row["first_violation_ms"], row["events"], row["run_id"]
 
 
 @dataclass(slots=True)
@@ -93,20 +71,13 @@ class FailingRuns:
 
     Attributes:
         sweep: The sweep.
-        failing: How many there are.
         groups: Cause -> its runs.
         judged: Cell -> how many of its runs held or violated something.
     """
 
     sweep: Sweep
-    failing: int = 0
     groups: dict[str, Group] = field(default_factory=dict)
     judged: Counter[int] = field(default_factory=Counter)
-
-    def add(self, run: FailingRun) -> None:
-        """Count one more."""
-        self.failing += 1
-        self.groups.setdefault(run.cause, Group(run)).add(run)
 
 
 def read_failing(out: Path, *, told: Told | None = None) -> FailingRuns:
@@ -125,48 +96,29 @@ def read_failing(out: Path, *, told: Told | None = None) -> FailingRuns:
     found = FailingRuns(sweep)
     unexplained = _unexplained(parts, sweep) if told is not None else 0
     done = 0
-    for row in _rows(parts, sweep, _COLUMNS):
+    for row in rows_of(parts, RUNS, shape_of(sweep), _COLUMNS):
         cell = sweep.cell_of(row["case_id"], row["rule_set"])
         found.judged[cell] += row["verdict"] in _JUDGED
         if row["verdict"] != "violated":
             continue
-        cause = row["cause"]
-        if cause is None:
+        if row["cause"] is None:
             if told is not None:
                 told(done, unexplained)
             done += 1
-            cause = _cause_again(out, sweep, row)
-        found.add(_failing(row, cell, cause))
+            row["cause"] = _cause_again(out, row)
+        found.groups.setdefault(row["cause"], Group(row)).add(row, cell)
     return found
 
 
 def _unexplained(parts: Parts, sweep: Sweep) -> int:
     """How many failing runs have no cause in the table."""
-    rows = _rows(parts, sweep, ("run_id", "verdict", "cause"))
+    rows = rows_of(parts, RUNS, shape_of(sweep), ("run_id", "verdict", "cause"))
     return sum(row["verdict"] == "violated" and row["cause"] is None for row in rows)
 
 
-def _rows(parts: Parts, sweep: Sweep, columns: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    for batch in batches_of(parts, RUNS, shape_of(sweep), columns):
-        yield from batch.to_pylist()
-
-
-def _failing(row: dict[str, Any], cell: int, cause: str) -> FailingRun:
-    return FailingRun(
-        row["run_id"],
-        cell,
-        cause,
-        row["first_invariant"],
-        row["first_violation_ms"],
-        row["events"],
-    )
-
-
-def _cause_again(out: Path, sweep: Sweep, row: dict[str, Any]) -> str:
+def _cause_again(out: Path, row: Row) -> str:
     """Why a run failed whose row does not say so, by running it once more."""
-    case_id = row["case_id"]
-    scenario = generate(sweep.case_seed(case_id), sweep.environment_of(case_id).mix)
-    run = run_with_causes(scenario.with_rules(sweep.rule_sets[row["rule_set"]].settings))
+    run = run_with_causes(scenario_of_run(out, row["run_id"]))
     if run.digest != row["digest"]:
         raise BadInput(
             f"{out}: run {row['run_id']} comes out otherwise than when the sweep was made, by "
@@ -179,10 +131,12 @@ def sentences_of(out: Path, run_ids: set[int]) -> dict[int, str]:
     """What the first violation of each of some runs says."""
     found: dict[int, str] = {}
     sweep = read_sweep(out)
-    columns = ("run_id", "position", "sentence")
+    columns = ("run_id", "position", "evidence")
     for batch in batches_of(parts_there(LocalStorage(out)), VIOLATIONS, shape_of(sweep), columns):
         firsts = batch.filter(pc.equal(batch.column("position"), 0))
         found |= {
-            row["run_id"]: row["sentence"] for row in firsts.to_pylist() if row["run_id"] in run_ids
+            row["run_id"]: sentence_of(row["evidence"])
+            for row in firsts.to_pylist()
+            if row["run_id"] in run_ids
         }
     return found

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from sim.causes.failing import FailingRun, FailingRuns, Group, Told, read_failing, sentences_of
+from sim.causes.failing import FailingRuns, Group, Row, Told, read_failing, sentences_of
 from sim.causes.track_record import Shown, TrackRecord
 from sim.causes.witness import Witness
+from sim.scenario.model.promises import promise_of
+from sim.sweeps.one_run import scenario_of_run
 from sim.sweeps.plan import Sweep
 from sim.sweeps.stats import Interval, clopper_pearson
 from sim.sweeps.wording import counted
@@ -68,7 +72,7 @@ class Cause:
         invariants: What they violate first -> how many.
         shares: For each environment and rule set, in the order of the plan.
         example: One of them.
-        story: The story of the track record with this cause; None = new.
+        story: The story of the track record that shows what the example does; None = not known.
         witness: The smallest run known; None = nobody looked for it, or there is none.
     """
 
@@ -81,7 +85,7 @@ class Cause:
     witness: Witness | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """A document; `story` is null where the cause is new."""
+        """A document; `story` is null where the cause is not known."""
         return {
             "cause": self.text,
             "runs": self.runs,
@@ -142,53 +146,44 @@ def causes_of(
     """
     out = Path(out)
     found = read_failing(out, told=told)
-    sentences = sentences_of(out, {group.first.run_id for group in found.groups.values()})
+    sentences = sentences_of(out, {group.first["run_id"] for group in found.groups.values()})
     known = TrackRecord(stories)
     causes = [
         Cause(
             text,
-            group.runs,
+            group.cells.total(),
             dict(group.invariants.most_common()),
-            _shares(found, group),
+            tuple(_shares(found, group)),
             _example(found.sweep, group.first, sentences),
-            known.story_of(text, group.first.invariant),
+            _known(known, out, group.first),
         )
         for text, group in found.groups.items()
     ]
     causes.sort(key=lambda cause: (-cause.runs, cause.text))
-    return Causes(out, found.failing, tuple(causes))
+    return Causes(out, sum(cause.runs for cause in causes), tuple(causes))
 
 
-def _shares(found: FailingRuns, group: Group) -> tuple[Share, ...]:
-    sweep, seen = found.sweep, group.cells
-    size = len(sweep.rule_sets)
-    shares = []
-    for number, environment in enumerate(sweep.environments):
-        for rule_set in sweep.rule_sets:
-            cell = number * size + rule_set.index
-            judged = found.judged[cell]
-            interval = clopper_pearson(seen[cell], judged) if judged else None
-            shares.append(
-                Share(
-                    environment.name,
-                    rule_set.index,
-                    rule_set.label,
-                    seen[cell],
-                    judged,
-                    interval,
-                )
-            )
-    return tuple(shares)
+def _known(known: TrackRecord, out: Path, row: Row) -> Shown | None:
+    """The story that shows what a run does under the rules that it is judged by."""
+    rules = promise_of(scenario_of_run(out, row["run_id"])).rules
+    return known.story_of(row["cause"], row["first_invariant"], rules)
 
 
-def _example(sweep: Sweep, run: FailingRun, sentences: dict[int, str]) -> Example:
-    size = len(sweep.rule_sets)
+def _shares(found: FailingRuns, group: Group) -> Iterator[Share]:
+    cells = product(found.sweep.environments, found.sweep.rule_sets)
+    for cell, (environment, rule_set) in enumerate(cells):
+        runs, judged = group.cells[cell], found.judged[cell]
+        interval = clopper_pearson(runs, judged) if judged else None
+        yield Share(environment.name, rule_set.index, rule_set.label, runs, judged, interval)
+
+
+def _example(sweep: Sweep, row: Row, sentences: dict[int, str]) -> Example:
     return Example(
-        run.run_id,
-        sweep.environments[run.cell // size].name,
-        sweep.rule_sets[run.cell % size].label,
-        run.invariant,
-        run.at_ms,
-        run.events,
-        sentences.get(run.run_id, ""),
+        row["run_id"],
+        sweep.environment_of(row["case_id"]).name,
+        sweep.rule_sets[row["rule_set"]].label,
+        row["first_invariant"],
+        row["first_violation_ms"],
+        row["events"],
+        sentences.get(row["run_id"], ""),
     )

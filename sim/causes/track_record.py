@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sim.check import Violation
-from sim.check.checker import known_invariants
-from sim.check.coverage import SITUATIONS
+from sim.causes.playing import Played, play
 from sim.errors import BadInput
-from sim.explain.signature import first_causes
+from sim.explain.mechanisms import deciding_rules
+from sim.explain.signature import first_signatures
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.shipped import PREFIX, shipped_folder
 from sim.rules import Rules
-from sim.scenario.file.load import load_scenario
-from sim.scenario.model.promises import promise_of
-from sim.story import load_story, run_story
 from sim.suite.scenario_files import format_of, scenario_files
 from sim.sweeps.wording import counted
-from sim.timed_run import run_scenario
-from sim.trace import Event
+
+NOT_KNOWN = "not known: no story of the track record has this cause under these rules"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +50,24 @@ class Shown:
         }
 
 
+class _Entry(NamedTuple):
+    """What a file shows of one invariant.
+
+    Attributes:
+        cause: Why it is violated.
+        invariant: What is.
+        decided_by: The rules that make it possible, with their values.
+        rank: Whether something else is violated first, how large the file is, its path.
+        shown: The file.
+    """
+
+    cause: str
+    invariant: str
+    decided_by: Mapping[str, object]
+    rank: tuple[bool, int, str]
+    shown: Shown
+
+
 class TrackRecord:
     """Stories by what they show."""
 
@@ -67,26 +81,28 @@ class TrackRecord:
             raise BadInput(f"{folder}: no such folder of stories")
         self._folder, self._named = _folder_of(folder)
 
-    def story_of(self, cause: str, invariant: str) -> Shown | None:
-        """The story that shows a cause, or else the scenario; None = none does.
+    def story_of(self, cause: str, invariant: str, rules: Rules) -> Shown | None:
+        """The story that shows what a run does, or else the scenario; None = it is not known.
 
-        Of several one that violates this invariant for it counts, then one that violates something
-        for it first of all, then the one with the fewest steps.
+        It has the cause of the run, and of the rules that make this possible the same values. Of
+        several one that violates the same invariant counts, then one that violates something for
+        this cause first of all, then the smallest.
+
+        Args:
+            cause: Of the run (`sim.explain.signature.Signature.cause`).
+            invariant: What it violates.
+            rules: What it is judged by.
         """
-        if self._folder is None:
-            return None
-        for kind in (STORY_FORMAT, SCENARIO_FORMAT):  # scenarios take longer, and are seldom needed
-            candidates = [
-                (other != invariant, *rank, shown)
-                for other, rank, shown in _read(self._folder, self._named, kind).get(cause, ())
+        values = rules.as_dict()
+        for file_format in (STORY_FORMAT, SCENARIO_FORMAT):  # scenarios take longer
+            fitting = [
+                one
+                for one in _read(self._folder, self._named, file_format)
+                if one.cause == cause and one.decided_by.items() <= values.items()
             ]
-            if candidates:
-                return min(candidates)[-1]
+            if fitting:
+                return min(fitting, key=lambda one: (one.invariant != invariant, one.rank)).shown
         return None
-
-
-Rank = tuple[bool, int, str]
-"""Whether something else is violated first, how large it is, the path."""
 
 
 def _folder_of(folder: Path | str | None) -> tuple[Path | None, Path]:
@@ -100,54 +116,28 @@ def _folder_of(folder: Path | str | None) -> tuple[Path | None, Path]:
 
 
 @lru_cache(maxsize=4)
-def _read(folder: Path, named: Path, kind: str) -> dict[str, list[tuple[str, Rank, Shown]]]:
-    """Cause -> what is violated for it in which file of a format; paths begin with `named`."""
-    found: dict[str, list[tuple[str, Rank, Shown]]] = {}
-    for path in scenario_files(folder):
-        told = _told(path, kind)
-        if told is None:
-            continue
-        shown = Shown(named / path.relative_to(folder), told.title, told.steps)
-        causes = first_causes(told.events, told.violations, told.rules)
-        for place, cause in causes.items():
-            rank = (place > 0, told.steps or len(told.events), shown.path.as_posix())
-            entry = (told.violations[place].invariant, rank, shown)
-            found.setdefault(cause, []).append(entry)
+def _read(folder: Path | None, named: Path, file_format: str) -> list[_Entry]:
+    """What the files of a format show; their paths begin with `named`."""
+    found: list[_Entry] = []
+    for path in () if folder is None else scenario_files(folder):
+        try:
+            told = play(path, file_format) if format_of(path) == file_format else None
+        except BadInput:  # what cannot be read is for the suite to say
+            told = None
+        if told is not None and folder is not None:
+            found += _entries(told, named / path.relative_to(folder))
     return found
 
 
-class _Told(NamedTuple):
-    """What a file of the track record shows."""
-
-    title: str
-    steps: int | None
-    events: Sequence[tuple[int, Event]]
-    violations: Sequence[Violation]
-    rules: Rules
-
-
-def _told(path: Path, kind: str) -> _Told | None:
-    """What is violated in a file; None = it is of another format, or meant to violate nothing."""
-    try:
-        if format_of(path) != kind:
-            return None
-        return _of_story(path) if kind == STORY_FORMAT else _of_scenario(path)
-    except BadInput:  # what cannot be read is for the suite to say
-        return None
-
-
-def _of_story(path: Path) -> _Told | None:
-    story = load_story(path)
-    if not story.expect.violated:
-        return None
-    run = run_story(story)
-    return _Told(story.title, len(story.steps), run.events, run.violations, story.rules)
-
-
-def _of_scenario(path: Path) -> _Told | None:
-    scenario = load_scenario(path, known_invariants=known_invariants(), known_reached=SITUATIONS)
-    if not scenario.expect.violated:
-        return None
-    events: list[tuple[int, Event]] = []
-    run = run_scenario(scenario, trace=events)
-    return _Told(scenario.title, None, events, run.violations, promise_of(scenario).rules)
+def _entries(told: Played, path: Path) -> list[_Entry]:
+    values, shown = told.rules.as_dict(), Shown(path, told.title, told.steps)
+    return [
+        _Entry(
+            signature.cause,
+            signature.invariant,
+            {rule: values[rule] for rule in deciding_rules(signature.mechanism)},
+            (place > 0, told.steps or len(told.events), path.as_posix()),
+            shown,
+        )
+        for place, signature in first_signatures(told.events, told.violations, told.rules).items()
+    ]

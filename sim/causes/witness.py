@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
-from sim.check import Violation
-from sim.check.checker import known_invariants
-from sim.check.coverage import SITUATIONS
+from sim.causes.playing import Played, play
 from sim.errors import BadInput
-from sim.rules import Rules
-from sim.scenario.file.load import load_scenario
-from sim.scenario.model.promises import promise_of
+from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.shrink.witness import witness_of_row
-from sim.story import load_story, run_story
 from sim.sweeps.wording import counted
-from sim.timed_run import run_scenario
-from sim.trace import Event
 
 TRIES: Final = 800
 """Stories and scenarios that are run at most for one witness: the same on any machine."""
@@ -62,19 +53,10 @@ class Witness:
         return f"{steps}{counted(self.events, 'event')}"
 
     def as_json(self) -> dict[str, Any]:
-        """A document; the file is by itself."""
-        return {
-            "kind": self.kind,
-            "file": self.file.as_posix(),
-            "invariant": self.invariant,
-            "sentence": self.sentence,
-            "steps": self.steps,
-            "events": self.events,
-            "run_id": self.run_id,
-            "run_events": self.run_events,
-            "tries": self.tries,
-            "complete": self.complete,
-        }
+        """A document; the text is in the file."""
+        told = asdict(self) | {"file": self.file.as_posix()}
+        del told["text"]
+        return told
 
 
 def make_witness(out: Path, run_id: int, cause: str, file: Path) -> Witness | None:
@@ -110,42 +92,15 @@ def make_witness(out: Path, run_id: int, cause: str, file: Path) -> Witness | No
     )
 
 
-class Played(NamedTuple):
-    """A witness as it ran, for pictures.
-
-    Attributes:
-        events: (when, event) of everything that happened.
-        violation: What it is about.
-        rules: What it is judged by.
-        labels: Of a story: uid -> label.
-        unit: What times count: `step` or `ms`.
-    """
-
-    events: list[tuple[int, Event]]
-    violation: Violation
-    rules: Rules
-    labels: Mapping[int, str]
-    unit: str
-
-
 def played(witness: Witness) -> Played:
-    """Runs a witness from its file.
+    """Runs a witness from its file; its first violation is what the witness is about.
 
     Raises:
         BadInput: The file cannot be read, or does not show what it should any more.
     """
-    if witness.kind == "story":
-        told = run_story(load_story(witness.file))
-        events, violations, rules = list(told.events), told.violations, told.story.rules
-        labels, unit = told.labels, "step"
-    else:
-        scenario = load_scenario(
-            witness.file, known_invariants=known_invariants(), known_reached=SITUATIONS
-        )
-        events, labels, unit = [], MappingProxyType({}), "ms"
-        violations = run_scenario(scenario, trace=events).violations
-        rules = promise_of(scenario).rules
-    for violation in violations:
-        if violation.invariant == witness.invariant:
-            return Played(events, violation, rules, labels, unit)
+    run = play(witness.file, STORY_FORMAT if witness.kind == "story" else SCENARIO_FORMAT)
+    found = () if run is None else run.violations
+    for place, violation in enumerate(found):
+        if run is not None and violation.invariant == witness.invariant:
+            return run._replace(violations=found[place:])
     raise BadInput(f"{witness.file}: does not violate {witness.invariant} any more")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import fields, replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
+
+import msgspec
 
 from sim.causes.grouping import Cause, Causes
 from sim.causes.witness import TRIES, Witness, make_witness
@@ -27,13 +29,14 @@ WITNESSES: Final = "witnesses"
 PROCESSES: Final = 2
 NAME_LENGTH_MAX: Final = 60
 
-_KINDS: Final = {
-    **dict.fromkeys(("kind", "invariant", "sentence"), (str,)),
-    **dict.fromkeys(("events", "run_id", "run_events", "tries"), (int,)),
-    "steps": (int, type(None)),
-    "complete": (bool,),
-}
-"""What is kept of a witness, beside its file."""
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A file beside a witness: what it is of, and what there is to say of it."""
+
+    about: dict[str, Any]
+    witness: Witness | None
+
 
 ToldWitness = Callable[[int, int, Cause], None]
 """Told how many of how many witnesses are there, and of which cause the last one is."""
@@ -56,11 +59,8 @@ def add_witnesses(
     Raises:
         BadInput: The folder cannot be written.
     """
-    found = {
-        cause.text: _kept(causes.folder, cause)
-        for cause in causes.causes
-        if _is_kept(causes.folder, cause)
-    }
+    kept = {cause.text: _kept(causes.folder, cause) for cause in causes.causes}
+    found = {text: one.witness for text, one in kept.items() if one is not None}
     missing = [cause for cause in causes.causes if cause.text not in found]
     if missing and not kept_only:
         with clear_errors(causes.folder):
@@ -97,13 +97,13 @@ def _witnesses(out: Path, causes: list[Cause]) -> Iterator[tuple[Cause, Witness 
             yield futures[future], future.result()
 
 
-def _witness(out: Path, cause: Cause) -> Witness | None:
-    return make_witness(out, cause.example.run_id, cause.text, _file(out, cause))
-
-
 def _in_worker(plugins: Plugins, out: Path, cause: Cause) -> Witness | None:
     load_in_worker(plugins)
     return _witness(out, cause)
+
+
+def _witness(out: Path, cause: Cause) -> Witness | None:
+    return make_witness(out, cause.example.run_id, cause.text, _file(out, cause))
 
 
 def _file(out: Path, cause: Cause) -> Path:
@@ -133,36 +133,16 @@ def _keep(out: Path, cause: Cause, witness: Witness | None) -> None:
         write_json(file.with_suffix(".json"), {"about": _about(cause), "witness": content})
 
 
-def _read(out: Path, cause: Cause) -> dict[str, Any]:
-    """What is kept of a cause; empty = nothing, something of another version, or no witness."""
+def _kept(out: Path, cause: Cause) -> _Kept | None:
+    """What is kept of a cause; None = nothing, or something else, as of another version."""
+    file = _file(out, cause)
     try:
-        real_inside(out, _file(out, cause).with_suffix(".json"))
-        real_inside(
-            out, _file(out, cause)
-        )  # of a link that leads out of the folder nothing is told
-        content = read_json(_file(out, cause).with_suffix(".json")).data
-    except (BadInput, OSError):
-        return {}
-    known = isinstance(content, dict) and content.get("about") == _about(cause)
-    return content if known and _is_witness(content.get("witness", "")) else {}
-
-
-def _is_witness(content: object) -> bool:
-    """Whether it says of a witness what `Witness.as_json` does, or that there is none."""
-    if not isinstance(content, dict):
-        return content is None
-    of_kind = all(type(content.get(name)) in kinds for name, kinds in _KINDS.items())
-    return of_kind and content["kind"] in ("story", "scenario")
-
-
-def _is_kept(out: Path, cause: Cause) -> bool:
-    content = _read(out, cause)
-    return bool(content) and (content["witness"] is None or _file(out, cause).is_file())
-
-
-def _kept(out: Path, cause: Cause) -> Witness | None:
-    content, file = _read(out, cause)["witness"], _file(out, cause)
-    if content is None:
+        for path in (file, file.with_suffix(".json")):
+            real_inside(out, path)  # of a link that leads out of the folder nothing is told
+        content = read_json(file.with_suffix(".json")).data
+        if isinstance(content, dict) and content.get("witness"):
+            content["witness"] |= {"file": file, "text": read_text(file)}
+        kept = msgspec.convert(content, _Kept, dec_hook=lambda kind, value: kind(value))
+    except (BadInput, OSError, TypeError, msgspec.ValidationError):
         return None
-    known = content | {"file": file, "text": read_text(file)}
-    return Witness(**{each.name: known[each.name] for each in fields(Witness)})
+    return kept if kept.about == _about(cause) else None

@@ -100,12 +100,14 @@ def _shares(cause: Cause) -> Iterator[dict[str, str]]:
 
 
 def _facts(found: Causes, cause: Cause) -> Iterator[str]:
+    from sim.causes import NOT_KNOWN
+
     example, story, witness = cause.example, cause.story, cause.witness
     words = shell.command([found.folder, str(example.run_id), *plugin_arguments()])
     yield from _wrapped(f"earliest: after {example.at_ms:,} ms: {example.sentence}")
     yield f"     replog replay {words}"
     if story is None:
-        yield "   new: no story of the track record has this cause"
+        yield f"   {NOT_KNOWN}"
     else:
         yield f"   known: {story.path} ({story.size})"
     if witness is not None:

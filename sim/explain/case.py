@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from sim.check import Violation
@@ -57,6 +57,10 @@ Facts = list[Fact]
 """What decided, the first of all first; the others followed from it."""
 
 
+PastAt = Callable[[int], Past]
+"""Takes the position of an event: the run up to it, and with it."""
+
+
 def mechanisms_of(facts: Facts) -> tuple[str, ...]:
     """What facts are instances of, each once, in their order."""
     return tuple(dict.fromkeys(name for fact in facts for name in fact.mechanisms))
@@ -102,13 +106,20 @@ class Case:
         violation: Violation,
         rules: Rules | None,
         skews: Mapping[str, int] | None = None,
+        past_at: PastAt | None = None,
     ) -> None:
-        """Look at everything up to the event that showed the violation."""
+        """Look at everything up to the event that showed the violation.
+
+        `past_at` gives the run up to an event and with it, where somebody keeps it for several
+        violations.
+        """
         self.events = events
         self.violation = violation
         self.judged = judged_at(events, violation)
         self.rules = Rules() if rules is None else rules
-        self.past = Past(events[: self.judged + 1], self.rules)
+        self.past = (
+            Past(events[: self.judged + 1], self.rules) if past_at is None else past_at(self.judged)
+        )
         self.history = self.past.history
         self.skews = skews
         self._cleaner_version = cleaner_strategy(self.rules).version

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from sim.check import Violation
 from sim.check.families import DELETED_KEY_RETURNS, LATE_WRITE
 from sim.explain import mechanisms as of
-from sim.explain.case import Case, mechanisms_of
+from sim.explain.case import Case, PastAt, mechanisms_of
 from sim.explain.past import Recorded
 from sim.explain.questions import deciding
 from sim.rules import Rules
@@ -48,7 +48,9 @@ class Signature(NamedTuple):
         return f"{self.invariant}: {'; '.join(self.mechanism)}"
 
 
-def signature_of(events: Recorded, violation: Violation, rules: Rules) -> Signature:
+def signature_of(
+    events: Recorded, violation: Violation, rules: Rules, past_at: PastAt | None = None
+) -> Signature:
     """The signature of a violation.
 
     Args:
@@ -56,29 +58,36 @@ def signature_of(events: Recorded, violation: Violation, rules: Rules) -> Signat
             count.
         violation: What was found.
         rules: What the run is judged by.
+        past_at: As of `sim.explain.case.Case`.
     """
-    case = Case(events, violation, rules)
+    case = Case(events, violation, rules, past_at=past_at)
     mechanism = mechanisms_of(deciding(case)) or (_found_at(case.shown_by),)
     late = violation.family == DELETED_KEY_RETURNS and mechanism[0] in of.LATE
     return Signature(violation.invariant, LATE_WRITE if late else violation.family, mechanism)
 
 
-def first_causes(events: Recorded, violations: Sequence[Violation], rules: Rules) -> dict[int, str]:
-    """Why a run broke each invariant: for the first violation of each and of each family its cause.
+def first_signatures(
+    events: Recorded,
+    violations: Sequence[Violation],
+    rules: Rules,
+    past_at: PastAt | None = None,
+) -> dict[int, Signature]:
+    """Why a run broke each invariant: of the first violation of each and of each of its families.
 
     Args:
         events: (when, event) of the run, in order.
         violations: In order of detection.
         rules: What the run is judged by.
+        past_at: As of `sim.explain.case.Case`.
 
     Returns:
-        Place among the violations -> `Signature.cause`.
+        Place among the violations -> its signature.
     """
     firsts: dict[tuple[str, str], int] = {}
     for place, found in enumerate(violations):
         firsts.setdefault((found.invariant, found.family), place)
     return {
-        place: signature_of(events, violations[place], rules).cause for place in firsts.values()
+        place: signature_of(events, violations[place], rules, past_at) for place in firsts.values()
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sim.check import Violation
 from sim.check.violation import RecordSeen
-from sim.explain.case import Case
+from sim.explain.case import Case, PastAt, judged_at
 from sim.explain.past import Recorded
 from sim.rules import Rules
 from sim.trace import Quiesced, RoundsEnded, TombstoneProbed
@@ -13,7 +13,9 @@ AT_REST = (Quiesced, RoundsEnded, TombstoneProbed)
 """Events at which what has long been so is judged."""
 
 
-def so_since(events: Recorded, violation: Violation, rules: Rules) -> int:
+def so_since(
+    events: Recorded, violation: Violation, rules: Rules, past_at: PastAt | None = None
+) -> int:
     """When it began to be so at the latest: ms, or a step.
 
     Of what is judged at rest: when the last of the things it is about happened, so that from there
@@ -24,12 +26,13 @@ def so_since(events: Recorded, violation: Violation, rules: Rules) -> int:
         events: (when, event) of the run or story, in order.
         violation: What was found.
         rules: What the run is judged by.
+        past_at: As of `sim.explain.case.Case`.
     """
     if violation.began is not None:
         return violation.began
-    case = Case(events, violation, rules)
-    if not isinstance(case.shown_by, AT_REST):
+    if not isinstance(events[judged_at(events, violation)][1], AT_REST):
         return violation.at
+    case = Case(events, violation, rules, past_at=past_at)
     past, leader = case.past, case.past.leader_at()
     names = [violation.replica] if violation.replica else [leader[0]] if leader else []
     changed = []

@@ -6,8 +6,6 @@ the runs themselves; where somebody kept the tallies alone, a report does withou
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -33,21 +31,20 @@ def costs_by_case(folder: SweepFolder, counter: str) -> npt.NDArray[np.float64]:
     return np.asarray(values).reshape(-1, folder.shape.rule_sets)
 
 
-def first_violations(folder: SweepFolder, invariants: Collection[str]) -> npt.NDArray[np.float64]:
-    """When each violated run violated one of `invariants` first: cases by rule sets, in ms.
+def first_violations(folder: SweepFolder) -> Times | None:
+    """Since when each violated run violated something: cases by rule sets, in ms.
 
-    Infinite for a violated run that violated others alone, and for one that holds; nan for a run
-    without a verdict. The table holds the first violation of each invariant in each run.
+    Infinite for a run that holds; nan for one without a verdict. The table has the first violation
+    of each invariant in each run. None = it does not say since when, as an older one.
     """
     verdicts = _runs(folder, "verdict").column("verdict")
     judged = pc.is_in(verdicts, pa.array(["holds", "violated"])).to_numpy()
     times = np.where(judged, np.inf, np.nan)
-    columns = ("run_id", "invariant", "at_ms")
-    names = pa.array(sorted(invariants), pa.string())
-    for found in batches_of(folder.tables, VIOLATIONS, folder.shape, columns):
-        wanted = found.filter(pc.is_in(found.column("invariant"), names))
-        places, at_ms = (wanted.column(name).to_numpy() for name in ("run_id", "at_ms"))
-        np.fmin.at(times, places, np.where(judged[places], at_ms, np.nan))
+    for found in batches_of(folder.tables, VIOLATIONS, folder.shape, ("run_id", "since_ms")):
+        if found.column("since_ms").null_count:
+            return None
+        places, since_ms = (found.column(name).to_numpy() for name in found.schema.names)
+        np.fmin.at(times, places, np.where(judged[places], since_ms, np.nan))
     return times.reshape(-1, folder.shape.rule_sets)
 
 

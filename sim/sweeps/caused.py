@@ -1,18 +1,22 @@
-"""A run of a sweep with the causes of what it violated, worked out where its events are at hand."""
+"""A run of a sweep with what its events tell of its violations: why, and since when."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
-from sim.explain.signature import first_causes
+from sim.explain.past import Past
+from sim.explain.signature import first_signatures
+from sim.explain.since import so_since
 from sim.scenario.model import Scenario
 from sim.scenario.model.promises import promise_of
+from sim.sweeps.row import reported
 from sim.timed_run import Run, run_scenario
 from sim.trace import Event
 
 
 def run_with_causes(scenario: Scenario) -> Run:
-    """Runs a scenario; a run that violates something has its `causes`.
+    """Runs a scenario; a run that violates something has its `causes`, and `since` when.
 
     Its events are kept until it ends: there are no more than `limits.max_events` allows.
     """
@@ -21,4 +25,17 @@ def run_with_causes(scenario: Scenario) -> Run:
     if not run.violations:
         return run
     rules, _earlier = promise_of(scenario)
-    return replace(run, causes=first_causes(events, run.violations, rules))
+
+    @lru_cache(maxsize=2)  # what is judged at rest is judged by one event or two
+    def past_at(judged: int) -> Past:
+        return Past(events[: judged + 1], rules)
+
+    signatures = first_signatures(events, run.violations, rules, past_at)
+    return replace(
+        run,
+        causes={place: found.cause for place, found in signatures.items()},
+        since={
+            place: so_since(events, found, rules, past_at)
+            for place, found in reported(run.violations)
+        },
+    )

@@ -70,16 +70,35 @@ _RUN_TAIL = (
     Column("environment", "The plan's name for what the case is drawn from.", "the plan"),
     Column("hunted", "Whether the case has a scripted hunt.", "tail_hunts of a mix", "bool"),
     Column("cause", "Why the first violation happened.", "sim.explain.signature"),
+    Column(
+        "first_since_ms",
+        "Since when it was so at the latest: before it was judged, where that is at rest.",
+        "sim.explain.since",
+        "int64",
+        "ms",
+    ),
 )
 _VIOLATIONS = (
     Column("run_id", "The run it is of.", "runs", "int64"),
     Column("position", "Its number in the run, from 0, as detected.", "sim.check", "int64"),
     Column("invariant", "What was violated.", "replog list invariants"),
-    Column("at_ms", "When it was found, in simulated time.", "sim.check", "int64", "ms"),
+    Column("at_ms", "When it was judged, in simulated time.", "sim.check", "int64", "ms"),
+    Column(
+        "since_ms",
+        "Since when it was so at the latest: before `at_ms`, where it is judged at rest.",
+        "sim.explain.since",
+        "int64",
+        "ms",
+    ),
     Column("replica", "Where, if at one replica.", "sim.check"),
     Column("offset", "The offset it is about, if about one.", "sim.check", "int64"),
     Column("key", "The key it is about, if about one.", "sim.check"),
-    Column("sentence", "What happened, with the numbers.", "sim.check"),
+    Column(
+        "evidence",
+        "What happened, as JSON: a template and its values.",
+        "sim.sweeps.evidence",
+    ),
+    Column("sentence", "The same, as data frames have it made: not in the files.", "evidence"),
     Column("family", "What goes wrong for whoever uses the log.", "sim.check.families"),
     Column(
         "cause",

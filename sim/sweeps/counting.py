@@ -33,7 +33,7 @@ from sim.sweeps.tally import (
     shortness,
 )
 
-VIOLATION_COLUMNS = ["run_id", "position", "invariant", "at_ms", "sentence", "family"]
+VIOLATION_COLUMNS = ["run_id", "position", "invariant", "at_ms", "evidence", "family"]
 
 
 class _RunRows(NamedTuple):
@@ -146,12 +146,12 @@ class Counting:
                 found["position"],
                 index,
                 found["invariant"],
-                found["sentence"],
+                found["evidence"],
             )
             key = (index, one.invariant)
             self._earliest[key] = min(one, self._earliest.get(key, one))
         shown = {name: run.row[name] for name in SHORTEST_COLUMNS}
-        shown |= {"sentence": run.violations[0]["sentence"], "cell": index}
+        shown |= {"evidence": run.violations[0]["evidence"], "cell": index}
         candidates = [*self._shortest[index], shown]
         self._shortest[index] = heapq.nsmallest(SHORTEST, candidates, key=shortness)
 

@@ -41,8 +41,8 @@ from sim.sweeps.segments import parts_in
 from sim.sweeps.shapes import SCHEMA_VERSION
 from sim.sweeps.storage import LocalStorage, Storage
 
-SCHEMA_VERSIONS_READ = (2, SCHEMA_VERSION)
-"""2 has no column `cause`; all else is the same."""
+SCHEMA_VERSIONS_READ = (2, 3, SCHEMA_VERSION)
+"""Before 4 violations had a sentence for their evidence and no `since_ms`, before 3 no `cause`."""
 _OURS = {PLAN_FILE, RUNS, VIOLATIONS, WAVES, STAGING, LOCK_FILE}
 
 

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from sim.check.counters import COUNTERS
 from sim.errors import BadInput
+from sim.sweeps.evidence import stored_sentence
 from sim.sweeps.inside import MIB
 from sim.sweeps.layout import RUNS, VIOLATIONS
 from sim.sweeps.row import VIOLATIONS_PER_RUN_MAX, runs_schema
@@ -40,25 +41,29 @@ _TYPES: dict[str, dict[str, pa.DataType]] = {
     RUNS: {
         **dict.fromkeys(("run_id", "case_id", "seed", "rule_set"), _INT),
         **dict.fromkeys(("verdict", "reason", "first_invariant"), _TEXT),
-        **dict.fromkeys(("first_violation_ms", "violation_count", *COUNTERS), _INT),
+        **dict.fromkeys(
+            ("first_violation_ms", "violation_count", "first_since_ms", *COUNTERS), _INT
+        ),
         **dict.fromkeys(("reached", "digest", "weather", "error", "environment", "cause"), _TEXT),
         "wall_ms": _REAL,
         "hunted": _BOOL,
     },
     VIOLATIONS: {
-        **dict.fromkeys(("run_id", "position", "at_ms", "offset"), _INT),
-        **dict.fromkeys(("invariant", "replica", "key", "sentence", "family", "cause"), _TEXT),
+        **dict.fromkeys(("run_id", "position", "at_ms", "since_ms", "offset"), _INT),
+        **dict.fromkeys(("invariant", "replica", "key", "evidence", "family", "cause"), _TEXT),
     },
 }
 _NEVER_NULL = {
     RUNS: ("run_id", "case_id", "seed", "rule_set", "verdict", "wall_ms", "environment", "hunted"),
-    VIOLATIONS: ("run_id", "position", "invariant", "at_ms", "sentence", "family"),
+    VIOLATIONS: ("run_id", "position", "invariant", "at_ms", "evidence", "family"),
 }
-_OLDER_WITHOUT = ("cause",)
+_OLDER_WITHOUT = ("cause", "since_ms", "first_since_ms")
 """Columns that a table of an earlier schema version does not have."""
+_ONCE = {"evidence": "sentence"}
+"""What was in a column's place in earlier schema versions, and is made into it as it is read."""
 _FROM_0 = {
-    RUNS: ("seed", "first_violation_ms", "violation_count", *COUNTERS),
-    VIOLATIONS: ("position", "at_ms"),
+    RUNS: ("seed", "first_violation_ms", "first_since_ms", "violation_count", *COUNTERS),
+    VIOLATIONS: ("position", "at_ms", "since_ms"),
 }
 _ENDED = ("digest", "weather", "reached", "violation_count", *COUNTERS)
 """What a run that came to an end has, and one that did not has not."""
@@ -106,7 +111,8 @@ def batches(
 ) -> Iterator[pa.RecordBatch]:
     """Some columns of a table, in small batches, in order of `run_id`.
 
-    A column that only newer tables have is null throughout in older ones.
+    A column that only newer tables have is null throughout in older ones; a sentence that these
+    have is given as evidence.
 
     Args:
         table: RUNS or VIOLATIONS.
@@ -137,9 +143,10 @@ def schema_of(table: str, shape: Shape) -> pa.Schema:
 
 
 def columns_of(file: File) -> tuple[str, ...]:
-    """The names of the columns of a file. Raises BadInput as `batches`."""
+    """The names of the columns of a file, as they are now. Raises BadInput as `batches`."""
+    now = {once: name for name, once in _ONCE.items()}
     with _opened(file) as opened:
-        return tuple(opened.schema_arrow.names)
+        return tuple(now.get(name, name) for name in opened.schema_arrow.names)
 
 
 class _Order:
@@ -241,16 +248,23 @@ def _batches_of(
     """The batches of one file, with texts that are texts; how it can be read is checked."""
     types = {**_TYPES[table], **shape.swept}
     with _opened(file) as opened:
-        _check_columns(file, opened.schema_arrow, types, columns)
+        names = _names_in(opened.schema_arrow, columns)
+        _check_columns(file, opened.schema_arrow, types, columns, names)
         _check_sizes(file, opened.metadata, table, shape)
-        present = [name for name in columns if name in opened.schema_arrow.names]
         metadata = opened.metadata
-    texts = [name for name in present if types[name] == _TEXT]
+    texts = [there for name, there in names.items() if types[name] == _TEXT]
     with _opened(file, metadata, texts) as opened:
         try:
+            present = list(names.values())
             for batch in opened.iter_batches(batch_size=BATCH_ROWS, columns=present):
                 batch.validate(full=True)
-                yield _with_texts(file, batch, columns)
+                arrays = [
+                    _with_text(file, there, batch.column(there))
+                    if (there := names.get(name))
+                    else pa.nulls(batch.num_rows, types[name])
+                    for name in columns
+                ]
+                yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
         except (pa.ArrowException, OSError, MemoryError, UnicodeError) as error:
             raise BadInput(_unreadable(file, error)) from None
 
@@ -284,17 +298,28 @@ def _check_footer(file: File) -> None:
         raise BadInput(f"{file.name}: damaged: a footer of {footer:,} bytes")
 
 
+def _names_in(schema: pa.Schema, columns: Collection[str]) -> dict[str, str]:
+    """Column -> what a file calls it; without those that it does not have."""
+    there = set(schema.names)
+    found = {name: name if name in there else _ONCE.get(name, "") for name in columns}
+    return {name: called for name, called in found.items() if called in there}
+
+
 def _check_columns(
-    file: File, schema: pa.Schema, types: dict[str, pa.DataType], columns: Collection[str]
+    file: File,
+    schema: pa.Schema,
+    types: dict[str, pa.DataType],
+    columns: Collection[str],
+    names: Mapping[str, str],
 ) -> None:
     if len(set(schema.names)) != len(schema.names):
         raise BadInput(f"{file.name}: a column twice; not a table of a sweep")
     for name in columns:
-        if name not in schema.names:
+        if name not in names:
             if name in _OLDER_WITHOUT:
                 continue
             raise BadInput(f"{file.name}: no column {name}; not a table of a sweep")
-        found, wanted = schema.field(name).type, types.get(name)
+        found, wanted = schema.field(names[name]).type, types.get(name)
         if pa.types.is_dictionary(found) and wanted == _TEXT:
             found = found.value_type  # as it was asked for
         if found != wanted:
@@ -316,23 +341,19 @@ def _check_sizes(file: File, metadata: pq.FileMetaData, table: str, shape: Shape
             raise BadInput(f"{file.name}: row group {number} unpacks to {most}")
 
 
-def _with_texts(file: File, batch: pa.RecordBatch, columns: Collection[str]) -> pa.RecordBatch:
-    """Texts were read as dictionaries, so that a long one is in memory once: now each by itself."""
-    arrays = []
-    for name in columns:
-        if name not in batch.schema.names:
-            arrays.append(pa.nulls(batch.num_rows, _TEXT))
-            continue
-        values = batch.column(name)
-        if pa.types.is_dictionary(values.type):
-            longest = pc.max(pc.binary_length(values.dictionary)).as_py() or 0
-            if longest > TEXT_BYTES_MAX:
-                raise BadInput(
-                    f"{file.name}: a {name} of {longest:,} bytes; {TEXT_BYTES_MAX:,} at most"
-                )
-            values = values.cast(_TEXT)
-        arrays.append(values)
-    return pa.RecordBatch.from_arrays(arrays, names=list(columns))
+def _with_text(file: File, name: str, values: pa.Array) -> pa.Array:
+    """A column; texts were read as dictionaries, so that a long one is in memory once."""
+    if pa.types.is_dictionary(values.type):
+        longest = pc.max(pc.binary_length(values.dictionary)).as_py() or 0
+        if longest > TEXT_BYTES_MAX:
+            raise BadInput(
+                f"{file.name}: a {name} of {longest:,} bytes; {TEXT_BYTES_MAX:,} at most"
+            )
+        values = values.cast(_TEXT)
+    if name in _ONCE.values():
+        told = (None if one is None else stored_sentence(one) for one in values.to_pylist())
+        return pa.array(told, _TEXT)
+    return values
 
 
 def _unreadable(file: File, error: BaseException) -> str:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from sim.check.counters import COUNTERS
 from sim.check.violation import Violation
 from sim.scenario.generate.scenario import is_hunted
+from sim.sweeps.evidence import stored
 from sim.sweeps.plan import RuleSet, Sweep, swept_type
 from sim.timed_run import Run
 
@@ -29,18 +30,21 @@ _VIOLATION_FIELDS = [
     pa.field("position", pa.int64()),
     pa.field("invariant", pa.string()),
     pa.field("at_ms", pa.int64()),
+    pa.field("since_ms", pa.int64()),
     pa.field("replica", pa.string()),
     pa.field("offset", pa.int64()),
     pa.field("key", pa.string()),
-    pa.field("sentence", pa.string()),
+    pa.field("evidence", pa.string()),
     pa.field("family", pa.string()),
     pa.field("cause", pa.string()),
 ]
 
 VIOLATIONS_SCHEMA = pa.schema([pa.field("run_id", pa.int64()), *_VIOLATION_FIELDS])
 """One row per violation. `position` counts a run's violations in order of detection, from 0;
-`family` is one of `sim.check.families`; `cause` says why (`sim.explain.signature`), of the first
-violation of each invariant and family, and is null for the others."""
+`at_ms` is when it was judged, `since_ms` since when it was so at the latest (`sim.explain.since`);
+`evidence` is what its sentence is made of (`sim.sweeps.evidence`); `family` is one of
+`sim.check.families`; `cause` says why (`sim.explain.signature`), of the first violation of each
+invariant and family, and is null for the others."""
 
 
 def runs_schema(sweep: Sweep) -> pa.Schema:
@@ -49,12 +53,13 @@ def runs_schema(sweep: Sweep) -> pa.Schema:
     `run_id`, `case_id` (the same random scenario across rule sets), `seed` (of the scenario),
     `rule_set` (index in the plan), one column per swept rule, `verdict` (holds, violated,
     inconclusive, error), `reason` (why inconclusive), `first_invariant`, `first_violation_ms`
-    (simulated), `violation_count` (all of them), the counters, `reached` (names of the claims that
-    happened, sorted, joined by spaces), `digest` of every event,
+    (simulated: when it was judged), `violation_count` (all of them), the counters, `reached` (names
+    of the claims that happened, sorted, joined by spaces), `digest` of every event,
     `weather` (digest of workload and faults: equal across the rule sets of a case), `wall_ms`
     (real time), `error` (the traceback), `environment` (the plan's name for what the case is drawn
     from), `hunted` (whether it has a scripted hunt), `cause` (why its first violation happened,
-    null without one). A run that did not end has null for all it did not get to.
+    null without one), `first_since_ms` (since when that was so). A run that did not end has null
+    for all it did not get to.
     """
     swept = [pa.field(name, _ARROW_TYPES[swept_type(name)]) for name in sweep.swept]
     fields = [
@@ -69,6 +74,7 @@ def runs_schema(sweep: Sweep) -> pa.Schema:
         pa.field("environment", pa.string()),
         pa.field("hunted", pa.bool_()),
         pa.field("cause", pa.string()),
+        pa.field("first_since_ms", pa.int64()),
     ]
     schema = pa.schema(fields)
     assert len(set(schema.names)) == len(fields), f"a column twice: {schema.names}"
@@ -94,6 +100,7 @@ def run_row(
         "first_violation_ms": first.at if first else None,
         "violation_count": len(run.violations),
         "cause": run.causes.get(0),
+        "first_since_ms": run.since.get(0),
         **run.counters,
         "reached": " ".join(sorted(run.reached)),
         "digest": run.digest,
@@ -103,10 +110,11 @@ def run_row(
                 "position": position,
                 "invariant": found.invariant,
                 "at_ms": found.at,
+                "since_ms": run.since.get(position),
                 "replica": found.replica,
                 "offset": found.offset,
                 "key": found.key,
-                "sentence": found.sentence,
+                "evidence": stored(found),
                 "family": found.family,
                 "cause": run.causes.get(position),
             }

@@ -19,7 +19,7 @@ from sim.errors import BadInput
 from sim.sweeps.inside import MIB, read_bytes
 from sim.sweeps.segments import parts_in
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Of the columns of the tables (see `sim.sweeps.row`)."""
 PLAN_BYTES_MAX = 16 * MIB
 TALLIES_BYTES_MAX = 64 * MIB

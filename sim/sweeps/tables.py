@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sim.errors import BadInput
+from sim.sweeps.evidence import sentence_of
 from sim.sweeps.layout import RUNS, VIOLATIONS
 from sim.sweeps.manifest import Table
 from sim.sweeps.output import clear_errors, read_sweep
@@ -30,8 +31,14 @@ def load_sweep(out: Path | str) -> pd.DataFrame:
 
 
 def load_violations(out: Path | str) -> pd.DataFrame:
-    """The `violations` table, ordered by `run_id` and position in the run."""
-    return _load(Path(out), VIOLATIONS)
+    """The `violations` table, ordered by `run_id` and position in the run; with its sentences.
+
+    `sentence` says what happened: it is made of `evidence`, beside which it stands.
+    """
+    frame = _load(Path(out), VIOLATIONS)
+    sentences = [sentence_of(one) for one in frame["evidence"]]
+    frame.insert(list(frame).index("evidence") + 1, "sentence", sentences)
+    return frame
 
 
 def _load(out: Path, name: Table) -> pd.DataFrame:

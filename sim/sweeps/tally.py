@@ -18,6 +18,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from sim.check.counters import COSTS, COUNTERS
+from sim.sweeps.evidence import sentence_of
 from sim.sweeps.layout import SUMMARY_FILE, TALLIES_FILE
 from sim.sweeps.output import as_json
 from sim.sweeps.plan import Sweep
@@ -102,7 +103,7 @@ class Earliest(NamedTuple):
     position: int
     cell: int
     invariant: str
-    sentence: str
+    evidence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ class Counts:
     shortest: list[dict[str, Any]]
     """Per cell up to three violating runs with the earliest first violation (ties: fewest events,
     lowest number): cell, rule_set, run_id, case_id, seed, first_invariant, first_violation_ms,
-    events, violation_count, sentence."""
+    events, violation_count, evidence."""
     earliest: list[Earliest]
     """One per cell and invariant."""
 
@@ -206,7 +207,8 @@ def _rule_set(counts: Counts, cells: set[int], index: int) -> dict[str, Any]:
         "totals": {name: sum(one.totals.get(name, 0) for one in sums) for name in COUNTERS},
         "squares": {cost: sum(one.squares.get(cost, 0) for one in sums) for cost in COSTS},
         "shortest": [
-            {name: run[name] for name in (*SHORTEST_COLUMNS, "sentence")} | {"rule_set": index}
+            {name: run[name] for name in SHORTEST_COLUMNS}
+            | {"sentence": sentence_of(run["evidence"]), "rule_set": index}
             for run in sorted(shortest, key=shortness)[:SHORTEST]
         ],
         "earliest": _earliest(counts, cells),
@@ -243,7 +245,7 @@ def _earliest(counts: Counts, cells: set[int]) -> list[dict[str, Any]]:
             "invariant": found.invariant,
             "at_ms": found.at_ms,
             "run_id": found.run_id,
-            "sentence": found.sentence,
+            "sentence": sentence_of(found.evidence),
         }
         for found in first.values()
     ]

@@ -70,8 +70,9 @@ def test_columns_are_those_of_the_tables() -> None:
     assert named == schema.names
     kinds = {one.name: one.kind for one in told["runs"] if one.name != SWEPT}
     assert kinds == {name: str(schema.field(name).type) for name in schema.names if name != "fix"}
-    assert [one.name for one in told["violations"]] == VIOLATIONS_SCHEMA.names
-    assert {one.name: one.kind for one in told["violations"]} == {
+    stored = [one for one in told["violations"] if one.name != "sentence"]  # made when it is read
+    assert [one.name for one in stored] == VIOLATIONS_SCHEMA.names
+    assert {one.name: one.kind for one in stored} == {
         field.name: str(field.type) for field in VIOLATIONS_SCHEMA
     }
 

@@ -31,7 +31,7 @@ def write_tables(
     nothing = [[None if value is None else 0 for value in row] for row in shape]
     for counter in COSTS:
         table[counter] = [value for row in costs.get(counter, nothing) for value in row]
-    named = ("run_id", "invariant", "at_ms")
+    named = ("run_id", "invariant", "since_ms")
     types = (pa.int64(), pa.string(), pa.int64())
     columns = zip(named, types, strict=True)
     found = {

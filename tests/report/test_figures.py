@@ -30,7 +30,7 @@ def test_marks_are_legible_on_a_telephone() -> None:
 
 def test_steps_are_legible_on_a_telephone() -> None:
     share = ShareByTime(5_000, 1, Interval(0, 1))
-    svg = onset_figure([Onset("none", 9, (share,), 0, 0, (700,))], PALETTE)
+    svg = onset_figure([Onset("none", 9, (share,), 0, (700,))], PALETTE)
 
     assert smallest_text(svg) >= LEGIBLE_PIXELS
     assert "none" in svg

@@ -161,7 +161,7 @@ def test_a_folder_of_the_version_before_is_read_and_not_continued(tmp_path: Path
     write_json(tmp_path / "plan.json", content | {"schema_version": 2})
 
     assert read_sweep(tmp_path).count == SWEEP.count
-    with pytest.raises(BadInput, match="schema_version 2 there, 3 here"):
+    with pytest.raises(BadInput, match="schema_version 2 there, 4 here"):
         check_folder(tmp_path, SWEEP, resume=True)
 
 

@@ -240,7 +240,7 @@ def _agreement(runs: DataFrame, compared: DataFrame) -> list[Agreement]:
 
 
 def _earliest(violations: DataFrame) -> list[Earliest]:
-    first = fn.min(fn.struct("at_ms", "run_id", "position", "sentence")).alias("first")
+    first = fn.min(fn.struct("at_ms", "run_id", "position", "evidence")).alias("first")
     found = violations.groupBy("cell", "invariant").agg(first)
     columns = [name if name in found.columns else f"first.{name}" for name in Earliest._fields]
     return [Earliest(*row) for row in found.select(*columns).collect()]
@@ -254,8 +254,8 @@ def _shortest(runs: DataFrame, violations: DataFrame) -> list[dict[str, Any]]:
         .where(fn.col("rank") <= SHORTEST)
         .drop("rank")
     )
-    sentences = violations.where("position = 0").select("run_id", "sentence")
+    evidence = violations.where("position = 0").select("run_id", "evidence")
     found = (
-        fn.broadcast(first).join(sentences, "run_id").select("cell", *SHORTEST_COLUMNS, "sentence")
+        fn.broadcast(first).join(evidence, "run_id").select("cell", *SHORTEST_COLUMNS, "evidence")
     )
     return [row.asDict() for row in found.collect()]
