@@ -13,24 +13,8 @@ Of every event the history says whether it was unusual. Usual are, while no two 
   horizon;
 * a read of committed records just as they were appended, if all reads before were such.
 
-Most events are, and most laws cannot be broken by them: such laws are not asked about them, see
-`Invariant.unusual_only`. Why not, law by law:
-
-* an append as above reuses nothing that was committed (`no-offset-reuse`) or given in its epoch
-  (`offset-epoch-uniqueness`), and no log ever held a higher epoch (`epoch-monotonic`);
-* the very batches that were appended have the same records at the same offsets (`record-immutable`,
-  `record-offset-uniqueness`), and none that cleaning has written anew, with a delete horizon
-  (`horizon-stability`) or as a snapshot (`traffic-accounting`);
-* where no two logs disagree, no two disagree below anything (`log-matching`, `slot-agreement`);
-* a high watermark as above rises (`hw-monotonic`) within the log (`hw-within-log`), is news or
-  agrees with what was committed (`state-machine-safety`), those who have to have it lack no offset
-  and have none unexplained (`committed-replicated`), and no snapshot has waited for it
-  (`snapshot-consistency`);
-* a position that the follower has reached is `follower-position-sound`;
-* a pass as above takes and believes nothing at the high watermark (`compaction-bound`), leaves the
-  log end (`leo-preservation`, `hw-within-log`), sets no horizon (`horizon-stability`), and takes
-  nothing that deletes or decides (`tombstone-safety`, `tombstone-until-log-end`,
-  `txn-marker-safety`).
+Most events are, and most invariants cannot be broken by them: such invariants are not asked about
+them, see `Invariant.unusual_only`; each says why not.
 
 Events of all other classes are never usual.
 """

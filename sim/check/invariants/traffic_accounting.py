@@ -16,6 +16,7 @@ class TrafficAccounting(Invariant):
     No follower copies a snapshot as a record of the log, as it has every record below.
     Judged: on each chunk and copy. Excused: after an install, a dropped download, a crash, a new
     disk or its own election a follower starts at 0 again.
+    No usual event breaks it: no batch that is copied is a snapshot.
     """
 
     name = "traffic-accounting"
