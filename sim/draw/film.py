@@ -91,13 +91,14 @@ class Film:
         return sorted({*found, self._scene.position})
 
     def _of_the_subject(self) -> list[int]:
-        """The events that change the offset in question, and who led and was down."""
+        """The events that change the offset in question, who led and was down, and the last one."""
         subject, replay = self._scene.subject, Replay(self.case.rules)
-        return [
+        found = [
             position
-            for position, (at, event) in enumerate(self.case.events[: self._scene.position + 1])
+            for position, (at, event) in enumerate(self.case.events)
             if subject in replay.take(at, event) or isinstance(event, _TURNS)
         ]
+        return sorted({*found, len(self.case.events) - 1})
 
     def content(self) -> dict[str, Any]:
         """All that the page's script needs, as JSON takes it."""

@@ -92,7 +92,8 @@ def test_every_violation_of_a_run_is_there_with_its_sentence_and_its_frame() -> 
 
 def test_all_signs_are_named() -> None:
     page = html(case(LOST_TAIL))
-    assert all(f"{meaning}</li>" in page for meaning in (*MEANINGS.values(), *NOTES.values()))
+    meanings = (*MEANINGS.values(), *NOTES.values())
+    assert [each for each in meanings if f"{each}</li>" not in page] == ["…: columns left out"]
 
 
 def test_nothing_is_fetched_from_anywhere() -> None:
@@ -134,6 +135,7 @@ def test_the_same_case_under_another_fix_beside_it() -> None:
     assert (first["name"], second["name"]) == ("fix=none", "fix=empty_batch")
     assert (first["subject"], second["subject"]) == (3, 3)
     assert second["violations"] == []
+    assert second["frames"][-1]["a"] > second["frames"][second["focus"]]["a"]  # it goes on
     assert last_cells(second, second["focus"])[(1, 3)][0] == "empty"
     assert "Fine." in page
 
