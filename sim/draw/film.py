@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -62,8 +63,10 @@ class Film:
         self._shows = [position_of(case.events, each) for each in case.violations]
         wanted = self._wanted(everything=everything)
         chosen = window(len(wanted), place_of(self._scene.position, wanted), most)
-        self.left_out = left_out_in_words(chosen.start, len(wanted) - chosen.stop)
         self._positions = sorted({*wanted[chosen.start : chosen.stop], *self._shows})
+        missing = sorted({*wanted} - {*self._positions})
+        earlier = bisect_left(missing, self._scene.position)
+        self.left_out = left_out_in_words(earlier, len(missing) - earlier)
         self.shown, self.total = len(self._positions), len(case.events)
         self.which = ""
         if len(wanted) < self.total:
@@ -88,13 +91,14 @@ class Film:
         return sorted({*found, self._scene.position})
 
     def _of_the_subject(self) -> list[int]:
-        """The events that change the offset in question, and who led and was down."""
+        """The events that change the offset in question, who led and was down, and the last one."""
         subject, replay = self._scene.subject, Replay(self.case.rules)
-        return [
+        found = [
             position
-            for position, (at, event) in enumerate(self.case.events[: self._scene.position + 1])
+            for position, (at, event) in enumerate(self.case.events)
             if subject in replay.take(at, event) or isinstance(event, _TURNS)
         ]
+        return sorted({*found, len(self.case.events) - 1})
 
     def content(self) -> dict[str, Any]:
         """All that the page's script needs, as JSON takes it."""

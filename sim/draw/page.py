@@ -104,7 +104,8 @@ def _chosen(content: dict[str, Any], explanation: Sequence[str] | None) -> dict[
 def _legend() -> list[tuple[str, str]]:
     """All signs with their meanings, then what notes in cells mean, which have no sign."""
     signs = [(inline_of(sample(name), alternative=text), text) for name, text in MEANINGS.items()]
-    return [*signs, *[("", note) for note in NOTES.values()]]
+    notes = [note for note in NOTES.values() if note[0] != "…"]  # a page has all columns
+    return [*signs, *[("", note) for note in notes]]
 
 
 def _own(name: str) -> str:

@@ -40,6 +40,9 @@ def test_the_last_frame_is_what_the_replicas_of_a_story_hold() -> None:
                 view.log_end_offset,
                 view.high_watermark,
             ), path
+            below = lane.spots[: view.log_start_offset]
+            assert all(one.kind is Kind.BELOW and one.reason for one in below), path
+            assert not any(one.reason and one.reason.winner is not None for one in below), path
             # A batch that straddles the log start is there as a whole, and drawn from there on.
             held = [at for at in view.offsets if at >= view.log_start_offset]
             assert held == list(seen(lane)[4]), path
@@ -124,6 +127,27 @@ def test_an_offset_without_a_record_says_why(
     spot = replayed(path, until).lane(replica).at(offset)
 
     assert (spot.kind, spot.reason and spot.reason.words) == (kind, reason)
+
+
+@pytest.mark.parametrize(
+    ("name", "horizon_ms"),
+    [("19_horizon_of_each_pass", 370), ("08_inherited_horizon", 100), ("13_never_removed", 100)],
+)
+def test_the_delete_horizon_is_that_of_the_latest_pass(name: str, horizon_ms: int | None) -> None:
+    spot = replayed(f"kip534/kip534_{name}.yaml").lane("r1").at(1)
+    assert spot.horizon_ms == horizon_ms
+
+
+def test_what_is_below_the_log_start_is_there_for_that_reason_alone() -> None:
+    written = "elect 1 1\nappend 1 a A\nappend 1 b A\nappend 1 c C\nsync 2 1"
+    run = run_steps(f"{written}\ncompact 1\ndelete_prefix 1 2")
+    replay = Replay(run.story.rules)
+    replay.upto(run.events, len(run.events))
+
+    spots = replay.frame().lanes[0].spots
+    assert [one.reason and one.reason.words for one in spots] == ["in no snapshot of it"] * 2 + [
+        None
+    ]
 
 
 def test_what_a_cut_took_is_named_until_something_is_written_there() -> None:
