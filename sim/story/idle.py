@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from sim.story.driver import StoryDriver
+from typing import Any, NamedTuple
 
 _ATOMS = (str, bytes, int, float, type(None), tuple, frozenset, Enum)
 """Compared as they are; tuples, with names or without, hold what never changes."""
@@ -47,8 +44,11 @@ def idle_notes(steps: Iterable[IdleStep]) -> list[str]:
     ]
 
 
-def state_of(world: StoryDriver, *, loses_power: bool) -> object:
-    """What a step may change, to compare with later; `loses_power` says whether a later one may."""
+def state_of(world: Any, *, loses_power: bool) -> object:
+    """What a step may change of a driver, to compare with later.
+
+    `loses_power` says whether a later step may take its power.
+    """
     ignored = () if loses_power else (_FETCHED_TO,)
     parts = (world.replicas, world.delayed, world.coordinator, world.consumers, world.coordinators)
     copies = [_plain(part, ignored) for part in parts]

@@ -5,14 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sim.files.document import Place
 from sim.replication import Replica
 from sim.story.fields import REPLICA, FieldType
-
-if TYPE_CHECKING:
-    from sim.story.driver import StoryDriver
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +35,8 @@ class Step:
         return self.fields.get(name, default)
 
 
-Take = Callable[["StoryDriver", Step], str | None]
-"""Carries out a step. It returns why nothing came of it, if nothing did; None = it cannot say."""
+Take = Callable[[Any, Step], str | None]
+"""Has a driver (`sim.story.driver`) carry out a step. It returns why nothing came of it, if nothing did; None = it cannot say."""
 
 Fields = Mapping[str, Any]
 """The fields that a step gives, by name."""
