@@ -36,7 +36,10 @@ class Step:
 
 
 Take = Callable[[Any, Step], str | None]
-"""Has a driver (`sim.story.driver`) carry out a step. It returns why nothing came of it, if nothing did; None = it cannot say."""
+"""Has a driver (`sim.story.driver`) carry out a step.
+
+It returns why nothing came of it, if nothing did; None = it cannot say.
+"""
 
 Fields = Mapping[str, Any]
 """The fields that a step gives, by name."""
