@@ -14,6 +14,7 @@ from tests.story.running import run_steps
 
 TAIL = "isr 1\nappend 1 a A\nappend 1 b B\n"
 SNAPSHOT = f"{TAIL}snapshot 1 2\ndelete_prefix 1 2\n"
+LOST = "fetch 2 1 delay_response=true\ncrash 2\nrestart 2"
 NEWER = "2 knows of a newer epoch than 1's"
 UNREADABLE = {"strategy": "header", "header_form": "unchecked_varint"}
 UNREAD = "append 1 a A hdr_bytes=ffffffffffffffff\nisr 1\nappend 1 z Z\ncompact 1\n"
@@ -48,6 +49,7 @@ WHY = [
     ("sync 2 1", "fetch 2 1 drop_response=true", "its response is lost"),
     ("sync 2 1", "sync 2 1", "there is nothing to fetch"),
     ("", "deliver 2 1", "no response of 1 is on its way to 2"),
+    (LOST, "deliver 2 1", "no response of 1 is on its way to 2"),
     ("", "fetch_snapshot 2 1", "2 fetches no snapshot"),
     ("", "push 2 1 a", "1 holds no record a"),
     (UNREAD, "compact 1", "a pass has failed before"),
@@ -88,6 +90,7 @@ def test_a_step_that_does_nothing_says_why(before: str, step: str, why: str) -> 
             "delete_prefix 1 1",
             "not every live replica has what is below 1",
         ),
+        ({"coordinator": "group"}, "load 1\nload 1", "1 has loaded its log already"),
         (
             {"unknown_epoch": "undefined", "fencing": False},
             "elect 2 2\nappend 2 x X\nfetch 2 1",
@@ -107,6 +110,7 @@ def test_a_rule_may_be_why(rules: dict[str, object], step: str, why: str) -> Non
         *("append 1 a A", "fetch 2 1", "follow 2 1", "isr 1", "advance 5", "compact 1"),
         *("fetch 2 1 delay_response=true", "coordinate", "crash 2", "add_replica 3", "moment now"),
         *("consume c 1", "expect_tombstone_gone K", "check", "elect 1 2 votes=2"),
+        "append 1 a A\nsync 2 1\nfetch 2 1 delay_response=true",
     ],
 )
 def test_a_step_that_changes_something_or_is_seen_is_not_idle(step: str) -> None:
