@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any, ClassVar, NoReturn, TypeVar, get_args
 
 from sim.errors import BadInput, PluginError, did_you_mean
@@ -116,7 +117,7 @@ def watch(cls: type[Invariant], queries: Any, report: Report) -> dict[type, Call
         invariant = cls(queries, _Checked(label, report))
     except BaseException as error:  # noqa: BLE001 - foreign code may raise anything
         blame(error, label)
-    events = _events_by_method()
+    events = events_by_method()
     return {
         events[name]: Guarded(f"{label}, {name}", getattr(invariant, name))
         for name in _methods(cls)
@@ -162,7 +163,7 @@ def _problem(cls: object) -> str | None:
         return f"source is {cls.source!r}; allowed: a text that is not empty"
     if not (cls.__doc__ or "").strip() or cls.__doc__ == Invariant.__doc__:
         return "the docstring is missing; it says what must hold"
-    events, methods = _events_by_method(), _methods(cls)
+    events, methods = events_by_method(), _methods(cls)
     for name in methods:
         if name not in events:
             return f"{name}: there is no such event{did_you_mean(name, events)}"
@@ -178,7 +179,8 @@ def _methods(cls: type[Invariant]) -> list[str]:
     return [name for name in dir(cls) if name.startswith("on_")]
 
 
-def _events_by_method() -> dict[str, type]:
+@cache
+def events_by_method() -> dict[str, type]:
     """`on_leader_elected` -> LeaderElected."""
     return {
         "on_" + re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower(): kind

@@ -119,24 +119,19 @@ class Checker:
 
     def _route_of(self, kind: type) -> Route:
         """Into the history, then to the invariants, then to the listeners."""
-        usual: list[Handler] = []
-        unusual: list[Handler] = []
-        for name, method in LISTENERS.get(kind, ()):
-            invariant = self._invariants.get(name)
-            if invariant is not None and invariant.needs(kind):
-                handler = getattr(invariant, method)
-                unusual.append(handler)
-                if not invariant.unusual_only:
-                    usual.append(handler)
-        for handlers, unusual_only in self._listeners:
-            if kind in handlers:
-                unusual.append(handlers[kind])
-                if not unusual_only:
-                    usual.append(handlers[kind])
+        found = [
+            (getattr(invariant, method), invariant.unusual_only)
+            for name, method in LISTENERS.get(kind, ())
+            if (invariant := self._invariants.get(name)) is not None and invariant.needs(kind)
+        ]
+        found += [
+            (each[kind], unusual_only) for each, unusual_only in self._listeners if kind in each
+        ]
+        usual = [handler for handler, unusual_only in found if not unusual_only]
         take_in = self._keeper.handlers.get(kind, _always_unusual)
         if kind is ReplicaCrashed:
             take_in = self._crashed
-        return take_in, (usual, unusual)
+        return take_in, (usual, [handler for handler, _ in found])
 
     def _crashed(self, event: ReplicaCrashed) -> bool:
         """The contract asks what there was before the crash."""
@@ -167,24 +162,15 @@ class Checker:
 
 def story_invariants(*, liveness: bool) -> list[str]:
     """The invariants of the story format, with or without the liveness ones."""
-    discover()
-    own = [
-        name
-        for name, cls in INVARIANTS.items()
-        if name not in PLUGGED
-        and cls.in_stories
-        and cls.kind is not Kind.FINDING
-        and (liveness or cls.kind is not Kind.LIVENESS)
+    wanted = {Kind.SAFETY, Kind.AT_REST, *([Kind.LIVENESS] if liveness else [])}
+    return [
+        n for n in known_invariants() if INVARIANTS[n].in_stories and INVARIANTS[n].kind in wanted
     ]
-    return [*own, *PLUGGED]
 
 
 def safety_invariants() -> list[str]:
     """Every invariant whose violation breaks a promise of the protocol, liveness left out."""
-    discover()
-    wanted = (Kind.SAFETY, Kind.AT_REST)
-    own = [n for n, cls in INVARIANTS.items() if n not in PLUGGED and cls.kind in wanted]
-    return [*own, *PLUGGED]
+    return [n for n in known_invariants() if INVARIANTS[n].kind in (Kind.SAFETY, Kind.AT_REST)]
 
 
 def known_invariants() -> list[str]:

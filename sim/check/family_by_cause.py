@@ -11,7 +11,7 @@ from sim.check.families import (
     NO_FAMILY,
     TRANSACTIONS,
 )
-from sim.check.folding import decided
+from sim.check.folding import highest_of
 from sim.check.queries import HistoryQueries
 from sim.check.replica_view import HOLE, ReplicaView
 
@@ -36,47 +36,36 @@ def family_of(
     view = queries.history.replicas.get(replica or "")
     if view is None or key is None or not getattr(invariant, "family_by_cause", False):
         return family
+    history = queries.history
     if offset is None:
-        held = _state_of(queries, view, key)
-        return _family_of_key(queries, view, held, queries.history.winners.get(key)) or family
-    written = queries.history.written
-    for uid in queries.history.uids_of_key.get(key, ()):
-        if written[uid].offset == offset and view.uid_at(offset) in (uid, HOLE):
+        held = highest_of(history, view.known_to_be_committed()).get(key, 0)
+        return _family_of_key(queries, view, held, history.winners.get(key)) or family
+    for uid in history.uids_of_key.get(key, ()):
+        if history.written[uid].offset == offset and view.uid_at(offset) in (uid, HOLE):
             return _family_of_key(queries, view, uid, _tombstone_over(queries, key, uid)) or family
     return family
 
 
-def _state_of(queries: HistoryQueries, view: ReplicaView, key: str) -> int:
-    """The uid that wins a key in a log, by the markers of that log; 0 = none."""
-    history = queries.history
-    written, best = history.written, 0
-    for uid in decided(history, view.known_to_be_committed()):
-        if written[uid].key == key and (not best or queries.beats(uid, best)):
-            best = uid
-    return best
-
-
 def _tombstone_over(queries: HistoryQueries, key: str, value: int) -> int | None:
     """The highest committed tombstone of a key that beats a value of it."""
-    written, best = queries.history.written, None
-    for uid in queries.history.uids_of_key[key]:
-        if written[uid].tombstone and queries.is_committed(uid) and queries.beats(uid, value):
-            best = uid if best is None or queries.beats(uid, best) else best
-    return best
+    written = queries.history.written
+    found = [
+        uid
+        for uid in queries.history.uids_of_key[key]
+        if written[uid].tombstone and queries.is_committed(uid) and queries.beats(uid, value)
+    ]
+    return max(found, key=lambda uid: written[uid].version, default=None)
 
 
 def _family_of_key(
     queries: HistoryQueries, view: ReplicaView, held: int, winner: int | None
 ) -> str | None:
     """Why a log ends with `held` (0 = nothing) for a key and not with `winner`; None = unknown."""
-    history, written = queries.history, queries.history.written
-    if held:
-        record = written[held].record
-        below = record.offset < len(history.committed)
-        if not below or history.committed[record.offset] != held:
-            return LOG_DIVERGENCE
-        if not queries.is_committed(held):
-            return TRANSACTIONS
+    written = queries.history.written
+    if held and not queries.in_committed_history(held):
+        return LOG_DIVERGENCE
+    if held and not queries.is_committed(held):
+        return TRANSACTIONS
     if winner is None:
         return None
     if written[winner].batch.transactional and queries.holds(view, winner) and winner != held:

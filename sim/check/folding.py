@@ -42,20 +42,32 @@ def decided(history: ClusterHistory, uids: Iterable[int]) -> list[int]:
     return found
 
 
+def highest_of(
+    history: ClusterHistory, uids: Iterable[int], base: Iterable[Record] = ()
+) -> dict[str, int]:
+    """Key -> uid of the decided record that beats the others: of `uids` and the records of `base`.
+
+    It may be a tombstone.
+    """
+    written = history.written
+    highest = {record.key: record.uid for record in base if record.key is not None}
+    for uid in decided(history, uids):
+        known = written[uid]
+        key = known.key
+        if key is not None:
+            other = highest.get(key)
+            if other is None or known.version > written[other].version:
+                highest[key] = uid
+    return highest
+
+
 def winners_of(
     history: ClusterHistory, uids: Iterable[int], base: Iterable[Record] = ()
 ) -> dict[str, int]:
     """Key -> uid of the winner among `uids` and the records of `base`; deleted keys are absent."""
     written = history.written
-    winners = {record.key: record.uid for record in base if record.key is not None}
-    for uid in decided(history, uids):
-        known = written[uid]
-        key = known.key
-        if key is not None:
-            winner = winners.get(key)
-            if winner is None or known.version > written[winner].version:
-                winners[key] = uid
-    return {key: uid for key, uid in winners.items() if not written[uid].tombstone}
+    highest = highest_of(history, uids, base)
+    return {key: uid for key, uid in highest.items() if not written[uid].tombstone}
 
 
 def delta_state(
@@ -125,12 +137,12 @@ def _state_of(history: ClusterHistory, view: ReplicaView, keys: Iterable[str]) -
     slots = view.known_to_be_committed()
     held = set(slots)
     uids = [uid for key in keys for uid in history.uids_of_key[key] if uid in held]
-    if not base and history.tombstones.issuperset(uids):
+    if not base and all(written[uid].tombstone for uid in uids):
         return {}
     if history.rules.snapshots.state_machine == "deltas":
         return own_state(history, view)
     if not all(written[uid].plain for uid in uids):
-        decisive = history.control_uids.union(uids)
+        decisive = {*uids, *[u for u in held if u > 0 and written[u].batch.control is not None]}
         uids = [uid for uid in slots if uid in decisive]
     return winners_of(history, uids, base)
 

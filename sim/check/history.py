@@ -43,26 +43,6 @@ class Written:
         self.plain = plain
 
 
-class WholeBatch:
-    """A batch as it was appended, with a record at each of its offsets.
-
-    Attributes:
-        batch: The batch.
-        base_offset: Its first offset (inclusive).
-        epoch: Its epoch.
-        uids: Of its records, in order.
-    """
-
-    __slots__ = ("base_offset", "batch", "epoch", "uids")
-
-    def __init__(self, batch: Batch, uids: list[int]) -> None:
-        """A batch and the uids of its records."""
-        self.batch = batch
-        self.base_offset = batch.base_offset
-        self.epoch = batch.epoch
-        self.uids = uids
-
-
 class ClusterHistory:
     """What was appended and committed in a cluster, and what every replica holds.
 
@@ -82,8 +62,6 @@ class ClusterHistory:
         isr: The in-sync set, as that leader sees it.
         voters: Who counts for a majority.
         written: uid -> what was appended.
-        tombstones: Of that the tombstones, by uid.
-        control_uids: Of that the control records.
         uids_of_key: key -> uids appended for it, in order.
         controls: What control records said that were appended.
         committed: Index = offset; uid that was there when the offset was first committed.
@@ -156,8 +134,6 @@ class ClusterHistory:
         self.isr: tuple[str, ...] = ()
         self.voters: tuple[str, ...] = ()
         self.written: dict[int, Written] = {}
-        self.tombstones: set[int] = set()
-        self.control_uids: set[int] = set()
         self.uids_of_key: dict[str, list[int]] = {}
         self.controls: set[Control] = set()
         self.committed: list[int] = []
@@ -250,7 +226,6 @@ class ClusterHistory:
         plain = data and not batch.transactional
         if batch.control is not None:
             self.controls.add(batch.control)
-            self.control_uids.update([record.uid for record in batch.records])
         entered: list[int] = []
         for record in batch.records:
             offset, key, _, _, _, _, uid = record
@@ -258,8 +233,6 @@ class ClusterHistory:
             tombstone = data and key is not None and self.is_tombstone(record)
             version = self._version(record)
             written[uid] = Written(record, batch, version, tombstone=tombstone, plain=plain)
-            if tombstone:
-                self.tombstones.add(uid)
             if key is not None:
                 if key in uids_of_key:
                     uids_of_key[key].append(uid)

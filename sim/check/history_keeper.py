@@ -13,24 +13,8 @@ Of every event the history says whether it was unusual. Usual are, while no two 
   horizon;
 * a read of committed records just as they were appended, if all reads before were such.
 
-Most events are, and most laws cannot be broken by them: such laws are not asked about them, see
-`Invariant.unusual_only`. Why not, law by law:
-
-* an append as above reuses nothing that was committed (`no-offset-reuse`) or given in its epoch
-  (`offset-epoch-uniqueness`), and no log ever held a higher epoch (`epoch-monotonic`);
-* the very batches that were appended have the same records at the same offsets (`record-immutable`,
-  `record-offset-uniqueness`), and none that cleaning has written anew, with a delete horizon
-  (`horizon-stability`) or as a snapshot (`traffic-accounting`);
-* where no two logs disagree, no two disagree below anything (`log-matching`, `slot-agreement`);
-* a high watermark as above rises (`hw-monotonic`) within the log (`hw-within-log`), is news or
-  agrees with what was committed (`state-machine-safety`), those who have to have it lack no offset
-  and have none unexplained (`committed-replicated`), and no snapshot has waited for it
-  (`snapshot-consistency`);
-* a position that the follower has reached is `follower-position-sound`;
-* a pass as above takes and believes nothing at the high watermark (`compaction-bound`), leaves the
-  log end (`leo-preservation`, `hw-within-log`), sets no horizon (`horizon-stability`), and takes
-  nothing that deletes or decides (`tombstone-safety`, `tombstone-until-log-end`,
-  `txn-marker-safety`).
+Most events are, and most invariants cannot be broken by them: such invariants are not asked about
+them, see `Invariant.unusual_only`; each says why not.
 
 Events of all other classes are never usual.
 """
@@ -40,37 +24,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 
-from sim.check.history import ClusterHistory, WholeBatch
+from sim import trace
+from sim.check.history import ClusterHistory
 from sim.check.replica_view import EMPTY, HOLE, ReplicaView
+from sim.invariant_plugins import events_by_method
 from sim.log.record import Batch, Control
-from sim.trace import (
-    Appended,
-    Cleaned,
-    Consumed,
-    Copied,
-    Event,
-    GapLearned,
-    HighWatermarkMoved,
-    IsrChanged,
-    LeaderElected,
-    LogEmptied,
-    LogStartedAfresh,
-    LogStartMoved,
-    PositionRecorded,
-    PrefixDeleted,
-    Pushed,
-    Removal,
-    ReplicaAdded,
-    ReplicaCrashed,
-    ReplicaRemoved,
-    ReplicaRestarted,
-    ReplicaWiped,
-    SegmentsLost,
-    SnapshotDeleted,
-    SnapshotInstalled,
-    SnapshotTaken,
-    Truncated,
-)
 
 
 class HistoryKeeper:
@@ -87,54 +45,33 @@ class HistoryKeeper:
         self._replicas = history.replicas
         self._written = history.written
         self._committed = history.committed
-        self._whole: dict[int, WholeBatch] = {}
+        self._whole: dict[int, tuple[Batch, list[int]]] = {}
         self.handlers: dict[type, Callable[..., bool]] = {
-            Appended: self._appended,
-            Copied: self._copied,
-            GapLearned: self._gap_learned,
-            HighWatermarkMoved: self._high_watermark_moved,
-            PositionRecorded: self._position_recorded,
-            Consumed: self._consumed,
-            Cleaned: self._cleaned,
-            SegmentsLost: self._segments_lost,
-            Truncated: self._truncated,
-            Pushed: self._pushed,
-            ReplicaAdded: self._added,
-            ReplicaRemoved: self._removed,
-            ReplicaCrashed: self._crashed,
-            ReplicaRestarted: self._restarted,
-            ReplicaWiped: self._emptied,
-            LogEmptied: self._emptied,
-            LeaderElected: self._elected,
-            IsrChanged: self._isr_changed,
-            SnapshotTaken: self._snapshot_taken,
-            SnapshotDeleted: self._snapshot_deleted,
-            PrefixDeleted: self._prefix_deleted,
-            LogStartMoved: self._log_start_moved,
-            LogStartedAfresh: self._started_afresh,
-            SnapshotInstalled: self._snapshot_installed,
+            kind: getattr(self, "_" + method)
+            for method, kind in events_by_method().items()
+            if hasattr(self, "_" + method)
         }
 
-    def apply(self, event: Event) -> bool:
+    def apply(self, event: trace.Event) -> bool:
         """Take in what happened, and say whether it was unusual."""
         handler = self.handlers.get(type(event))
         return handler is None or handler(event)
 
     # Who is there, and who leads.
 
-    def _added(self, event: ReplicaAdded) -> bool:
+    def _on_replica_added(self, event: trace.ReplicaAdded) -> bool:
         self._replicas[event.replica] = ReplicaView(event.replica)
         self.history.removed_replicas.discard(event.replica)
         return True
 
-    def _removed(self, event: ReplicaRemoved) -> bool:
+    def _on_replica_removed(self, event: trace.ReplicaRemoved) -> bool:
         del self._replicas[event.replica]
         history = self.history
         history.removed_replicas.add(event.replica)
         history.isr, history.voters = history.present(history.isr), history.present(history.voters)
         return self._after_a_loss()
 
-    def _crashed(self, event: ReplicaCrashed) -> bool:
+    def _on_replica_crashed(self, event: trace.ReplicaCrashed) -> bool:
         view = self._replicas[event.replica]
         view.up = False
         view.truncate_to(event.log_end_offset)
@@ -142,7 +79,7 @@ class HistoryKeeper:
         view.log_end_offset_before = len(view.slots)
         return self._after_a_loss()
 
-    def _restarted(self, event: ReplicaRestarted) -> bool:
+    def _on_replica_restarted(self, event: trace.ReplicaRestarted) -> bool:
         view = self._replicas[event.replica]
         view.up = True
         view.log_end_offset_before = len(view.slots)
@@ -150,7 +87,10 @@ class HistoryKeeper:
         view.high_watermark = event.high_watermark
         return self._after_a_loss()
 
-    def _emptied(self, event: ReplicaWiped | LogEmptied) -> bool:
+    def _on_replica_wiped(self, event: trace.ReplicaWiped) -> bool:
+        return self._replaced(ReplicaView(event.replica))
+
+    def _on_log_emptied(self, event: trace.LogEmptied) -> bool:
         return self._replaced(ReplicaView(event.replica))
 
     def _replaced(self, view: ReplicaView) -> bool:
@@ -158,7 +98,7 @@ class HistoryKeeper:
         self._replicas[view.name] = view
         return self._after_a_loss()
 
-    def _elected(self, event: LeaderElected) -> bool:
+    def _on_leader_elected(self, event: trace.LeaderElected) -> bool:
         # Of two leaders the older may hear later of its election, and of a set that is no more.
         history = self.history
         if event.epoch >= history.newest_epoch:
@@ -166,18 +106,18 @@ class HistoryKeeper:
             history.isr, history.voters = history.present(event.isr), history.present(event.voters)
         return True
 
-    def _isr_changed(self, event: IsrChanged) -> bool:
+    def _on_isr_changed(self, event: trace.IsrChanged) -> bool:
         if event.replica == self.history.leader:
             self.history.isr = self.history.present(event.isr)
         return True
 
-    def _position_recorded(self, event: PositionRecorded) -> bool:
+    def _on_position_recorded(self, event: trace.PositionRecorded) -> bool:
         _, follower, position = event
         return position > len(self._replicas[follower].slots)
 
     # What is written, and read.
 
-    def _appended(self, event: Appended) -> bool:
+    def _on_appended(self, event: trace.Appended) -> bool:
         name, batch = event
         view, history = self._replicas[name], self.history
         if history.reassigned:
@@ -187,11 +127,11 @@ class HistoryKeeper:
         if len(uids) != batch.last_offset + 1 - base or batch.delete_horizon_ms is not None:
             self._write(view, batch, None)
             return True
-        whole = self._whole[id(batch)] = WholeBatch(batch, uids)
-        usual = self._write_whole(view, whole, None)
+        self._whole[id(batch)] = (batch, uids)
+        usual = self._write_whole(view, batch, uids, None)
         return not usual or bool(history.reassigned) or base < len(self._committed)
 
-    def _pushed(self, event: Pushed) -> bool:
+    def _on_pushed(self, event: trace.Pushed) -> bool:
         view, batch = self._replicas[event.replica], event.batch
         for record in batch.records:
             self.history.assign(record.offset, batch.epoch, record.uid)
@@ -199,7 +139,7 @@ class HistoryKeeper:
         view.losses += 1
         return True
 
-    def _copied(self, event: Copied) -> bool:
+    def _on_copied(self, event: trace.Copied) -> bool:
         name, its_leader, _, batches, _ = event
         replicas, known, history = self._replicas, self._whole, self.history
         view, leader = replicas[name], replicas.get(its_leader)
@@ -211,7 +151,7 @@ class HistoryKeeper:
             if whole is None:
                 self._copy_rebuilt(view, batch, leader)
                 usual = False
-            elif not self._write_whole(view, whole, leader):
+            elif not self._write_whole(view, batch, whole[1], leader):
                 usual = False
         return not usual
 
@@ -227,10 +167,10 @@ class HistoryKeeper:
         self._write(view, batch, leader)
 
     def _write_whole(
-        self, view: ReplicaView, whole: WholeBatch, leader: ReplicaView | None
+        self, view: ReplicaView, batch: Batch, uids: list[int], leader: ReplicaView | None
     ) -> bool:
-        """Append a batch as it was appended, and say whether that was usual."""
-        slots, base, epoch, uids = view.slots, whole.base_offset, whole.epoch, whole.uids
+        """Append a batch as it was appended, a record at each offset; was that usual?"""
+        slots, base, epoch = view.slots, batch.base_offset, batch.epoch
         history, committed = self.history, self._committed
         before = len(slots)
         if before > base:
@@ -239,7 +179,7 @@ class HistoryKeeper:
             self._leave_a_gap(view, base, leader)
         slots += uids
         view.lineage += uids
-        view.last_batch = whole.batch
+        view.last_batch = batch
         if base < len(committed) and committed[base : len(slots)] != uids:
             for offset, uid in enumerate(committed[base : len(slots)], base):
                 if slots[offset] != uid:
@@ -280,7 +220,7 @@ class HistoryKeeper:
         if contested and any(record.offset in contested for record in batch.records):
             self.history.find_disagreements()
 
-    def _gap_learned(self, event: GapLearned) -> bool:
+    def _on_gap_learned(self, event: trace.GapLearned) -> bool:
         leader = self._replicas.get(event.leader)
         self._leave_a_gap(self._replicas[event.replica], event.log_end_offset, leader)
         return True
@@ -302,7 +242,7 @@ class HistoryKeeper:
             elif not self.history.may_be_absent(self._committed[offset]):
                 view.unexplained_offsets.add(offset)
 
-    def _consumed(self, event: Consumed) -> bool:
+    def _on_consumed(self, event: trace.Consumed) -> bool:
         committed, written = self._committed, self._written
         known, usual = len(committed), True
         self.history.uids_read = uids = []
@@ -317,7 +257,7 @@ class HistoryKeeper:
 
     # What is committed.
 
-    def _high_watermark_moved(self, event: HighWatermarkMoved) -> bool:
+    def _on_high_watermark_moved(self, event: trace.HighWatermarkMoved) -> bool:
         name, mark, leading = event
         view, history = self._replicas[name], self.history
         previous = history.previous_high_watermark = view.high_watermark
@@ -343,7 +283,7 @@ class HistoryKeeper:
 
     # What is cleaned, cut and replaced.
 
-    def _truncated(self, event: Truncated) -> bool:
+    def _on_truncated(self, event: trace.Truncated) -> bool:
         view = self._replicas[event.replica]
         self.history.previous_high_watermark = view.high_watermark
         self.history.previous_log_start = view.log_start_offset
@@ -367,41 +307,17 @@ class HistoryKeeper:
             else:
                 view.unexplained_offsets.discard(offset)
 
-    def _cleaned(self, event: Cleaned) -> bool:
-        view = self._replicas[event.replica]
-        slots, committed, unexplained = view.slots, self._committed, view.unexplained_offsets
+    def _on_cleaned(self, event: trace.Cleaned) -> bool:
+        view, history = self._replicas[event.replica], self.history
+        slots = view.slots
         view.log_end_offset_before = len(slots)
-        history = self.history
         history.previous_high_watermark = view.high_watermark
         committed_below = min(event.high_watermark, view.high_watermark)
-        known, highest, tombstones = len(committed), -1, history.tombstones
-        removed: dict[str, list[Removal]] = defaultdict(list)
-        deletes: list[Removal] = []
-        markers: list[Removal] = []
-        earlier: list[Removal] = []
-        history.removed, history.removed_deletes = removed, deletes
-        history.removed_markers, history.beaten_by_earlier = markers, earlier
-        for removal in event.removals:
-            offset, uid, key, reason, winner = removal
-            slots[offset] = HOLE
-            if offset > highest:
-                highest = offset
-            if winner is not None:
-                if winner > highest:
-                    highest = winner
-                if winner < offset:
-                    earlier.append(removal)
-            if uid in tombstones:
-                if history.is_winning_delete(uid):
-                    deletes.append(removal)
-            elif key is None and uid in history.control_uids:
-                markers.append(removal)
-            removed[reason].append(removal)
-            if offset >= known or committed[offset] != uid or not history.may_be_absent(uid):
-                unexplained.add(offset)
-        history.removed_below = highest + 1
-        if deletes or "tombstone" in removed or markers:
-            view.losses += 1
+        self._remove(view, event.removals)
+        decisive = bool(
+            history.removed_deletes or history.removed_markers or "tombstone" in history.removed
+        )
+        view.losses += decisive
         for offset in event.emptied:
             slots[offset] = EMPTY
         for offset in event.dropped:
@@ -416,20 +332,50 @@ class HistoryKeeper:
         view.first_dirty_offset = max(view.first_dirty_offset, event.upper_bound)
         if event.log_end_offset < len(slots):
             view.truncate_to(event.log_end_offset)
-        if self.history.disagreements:
-            self.history.find_disagreements()
+        if history.disagreements:
+            history.find_disagreements()
         return (
-            event.log_end_offset != view.log_end_offset_before
+            decisive
+            or event.log_end_offset != view.log_end_offset_before
             or event.upper_bound > committed_below
-            or highest >= committed_below
+            or history.removed_below > committed_below
             or view.high_watermark > len(slots)
             or bool(event.horizons)
-            or bool(deletes)
-            or "tombstone" in removed
-            or bool(markers)
         )
 
-    def _segments_lost(self, event: SegmentsLost) -> bool:
+    def _remove(self, view: ReplicaView, removals: tuple[trace.Removal, ...]) -> None:
+        """Take records out of a log, and note what they were."""
+        history, written = self.history, self._written
+        slots, committed = view.slots, self._committed
+        known, highest = len(committed), -1
+        removed: dict[str, list[trace.Removal]] = defaultdict(list)
+        deletes: list[trace.Removal] = []
+        markers: list[trace.Removal] = []
+        earlier: list[trace.Removal] = []
+        history.removed, history.removed_deletes = removed, deletes
+        history.removed_markers, history.beaten_by_earlier = markers, earlier
+        for removal in removals:
+            offset, uid, _, reason, winner = removal
+            slots[offset] = HOLE
+            if offset > highest:
+                highest = offset
+            if winner is not None:
+                if winner > highest:
+                    highest = winner
+                if winner < offset:
+                    earlier.append(removal)
+            appended = written.get(uid)
+            if appended is not None:
+                if appended.tombstone and history.is_winning_delete(uid):
+                    deletes.append(removal)
+                elif appended.batch.control is not None:
+                    markers.append(removal)
+            removed[reason].append(removal)
+            if offset >= known or committed[offset] != uid or not history.may_be_absent(uid):
+                view.unexplained_offsets.add(offset)
+        history.removed_below = highest + 1
+
+    def _on_segments_lost(self, event: trace.SegmentsLost) -> bool:
         view = self._replicas[event.replica]
         view.losses += 1
         for offset in event.offsets:
@@ -437,21 +383,22 @@ class HistoryKeeper:
             view.unexplained_offsets.add(offset)
         return self._after_a_loss()
 
-    def _snapshot_taken(self, event: SnapshotTaken) -> bool:
-        snapshots = self._replicas[event.replica].snapshots
-        snapshots[(event.end_offset, event.epoch)] = event.records
-        self._snapshot_ends_at(event.end_offset)
+    def _on_snapshot_taken(self, event: trace.SnapshotTaken) -> bool:
+        self._keep_snapshot(self._replicas[event.replica], event)
         return True
 
-    def _snapshot_ends_at(self, end_offset: int) -> None:
-        if end_offset > len(self._committed):
-            self.history.snapshots_ahead = max(self.history.snapshots_ahead, end_offset)
+    def _keep_snapshot(
+        self, view: ReplicaView, event: trace.SnapshotTaken | trace.SnapshotInstalled
+    ) -> None:
+        view.snapshots[(event.end_offset, event.epoch)] = event.records
+        if event.end_offset > len(self._committed):
+            self.history.snapshots_ahead = max(self.history.snapshots_ahead, event.end_offset)
 
-    def _snapshot_deleted(self, event: SnapshotDeleted) -> bool:
+    def _on_snapshot_deleted(self, event: trace.SnapshotDeleted) -> bool:
         self._replicas[event.replica].snapshots.pop((event.end_offset, event.epoch), None)
         return True
 
-    def _prefix_deleted(self, event: PrefixDeleted | LogStartMoved) -> bool:
+    def _on_prefix_deleted(self, event: trace.PrefixDeleted | trace.LogStartMoved) -> bool:
         view = self._replicas[event.replica]
         view.losses += 1
         for offset in range(view.log_start_offset, event.log_start_offset):
@@ -460,19 +407,18 @@ class HistoryKeeper:
         view.first_dirty_offset = max(view.first_dirty_offset, event.log_start_offset)
         return self._after_a_loss()
 
-    def _log_start_moved(self, event: LogStartMoved) -> bool:
+    def _on_log_start_moved(self, event: trace.LogStartMoved) -> bool:
         self.history.expired_below = max(self.history.expired_below, event.log_start_offset)
-        return self._prefix_deleted(event)
+        return self._on_prefix_deleted(event)
 
-    def _started_afresh(self, event: LogStartedAfresh) -> bool:
+    def _on_log_started_afresh(self, event: trace.LogStartedAfresh) -> bool:
         return self._replaced(ReplicaView(event.replica, starts_at=event.log_start_offset))
 
-    def _snapshot_installed(self, event: SnapshotInstalled) -> bool:
+    def _on_snapshot_installed(self, event: trace.SnapshotInstalled) -> bool:
         self.history.previous_high_watermark = self._replicas[event.replica].high_watermark
         view = ReplicaView(event.replica, starts_at=event.end_offset)
         view.highest_epoch = event.epoch
-        view.snapshots[(event.end_offset, event.epoch)] = event.records
-        self._snapshot_ends_at(event.end_offset)
+        self._keep_snapshot(view, event)
         return self._replaced(view)
 
     # Where replicas disagree.

@@ -71,10 +71,10 @@ def _ahead_of(history: ClusterHistory, header: str, uid: int, uids: Sequence[int
 
 def _never_deleted(history: ClusterHistory, header: str, uids: Sequence[int]) -> int | None:
     """A value that no tombstone was meant to follow; None = there is a tombstone ahead of all."""
-    tombstones = [uid for uid in reversed(uids) if uid in history.tombstones]
+    tombstones = [uid for uid in reversed(uids) if history.written[uid].tombstone]
     if any(_ahead_of(history, header, uid, uids) is None for uid in tombstones):
         return None  # the last delete is most likely ahead of all
-    values = (uid for uid in reversed(uids) if uid not in history.tombstones)
+    values = (uid for uid in reversed(uids) if not history.written[uid].tombstone)
     return next((uid for uid in values if _ahead_of(history, header, uid, uids) is None), uids[0])
 
 

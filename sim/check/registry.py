@@ -8,34 +8,18 @@ An invariant subscribes to an event by having a method named after it: `on_appen
 from __future__ import annotations
 
 import pkgutil
-import re
 from collections.abc import Callable
 from enum import StrEnum
 from functools import cache
 from importlib import import_module
-from typing import Any, ClassVar, Final, get_args
+from typing import Any, ClassVar, Final
 
+from sim import trace
 from sim.check.families import NO_FAMILY
 from sim.check.queries import HistoryQueries
 from sim.check.violation import Evidence, RecordSeen, Value
 from sim.errors import BadInput
-from sim.invariant_plugins import registered_invariants
-from sim.trace import (
-    Appended,
-    Copied,
-    Event,
-    LogEmptied,
-    LogStartedAfresh,
-    LogStartMoved,
-    PrefixDeleted,
-    Pushed,
-    ReplicaCrashed,
-    ReplicaRestarted,
-    ReplicaWiped,
-    SegmentsLost,
-    SnapshotInstalled,
-    Truncated,
-)
+from sim.invariant_plugins import events_by_method, registered_invariants
 
 
 class Kind(StrEnum):
@@ -59,16 +43,21 @@ Report = Callable[[str, str | None, int | None, str | None, str, Evidence, int |
 
 It knows the time and the event, and drops repeats."""
 
-WRITTEN: Final = (Appended, Copied, Pushed)
+WRITTEN: Final = (trace.Appended, trace.Copied, trace.Pushed)
 """Events by which a log gets records."""
 
-CUT: Final = (Truncated, ReplicaCrashed, ReplicaRestarted)
+CUT: Final = (trace.Truncated, trace.ReplicaCrashed, trace.ReplicaRestarted)
 """Events after which a log may end lower; a restart may take the log end from the last record."""
 
-PART_GONE: Final = (PrefixDeleted, LogStartMoved, SegmentsLost)
+PART_GONE: Final = (trace.PrefixDeleted, trace.LogStartMoved, trace.SegmentsLost)
 """Events by which a log loses a part that is not its end."""
 
-REPLACED: Final = (ReplicaWiped, LogEmptied, LogStartedAfresh, SnapshotInstalled)
+REPLACED: Final = (
+    trace.ReplicaWiped,
+    trace.LogEmptied,
+    trace.LogStartedAfresh,
+    trace.SnapshotInstalled,
+)
 """Events by which nothing stays of a log."""
 
 _ANY: Final = "on_any_of"
@@ -216,22 +205,13 @@ def _take_plugged(name: str, cls: Any) -> None:
 @cache
 def _discover_own() -> None:
     package = import_module("sim.check.invariants")
-    modules = [
-        import_module(f"{package.__name__}.{found.name}")
-        for found in pkgutil.iter_modules(package.__path__)
+    for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        import_module(found.name)
+    made = [
+        cls for cls in Invariant.__subclasses__() if cls.__module__.startswith(package.__name__)
     ]
-    for cls in sorted((c for m in modules for c in _defined_in(m)), key=lambda cls: cls.name):
+    for cls in sorted(made, key=lambda cls: cls.name):
         register(cls)
-
-
-def _defined_in(module: Any) -> list[type[Invariant]]:
-    return [
-        each
-        for each in vars(module).values()
-        if isinstance(each, type)
-        and each.__module__ == module.__name__
-        and issubclass(each, Invariant)
-    ]
 
 
 def register(cls: type[Invariant]) -> None:
@@ -244,7 +224,7 @@ def register(cls: type[Invariant]) -> None:
         raise ValueError(f"invariant {cls.__name__} has no name")
     if cls.name in INVARIANTS:
         raise ValueError(f"invariant {cls.name!r} is registered twice")
-    events, methods = _events_by_method(), [name for name in dir(cls) if name.startswith("on_")]
+    events, methods = events_by_method(), [name for name in dir(cls) if name.startswith("on_")]
     unknown = next((name for name in methods if name not in events and name != _ANY), None)
     if unknown is not None:
         raise ValueError(f"{cls.__name__}.{unknown}: there is no such event")
@@ -264,12 +244,3 @@ def declared_family(name: str) -> str:
     if known is None:
         return NO_FAMILY
     return "by cause" if known.family_by_cause else known.family
-
-
-@cache
-def _events_by_method() -> dict[str, type]:
-    """`on_leader_elected` -> LeaderElected."""
-    return {
-        "on_" + re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower(): kind
-        for kind in get_args(Event)
-    }

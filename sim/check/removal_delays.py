@@ -80,11 +80,10 @@ class RemovalDelays:
 
     def _meet(self, event: Cleaned, view: ReplicaView, due: dict[int, _Due]) -> None:
         """Note what this pass met for the first time and left."""
-        history = self._history
-        tombstones, at_ms = history.tombstones, history.at + self._retention_ms
+        history, at_ms = self._history, self._history.at + self._retention_ms
         start = min(self._met.get(view.name, 0), event.first_dirty_offset)
         for offset, uid in enumerate(view.slots[start : event.upper_bound], start):
-            if uid in tombstones and offset not in due:
+            if uid > 0 and history.written[uid].tombstone and offset not in due:
                 due[offset] = _Due(uid, at_ms, is_marker=False)
         self._met[view.name] = event.upper_bound
         for offset, _ in event.horizons:

@@ -36,23 +36,6 @@ class ReplicaView:
         highest_epoch: No record of this log was of a higher one.
     """
 
-    __slots__ = (
-        "first_dirty_offset",
-        "high_watermark",
-        "highest_epoch",
-        "horizons",
-        "last_batch",
-        "lineage",
-        "log_end_offset_before",
-        "log_start_offset",
-        "losses",
-        "name",
-        "slots",
-        "snapshots",
-        "unexplained_offsets",
-        "up",
-    )
-
     def __init__(self, name: str, *, starts_at: int = 0) -> None:
         """An empty log that starts, and ends, at an offset; all below it is committed."""
         self.name = name

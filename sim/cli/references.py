@@ -56,7 +56,15 @@ def _shown(value: object) -> str:
 def ops() -> Rows:
     """Every step of a story, with its fields; those in brackets need not be given."""
     from sim.story.ops import OPS
+    from sim.story.steps import COMMON
 
+    every = {
+        "op": "(every step)",
+        "fields": " ".join(f"[{name}]" for name in COMMON),
+        "means": "What any step may say beside its own fields.",
+        "source": "this project",
+        "field_meanings": dict(COMMON),
+    }
     return [
         {
             "op": op,
@@ -68,7 +76,7 @@ def ops() -> Rows:
             },
         }
         for op, spec in OPS.items()
-    ]
+    ] + [every]
 
 
 def faults() -> Rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from sim.draw.cells import NOTHING, Cell
 from sim.draw.figure import left_out_in_words, place_of, window
 from sim.draw.frames import NOT_THERE, Replay, Spot, replicas_of
 from sim.draw.scene import Case, Scene, has_a_place, position_of
+from sim.draw.shapes import inline_of
 from sim.draw.space_time import HEAD, ROW, SpaceTime, sentence_of
 from sim.draw.words import printable
 from sim.explain import Explanation
@@ -28,11 +30,12 @@ class Film:
     """One case, ready for a page.
 
     Attributes:
+        case: What is shown.
         left_out: How many events that should be shown are not, in words; empty = none.
         shown: So many are.
         which: What is shown, where that is not all.
         total: So many events the run has.
-        diagram: The space-time diagram of the shown events, without sentences.
+        diagram: The space-time diagram of the shown events, without sentences, as SVG.
     """
 
     def __init__(
@@ -54,14 +57,16 @@ class Film:
             like: Of a case without a violation: one of another case, to show the same offset.
             explained: Of violations, by their place among those of the case.
         """
-        self._case = case
+        self.case = case
         self._scene = Scene(case, like)
         self._explained = explained or {}
         self._shows = [position_of(case.events, each) for each in case.violations]
         wanted = self._wanted(everything=everything)
         chosen = window(len(wanted), place_of(self._scene.position, wanted), most)
-        self.left_out = left_out_in_words(chosen.start, len(wanted) - chosen.stop)
         self._positions = sorted({*wanted[chosen.start : chosen.stop], *self._shows})
+        missing = sorted({*wanted} - {*self._positions})
+        earlier = bisect_left(missing, self._scene.position)
+        self.left_out = left_out_in_words(earlier, len(missing) - earlier)
         self.shown, self.total = len(self._positions), len(case.events)
         self.which = ""
         if len(wanted) < self.total:
@@ -69,29 +74,31 @@ class Film:
             self.which = f"those that {about}"
         self._rows = ["committed", *replicas_of(case.events)]
         self._table: dict[Cell, int] = {NOTHING: 0}
-        self.diagram = SpaceTime(
+        diagram = SpaceTime(
             self._scene, self._positions, violated=set(self._shows), sentences=False
-        ).picture()
+        )
+        self.diagram = inline_of(diagram.picture(), alternative="Space-time diagram")
 
     def _wanted(self, *, everything: bool) -> Sequence[int]:
         """The positions of events to show, if there is room."""
-        events = range(len(self._case.events))
+        events = range(len(self.case.events))
         if everything or self._scene.violation is None:
             return events
-        if self._case.violation is None:
+        if self.case.violation is None:
             return self._of_the_subject()
         cones = [each.cone for each in self._explained.values()]
         found = {position for cone in cones for position in cone} | set(self._shows)
         return sorted({*found, self._scene.position})
 
     def _of_the_subject(self) -> list[int]:
-        """The events that change the offset in question, and who led and was down."""
-        subject, replay = self._scene.subject, Replay(self._case.rules)
-        return [
+        """The events that change the offset in question, who led and was down, and the last one."""
+        subject, replay = self._scene.subject, Replay(self.case.rules)
+        found = [
             position
-            for position, (at, event) in enumerate(self._case.events[: self._scene.position + 1])
+            for position, (at, event) in enumerate(self.case.events)
             if subject in replay.take(at, event) or isinstance(event, _TURNS)
         ]
+        return sorted({*found, len(self.case.events) - 1})
 
     def content(self) -> dict[str, Any]:
         """All that the page's script needs, as JSON takes it."""
@@ -100,23 +107,25 @@ class Film:
         subjects: dict[int, int | None] = {}
         taken = 0
         for position in self._positions:
-            for at, event in self._case.events[taken : position + 1]:
+            for at, event in self.case.events[taken : position + 1]:
                 painter.take(at, event)
             taken = position + 1
-            at, event = self._case.events[position]
+            at, event = self.case.events[position]
             frames.append({"a": at, "s": sentence_of(event, about), **painter.changes()})
             for number in [n for n, shows in enumerate(self._shows) if shows == position]:
                 frame = painter.replay.frame()
-                subjects[number] = self._scene.subject_of(self._case.violations[number], frame)
+                subjects[number] = self._scene.subject_of(self.case.violations[number], frame)
         ends = [painter.end, *[each + 1 for each in subjects.values() if each is not None]]
+        own = self.case.violation
         return {
-            "name": printable(self._case.name),
+            "name": printable(self.case.name),
             "rows": [printable(name) for name in self._rows],
             "columns": max([*ends, (self._scene.subject or 0) + 1]),
             "cells": [list(cell[:4]) for cell in self._table],
             "frames": frames,
             "focus": place_of(self._scene.position, self._positions),
             "subject": self._scene.subject,
+            "chosen": -1 if own is None else self.case.violations.index(own),
             "violations": [self._violation(number, subjects[number]) for number in subjects],
             "head": HEAD,
             "step": ROW,
@@ -124,7 +133,7 @@ class Film:
 
     def _violation(self, number: int, subject: int | None) -> dict[str, Any]:
         """A violation: frame, name, time, sentence, subject, whether that is a place, row, why."""
-        violation, told = self._case.violations[number], self._explained.get(number)
+        violation, told = self.case.violations[number], self._explained.get(number)
         row = self._rows.index(violation.replica) if violation.replica in self._rows else -1
         return {
             "f": place_of(self._shows[number], self._positions),

@@ -145,33 +145,27 @@ class Grid:
 
     def _marks(self, lane: Lane, y: float) -> Iterable[Shape]:
         """High watermark, last stable offset, log end and start, clean point, where columns are."""
-        marks_at = {
-            "clean": lane.clean_point or None,
-            "stable": lane.last_stable_offset,
-            "hw": lane.high_watermark,
-        }
-        if lane.last_stable_offset == lane.high_watermark:
-            del marks_at["stable"]
-        end, start = self._border(lane.log_end_offset), self._border(lane.log_start_offset)
+        transactional = lane.last_stable_offset != lane.high_watermark
+        end, start = self._border(lane.log_end_offset), self._border(lane.log_start_offset or None)
+        clean = self._border(lane.clean_point or None)
         if end is not None:
             yield bracket(end - 6, end - 3, y + 2, _ROW - 4)
-        if start is not None and lane.log_start_offset:
+        if start is not None:
             yield bracket(start + 6, start + 3, y + 2, _ROW - 4)
-        for name, offset in marks_at.items():
-            x = None if offset is None else self._border(offset)
-            if x is None:
-                continue
-            if name == "clean":
-                yield sign("clean", x, y + _ROW + 2)
-            else:
-                yield Path(((x, y - 1), (x, y + _ROW + 1)), name)
+        if clean is not None:
+            yield sign("clean", clean, y + _ROW + 2)
+        stable = lane.last_stable_offset if transactional else None
+        for look, offset in (("stable", stable), ("hw", lane.high_watermark)):
+            x = self._border(offset)
+            if x is not None:
+                yield Path(((x, y - 1), (x, y + _ROW + 1)), look)
 
-    def _border(self, offset: int) -> float | None:
-        """Where the border before an offset is; None = among those left out."""
+    def _border(self, offset: int | None) -> float | None:
+        """Where the border before an offset is; None = among those left out, or not wanted."""
         for column in self._columns:
             if column.offset == offset:
                 return column.x - _BORDER / 2
-            if column.offset == offset - 1:
+            if column.offset + 1 == offset:
                 return column.x + column.width + _BORDER / 2
         return None
 

@@ -77,7 +77,7 @@ LOOKS: Final[Mapping[str, Look]] = {
     "empty": Look(Colour("#eef0f2", "#2a2f35"), FAINT, 1.2),
     "hole": Look(None, FAINT, 1.2, "3 2"),
     "below": Look(Colour("#eef0f2", "#22262b"), None),
-    "beyond": Look(None, RULE, 1.0, "1 3"),
+    "beyond": Look(None, FAINT, 1.0, "1 2"),
     "violated": Look(None, ALARM, 2.6),
     "pointer": Look(ALARM, None),
     "alarmband": Look(_ALARM_BAND, None),

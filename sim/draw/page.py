@@ -57,7 +57,6 @@ def html(
     """
     cases = [_whole(each) for each in (case, against) if each is not None]
     told = [explained(each) for each in cases]
-    words = {"title": printable(title) or "A run", "unit": unit, "command": _line(command)}
     template = _template()
     most: int | None = None
     while most is None or most > 0:
@@ -65,7 +64,18 @@ def html(
             Film(each, everything=everything, most=most, like=case.violation, explained=why)
             for each, why in zip(cases, told, strict=True)
         ]
-        page = template.render(words | _parts(cases, films, explanation))
+        contents = [film.content() for film in films]
+        page = template.render(
+            title=printable(title) or "A run",
+            unit=unit,
+            command=command,
+            films=films,
+            chosen=_chosen(contents[0], explanation),
+            data=_as_script(contents),
+            legend=_legend(),
+            style=f"{_colours()}\n{_own('page.css')}",
+            script=_own("page.js"),
+        )
         size = len(page.encode())
         if size <= PAGE_BYTES_MAX:
             return page
@@ -82,56 +92,25 @@ def _whole(case: Case) -> Case:
     return replace(case, violations=case.violations if there else (*own, *case.violations))
 
 
-def _line(text: str) -> str:
-    """A text that may name keys and values, made safe."""
-    return printable(text, longest=LINE_MAX)
-
-
-def _parts(
-    cases: Sequence[Case], films: Sequence[Film], explanation: Sequence[str] | None
-) -> dict[str, Any]:
-    from markupsafe import Markup
-
-    folder = files("sim.draw") / "templates"
-    contents = [film.content() for film in films]
-    for case, content in zip(cases, contents, strict=True):
-        own = case.violation
-        content["chosen"] = -1 if own is None else case.violations.index(own)
-    chosen = {"s": "", "w": []}
-    if cases[0].violation is not None:
-        chosen = contents[0]["violations"][contents[0]["chosen"]]
+def _chosen(content: dict[str, Any], explanation: Sequence[str] | None) -> dict[str, Any]:
+    """The violation to open at, with these lines that tell why; without one, the lines alone."""
+    there = content["chosen"] >= 0
+    chosen = content["violations"][content["chosen"]] if there else {"s": "", "w": []}
     if explanation is not None:
-        chosen["w"] = [_line(line) for line in explanation]
-    style = f"{_colours()}\n{(folder / 'page.css').read_text(encoding='utf-8')}"
-    return {
-        "style": Markup(style),  # noqa: S704 - our own file and table
-        "script": Markup((folder / "page.js").read_text(encoding="utf-8")),  # noqa: S704 - our own
-        "data": Markup(_as_script(contents)),  # noqa: S704 - no < is in it
-        "legend": _legend(),
-        "chosen": chosen,
-        "cases": [
-            {
-                "name": _line(case.name),
-                "verdict": _line(case.verdict),
-                "film": film,
-                "diagram": Markup(  # noqa: S704 - made of escaped texts
-                    inline_of(film.diagram, alternative="Space-time diagram")
-                ),
-            }
-            for case, film in zip(cases, films, strict=True)
-        ],
-    }
+        chosen["w"] = [printable(line, longest=LINE_MAX) for line in explanation]
+    return chosen
 
 
 def _legend() -> list[tuple[str, str]]:
     """All signs with their meanings, then what notes in cells mean, which have no sign."""
-    from markupsafe import Markup
+    signs = [(inline_of(sample(name), alternative=text), text) for name, text in MEANINGS.items()]
+    notes = [note for note in NOTES.values() if note[0] != "…"]  # a page has all columns
+    return [*signs, *[("", note) for note in notes]]
 
-    signs = [
-        (Markup(inline_of(sample(name), alternative=text)), text)  # noqa: S704 - our own shapes
-        for name, text in MEANINGS.items()
-    ]
-    return [*signs, *[("", note) for note in NOTES.values()]]
+
+def _own(name: str) -> str:
+    """A file of our own that is part of the page."""
+    return (files("sim.draw") / "templates" / name).read_text(encoding="utf-8")
 
 
 def _colours() -> str:

@@ -167,8 +167,7 @@ class Scene:
             return []
         violation, decided = self.explanation.violation, self.explanation.facts[0].position
         done = [] if decided is None else _done(self.case, decided, violation)
-        named = [value.offset for _, value in violation.evidence if isinstance(value, RecordSeen)]
-        there = range(self.end)
+        there, named = range(self.end), _named(violation)
         return [one for one in dict.fromkeys([*done, *named]) if one in there][: 2 * _OF_EACH]
 
     # Which columns there is room for.
@@ -217,6 +216,15 @@ def _of_key(lane: Lane, words: Words, keys: set[str | None] | set[str]) -> list[
     """Where a replica has records of some keys."""
     spots = enumerate(lane.spots)
     return [offset for offset, spot in spots if spot.uid and words.key(spot.uid) in keys]
+
+
+def _named(violation: Violation) -> Iterable[int]:
+    """The offsets that the evidence names: of records, and by themselves."""
+    for name, value in violation.evidence:
+        if isinstance(value, RecordSeen):
+            yield value.offset
+        elif isinstance(value, int) and name.endswith(("_at", "_offset")):
+            yield value
 
 
 def _done(case: Case, position: int, violation: Violation) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sim.draw.looks import LOOKS
@@ -68,9 +68,6 @@ MEANINGS: Final[Mapping[str, str]] = {
 }
 """Sign -> what it means, in the order of a legend."""
 
-_BEHIND = {"paper", "rule", "lane", "head"}
-"""Looks that say nothing by themselves."""
-
 NOTES: Final[Mapping[str, str]] = {
     r"\bv-?\d": "v1: version",
     r"\bt-?\d": "t1: timestamp in ms",
@@ -112,31 +109,18 @@ def sample(name: str) -> Picture:
     return Picture(18, 14, tuple(shapes + ([sign("delete", 6, 7)] if name == "d0" else [])))
 
 
-def signs_in(pictures: Iterable[Picture]) -> set[str]:
-    """The signs that pictures have."""
-    looks = {meant(shape.look) for picture in pictures for shape in picture.shapes}
-    return {look for look in looks - _BEHIND - {"delete"} if not LOOKS[look].size}
-
-
-def notes_on(texts: Iterable[str]) -> list[str]:
-    """What the notes among these texts mean."""
-    texts = set(texts)
-    return [
-        meaning
-        for pattern, meaning in NOTES.items()
-        if any(re.search(pattern, text) for text in texts)
-    ]
-
-
 def legend(pictures: Sequence[Picture], width: float) -> Picture:
     """What the signs mean that these pictures have, in as many rows as it takes."""
-    there = signs_in(pictures)
+    drawn_shapes = [shape for picture in pictures for shape in picture.shapes]
+    looks = {meant(shape.look) for shape in drawn_shapes}
+    noted = {one.text for one in drawn_shapes if isinstance(one, Text) and one.look in _NOTED}
+    entries = [(sample(name).shapes, text) for name, text in MEANINGS.items() if name in looks]
+    for pattern, meaning in NOTES.items():
+        if any(re.search(pattern, text) for text in noted):
+            entries.append(((), meaning))
     shapes: list[Shape] = []
     x, y, widest = 0.0, 0.0, 0.0
-    texts = [one for picture in pictures for one in picture.shapes if isinstance(one, Text)]
-    notes = notes_on(text.text for text in texts if text.look in _NOTED)
-    entries = [(sample(name).shapes, text) for name, text in MEANINGS.items() if name in there]
-    for drawn, text in [*entries, *[((), note) for note in notes]]:
+    for drawn, text in entries:
         left = 22 if drawn else 0
         room = left + text_width(text, "tf") + 14
         if x and x + room > width:

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 from sim.check import Violation
 from sim.check.history import Written
 from sim.check.promise import DEFAULT_HEADER, meant_version
+from sim.check.violation import RecordSeen
 from sim.compaction.failures import UnreadableVersion
 from sim.explain.past import END, Past, Recorded
 from sim.log.record import Record
@@ -143,9 +144,11 @@ class Case:
         return self.history.uids_of_key.get(key or "", [])
 
     def uid_of(self, key: str | None, offset: int | None) -> int:
-        """The first record of a key that was given an offset; 0 = none was."""
+        """The record of a key at an offset, of several the one in evidence; 0 = none."""
         known = self.history.written
-        return next((uid for uid in self.uids_of(key) if known[uid].offset == offset), 0)
+        named = [v.uid for _, v in self.violation.evidence if isinstance(v, RecordSeen)]
+        uids = [uid for uid in self.uids_of(key) if known[uid].offset == offset]
+        return next((uid for uid in uids if uid in named), uids[0] if uids else 0)
 
     def held(self, replica: str, key: str | None, before: int = END) -> list[int]:
         """The records of a key that a log held before a position, in order of appends."""
@@ -173,7 +176,7 @@ class Case:
         """The lowest marker of a producer above an offset; None = there is none."""
         markers = [
             known
-            for uid in self.history.control_uids
+            for uid in self.past.controls
             if (known := self.history.written[uid]).offset > above
             and known.batch.producer_id == producer_id
             and str(known.batch.control) in ("COMMIT", "ABORT")

@@ -13,55 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from sim import trace
 from sim.check import Violation
 from sim.explain.case import judged_at
 from sim.explain.past import Became, Past, Recorded
-from sim.trace import (
-    Acknowledged,
-    Appended,
-    Cleaned,
-    CleanerLooked,
-    ConfigChanged,
-    Consumed,
-    ConsumerReset,
-    CoordinatorAnswered,
-    CoordinatorLoaded,
-    Copied,
-    EpochCacheChanged,
-    FaultEnded,
-    FaultInjected,
-    GapLearned,
-    HighWatermarkMoved,
-    IsrChanged,
-    LeaderElected,
-    LeaderResigned,
-    LogEmptied,
-    LogStartedAfresh,
-    LogStartMoved,
-    PositionRecorded,
-    PrefixDeleted,
-    Pushed,
-    Quiesced,
-    ReadingEnded,
-    Removal,
-    RemovalBoundMoved,
-    ReplicaCrashed,
-    ReplicaRestarted,
-    ReplicaWiped,
-    RoundsEnded,
-    SegmentsLost,
-    SnapshotChunkFetched,
-    SnapshotDeleted,
-    SnapshotFetchDropped,
-    SnapshotFetched,
-    SnapshotInstalled,
-    SnapshotOffered,
-    SnapshotTaken,
-    TombstoneProbed,
-    Truncated,
-    UncleanElection,
-    Understood,
-)
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -72,16 +27,16 @@ BEATEN = 2
 Edge = tuple[int | None, str]
 """Position of an earlier event, None = there was none, and why it comes before."""
 
-_DOWN = (ReplicaCrashed, ReplicaWiped, LeaderResigned)
-_STARTS = (PrefixDeleted, LogStartMoved, LogStartedAfresh)
+_DOWN = (trace.ReplicaCrashed, trace.ReplicaWiped, trace.LeaderResigned)
+_STARTS = (trace.PrefixDeleted, trace.LogStartMoved, trace.LogStartedAfresh)
 _SNAPSHOTS = (
-    SnapshotTaken,
-    SnapshotInstalled,
-    SnapshotFetched,
-    SnapshotDeleted,
-    LogEmptied,
-    SnapshotChunkFetched,
-    SnapshotFetchDropped,
+    trace.SnapshotTaken,
+    trace.SnapshotInstalled,
+    trace.SnapshotFetched,
+    trace.SnapshotDeleted,
+    trace.LogEmptied,
+    trace.SnapshotChunkFetched,
+    trace.SnapshotFetchDropped,
 )
 
 
@@ -94,38 +49,49 @@ def hangs_on(past: Past, position: int) -> Iterator[Edge]:
         return past.last(*kinds, before=position, **fields)
 
     match event:
-        case Appended():
-            yield last(LeaderElected, LeaderResigned, replica=name), "leads since it was elected"
-        case PositionRecorded(_, follower):
+        case trace.Appended():
+            yield (
+                last(trace.LeaderElected, trace.LeaderResigned, replica=name),
+                "leads since it was elected",
+            )
+        case trace.PositionRecorded(_, follower):
             yield _end(past, follower, position), f"position of {follower} recorded"
-        case HighWatermarkMoved(_, _, True):
-            yield last(LeaderElected, LeaderResigned, replica=name), "leads since it was elected"
+        case trace.HighWatermarkMoved(_, _, True):
+            yield (
+                last(trace.LeaderElected, trace.LeaderResigned, replica=name),
+                "leads since it was elected",
+            )
             for other in past.steps:
-                counted = last(PositionRecorded, replica=name, follower=other)
+                counted = last(trace.PositionRecorded, replica=name, follower=other)
                 yield counted, "position counted for the high watermark"
-        case HighWatermarkMoved():
-            yield last(HighWatermarkMoved, leading=True), "high watermark learned"
-        case IsrChanged(_, _, joined) if joined is not None:
-            yield last(PositionRecorded, follower=joined), "admitted by its position"
-        case LeaderElected():
+        case trace.HighWatermarkMoved():
+            yield last(trace.HighWatermarkMoved, leading=True), "high watermark learned"
+        case trace.IsrChanged(_, _, joined) if joined is not None:
+            yield last(trace.PositionRecorded, follower=joined), "admitted by its position"
+        case trace.LeaderElected():
             yield from _of_an_election(past, position)
-        case Truncated():
-            yield last(LeaderElected), "follows the leader elected"
-            yield last(EpochCacheChanged, replica=name), "the epochs it knew"
-        case Cleaned() | CleanerLooked():
-            yield last(ConfigChanged, replica=name), "settings in force"
-        case ReplicaCrashed() | ReplicaWiped() | ReplicaRestarted() | SegmentsLost():
-            kinds = (ReplicaCrashed, ReplicaWiped, ReplicaRestarted)
+        case trace.Truncated():
+            yield last(trace.LeaderElected), "follows the leader elected"
+            yield last(trace.EpochCacheChanged, replica=name), "the epochs it knew"
+        case trace.Cleaned() | trace.CleanerLooked():
+            yield last(trace.ConfigChanged, replica=name), "settings in force"
+        case (
+            trace.ReplicaCrashed()
+            | trace.ReplicaWiped()
+            | trace.ReplicaRestarted()
+            | trace.SegmentsLost()
+        ):
+            kinds = (trace.ReplicaCrashed, trace.ReplicaWiped, trace.ReplicaRestarted)
             yield last(*kinds, replica=name), "the state it was in"
             yield _fault_at(past, name, position), "fault injected"
-        case LeaderResigned() | FaultEnded():
+        case trace.LeaderResigned() | trace.FaultEnded():
             yield _fault_at(past, name, position), "the fault there"
-        case RemovalBoundMoved():
+        case trace.RemovalBoundMoved():
             for other in past.steps:
                 yield _end(past, other, position), "log end counted for the removal bound"
-        case TombstoneProbed() | RoundsEnded():
+        case trace.TombstoneProbed() | trace.RoundsEnded():
             for other in past.steps:
-                yield last(Cleaned, replica=other), "all logs were cleaned"
+                yield last(trace.Cleaned, replica=other), "all logs were cleaned"
         case _:
             yield from _of_readers(past, position)
             yield from _of_snapshots(past, position)
@@ -134,17 +100,23 @@ def hangs_on(past: Past, position: int) -> Iterator[Edge]:
 def _of_readers(past: Past, position: int) -> Iterator[Edge]:
     event, name = past.event(position), past.event(position).replica or ""
     match event:
-        case Consumed(_, consumer) | ConsumerReset(_, consumer):
-            found = past.last(Consumed, ConsumerReset, before=position, consumer=consumer)
+        case trace.Consumed(_, consumer) | trace.ConsumerReset(_, consumer):
+            found = past.last(
+                trace.Consumed, trace.ConsumerReset, before=position, consumer=consumer
+            )
             yield found, f"{consumer} read on"
-        case ReadingEnded(_, consumer) | Understood(_, consumer):
-            found = past.last(Consumed, ConsumerReset, before=position, consumer=consumer)
+        case trace.ReadingEnded(_, consumer) | trace.Understood(_, consumer):
+            found = past.last(
+                trace.Consumed, trace.ConsumerReset, before=position, consumer=consumer
+            )
             yield found, f"{consumer} read it"
-        case CoordinatorLoaded():
-            found = past.last(LeaderElected, LeaderResigned, before=position, replica=name)
+        case trace.CoordinatorLoaded():
+            found = past.last(
+                trace.LeaderElected, trace.LeaderResigned, before=position, replica=name
+            )
             yield found, "coordinates since it leads"
-        case CoordinatorAnswered():
-            found = past.last(CoordinatorLoaded, before=position, replica=name)
+        case trace.CoordinatorAnswered():
+            found = past.last(trace.CoordinatorLoaded, before=position, replica=name)
             yield found, "answers by what it loaded"
         case _:
             return
@@ -153,16 +125,24 @@ def _of_readers(past: Past, position: int) -> Iterator[Edge]:
 def _of_snapshots(past: Past, position: int) -> Iterator[Edge]:
     event, name = past.event(position), past.event(position).replica or ""
     match event:
-        case SnapshotInstalled(_, end, epoch) | SnapshotFetched(_, end, epoch):
+        case trace.SnapshotInstalled(_, end, epoch) | trace.SnapshotFetched(_, end, epoch):
             yield _taken(past, end, epoch, position), "snapshot taken"
-        case SnapshotChunkFetched(_, _, end, epoch):
+        case trace.SnapshotChunkFetched(_, _, end, epoch):
             yield _taken(past, end, epoch, position), "snapshot taken"
-        case SnapshotTaken():
-            yield past.last(HighWatermarkMoved, before=position, replica=name), "committed"
+        case trace.SnapshotTaken():
+            yield past.last(trace.HighWatermarkMoved, before=position, replica=name), "committed"
             return
-        case LogEmptied() | PrefixDeleted() | LogStartMoved() | LogStartedAfresh():
-            if not isinstance(event, LogEmptied):
-                yield past.last(HighWatermarkMoved, before=position, replica=name), "committed"
+        case (
+            trace.LogEmptied()
+            | trace.PrefixDeleted()
+            | trace.LogStartMoved()
+            | trace.LogStartedAfresh()
+        ):
+            if not isinstance(event, trace.LogEmptied):
+                yield (
+                    past.last(trace.HighWatermarkMoved, before=position, replica=name),
+                    "committed",
+                )
         case _:
             return
     yield past.last(*_SNAPSHOTS, before=position, replica=name), "the snapshot before"
@@ -171,12 +151,12 @@ def _of_snapshots(past: Past, position: int) -> Iterator[Edge]:
 def _of_an_election(past: Past, position: int) -> Iterator[Edge]:
     """Who led before and why no more; who got into the in-sync set, and how."""
     name = past.event(position).replica
-    yield past.last(ReplicaRestarted, before=position, replica=name), "came back before"
-    previous = past.last(LeaderElected, before=position)
+    yield past.last(trace.ReplicaRestarted, before=position, replica=name), "came back before"
+    previous = past.last(trace.LeaderElected, before=position)
     after = -1 if previous is None else previous
-    for one in past.all(UncleanElection, after=after, before=position, replica=name):
+    for one in past.all(trace.UncleanElection, after=after, before=position, replica=name):
         yield one, "made leader whatever it has"
-    for one in past.all(IsrChanged, after=after, before=position, joined=name):
+    for one in past.all(trace.IsrChanged, after=after, before=position, joined=name):
         yield one, "admitted to the in-sync set"
     if previous is None:
         return
@@ -190,7 +170,7 @@ def _of_an_election(past: Past, position: int) -> Iterator[Edge]:
 
 
 def _taken(past: Past, end: int, epoch: int, before: int) -> int | None:
-    return past.last(SnapshotTaken, before=before, end_offset=end, epoch=epoch)
+    return past.last(trace.SnapshotTaken, before=before, end_offset=end, epoch=epoch)
 
 
 def _end(past: Past, replica: str, before: int) -> int | None:
@@ -201,7 +181,7 @@ def _end(past: Past, replica: str, before: int) -> int | None:
 
 
 def _fault_at(past: Past, replica: str, before: int) -> int | None:
-    return past.last(FaultInjected, before=before, replica=replica)
+    return past.last(trace.FaultInjected, before=before, replica=replica)
 
 
 def causal_graph(events: Recorded) -> nx.DiGraph:
@@ -232,23 +212,26 @@ def _carried(past: Past, latest: dict[str, int], position: int) -> Iterator[Edge
     """What came from another replica, from a log, or from all of them."""
     event = past.event(position)
     match event:
-        case Copied(_, leader) | GapLearned(_, leader) | Pushed(_, leader):
+        case trace.Copied(_, leader) | trace.GapLearned(_, leader) | trace.Pushed(_, leader):
             yield latest.get(leader), f"copied from the log of {leader}"
-        case SnapshotChunkFetched(_, leader):
+        case trace.SnapshotChunkFetched(_, leader):
             yield latest.get(leader), f"fetched from {leader}"
-        case SnapshotOffered(_, follower):
+        case trace.SnapshotOffered(_, follower):
             yield latest.get(follower), "asked for what is below the log start"
-        case Acknowledged(name, _, _, first):
+        case trace.Acknowledged(name, _, _, first):
             yield past.slot(name, first, position), "acknowledged what was written"
-        case LeaderElected():
-            yield past.last(LeaderElected, before=position), "the epoch before"
-            yield past.last(LeaderElected, IsrChanged, before=position), "the in-sync set"
-        case Cleaned(name):
+        case trace.LeaderElected():
+            yield past.last(trace.LeaderElected, before=position), "the epoch before"
+            yield (
+                past.last(trace.LeaderElected, trace.IsrChanged, before=position),
+                "the in-sync set",
+            )
+        case trace.Cleaned(name):
             for removal in event.removals:
                 for offset in (removal.offset, removal.winner_offset):
                     if offset is not None:
                         yield past.slot(name, offset, position), "cleaned what was written"
-        case Quiesced() | RoundsEnded() | TombstoneProbed():
+        case trace.Quiesced() | trace.RoundsEnded() | trace.TombstoneProbed():
             for one in latest.values():
                 yield one, "all logs were looked at"
         case _:
@@ -300,7 +283,7 @@ class Cone:
             self._look_at_absent(offset, end)
         if violation.replica is not None:
             self._look(past.last(*_STARTS, replica=violation.replica))
-            self._look(past.last(HighWatermarkMoved, replica=violation.replica))
+            self._look(past.last(trace.HighWatermarkMoved, replica=violation.replica))
 
     def _look(self, position: int | None) -> None:
         if position is not None:
@@ -312,8 +295,10 @@ class Cone:
         past = self._past
         for replica in past.steps:
             if past.slot(replica, offset, before) is None:
-                last = past.last(FaultInjected, FaultEnded, before=before, replica=replica)
-                if last is not None and isinstance(past.event(last), FaultInjected):
+                last = past.last(
+                    trace.FaultInjected, trace.FaultEnded, before=before, replica=replica
+                )
+                if last is not None and isinstance(past.event(last), trace.FaultInjected):
                     self._look(last)
 
     def _offsets_of(self, key: str, replica: str | None) -> set[int]:
@@ -325,7 +310,7 @@ class Cone:
         past, written = self._past, self._past.history.written
         uids = past.history.uids_of_key.get(key, [])
         found = {written[uid].offset for uid in uids[-BEATEN:]}
-        for position in past.all(Cleaned):
+        for position in past.all(trace.Cleaned):
             for removal in past.event(position).removals:
                 if removal.key == key and removal.reason != "superseded":
                     found.add(removal.offset)
@@ -348,9 +333,9 @@ class Cone:
         event = past.event(position)
         self._slot(replica, offset, position)
         match event:
-            case Copied(_, leader) | GapLearned(_, leader) | Pushed(_, leader):
+            case trace.Copied(_, leader) | trace.GapLearned(_, leader) | trace.Pushed(_, leader):
                 self._slot(leader, offset, position)
-            case Cleaned():
+            case trace.Cleaned():
                 for removal in event.removals:
                     if removal.offset == offset:
                         self._removed(position, removal)
@@ -358,7 +343,7 @@ class Cone:
                 pass
         self._follow(position)
 
-    def _removed(self, position: int, removal: Removal) -> None:
+    def _removed(self, position: int, removal: trace.Removal) -> None:
         past, name = self._past, self._past.event(position).replica
         if removal.winner_offset is not None:
             self._slot(name, removal.winner_offset, position)
@@ -366,11 +351,12 @@ class Cone:
         if known is None:
             return
         if removal.reason in ("tombstone", "marker"):
-            self._visit(_stamped(past, name, known.batch.base_offset, position + 1))
-            self._visit(past.last(RemovalBoundMoved, before=position, replica=name))
+            horizon = past.horizon(name, known.batch.base_offset, position + 1)
+            self._visit(None if horizon is None else horizon.position)
+            self._visit(past.last(trace.RemovalBoundMoved, before=position, replica=name))
             self._look_at_absent(removal.offset, position)
         if removal.reason == "aborted":
-            for one in past.all(Appended, before=position):
+            for one in past.all(trace.Appended, before=position):
                 batch = past.event(one).batch
                 if batch.control is not None and batch.producer_id == known.batch.producer_id:
                     self._slot(name, batch.last_offset, position)
@@ -387,24 +373,10 @@ class Cone:
         event = self._past.event(position)
         for one, _ in hangs_on(self._past, position):
             self._visit(one)
-        if isinstance(event, Appended):
+        if isinstance(event, trace.Appended):
             self._slot(event.replica, event.batch.base_offset, position)
-        elif isinstance(event, Acknowledged):
+        elif isinstance(event, trace.Acknowledged):
             self._slot(event.replica, event.first_offset, position)
-        elif isinstance(event, TombstoneProbed | RoundsEnded):
+        elif isinstance(event, trace.TombstoneProbed | trace.RoundsEnded):
             for other in self._past.steps:
-                self._look(self._past.last(Cleaned, before=position, replica=other))
-
-
-def _stamped(past: Past, replica: str, base: int, before: int) -> int | None:
-    """The event that gave a batch its delete horizon on a replica."""
-    for step in past.steps_before(replica, before):
-        event = step.event
-        if isinstance(event, Cleaned):
-            if base in dict(event.horizons):
-                return step.position
-        elif isinstance(event, Copied | Appended | Pushed):
-            batches = event.batches if isinstance(event, Copied) else (event.batch,)
-            if any(b.base_offset == base and b.delete_horizon_ms is not None for b in batches):
-                return step.position
-    return None
+                self._look(self._past.last(trace.Cleaned, before=position, replica=other))

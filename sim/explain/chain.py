@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sim import trace
 from sim.explain.case import Case, listed
 from sim.explain.causality import Cone
-from sim.trace import (
-    Appended,
-    Cleaned,
-    Consumed,
-    Copied,
-    Event,
-    GapLearned,
-    HighWatermarkMoved,
-    PositionRecorded,
-    SnapshotChunkFetched,
-)
 from sim.trace.sentences import describe
 
 
@@ -56,17 +46,17 @@ def _by_kind(case: Case, positions: list[int]) -> Iterator[list[int]]:
     yield from groups.values()
 
 
-def _kind(event: Event) -> tuple[str, ...]:
+def _kind(event: trace.Event) -> tuple[str, ...]:
     match event:
-        case Copied(_, leader) | GapLearned(_, leader):
+        case trace.Copied(_, leader) | trace.GapLearned(_, leader):
             return ("copied", leader)
-        case PositionRecorded(name, _, _):
+        case trace.PositionRecorded(name, _, _):
             return ("recorded", name)
-        case HighWatermarkMoved(name, _, leading):
+        case trace.HighWatermarkMoved(name, _, leading):
             return ("commits", name) if leading else ("learns",)
-        case Consumed(_, consumer):
+        case trace.Consumed(_, consumer):
             return ("reads", consumer)
-        case SnapshotChunkFetched(name, leader, end, epoch):
+        case trace.SnapshotChunkFetched(name, leader, end, epoch):
             return ("fetches", name, leader, str(end), str(epoch))
         case _:
             return ()
@@ -82,7 +72,7 @@ class _About:
         self._key = violation.key if violation.offset is None else None
         for position in cone.positions:
             event = case.past.event(position)
-            for removal in event.removals if isinstance(event, Cleaned) else ():
+            for removal in event.removals if isinstance(event, trace.Cleaned) else ():
                 if removal.winner_offset is not None and removal.offset in self._offsets:
                     self._offsets.add(removal.winner_offset)
         if violation.key is not None:
@@ -98,54 +88,56 @@ class _About:
         case = self._case
         event = case.past.event(group[0])
         match event:
-            case Copied(_, leader) | GapLearned(_, leader):
+            case trace.Copied(_, leader) | trace.GapLearned(_, leader):
                 return self._copies(leader, group)
-            case PositionRecorded(name, _, _):
+            case trace.PositionRecorded(name, _, _):
                 found = [case.past.event(position) for position in reversed(group)]
-                last = {e.follower: e.position for e in found if isinstance(e, PositionRecorded)}
+                last = {
+                    e.follower: e.position for e in found if isinstance(e, trace.PositionRecorded)
+                }
                 return f"{name} recorded {listed([f'{who} at {at}' for who, at in last.items()])}"
-            case HighWatermarkMoved(name, mark, True):
+            case trace.HighWatermarkMoved(name, mark, True):
                 return f"{name} committed what is below {mark}"
-            case HighWatermarkMoved():
+            case trace.HighWatermarkMoved():
                 return listed(
                     [
                         f"{e.replica} learned high watermark {e.high_watermark}"
                         for e in (case.past.event(position) for position in reversed(group))
-                        if isinstance(e, HighWatermarkMoved)
+                        if isinstance(e, trace.HighWatermarkMoved)
                     ]
                 )
-            case Consumed():
+            case trace.Consumed():
                 return self._reads(event, group)
-            case SnapshotChunkFetched(name, leader, end, epoch):
+            case trace.SnapshotChunkFetched(name, leader, end, epoch):
                 chunks = f"{len(group)} chunks" if len(group) > 1 else "a chunk"
                 return f"{name} fetched {chunks} of snapshot ({end}, {epoch}) from {leader}"
             case _:
                 return self._single(group[0], event)
 
-    def _single(self, position: int, event: Event) -> str:
+    def _single(self, position: int, event: trace.Event) -> str:
         case = self._case
         match event:
-            case Appended(name, batch):
+            case trace.Appended(name, batch):
                 named = [r.uid for r in batch.records if self.names(r.offset, r.key)]
                 if batch.control is None and named:
                     more = len(batch.records) - len(named)
                     others = f" and {more} more" if more else ""
                     return f"{name} appended {case.names(named)}{others} in epoch {batch.epoch}"
-            case Cleaned():
+            case trace.Cleaned():
                 return self._cleaned(event)
             case _:
                 pass
         return describe(event, about=self.names)
 
-    def _reads(self, last: Consumed, group: list[int]) -> str:
+    def _reads(self, last: trace.Consumed, group: list[int]) -> str:
         """`c1 read r1 from 2 to 9: …`."""
         case = self._case
         reads = [case.past.event(position) for position in reversed(group)]
-        records = [r for one in reads if isinstance(one, Consumed) for r in one.records]
+        records = [r for one in reads if isinstance(one, trace.Consumed) for r in one.records]
         named = [r.uid for r in records if self.names(r.offset, r.key)]
         given = case.names(named) or f"{len(records)} records"
         first = reads[0]
-        assert isinstance(first, Consumed)
+        assert isinstance(first, trace.Consumed)
         logs = listed(list(dict.fromkeys(one.replica or "" for one in reads)))
         return f"{last.consumer} read {logs} from {first.start} to {last.end}: {given}"
 
@@ -155,7 +147,7 @@ class _About:
         spans: dict[str, tuple[int, int]] = {}
         for position in group:
             event = case.past.event(position)
-            assert isinstance(event, Copied | GapLearned)
+            assert isinstance(event, trace.Copied | trace.GapLearned)
             first, last = event.fetch_offset, event.log_end_offset - 1
             old = spans.get(event.replica, (first, last))
             spans[event.replica] = (min(old[0], first), max(old[1], last))
@@ -168,7 +160,7 @@ class _About:
         ]
         return f"{listed(parts)} from {leader}"
 
-    def _cleaned(self, event: Cleaned) -> str:
+    def _cleaned(self, event: trace.Cleaned) -> str:
         case, name = self._case, event.replica
         said = []
         for removal in event.removals:

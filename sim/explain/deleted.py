@@ -83,7 +83,7 @@ def _left(case: Case, replica: str, value: int, deciding: int, step: Step) -> Fa
         aborts = any(
             written[uid].batch.control is Control.ABORT
             and written[uid].batch.producer_id in producers
-            for uid in case.history.control_uids
+            for uid in case.past.controls
         )
         covered = any(
             isinstance(each.event, Cleaned)
@@ -105,11 +105,7 @@ def _late(case: Case, why: Why, replica: str, value: int, delete: int, before: i
     offset, late = written[delete].offset, written[value].offset
     fate = past.origin(replica, offset, delete, before)
     position = past.appended_at[value]
-    text = (
-        f"{case.name(value)} was appended {case.when(position)}, when {replica} held nothing of "
-        f"{case.name(delete)} any more: only its {case.order_kind()} says that it loses"
-    )
-    came = Fact(case.order_kind(), text, position, (of.CAME_LATE,))
+    came = _came_late(case, replica, value, delete)
     if fate.became is not Became.CLEANED or fate.step is None:
         return why.lacks(replica, offset, delete, before=before) or [came]
     event, facts = fate.step.event, why.cleaned(fate.step, offset)
@@ -117,13 +113,27 @@ def _late(case: Case, why: Why, replica: str, value: int, delete: int, before: i
     if removal is not None and removal.reason == "superseded":
         return facts
     went = as_context(facts)
-    if position > fate.step.position or late >= event.upper_bound:
+    if position > fate.step.position:
         wiped = past.last(ReplicaWiped, before=position) is not None
         remembered = case.rules.cleaner.late_versions != "accepted"
         disk = (of.DISK_LOST,) if wiped and remembered else ()
         return [*went, came._replace(mechanisms=(of.CAME_LATE, *disk))]
+    if late >= event.upper_bound:
+        text = f"{case.name(value)} lies above what that pass looked at, {event.upper_bound}: only "
+        text += f"its {case.order_kind()} says that it loses"
+        return [*went, Fact(case.order_kind(), text, position, (of.NOT_MAPPED,))]
     mechanism = of.KEPT_AS_END if event.protected_offset == late else of.NOT_MAPPED
     return [kept_loser(case, fate.step, value, delete, (mechanism,)), *went]
+
+
+def _came_late(case: Case, replica: str, value: int, delete: int) -> Fact:
+    """That a value was appended when nothing told any more that it loses."""
+    position = case.past.appended_at[value]
+    text = (
+        f"{case.name(value)} was appended {case.when(position)}, when {replica} held nothing of "
+        f"{case.name(delete)} any more: only its {case.order_kind()} says that it loses"
+    )
+    return Fact(case.order_kind(), text, position, (of.CAME_LATE,))
 
 
 def kept_loser(

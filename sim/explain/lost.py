@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from sim import trace
 from sim.explain import mechanisms as of
 from sim.explain.case import Case, Fact, Facts, as_context, mechanisms_of, with_first
 from sim.explain.past import END, Became, Fate, Step
@@ -30,19 +31,6 @@ from sim.explain.told import (
     told_cut,
     told_loss,
     why_mistaken,
-)
-from sim.trace import (
-    Cleaned,
-    HighWatermarkMoved,
-    IsrChanged,
-    LeaderElected,
-    LogStartedAfresh,
-    LogStartMoved,
-    PositionRecorded,
-    PrefixDeleted,
-    Pushed,
-    ReplicaCrashed,
-    UncleanElection,
 )
 
 DEPTH_MAX: Final = 8
@@ -123,7 +111,7 @@ class Why:
 
     def _before_the_end_fell(self, fate: Fate, step: Step, offset: int, uid: int | None) -> Facts:
         """Why the last records were gone, where the log end came from those that were left."""
-        removal = removal_at(step.event, offset) if isinstance(step.event, Cleaned) else None
+        removal = removal_at(step.event, offset) if isinstance(step.event, trace.Cleaned) else None
         if removal is not None:
             return as_context(removed(self.case, step.position, removal))
         return as_context(self.lacks(fate.replica, offset, uid, before=step.position))
@@ -145,12 +133,12 @@ class Why:
     def _never_came(self, replica: str, offset: int, before: int) -> Facts:
         """Its log ends at or below the offset: did it lag, or was there nothing to copy?"""
         past, end = self.past, self.past.log_end(replica, before)
-        if any(isinstance(step.event, Pushed) for step in past.steps_before(replica, before)):
+        if any(isinstance(step.event, trace.Pushed) for step in past.steps_before(replica, before)):
             return [never_had(self.case, replica, offset, before, of.NUMBERED_ITSELF)]
         belief = past.believed(replica, offset, before)
         if belief is not None:
             return self.recorded(belief)
-        leaders = [past.event(one).replica for one in past.all(LeaderElected, before=before)]
+        leaders = [past.event(one).replica for one in past.all(trace.LeaderElected, before=before)]
         source = next((name for name in reversed(leaders) if name != replica), replica)
         never = never_had(self.case, replica, offset, before, of.NEVER_COPIED)
         if source != replica and self.ends_in_a_hole(source, end, before):
@@ -176,7 +164,7 @@ class Why:
                 if step.position <= fate.step.position:
                     break
                 if step.after < step.before:
-                    crashed = isinstance(step.event, ReplicaCrashed)
+                    crashed = isinstance(step.event, trace.ReplicaCrashed)
                     mechanism = of.END_FELL_CRASH if crashed else of.END_FELL_CUT
                     break
             facts = self.cleaned(fate.step, last)
@@ -190,7 +178,7 @@ class Why:
     def _other(self, fate: Fate, step: Step, offset: int, uid: int | None, depth: int) -> Facts:
         """Why did whoever wrote it not have the one that belongs there?"""
         other = self.past.uid_at(fate.replica, offset, step.position + 1)
-        if uid is None or uid not in self.past.appended_at or isinstance(step.event, Pushed):
+        if uid is None or uid not in self.past.appended_at or isinstance(step.event, trace.Pushed):
             return self._gone(step, of.NUMBERED_ITSELF)
         one, another = self.case.history.written[uid], self.case.history.written[other]
         first, second = sorted((uid, other), key=self.past.appended_at.__getitem__)
@@ -204,7 +192,7 @@ class Why:
                 f"{self.case.name(uid)} was given the offset later"
             )
             kept = Fact("epoch", text, step.position)
-            return self.tail_kept(offset, [kept])
+            return self.tail_kept(offset, [kept], fate.replica)
         return self.given_again(offset, uid, other, depth + 1)
 
     def given_again(self, offset: int, first: int, second: int, depth: int = 0) -> Facts:
@@ -266,13 +254,30 @@ class Why:
             return [*again, given_before(self.case, offset, uids[0])]
         return []
 
-    def tail_kept(self, offset: int, otherwise: Facts) -> Facts:
-        """Why two records stay at an offset that was free when each was given it."""
-        uncut, old = not_cut(self.case, offset), forked(self.case, offset)
+    def tail_kept(self, offset: int, otherwise: Facts, whose: str | None = None) -> Facts:
+        """Why two records stay at an offset that was free when each was given it.
+
+        `whose` names a log that has, or had, the one that does not belong there.
+        """
+        uncut, old = not_cut(self.case, offset, whose), forked(self.case, offset)
         if old and by_counting(self.case, offset):
             return [with_first(old, (of.OLD_EPOCH_COMMITTED,)), *old[1:], *uncut]
+        mechanism = of.TAIL_UNKNOWN if self._leader_cannot_tell(offset, uncut) else of.TAIL_KEPT
         facts = [*uncut, *old] or otherwise
-        return [with_first(facts, (of.TAIL_KEPT,)), *facts[1:]]
+        return [with_first(facts, (mechanism,)), *facts[1:]]
+
+    def _leader_cannot_tell(self, offset: int, uncut: Facts) -> bool:
+        """Whether what belongs at an offset went from the leader's log, and its epoch with it."""
+        past, uid = self.past, self.past.committed_at(offset)
+        leader, before = past.leader_at(), past.end
+        if uncut and uncut[0].position is not None:
+            before = uncut[0].position
+            copied = past.event(before)
+            leader = (copied.leader, 0) if isinstance(copied, trace.Copied) else leader
+        if leader is None or not uid:
+            return False
+        became = past.origin(leader[0], offset, uid, before).became
+        return became in (Became.CLEANED, Became.REPLACED, Became.EXPIRED)
 
     # Who leads, and what leaders believe.
 
@@ -281,14 +286,14 @@ class Why:
         past, since = self.past, self.past.first_commit(offset)
         if since is None:
             return []
-        led = past.last(LeaderElected, replica=replica, before=before)
+        led = past.last(trace.LeaderElected, replica=replica, before=before)
         elected = led is not None and led > since
         if led is not None and elected and chosen_uncleanly(self.case, led):
             return self.elected(led, offset, of.UNCLEAN)
         facts = self.elected(led, offset) if led is not None and elected else []
         if of.NEVER_COPIED not in names or of.BELIEVED in names:
             return facts
-        for position in past.all(IsrChanged, after=since, before=before, joined=replica):
+        for position in past.all(trace.IsrChanged, after=since, before=before, joined=replica):
             if past.log_end(replica, position) <= offset:
                 return [*self.joined(position, of.LET_IN), *facts]
         return [*(self._too_few(offset, since) if elected else []), *facts]
@@ -300,7 +305,10 @@ class Why:
             return []
         for steps in past.steps.values():
             for step in steps:
-                if isinstance(step.event, ReplicaCrashed) and step.after <= offset < step.before:
+                if (
+                    isinstance(step.event, trace.ReplicaCrashed)
+                    and step.after <= offset < step.before
+                ):
                     return self._gone(step, of.TAIL_LOST)
         if by_counting(self.case, offset):
             old = forked(self.case, offset) or [
@@ -313,14 +321,14 @@ class Why:
         """Why a replica leads: its log end against what was committed, and how it was chosen."""
         case, past, event = self.case, self.past, self.past.event(position)
         name, facts = event.replica, []
-        previous = past.last(LeaderElected, before=position)
-        for one in past.all(IsrChanged, joined=name, after=previous or -1, before=position):
+        previous = past.last(trace.LeaderElected, before=position)
+        for one in past.all(trace.IsrChanged, joined=name, after=previous or -1, before=position):
             facts += as_context(self.joined(one))
-        unclean = past.last(UncleanElection, replica=name, before=position)
+        unclean = past.last(trace.UncleanElection, replica=name, before=position)
         because = ""
         if unclean is not None and (previous is None or unclean > previous):
             because = f", whatever it has: {past.event(unclean).because}"
-        marks = past.all(HighWatermarkMoved, leading=True, before=position)
+        marks = past.all(trace.HighWatermarkMoved, leading=True, before=position)
         committed = max((past.event(one).high_watermark for one in marks), default=0)
         text = (
             f"{name} became leader of epoch {event.epoch} {case.when(position)} with log end "
@@ -334,7 +342,9 @@ class Why:
         """Why a replica was admitted to the in-sync set."""
         past, event = self.past, self.past.event(position)
         name = event.joined
-        found = past.last(PositionRecorded, replica=event.replica, follower=name, before=position)
+        found = past.last(
+            trace.PositionRecorded, replica=event.replica, follower=name, before=position
+        )
         at, end = 0 if found is None else past.event(found).position, past.log_end(name, position)
         belief = past.believed(name, end, position) if at > end else None
         facts = [] if belief is None else as_context(self.recorded(belief))
@@ -393,10 +403,10 @@ class Why:
     def _followed(self, step: Step) -> Facts:
         """Why the leader's log start had moved, where a follower took it over."""
         event, leader = step.event, self.past.leader_at(step.position)
-        if not isinstance(event, LogStartMoved) or not event.cause.startswith("the leader"):
+        if not isinstance(event, trace.LogStartMoved) or not event.cause.startswith("the leader"):
             return []
         if leader is None or leader[0] == event.replica:
             return []
-        kinds = (PrefixDeleted, LogStartMoved, LogStartedAfresh)
+        kinds = (trace.PrefixDeleted, trace.LogStartMoved, trace.LogStartedAfresh)
         moved = self.past.last(*kinds, replica=leader[0], before=step.position)
         return [] if moved is None else [Fact(*told_loss(self.case, moved), moved)]

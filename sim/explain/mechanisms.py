@@ -47,6 +47,7 @@ DISK_LOST: Final = "disk lost"
 NEVER_COPIED: Final = "never copied"
 NUMBERED_ITSELF: Final = "follower numbered its copies itself"
 TAIL_KEPT: Final = "uncommitted tail not cut"
+TAIL_UNKNOWN: Final = "uncommitted tail that its leader cannot tell"
 REPLACED: Final = "log replaced"
 EXPIRED: Final = "old segments deleted"
 TWO_LEADERS: Final = "two leaders in one epoch"
@@ -201,6 +202,12 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
     ),
     REPLACED: Mechanism(
         "a snapshot, or an empty log, took the place of the log", "KIP-630", ("snapshot_install",)
+    ),
+    TAIL_UNKNOWN: Mechanism(
+        "the leader has neither the record that belongs there nor where its epoch began: a pass "
+        "or a snapshot took them, so it cannot tell that the follower has another one",
+        "finding_09, finding_16",
+        ("truncation",),
     ),
     EXPIRED: Mechanism("retention or a snapshot moved the log start above it", "KIP-107"),
     TWO_LEADERS: Mechanism("two replicas led one epoch", "Raft 5.2; raft_07", ("vote_storage",)),

@@ -13,42 +13,15 @@ from enum import Enum
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
+from sim import trace
 from sim.check.history import ClusterHistory
 from sim.check.history_keeper import HistoryKeeper
 from sim.check.replica_view import ReplicaView
 from sim.log.record import Record
 from sim.rules import Rules
-from sim.trace import (
-    Acknowledged,
-    Appended,
-    Cleaned,
-    Copied,
-    Event,
-    FaultEnded,
-    FaultInjected,
-    GapLearned,
-    HighWatermarkMoved,
-    LeaderElected,
-    LogEmptied,
-    LogStartedAfresh,
-    LogStartMoved,
-    PositionRecorded,
-    PrefixDeleted,
-    Pushed,
-    ReplicaAdded,
-    ReplicaCrashed,
-    ReplicaRemoved,
-    ReplicaRestarted,
-    ReplicaWiped,
-    SegmentsLost,
-    SnapshotDeleted,
-    SnapshotInstalled,
-    SnapshotTaken,
-    Truncated,
-)
 from sim.trace.cluster import INSTANT_FAULTS
 
-Recorded = Sequence[tuple[int, Event]]
+Recorded = Sequence[tuple[int, trace.Event]]
 """(when, event) as a run or a story records them; when: ms, or the number of a step."""
 
 END: Final = 1 << 60
@@ -100,6 +73,13 @@ class Fate(NamedTuple):
     step: Step | None
 
 
+class Horizon(NamedTuple):
+    """The delete horizon of a batch in ms, and the position of the event that gave it to a log."""
+
+    at_ms: int
+    position: int
+
+
 class _Kept(NamedTuple):
     """What a log held when an event took something from it: slots, and what was last written."""
 
@@ -108,23 +88,27 @@ class _Kept(NamedTuple):
     lineage: list[int]
 
 
-_WRITES: Final = (Appended, Copied, Pushed, GapLearned)
+_WRITES: Final = (trace.Appended, trace.Copied, trace.Pushed, trace.GapLearned)
 _TAKES: Final = (
-    Cleaned,
-    LogEmptied,
-    LogStartMoved,
-    LogStartedAfresh,
-    PrefixDeleted,
-    ReplicaAdded,
-    ReplicaCrashed,
-    ReplicaRestarted,
-    ReplicaWiped,
-    SegmentsLost,
-    SnapshotInstalled,
-    Truncated,
+    trace.Cleaned,
+    trace.LogEmptied,
+    trace.LogStartMoved,
+    trace.LogStartedAfresh,
+    trace.PrefixDeleted,
+    trace.ReplicaAdded,
+    trace.ReplicaCrashed,
+    trace.ReplicaRestarted,
+    trace.ReplicaWiped,
+    trace.SegmentsLost,
+    trace.SnapshotInstalled,
+    trace.Truncated,
 )
 _CHANGES_LOG: Final = frozenset((*_WRITES, *_TAKES))
-_OF_REPLICAS: Final = _CHANGES_LOG | {HighWatermarkMoved, LeaderElected, PositionRecorded}
+_OF_REPLICAS: Final = _CHANGES_LOG | {
+    trace.HighWatermarkMoved,
+    trace.LeaderElected,
+    trace.PositionRecorded,
+}
 
 
 class Past:
@@ -136,6 +120,7 @@ class Past:
         steps: Replica -> what changed its log, in order; in order of appearance.
         appended_at: uid -> position of the append.
         uids_at: Offset -> the uids that leaders gave it to, in order.
+        controls: The uids of control records, in order of appends.
     """
 
     def __init__(self, events: Recorded, rules: Rules | None = None) -> None:
@@ -145,6 +130,7 @@ class Past:
         self.steps: dict[str, list[Step]] = {}
         self.appended_at: dict[int, int] = {}
         self.uids_at: dict[int, list[int]] = {}
+        self.controls: list[int] = []
         self._of_kind: dict[type, list[int]] = {}
         self._kept: dict[str, list[_Kept]] = {}
         self._views: dict[str, ReplicaView] = {}
@@ -162,7 +148,7 @@ class Past:
             if kind in _OF_REPLICAS:
                 self._meet(name, getattr(event, "follower", ""))
             changes = kind in _CHANGES_LOG
-            leaves = changes or kind is ReplicaRemoved
+            leaves = changes or kind is trace.ReplicaRemoved
             start, before = self._bounds_before(position, event) if leaves else (0, 0)
             committed = len(history.committed)
             keeper.apply(event)
@@ -177,7 +163,7 @@ class Past:
                     Step(position, at, event, before, after, start)
                 )
                 self._views[name] = view
-                if isinstance(event, Appended):
+                if isinstance(event, trace.Appended):
                     self._note(event, position)
             marks = self._marks.setdefault(name, [])
             if not marks or marks[-1][1] != view.high_watermark:
@@ -196,21 +182,23 @@ class Past:
         if view is None:
             return 0, 0
         end = view.log_end_offset
-        if isinstance(event, Copied):
+        if isinstance(event, trace.Copied):
             takes = any(batch.base_offset < end for batch in event.batches)
-        elif isinstance(event, Appended | Pushed):
+        elif isinstance(event, trace.Appended | trace.Pushed):
             takes = event.batch.base_offset < end
         else:
-            takes = not isinstance(event, GapLearned)
+            takes = not isinstance(event, trace.GapLearned)
         if takes and end:
             kept = _Kept(position, list(view.slots), list(view.lineage))
             self._kept[event.replica].append(kept)
         return view.log_start_offset, end
 
-    def _note(self, event: Appended, position: int) -> None:
+    def _note(self, event: trace.Appended, position: int) -> None:
         for record in event.batch.records:
             self.appended_at.setdefault(record.uid, position)
             self.uids_at.setdefault(record.offset, []).append(record.uid)
+            if event.batch.control is not None:
+                self.controls.append(record.uid)
 
     # Events.
 
@@ -222,7 +210,7 @@ class Past:
     @property
     def timed(self) -> bool:
         """Whether times are ms: some producer was told something, as in no story."""
-        return Acknowledged in self._of_kind
+        return trace.Acknowledged in self._of_kind
 
     def event(self, position: int) -> Any:
         """The event at a position."""
@@ -315,14 +303,39 @@ class Past:
         """The last event before a position that changed what a log holds at an offset."""
         for step in self.steps_before(replica, before):
             if _touched(step, offset, None) is not None or _emptied(step.event, offset):
-                return None if isinstance(step.event, ReplicaAdded) else step.position
+                return None if isinstance(step.event, trace.ReplicaAdded) else step.position
         return None
+
+    def horizon(self, replica: str, base: int, before: int = END) -> Horizon | None:
+        """The delete horizon that the batch at a base offset had on a log; None = it had none."""
+        for step in self.steps_before(replica, before):
+            at_ms = _horizon_in(step.event, base)
+            if at_ms is not None:
+                return Horizon(at_ms, step.position)
+        return None
+
+    def horizon_given(self, replica: str, base: int, before: int = END) -> Horizon | None:
+        """The same, by the event that gave it first, where it was copied with its batch."""
+        found = self.horizon(replica, base, before)
+        while found is not None and isinstance(self.event(found.position), trace.Copied):
+            copied = self.event(found.position)
+            earlier = self.horizon(copied.leader, base, found.position)
+            if earlier is None:
+                break
+            found = earlier
+        return found
+
+    def horizons(self, replica: str, base: int) -> list[Horizon]:
+        """Every delete horizon that the batch at a base offset was given on a log, in order."""
+        steps = self.steps.get(replica, ())
+        found = [(_horizon_in(step.event, base), step.position) for step in steps]
+        return [Horizon(at_ms, position) for at_ms, position in found if at_ms is not None]
 
     # The cluster.
 
     def leader_at(self, before: int = END) -> tuple[str, int] | None:
         """Who was elected in the newest epoch before a position, and which epoch that is."""
-        elected = [self.event(one) for one in self.all(LeaderElected, before=before)]
+        elected = [self.event(one) for one in self.all(trace.LeaderElected, before=before)]
         newest = max(reversed(elected), key=attrgetter("epoch"), default=None)
         return None if newest is None else (newest.replica, newest.epoch)
 
@@ -338,17 +351,19 @@ class Past:
 
     def believed(self, follower: str, offset: int, before: int = END) -> int | None:
         """Where a leader last recorded a position above an offset that the follower had not."""
-        for position in reversed(self.all(PositionRecorded, before=before, follower=follower)):
+        for position in reversed(
+            self.all(trace.PositionRecorded, before=before, follower=follower)
+        ):
             if self.event(position).position > offset >= self.log_end(follower, position):
                 return position
         return None
 
     def fault_of(self, replica: str, before: int = END) -> int | None:
         """The fault that goes on at a replica; None = it is left in peace."""
-        for position in reversed(self.all(FaultInjected, FaultEnded, before=before)):
+        for position in reversed(self.all(trace.FaultInjected, trace.FaultEnded, before=before)):
             event = self.event(position)
             if event.replica == replica:
-                if isinstance(event, FaultEnded):
+                if isinstance(event, trace.FaultEnded):
                     return None
                 if event.fault not in INSTANT_FAULTS:
                     return position
@@ -357,29 +372,43 @@ class Past:
     def newest_snapshot(self, replica: str, before: int = END) -> tuple[int, int] | None:
         """The newest snapshot that a replica had before a position."""
         kept: set[tuple[int, int]] = set()
-        kinds = (SnapshotTaken, SnapshotInstalled, SnapshotDeleted)
+        kinds = (trace.SnapshotTaken, trace.SnapshotInstalled, trace.SnapshotDeleted)
         for position in self.all(*kinds, before=before, replica=replica):
             event = self.event(position)
-            change = kept.discard if isinstance(event, SnapshotDeleted) else kept.add
+            change = kept.discard if isinstance(event, trace.SnapshotDeleted) else kept.add
             change((event.end_offset, event.epoch))
         return max(kept, default=None)
 
     def is_down(self, replica: str, before: int = END) -> bool:
         """Whether a replica was down at a position."""
-        kinds = (ReplicaCrashed, ReplicaRestarted, ReplicaAdded)
+        kinds = (trace.ReplicaCrashed, trace.ReplicaRestarted, trace.ReplicaAdded)
         last = self.last(*kinds, before=before, replica=replica)
-        return last is not None and isinstance(self.event(last), ReplicaCrashed)
+        return last is not None and isinstance(self.event(last), trace.ReplicaCrashed)
 
 
-def records_of(event: Appended | Pushed | Copied) -> list[Record]:
+def records_of(event: trace.Appended | trace.Pushed | trace.Copied) -> list[Record]:
     """The records that an event wrote."""
-    batches = event.batches if isinstance(event, Copied) else (event.batch,)
+    batches = event.batches if isinstance(event, trace.Copied) else (event.batch,)
     return [record for batch in batches for record in batch.records]
 
 
-def _emptied(event: Event, offset: int) -> bool:
+def _horizon_in(event: object, base: int) -> int | None:
+    """The delete horizon that an event gave the batch at a base offset; None = none."""
+    match event:
+        case trace.Cleaned():
+            return dict(event.horizons).get(base)
+        case trace.Copied(_, _, _, batches, _):
+            pass
+        case trace.Appended(_, batch) | trace.Pushed(_, _, batch):
+            batches = (batch,)
+        case _:
+            return None
+    return next((each.delete_horizon_ms for each in batches if each.base_offset == base), None)
+
+
+def _emptied(event: trace.Event, offset: int) -> bool:
     """Whether a pass kept, or dropped, an empty batch that ended at an offset."""
-    return isinstance(event, Cleaned) and offset in (*event.emptied, *event.dropped)
+    return isinstance(event, trace.Cleaned) and offset in (*event.emptied, *event.dropped)
 
 
 def _touched(step: Step, offset: int, uid: int | None) -> Became | None:
@@ -387,16 +416,16 @@ def _touched(step: Step, offset: int, uid: int | None) -> Became | None:
     event = step.event
     if isinstance(event, _WRITES):
         return _written(step, offset, uid)
-    if isinstance(event, Cleaned):
+    if isinstance(event, trace.Cleaned):
         if step.after <= offset < step.before:
             return Became.END_LOWERED
         removed = any(r.offset == offset and uid in (None, r.uid) for r in event.removals)
         return Became.CLEANED if removed else None
-    if isinstance(event, SegmentsLost):
+    if isinstance(event, trace.SegmentsLost):
         return Became.SEGMENTS_LOST if offset in event.offsets else None
-    if isinstance(event, LogStartMoved | PrefixDeleted):
+    if isinstance(event, trace.LogStartMoved | trace.PrefixDeleted):
         return Became.EXPIRED if step.start <= offset < event.log_start_offset else None
-    if isinstance(event, Truncated):
+    if isinstance(event, trace.Truncated):
         low = event.target if event.lowest is None else min(event.lowest, event.target)
         return Became.CUT if low <= offset < step.before else None
     return _begun_anew(step, offset)
@@ -405,34 +434,34 @@ def _touched(step: Step, offset: int, uid: int | None) -> Became | None:
 def _written(step: Step, offset: int, uid: int | None) -> Became | None:
     """What an append or a copy did to an offset: a batch may lie across offsets without records."""
     event = step.event
-    if isinstance(event, Appended | Pushed) or step.before <= offset < step.after:
-        for record in () if isinstance(event, GapLearned) else records_of(event):
+    if isinstance(event, trace.Appended | trace.Pushed) or step.before <= offset < step.after:
+        for record in () if isinstance(event, trace.GapLearned) else records_of(event):
             if record.offset == offset:
                 return Became.HELD if uid in (None, record.uid) else Became.OTHER
-    copied = isinstance(event, Copied | GapLearned)
+    copied = isinstance(event, trace.Copied | trace.GapLearned)
     return Became.NOT_AT_SOURCE if copied and step.before <= offset < step.after else None
 
 
 def _begun_anew(step: Step, offset: int) -> Became | None:
     """What a crash, a restart, or a log that begins anew did to an offset."""
     event = step.event
-    if isinstance(event, ReplicaAdded):
+    if isinstance(event, trace.ReplicaAdded):
         return Became.NEVER
-    if isinstance(event, SnapshotInstalled | LogStartedAfresh) and offset < step.after:
+    if isinstance(event, trace.SnapshotInstalled | trace.LogStartedAfresh) and offset < step.after:
         return Became.REPLACED
     if step.after <= offset < step.before:
         return _LOST_BY[type(event)]
     # A log that begins anew says nothing of what it never had.
-    anew = isinstance(event, ReplicaWiped | LogEmptied | LogStartedAfresh)
+    anew = isinstance(event, trace.ReplicaWiped | trace.LogEmptied | trace.LogStartedAfresh)
     return Became.NEVER if anew and step.after < step.before else None
 
 
 _LOST_BY: Final[dict[type, Became]] = {
-    ReplicaCrashed: Became.CRASHED,
-    ReplicaRestarted: Became.END_LOWERED,
-    ReplicaWiped: Became.WIPED,
-    LogEmptied: Became.REPLACED,
-    LogStartedAfresh: Became.REPLACED,
-    SnapshotInstalled: Became.REPLACED,
+    trace.ReplicaCrashed: Became.CRASHED,
+    trace.ReplicaRestarted: Became.END_LOWERED,
+    trace.ReplicaWiped: Became.WIPED,
+    trace.LogEmptied: Became.REPLACED,
+    trace.LogStartedAfresh: Became.REPLACED,
+    trace.SnapshotInstalled: Became.REPLACED,
 }
 """Why a log that is shorter after an event lacks what it had."""

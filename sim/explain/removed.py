@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from sim import trace
 from sim.check.history import Written
 from sim.check.promise import DEFAULT_HEADER
 from sim.explain import mechanisms as of
 from sim.explain.case import Case, Fact, FactKind, Facts, listed
-from sim.explain.past import Became, Step
+from sim.explain.past import Became, Horizon
 from sim.log.record import Control
-from sim.trace import (
-    Appended,
-    Cleaned,
-    ConfigChanged,
-    Copied,
-    Pushed,
-    Removal,
-    RemovalBoundMoved,
-    ReplicaAdded,
-    ReplicaWiped,
-)
 
 NAMED = 4
 """Of the records that somebody still held so many are named: the last ones."""
@@ -29,19 +17,12 @@ BY_TIME = ("horizon", "record_horizon", "last_modified", "cleaning_checkpoint")
 """Values of `tombstone_removal` that compare a clock with a time."""
 
 
-class Horizon(NamedTuple):
-    """A delete horizon in ms, and the event that gave it on this log: a pass, a copy, an append."""
-
-    at_ms: int
-    position: int
-
-
-def removal_at(event: Cleaned, offset: int) -> Removal | None:
+def removal_at(event: trace.Cleaned, offset: int) -> trace.Removal | None:
     """What a pass took at an offset; None = nothing."""
     return next((each for each in event.removals if each.offset == offset), None)
 
 
-def removed(case: Case, position: int, removal: Removal) -> Facts:
+def removed(case: Case, position: int, removal: trace.Removal) -> Facts:
     """The fact by which a pass removed a record, and why what evicted it is gone, too, if it is."""
     event = case.past.event(position)
     if removal.reason == "superseded" and removal.winner_offset is not None:
@@ -61,7 +42,7 @@ def removed(case: Case, position: int, removal: Removal) -> Facts:
 # Another record won.
 
 
-def _superseded(case: Case, position: int, removal: Removal, winner_offset: int) -> Fact:
+def _superseded(case: Case, position: int, removal: trace.Removal, winner_offset: int) -> Fact:
     """A newer record of the key won, as the cleaner compares them."""
     event, replica = case.past.event(position), case.past.event(position).replica
     winner = case.past.uid_at(replica, winner_offset, position)
@@ -87,7 +68,7 @@ def _superseded(case: Case, position: int, removal: Removal, winner_offset: int)
     return Fact(kind, text, position, (_how_evicted(case, position, removal, winner_offset),))
 
 
-def _how_evicted(case: Case, position: int, removal: Removal, winner_offset: int) -> str:
+def _how_evicted(case: Case, position: int, removal: trace.Removal, winner_offset: int) -> str:
     """Why the record that a pass held for the winner is none, or may have been one."""
     event, evicted = case.past.event(position), case.written(removal.uid)
     by = case.written(case.past.last_written(event.replica, winner_offset, position))
@@ -129,14 +110,14 @@ def _how_lower(case: Case, evicted: Written, by: Written) -> str:
 
 def settings_differ(case: Case) -> bool:
     """Whether settings of some broker were, or became, others than it started with."""
-    changed = case.past.all(ConfigChanged)
+    changed = case.past.all(trace.ConfigChanged)
     return any(case.past.event(one).replica in case.past.steps for one in changed)
 
 
 def _other_settings(case: Case, replica: str) -> str:
     """That the settings of a replica changed during the run, and to what."""
     found = []
-    for position in case.past.all(ConfigChanged, replica=replica):
+    for position in case.past.all(trace.ConfigChanged, replica=replica):
         settings = case.past.event(position).settings
         values = ", ".join(f"{name} {value}" for name, value in settings)
         found.append(f"{values} {case.when(position)}")
@@ -146,7 +127,7 @@ def _other_settings(case: Case, replica: str) -> str:
 def _moved_timestamp(case: Case, replica: str, winner: int, position: int) -> str:
     """That a delete horizon took the timestamp of the winner with it."""
     base = case.history.written[winner].batch.base_offset
-    horizon = horizon_of(case, replica, base, position)
+    horizon = case.past.horizon(replica, base, position)
     if horizon is None or case.rules.cleaner.horizon_rebase != "deltas_kept":
         return ""
     return (
@@ -158,13 +139,13 @@ def _moved_timestamp(case: Case, replica: str, winner: int, position: int) -> st
 # A tombstone or a marker was due.
 
 
-def _expired(case: Case, position: int, removal: Removal) -> Fact:
+def _expired(case: Case, position: int, removal: trace.Removal) -> Fact:
     """A tombstone or a marker went: its horizon and the clock, or a bound, allowed it."""
     event = case.past.event(position)
     name, rule = event.replica, case.rules.cleaner.tombstone_removal
     known = case.written(removal.uid)
     base = removal.offset if known is None else known.batch.base_offset
-    horizon = horizon_of(case, name, base, position)
+    horizon = case.past.horizon(name, base, position)
     what = case.name(removal.uid)
     if removal.reason == "tombstone":
         what = f"the tombstone {what}"
@@ -172,7 +153,7 @@ def _expired(case: Case, position: int, removal: Removal) -> Fact:
     because = f"at once (tombstone_removal: {rule})" if rule == "immediate" else ""
     if rule in BY_TIME:
         kind, because = _by_time(case, event, base, horizon)
-    bound = case.past.last(RemovalBoundMoved, replica=name, before=position)
+    bound = case.past.last(trace.RemovalBoundMoved, replica=name, before=position)
     below = 0
     if bound is not None:
         moved = case.past.event(bound)
@@ -191,20 +172,20 @@ def _expired(case: Case, position: int, removal: Removal) -> Fact:
     return Fact(kind, text + (f", while {needed}" if needed else ""), position, (mechanism,))
 
 
-def _by_rule(case: Case, position: int, removal: Removal, base: int) -> str:
+def _by_rule(case: Case, position: int, removal: trace.Removal, base: int) -> str:
     """Which clock, or none, let a tombstone or a marker go."""
     known = case.written(removal.uid)
     data = known is not None and known.batch.control is None
     if removal.reason == "tombstone" and data and not case.tombstone(removal.uid):
         return of.BY_OTHER_SETTINGS if settings_differ(case) else of.AS_TOMBSTONE
     event, rule = case.past.event(position), case.rules.cleaner.tombstone_removal
-    stamped = _stamp_of(case, event.replica, base, position)
-    if stamped is not None and rule not in ("immediate", "last_modified"):
-        step, horizon_ms = stamped
+    given = case.past.horizon_given(event.replica, base, position)
+    stamped = given is not None and isinstance(case.past.event(given.position), trace.Cleaned)
+    if given is not None and stamped and rule not in ("immediate", "last_modified"):
+        giver, given_at = case.past.event(given.position), case.past.events[given.position][0]
         at = case.past.events[position][0]
-        retention_ms = horizon_ms - step.event.now_ms
-        skewed = event.now_ms - at != step.event.now_ms - step.at
-        early = case.past.timed and skewed and at < step.at + retention_ms
+        skewed = event.now_ms - at != giver.now_ms - given_at
+        early = case.past.timed and skewed and at < given_at + given.at_ms - giver.now_ms
         return of.CLOCK_AHEAD if early else of.HORIZON_PASSED
     if rule == "immediate":
         return of.AT_ONCE
@@ -214,18 +195,18 @@ def _by_rule(case: Case, position: int, removal: Removal, base: int) -> str:
 
 
 def _by_time(
-    case: Case, event: Cleaned, base: int, horizon: Horizon | None
+    case: Case, event: trace.Cleaned, base: int, horizon: Horizon | None
 ) -> tuple[FactKind, str]:
     """The clock of a pass against the delete horizon, or the retention where there is none."""
     clock = case.clock(event.replica, event.now_ms)
     if horizon is None:
         retention = case.rules.topic.delete_retention_ms
         return "horizon", f"since by {clock} the retention of {retention:,} ms was over"
-    given = given_by(case, base, horizon.position)
-    giver, from_whom, early_ms = case.past.event(given), "", 0
-    if isinstance(giver, Cleaned):
+    first = case.past.horizon_given(event.replica, base, horizon.position + 1) or horizon
+    giver, from_whom, early_ms = case.past.event(first.position), "", 0
+    if isinstance(giver, trace.Cleaned):
         by = case.clock(giver.replica, giver.now_ms)
-        from_whom = f" (given {case.when(given)} by {giver.replica}, {by})"
+        from_whom = f" (given {case.when(first.position)} by {giver.replica}, {by})"
         skews = case.skews or {}
         # In simulated time this pass is so long before the one that gave it plus the retention.
         apart_ms = skews.get(event.replica, 0) - skews.get(giver.replica, 0)
@@ -235,68 +216,16 @@ def _by_time(
     return "clock" if early_ms > 0 else "horizon", why
 
 
-def given_by(case: Case, base: int, given: int) -> int:
-    """Position of the event that gave a horizon first, where it was copied with its batch."""
-    event = case.past.event(given)
-    while isinstance(event, Copied):
-        earlier = horizon_of(case, event.leader, base, given)
-        if earlier is None:
-            break
-        given, event = earlier.position, case.past.event(earlier.position)
-    return given
-
-
-def horizon_of(case: Case, replica: str, base: int, before: int) -> Horizon | None:
-    """The delete horizon that the batch at a base offset had on a replica before a position."""
-    for step in case.past.steps_before(replica, before):
-        at_ms = _horizon_in(step.event, base)
-        if at_ms is not None:
-            return Horizon(at_ms, step.position)
-    return None
-
-
-def horizons_given(case: Case, replica: str, base: int) -> list[Horizon]:
-    """Every delete horizon that the batch at a base offset was given on a replica, in order."""
-    found = [(_horizon_in(step.event, base), step) for step in case.past.steps.get(replica, ())]
-    return [Horizon(at_ms, step.position) for at_ms, step in found if at_ms is not None]
-
-
-def _horizon_in(event: object, base: int) -> int | None:
-    """The delete horizon that an event gave the batch at a base offset."""
-    match event:
-        case Cleaned():
-            return dict(event.horizons).get(base)
-        case Copied(_, _, _, batches, _):
-            pass
-        case Appended(_, batch) | Pushed(_, _, batch):
-            batches = (batch,)
-        case _:
-            return None
-    return next((each.delete_horizon_ms for each in batches if each.base_offset == base), None)
-
-
-def _stamp_of(case: Case, replica: str, base: int, before: int) -> tuple[Step, int] | None:
-    """The pass that gave a batch its horizon, on that replica or where it was copied from."""
-    for step in case.past.steps_before(replica, before):
-        if isinstance(step.event, Cleaned):
-            horizon_ms = dict(step.event.horizons).get(base)
-            if horizon_ms is not None:
-                return step, horizon_ms
-        elif isinstance(step.event, Copied) and step.before <= base < step.after:
-            return _stamp_of(case, step.event.leader, base, step.position)
-    return None
-
-
 # A transaction was taken for aborted.
 
 
-def _aborted(case: Case, position: int, removal: Removal) -> Fact:
+def _aborted(case: Case, position: int, removal: trace.Removal) -> Fact:
     """Data went since the cleaner took its transaction for aborted."""
     name, known = case.past.event(position).replica, case.written(removal.uid)
     producer = -1 if known is None else known.batch.producer_id
     ends = {
         batch.last_offset: batch.control
-        for one in case.past.all(Appended, before=position)
+        for one in case.past.all(trace.Appended, before=position)
         if (batch := case.past.event(one).batch).control is not None
         and batch.producer_id == producer
     }
@@ -333,7 +262,7 @@ def decided_by(case: Case, uid: int) -> list[int]:
     batch = deciding.batch
     ends = [
         written[each].offset
-        for each in case.history.control_uids
+        for each in case.past.controls
         if written[each].batch.producer_id == batch.producer_id
     ]
     begins = max((offset for offset in ends if offset < deciding.offset), default=-1)
@@ -347,7 +276,7 @@ def decided_by(case: Case, uid: int) -> list[int]:
     ]
 
 
-def holders(case: Case, position: int, removal: Removal) -> dict[str, list[int]]:
+def holders(case: Case, position: int, removal: trace.Removal) -> dict[str, list[int]]:
     """Who ended at or below a tombstone or marker as it went, and held what it decides."""
     remover, past = case.past.event(position).replica, case.past
     if case.written(removal.uid) is None:
@@ -365,7 +294,7 @@ def holders(case: Case, position: int, removal: Removal) -> dict[str, list[int]]
     return found
 
 
-def still_needed(case: Case, position: int, removal: Removal) -> str:
+def still_needed(case: Case, position: int, removal: trace.Removal) -> str:
     """Who held, or was given later, a record that only the removed one takes away."""
     return "; ".join(
         f"{replica}, log end offset {case.past.log_end(replica, position)}"
@@ -387,9 +316,9 @@ def why_needed(case: Case, replica: str, offset: int, uid: int, removed_at: int)
 def _is_new(case: Case, replica: str, before: int) -> bool:
     """Whether a replica was added, or lost its disk, after others had begun."""
     for step in case.past.steps_before(replica, before):
-        if isinstance(step.event, ReplicaWiped):
+        if isinstance(step.event, trace.ReplicaWiped):
             return True
-        if isinstance(step.event, ReplicaAdded):
+        if isinstance(step.event, trace.ReplicaAdded):
             return any(
                 other[0].position != step.position
                 and len(other) > 1

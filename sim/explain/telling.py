@@ -8,7 +8,7 @@ from typing import Any
 
 from sim.check import Violation
 from sim.check.replica_view import EMPTY
-from sim.explain.case import Case, Fact, listed
+from sim.explain.case import Case, Fact, Facts, listed
 from sim.explain.causality import Cone
 from sim.explain.chain import chain
 from sim.explain.past import Recorded
@@ -98,7 +98,7 @@ def explanation(
     cone = Cone(case.past, violation)
     return Explanation(
         violation,
-        tuple(fact._replace(text=_shown(fact.text)) for fact in deciding(case)),
+        tuple(fact._replace(text=_shown(fact.text)) for fact in _once(deciding(case))),
         tuple(map(_shown, _truth(case))),
         tuple(map(_shown, _now(case))),
         ", ".join(f"{k}={v}" for k, v in case.rules.differing_from(Rules()).items()),
@@ -106,6 +106,14 @@ def explanation(
         tuple(cone.positions),
         case.judged,
     )
+
+
+def _once(facts: Facts) -> list[Fact]:
+    """Each fact where it was told first; another question may have come upon it again."""
+    told: dict[tuple[str, int | None], Fact] = {}
+    for fact in facts:
+        told.setdefault((fact.text, fact.position), fact)
+    return list(told.values())
 
 
 def _shown(line: str) -> str:

@@ -2,28 +2,10 @@
 
 from __future__ import annotations
 
+from sim import trace
 from sim.explain import mechanisms as of
 from sim.explain.case import Case, Fact, FactKind, Facts, listed
 from sim.explain.past import Step
-from sim.trace import (
-    Copied,
-    EpochCacheChanged,
-    IsrChanged,
-    LeaderElected,
-    LogEmptied,
-    LogStartedAfresh,
-    LogStartMoved,
-    PositionRecorded,
-    PrefixDeleted,
-    Pushed,
-    ReplicaCrashed,
-    ReplicaRestarted,
-    ReplicaWiped,
-    SegmentsLost,
-    SnapshotInstalled,
-    SnapshotTaken,
-    UncleanElection,
-)
 
 
 def not_copied(case: Case, step: Step, leader: str, offset: int) -> Fact:
@@ -55,7 +37,7 @@ def counted_by(case: Case, committed: int, offset: int) -> str:
     past, leader = case.past, case.past.event(committed).replica
     whose = {leader: past.log_end(leader, committed)}
     for other in past.steps:
-        found = past.last(PositionRecorded, before=committed, replica=leader, follower=other)
+        found = past.last(trace.PositionRecorded, before=committed, replica=leader, follower=other)
         if found is not None:
             whose[other] = past.event(found).position
     counted = [f"{name} at {at}" for name, at in whose.items() if at > offset]
@@ -78,8 +60,8 @@ def gave(
 
 def led_on(case: Case, replica: str, before: int) -> Facts:
     """A leader came back and went on in the epoch it had led."""
-    led = case.past.last(LeaderElected, replica=replica, before=before)
-    back = case.past.last(ReplicaRestarted, replica=replica, before=before)
+    led = case.past.last(trace.LeaderElected, replica=replica, before=before)
+    back = case.past.last(trace.ReplicaRestarted, replica=replica, before=before)
     if led is None or back is None or back < led:
         return []
     text = (
@@ -109,7 +91,7 @@ def by_counting(case: Case, offset: int) -> bool:
     past, committed = case.past, case.past.first_commit(offset)
     if committed is None or case.rules.replication.commit == "isr":
         return False
-    led = past.last(LeaderElected, before=committed)
+    led = past.last(trace.LeaderElected, before=committed)
     start = 0 if led is None else past.event(led).epoch_start_offset
     return bool(past.event(committed).high_watermark <= start)
 
@@ -128,26 +110,35 @@ def forked(case: Case, offset: int) -> Facts:
     return [Fact("epoch", text, commit)]
 
 
-def not_cut(case: Case, offset: int) -> Facts:
-    """Who holds another record than the leader, and went on copying behind it."""
+def not_cut(case: Case, offset: int, whose: str | None = None) -> Facts:
+    """Who holds another record than its leader, and went on copying behind it.
+
+    `whose` names a log whose record at the offset is not, or was not, the one that belongs there.
+    """
     past, leader = case.past, case.past.leader_at()
-    led = past.last(LeaderElected)
+    led = past.last(trace.LeaderElected)
     if leader is None or led is None:
         return []
+    right = past.uid_at(leader[0], offset)
     facts: Facts = []
-    for replica in past.steps:
+    for replica in past.steps if whose is None else (whose,):
         position, held = past.slot(replica, offset), past.uid_at(replica, offset)
-        if replica == leader[0] or position is None or position > led or not held:
+        if replica == whose and position is not None:
+            facts += _went_on(case, replica, offset, position)
+        elif replica == leader[0] or position is None or position > led or held in (0, right):
             continue
-        if held == past.uid_at(leader[0], offset):
-            continue
-        copied = past.all(Copied, replica=replica, after=led)
-        facts += (
-            [_copied_behind(case, copied[0], offset)]
-            if copied
-            else _counted_anyway(case, replica, leader[0], offset)
-        )
+        else:
+            facts += _went_on(case, replica, offset, led)
+        facts = facts or _counted_anyway(case, replica, leader[0], offset)
     return facts
+
+
+def _went_on(case: Case, replica: str, offset: int, after: int) -> Facts:
+    """By which copy a log first went on behind an offset."""
+    for copied in case.past.all(trace.Copied, replica=replica, after=after):
+        if case.past.event(copied).fetch_offset > offset:
+            return [_copied_behind(case, copied, offset)]
+    return []
 
 
 def _copied_behind(case: Case, copied: int, offset: int) -> Fact:
@@ -164,7 +155,7 @@ def _copied_behind(case: Case, copied: int, offset: int) -> Fact:
 def _counted_anyway(case: Case, replica: str, leader: str, offset: int) -> Facts:
     """That a leader counts a position above an offset at which a follower has another record."""
     past = case.past
-    position = past.last(PositionRecorded, replica=leader, follower=replica)
+    position = past.last(trace.PositionRecorded, replica=leader, follower=replica)
     if position is None or past.event(position).position <= offset:
         return []
     text = (
@@ -180,9 +171,9 @@ def _counted_anyway(case: Case, replica: str, leader: str, offset: int) -> Facts
 def chosen_uncleanly(case: Case, position: int) -> bool:
     """Whether a leader was not in the in-sync set, where that decides who may lead."""
     past, election = case.past, case.past.event(position)
-    if past.all(UncleanElection, replica=election.replica, epoch=election.epoch):
+    if past.all(trace.UncleanElection, replica=election.replica, epoch=election.epoch):
         return True
-    members = past.last(IsrChanged, LeaderElected, before=position)
+    members = past.last(trace.IsrChanged, trace.LeaderElected, before=position)
     by_isr = case.rules.replication.commit == "isr"
     return by_isr and members is not None and election.replica not in past.event(members).isr
 
@@ -190,7 +181,7 @@ def chosen_uncleanly(case: Case, position: int) -> bool:
 def led_twice(case: Case) -> Facts:
     """Why an epoch has two leaders; [] = none has."""
     past, first = case.past, dict[int, int]()
-    for position in past.all(LeaderElected):
+    for position in past.all(trace.LeaderElected):
         event = past.event(position)
         at = first.setdefault(event.epoch, position)
         if past.event(at).replica != event.replica:
@@ -202,7 +193,7 @@ def _led_twice(case: Case, at: int, position: int) -> Facts:
     past, event = case.past, case.past.event(position)
     text = f"{past.event(at).replica} was elected in epoch {event.epoch} {case.when(at)}"
     facts = [Fact("epoch", text, at, (of.TWO_LEADERS,))]
-    for back in past.all(ReplicaRestarted, after=at, before=position):
+    for back in past.all(trace.ReplicaRestarted, after=at, before=position):
         restarted = past.event(back)
         text = (
             f"{restarted.replica} came back {case.when(back)} in epoch {restarted.epoch} "
@@ -220,8 +211,8 @@ def why_mistaken(case: Case, step: Step) -> str:
     """By what a follower was mistaken that cut what its leader has."""
     if step.event.target == step.event.high_watermark:
         return of.CUT_TO_HW
-    backs = case.past.all(ReplicaRestarted, before=step.position)
-    read = (case.past.all(EpochCacheChanged, after=back, before=back + 2) for back in backs)
+    backs = case.past.all(trace.ReplicaRestarted, before=step.position)
+    read = (case.past.all(trace.EpochCacheChanged, after=back, before=back + 2) for back in backs)
     return of.CUT_BY_EPOCH_FILE if any(read) else of.CUT_BY_EPOCH
 
 
@@ -250,7 +241,7 @@ def told_cut(
 
 def came_back(case: Case, name: str, before: int) -> Facts:
     """With what a replica came back last; [] = it was never away."""
-    back = case.past.last(ReplicaRestarted, replica=name, before=before)
+    back = case.past.last(trace.ReplicaRestarted, replica=name, before=before)
     if back is None:
         return []
     event = case.past.event(back)
@@ -263,7 +254,9 @@ def came_back(case: Case, name: str, before: int) -> Facts:
 
 def stands_in_snapshot(case: Case, replica: str, offset: int, before: int) -> bool:
     """Whether a snapshot of a replica stands for an offset."""
-    taken = case.past.all(SnapshotTaken, SnapshotInstalled, replica=replica, before=before)
+    taken = case.past.all(
+        trace.SnapshotTaken, trace.SnapshotInstalled, replica=replica, before=before
+    )
     return any(case.past.event(one).end_offset > offset for one in taken)
 
 
@@ -272,43 +265,43 @@ def told_loss(case: Case, position: int) -> tuple[FactKind, str]:
     event, when = case.past.event(position), case.when(position)
     replica = event.replica
     match event:
-        case ReplicaCrashed(_, end, mark):
+        case trace.ReplicaCrashed(_, end, mark):
             return (
                 "loss",
                 f"{replica} crashed {when} and kept what is below {end}, high watermark {mark}",
             )
-        case ReplicaRestarted(_, end, mark):
+        case trace.ReplicaRestarted(_, end, mark):
             return (
                 "loss",
                 f"{replica} came back {when} with its log up to {end}, high watermark {mark}",
             )
-        case SegmentsLost(_, offsets):
+        case trace.SegmentsLost(_, offsets):
             return (
                 "loss",
                 f"{replica} found offsets {offsets[0]} to {offsets[-1]} in no segment {when}",
             )
-        case ReplicaWiped(_, reason):
+        case trace.ReplicaWiped(_, reason):
             return "loss", f"{replica} lost its whole log {when}: {reason}"
-        case PrefixDeleted(_, start, mark) | LogStartMoved(_, start, mark):
+        case trace.PrefixDeleted(_, start, mark) | trace.LogStartMoved(_, start, mark):
             newest = case.past.newest_snapshot(replica, position) or "none"
             cause = (
                 f" ({event.cause}{case.by_clock(position)})"
-                if isinstance(event, LogStartMoved)
+                if isinstance(event, trace.LogStartMoved)
                 else ""
             )
             text = f"{replica} deleted below {start}{cause} {when}, high watermark {mark}"
             return "position", f"{text}, newest snapshot {newest}"
-        case SnapshotInstalled(_, end, epoch, _, before, mark) | LogEmptied(
+        case trace.SnapshotInstalled(_, end, epoch, _, before, mark) | trace.LogEmptied(
             _, end, epoch, before, mark
         ):
-            emptied = isinstance(event, LogEmptied)
+            emptied = isinstance(event, trace.LogEmptied)
             verb, by = ("emptied", "for") if emptied else ("replaced", "by")
             text = f"{replica} {verb} its log, which ended at {before} (high watermark {mark}), "
             return "snapshot", f"{text}{by} snapshot ({end}, {epoch}) {when}"
-        case LogStartedAfresh(_, start, end, mark):
+        case trace.LogStartedAfresh(_, start, end, mark):
             text = f"{replica}, log end offset {end} (high watermark {mark}), below the leader's "
             return "position", f"{text}log start, began anew at {start} {when}"
-        case Pushed(_, leader, batch):
+        case trace.Pushed(_, leader, batch):
             text = f"{replica} appended a copy of {leader}'s batch at an offset of its own, "
             return "position", f"{text}{batch.base_offset}, {when}"
         case _:

@@ -27,7 +27,7 @@ from sim.story import fields as kinds
 from sim.story.fields import FieldType
 from sim.story.format import TOP
 from sim.story.ops import OPS
-from sim.story.steps import DOES, DOES_MEANS, NOTHING
+from sim.story.steps import COMMON, DOES, NOTHING
 
 _NAME: Schema = {
     "anyOf": [{"type": "string", "minLength": 1}, at_least(-LONG - 1)],
@@ -83,7 +83,7 @@ def _step(op: str) -> Schema:
         name: described(_of_kind(one.kind), f"{one.means} ({one.kind.expected})")
         for name, one in spec.told.items()
     }
-    fields[DOES] = described({"const": NOTHING}, DOES_MEANS)
+    fields[DOES] = described({"const": NOTHING}, COMMON[DOES])
     schema = strict({"op": {"const": op}, **fields, "note": NOTE}, required=("op", *spec.required))
     return described(schema, f"{spec.means} ({spec.source})")
 

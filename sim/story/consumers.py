@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sim.log import Batch
 from sim.replication import Replica
 from sim.replication.reading import (
@@ -19,9 +17,6 @@ from sim.rules import Rules
 from sim.trace import Consumed, ConsumerReset, Event
 from sim.trace.logs import ResetCause
 
-if TYPE_CHECKING:
-    from sim.story.steps import Step
-
 
 class StoryConsumers:
     """All consumers of a story by name; one begins at offset 0 where it is named first."""
@@ -30,15 +25,16 @@ class StoryConsumers:
         self._rules = rules
         self._positions: dict[str, Position] = {}
 
-    def consume(self, step: Step, replica: Replica, *, now_ms: int) -> list[Event]:
+    def consume(
+        self, consumer: str, replica: Replica, *, upto: int | None, committed: bool, now_ms: int
+    ) -> list[Event]:
         """Read what there is up to the end, or `upto`, and move there, over whatever is missing."""
-        log, rules, consumer = replica.log, self._rules, step["consumer"]
-        committed = step.get("isolation") == "read_committed"
+        log, rules = replica.log, self._rules
         position = self._positions.setdefault(consumer, Position())
         events = self._checked(consumer, position, replica)
         start = position.offset
         limit = readable_end(log, committed=committed)
-        end = max(start, min(step.get("upto", limit), limit))
+        end = max(start, min(limit if upto is None else upto, limit))
         batches = [batch for batch in log.read(start) if batch.base_offset < end]
         position.offset = end
         if batches:
@@ -49,15 +45,16 @@ class StoryConsumers:
             self._consumed(replica, consumer, start, end, given, now_ms, committed=committed),
         ]
 
-    def read_to_end(self, step: Step, replica: Replica, *, now_ms: int) -> list[Event]:
+    def read_to_end(
+        self, consumer: str, replica: Replica, *, until: str, committed: bool, now_ms: int
+    ) -> list[Event]:
         """Fetch as a client does until the end is reached, or a fetch brings nothing."""
-        rules, consumer = self._rules, step["consumer"]
-        committed = step.get("isolation") == "read_committed"
+        rules = self._rules
         position = self._positions.setdefault(consumer, Position())
         events = self._checked(consumer, position, replica)
         start = max(position.offset, replica.log.log_start_offset)
         end = readable_end(replica.log, committed=committed)
-        goal = ReadingGoal(step.get("until", "position"), start, end)
+        goal = ReadingGoal(until, start, end)
         while not goal.reached(position.offset):
             fetched = fetch(position, replica, committed=committed, rules=rules)
             events += _reset(replica, consumer, position, fetched.reset)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from sim.bounds import bounded
 from sim.check import Checker
@@ -18,12 +19,13 @@ from sim.replication.replica import log_config
 from sim.story.awaiting import CaughtUp
 from sim.story.consumers import StoryConsumers
 from sim.story.coordinators import StoryCoordinators
-from sim.story.format import Story
 from sim.story.idle import IdleStep, state_of
-from sim.story.ops import OPS
+from sim.story.op import OPS, Step
 from sim.story.result import ReplicaView, StoryRun, views_of
-from sim.story.steps import Step
 from sim.trace import Event, ReplicaAdded
+
+if TYPE_CHECKING:
+    from sim.story.format import Story
 
 Response = FetchResponse | FetchSnapshotResponse
 NO_REASON = "it changed nothing"
@@ -48,7 +50,22 @@ def idle_steps(run: StoryRun) -> tuple[IdleStep, ...]:
 
 
 class StoryDriver:
-    """A cluster that does nothing but what the steps say, and the state it is in."""
+    """A cluster that does nothing but what the steps say, and the state it is in.
+
+    Attributes:
+        rules: They hold for everybody.
+        replicas: By name, in order of creation.
+        isr: Who is in sync.
+        leader: Who was elected last; it may be down, or not lead any more.
+        now_ms: The time.
+        labels: The label of each record by its uid.
+        checker: Judges what happens.
+        events: (step, event) of everything that happened.
+        step: The number of the present step.
+        idle: The watched steps that did nothing.
+        delayed: Responses on their way.
+        moments: The replicas as they were at each moment that was noted.
+    """
 
     def __init__(
         self,
@@ -65,27 +82,28 @@ class StoryDriver:
             watched: Numbers of steps of which it is to be known whether they do anything; of those
                 that are marked it is always known.
         """
-        self.story = story
-        self._watched = watched
-        self.idle: list[IdleStep] = []
-        self.rules = story.rules
-        self.cleaner = Cleaner(story.rules)
-        self.labels: dict[int, str] = {}
         if invariants is None:
             named = (*(story.expect.checked or ()), *story.expect.violated)
             invariants = [*story_invariants(liveness=True), *named]
-        self.checker = Checker(story.rules, invariants, label=self.labels.get)
-        self.events: list[tuple[int, Event]] = []
-        self.step = 0
-        self.now_ms = 0
+        self.story = story
+        self.rules = story.rules
         self.isr = story.isr
         self.leader: str | None = None
+        self.now_ms = 0
+        self.step = 0
+        self.labels: dict[int, str] = {}
+        self.checker = Checker(story.rules, invariants, label=self.labels.get)
+        self.events: list[tuple[int, Event]] = []
+        self.idle: list[IdleStep] = []
+        self._watched = watched
+        self._loses_power = any(step.get("power_loss") for step in story.steps)
+        self.cleaner = Cleaner(story.rules)
         self.coordinator = RemovalCoordinator()
         self.delayed = DelayedResponses()
         self.caught_up = CaughtUp(story.rules)
         self.consumers = StoryConsumers(story.rules)
-        self.moments: dict[str, dict[str, ReplicaView]] = {}
         self.coordinators = StoryCoordinators(story.rules)
+        self.moments: dict[str, dict[str, ReplicaView]] = {}
         self.replicas: dict[str, Replica] = {}
         for name in story.replicas:
             self.add(name)
@@ -94,11 +112,23 @@ class StoryDriver:
         """Carry out one step."""
         self.step = step.number
         watched = step.does_nothing or step.number in self._watched
-        before = (len(self.events), state_of(self)) if watched else None
-        why = OPS[step.op].take(self, step)
+        before = self._state() if watched else None
+        why = self._carried_out(step)
         self.coordinators.follow(self.replicas)
-        if watched and (len(self.events), state_of(self)) == before:
+        if watched and self._state() == before:
             self.idle.append(IdleStep(step.number, step.line, why or NO_REASON))
+
+    def _carried_out(self, step: Step) -> str | None:
+        """Do what the step says; why nothing came of it, if nothing did and that is known."""
+        op = OPS[step.op]
+        for name, field in op.told.items():
+            why = None if field.must is None else field.must(self.replicas[step[name]])
+            if why is not None:
+                return why
+        return op.take(self, step)
+
+    def _state(self) -> tuple[int, object]:
+        return len(self.events), state_of(self, loses_power=self._loses_power)
 
     def run(self) -> StoryRun:
         """Take all steps, and look at what has come of them."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType, UnionType
+from typing import Any, NamedTuple, TypeAlias, cast, get_args, get_origin
 
 from sim.check.registry import INVARIANTS, discover
-from sim.files.document import Place, unknown_value
+from sim.files.document import Place, shown, unknown_value
 from sim.files.fields import Fields, as_list, as_object
-from sim.story.fields import REPLICA, FieldType, check_names
+from sim.story.fields import REPLICA, check_names
 
 _EXPECT = ("violated", "checked", "leader", "replicas", "moments", "note")
 
@@ -30,59 +30,43 @@ class StoryExpect(NamedTuple):
     moments: Mapping[str, Claims] = MappingProxyType({})
 
 
-def _number(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(value)
-    return value
-
-
-def _label(value: Any) -> str:
-    """A step may give a label as a number, too."""
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise TypeError(value)
-    return str(value)
-
-
-def _listed(kind: type) -> Callable[[Any], list[Any]]:
-    def parse(value: Any) -> list[Any]:
-        if not isinstance(value, list) or any(type(item) is not kind for item in value):
-            raise TypeError(value)
-        return value
-
-    return parse
-
-
-def _entries(value: Any) -> list[tuple[int, int]]:
-    if not isinstance(value, list) or any(not isinstance(pair, list) for pair in value):
-        raise TypeError(value)
-    return [(_number(epoch), _number(start)) for epoch, start in value]
-
-
-def _state(value: Any) -> dict[str, str]:
-    if not isinstance(value, dict):
-        raise TypeError(value)
-    return {key: _label(label) for key, label in value.items()}
-
-
-def _switch(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(value)
-    return value
-
-
-_NUMBER = FieldType("an integer", _number)
-_CLAIMS = {
-    "log": FieldType("a list of label@offset texts", _listed(str)),
-    "batches": FieldType("a list of texts, label@offset epoch N each", _listed(str)),
-    "epochs": FieldType("a list of [epoch, start offset]", _entries),
-    "offsets": FieldType("a list of integers", _listed(int)),
-    "leo": _NUMBER,
-    "hw": _NUMBER,
-    "start": _NUMBER,
-    "state": FieldType("a mapping of keys to labels", _state),
-    "up": FieldType("true or false", _switch),
+_SHAPES = {
+    "log": (list[str], "a list of label@offset texts"),
+    "batches": (list[str], "a list of texts, label@offset epoch N each"),
+    "epochs": (list[tuple[int, int]], "a list of [epoch, start offset]"),
+    "offsets": (list[int], "a list of integers"),
+    "leo": (int, "an integer"),
+    "hw": (int, "an integer"),
+    "start": (int, "an integer"),
+    "state": (dict[str, str | int], "a mapping of keys to labels"),
+    "up": (bool, "true or false"),
 }
-"""What may be claimed of a replica. A line is never split here, so numbers are no texts."""
+"""What may be claimed of a replica, and how it is called in errors; numbers are no texts here."""
+
+
+def _fits(value: object, shape: Any) -> bool:
+    """Whether a value is of a type as annotations write it; a tuple is a list in a file."""
+    of, parts = get_origin(shape), get_args(shape)
+    if of is UnionType:
+        return type(value) in parts
+    if of is list:
+        return isinstance(value, list) and all(_fits(item, parts[0]) for item in value)
+    if of is tuple:
+        fit = isinstance(value, list) and len(value) == len(parts)
+        return fit and all(map(_fits, cast("list[object]", value), parts))
+    if of is dict:
+        return isinstance(value, dict) and all(_fits(one, parts[1]) for one in value.values())
+    return type(value) is shape
+
+
+def _claimed(part: str, claim: Any, place: Place) -> Any:
+    """A claim as the view of a replica has it: a step may give a label as a number, too."""
+    shape, expected = _SHAPES[part]
+    if not _fits(claim, shape):
+        place.fail(f"expected {expected}, not {shown(claim)}")
+    if part == "state":
+        return {key: str(label) for key, label in claim.items()}
+    return [tuple(entry) for entry in claim] if part == "epochs" else claim
 
 
 def expect_at(
@@ -146,9 +130,6 @@ def _invariants(listed: object, place: Place) -> tuple[str, ...]:
 
 
 def _claims(raw: object, place: Place) -> dict[str, Any]:
-    fields = Fields(raw, place, [*_CLAIMS, "note"])
-    return {
-        part: _CLAIMS[part].value_of(claim, fields.at(part))
-        for part, claim in fields.values.items()
-        if part != "note"
-    }
+    fields = Fields(raw, place, [*_SHAPES, "note"])
+    claims = {part: claim for part, claim in fields.values.items() if part != "note"}
+    return {part: _claimed(part, claim, fields.at(part)) for part, claim in claims.items()}

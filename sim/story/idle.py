@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from sim.story.driver import StoryDriver
+from typing import Any, NamedTuple
 
 _ATOMS = (str, bytes, int, float, type(None), tuple, frozenset, Enum)
 """Compared as they are; tuples, with names or without, hold what never changes."""
@@ -47,19 +44,15 @@ def idle_notes(steps: Iterable[IdleStep]) -> list[str]:
     ]
 
 
-def state_of(driver: StoryDriver) -> object:
-    """What a step may change, to compare with later."""
-    power = any(step.get("power_loss") for step in driver.story.steps)
-    ignored = () if power else (_FETCHED_TO,)
-    parts = (
-        driver.replicas,
-        driver.delayed,
-        driver.coordinator,
-        driver.consumers,
-        driver.coordinators,
-    )
+def state_of(world: Any, *, loses_power: bool) -> object:
+    """What a step may change of a driver, to compare with later.
+
+    `loses_power` says whether a later step may take its power.
+    """
+    ignored = () if loses_power else (_FETCHED_TO,)
+    parts = (world.replicas, world.delayed, world.coordinator, world.consumers, world.coordinators)
     copies = [_plain(part, ignored) for part in parts]
-    return driver.now_ms, driver.isr, driver.leader, len(driver.moments), copies
+    return world.now_ms, world.isr, world.leader, len(world.moments), copies
 
 
 def _plain(value: Any, ignored: tuple[str, ...]) -> object:

@@ -5,18 +5,41 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sim.files.document import Place
+from sim.replication import Replica
 from sim.story.fields import REPLICA, FieldType
 
-if TYPE_CHECKING:
-    from sim.replication import Replica
-    from sim.story.driver import StoryDriver
-    from sim.story.steps import Step
 
-Take = Callable[["StoryDriver", "Step"], str | None]
-"""Carries out a step. It returns why nothing came of it, if nothing did; None = it cannot say."""
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: its number (from 1), its op, the fields that were given, and all that as a line.
+
+    `does_nothing` says that it is meant to do nothing. Neither that nor the line is shown: two
+    steps that look alike do the same.
+    """
+
+    number: int
+    op: str
+    fields: Mapping[str, Any]
+    line: str = field(default="", compare=False, repr=False)
+    does_nothing: bool = field(default=False, repr=False)
+
+    def __getitem__(self, name: str) -> Any:
+        """A required field."""
+        return self.fields[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """An optional field."""
+        return self.fields.get(name, default)
+
+
+Take = Callable[[Any, Step], str | None]
+"""Has a driver (`sim.story.driver`) carry out a step.
+
+It returns why nothing came of it, if nothing did; None = it cannot say.
+"""
 
 Fields = Mapping[str, Any]
 """The fields that a step gives, by name."""
@@ -30,17 +53,33 @@ class Field(NamedTuple):
         means: What it means, with its unit where it has one.
         required: Whether every step of the op has it.
         usual: Whether a plain step has it; a line has it by its position.
+        must: Why nothing happens, for the replica that it names; None = something may.
     """
 
     kind: FieldType
     means: str
     required: bool = False
     usual: bool = False
+    must: Callable[[Replica], str | None] | None = None
 
 
-def need(kind: FieldType, means: str) -> Field:
+def be_up(replica: Replica) -> str | None:
+    """Why a replica does nothing that takes one that is up."""
+    return None if replica.up else f"{replica.name} is down"
+
+
+def lead(replica: Replica) -> str | None:
+    """Why a replica does nothing that takes a leader."""
+    if replica.up and replica.leadership is None:
+        return f"{replica.name} does not lead"
+    return be_up(replica)
+
+
+def need(
+    kind: FieldType, means: str, *, must: Callable[[Replica], str | None] | None = None
+) -> Field:
     """A field that every step of the op has."""
-    return Field(kind, means, required=True, usual=True)
+    return Field(kind, means, required=True, usual=True, must=must)
 
 
 def may(kind: FieldType, means: str, *, usual: bool = False) -> Field:
@@ -48,14 +87,9 @@ def may(kind: FieldType, means: str, *, usual: bool = False) -> Field:
     return Field(kind, means, usual=usual)
 
 
-def leads_not(replica: Replica) -> str:
-    """Why a replica does nothing that takes a leader."""
-    return f"{replica.name} {'does not lead' if replica.up else 'is down'}"
-
-
-LEADER = need(REPLICA, "The replica that leads.")
-FOLLOWER = need(REPLICA, "The replica that follows.")
-ACTOR = need(REPLICA, "The replica that does it.")
+LEADER = need(REPLICA, "The replica that leads.", must=lead)
+FOLLOWER = need(REPLICA, "The replica that follows.", must=be_up)
+ACTOR = need(REPLICA, "The replica that does it.", must=be_up)
 
 
 @dataclass(slots=True)

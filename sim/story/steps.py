@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sim.errors import BadInput, did_you_mean
@@ -23,38 +23,20 @@ from sim.story.fields import (
     FieldType,
     check_names,
 )
-from sim.story.op import Scope
+from sim.story.op import Scope, Step
 from sim.story.ops import OPS
 
+__all__ = ["COMMON", "DOES", "NOTHING", "Step", "line_of", "step_at"]
+
 DOES, NOTHING = "does", "nothing"
-DOES_MEANS = (
-    "What is expected of it; only `nothing`: it is meant to be refused, or to change nothing."
-)
+COMMON = {
+    DOES: "`nothing`: it is meant to do nothing, as it is refused or as there is nothing to do.",
+    "note": "Anything; nobody reads it.",
+}
+"""The fields that any step may have, with what they mean."""
 _NAME = re.compile(r"[A-Za-z_][\w-]*")
 _QUOTED = re.compile(r"""(?:(?<=[\s=])|^)(["'])[^"']*\s[^"']*\1(?=\s|$)""")
 """Something in quotes that has a space in it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step: its number (from 1), its op, the fields that were given, and all that as a line.
-
-    `does_nothing` says that it is meant to do nothing.
-    """
-
-    number: int
-    op: str
-    fields: Mapping[str, Any]
-    line: str = field(default="", compare=False)
-    does_nothing: bool = False
-
-    def __getitem__(self, name: str) -> Any:
-        """A required field."""
-        return self.fields[name]
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """An optional field."""
-        return self.fields.get(name, default)
 
 
 def step_at(raw: object, number: int, scope: Scope, place: Place) -> Step:
@@ -83,9 +65,6 @@ def _step(
     given: dict[str, Any], typed: dict[str, str], number: int, scope: Scope, place: Place
 ) -> Step:
     given.pop("note", None)
-    does_nothing = DOES in given
-    if does_nothing and given.pop(DOES) != NOTHING:
-        place.at(DOES).fail(f"expected {NOTHING}; without the field a step may do anything")
     if "op" not in given:
         place.at("op").fail(f"missing; {_instead(given)}; allowed: {', '.join(OPS)}")
     op = given.pop("op")
@@ -94,9 +73,12 @@ def _step(
     spec = OPS[op]
     types = spec.fields()
     place = _named(place, op)
+    does_nothing = DOES in given
+    if does_nothing and (does := given.pop(DOES)) != NOTHING:
+        place.at(DOES).fail(f"expected {NOTHING}, not {shown(does)}")
     for name in given:
         if name not in types:
-            place.at(name).fail(unknown_field(name, [*types, DOES, "note"]))
+            place.at(name).fail(unknown_field(name, [*types, *COMMON]))
     fields: dict[str, Any] = {}
     for name, value in given.items():
         at, as_typed = place.at(name), typed.get(name)

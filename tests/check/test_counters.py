@@ -50,6 +50,7 @@ def elected(name: str) -> Event:
 PASS = cleaned("r1", 3)
 ALL_GONE = [superseded(0, "k", 1), removed(1, "k", "tombstone"), removed(2, None, "marker")]
 ASKED = trace.CoordinatorAnswered("r1", 1, "c1", "k", (), 0, "COORDINATOR_LOAD_IN_PROGRESS")
+REFUSED = trace.AppendRefused("r1", "k", "null_value")
 CLEANED = {"cleanings": 1, "log_ends_persisted": 1}
 WIPED = {"records_retained": -1, "bytes_retained": -V}
 REFILL = [copied("r2", "r1", 0, VALUE), copied("r2", "r1", 1, DELETE)]
@@ -106,16 +107,13 @@ HAPPENED: list[tuple[list[Event], dict[str, int]]] = [
     ),
     ([trace.ReplicaWiped("r2", "disk"), *REFILL], {"bytes_replicated": V + D, **REFILLED}),
     (
-        [
-            trace.AppendRefused("r1", "k", "null_value"),
-            trace.AppendRefused("r1", "k", "not_enough_replicas"),
-        ],
-        {"sends_refused": 1},
+        [REFUSED, REFUSED, REFUSED._replace(reason="not_enough_replicas")],
+        {"sends_refused": 2},
     ),
     ([trace.Consumed("r1", "c1", 0, 1, VALUE.records, 0)], {"reads": 1}),
     ([trace.Converted("r1", "c1", 80, ())], {"bytes_down_converted": 80}),
     (LOADED, {"logs_loaded": 3, "coordinator_load_ms": 30}),
-    ([ASKED, ASKED._replace(error="NONE")], {"asks_refused": 1}),
+    ([ASKED, ASKED, ASKED._replace(error="NONE")], {"asks_refused": 2}),
 ]
 
 

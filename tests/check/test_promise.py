@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from sim.check.epochs import EpochBook
+from sim.check.invariants.epoch_cache_consistency import EpochBook
 from sim.check.promise import (
     as_appended,
     meant_version,
@@ -101,7 +101,7 @@ def test_right_cleaners_and_the_oracle_agree_on_what_is_a_tombstone(mark: str) -
 def test_replicas_and_the_oracle_agree_on_where_epochs_end() -> None:
     random = Random(101)
     for _ in range(200):
-        cache, book = LeaderEpochCache(), EpochBook()
+        cache, book = LeaderEpochCache(), EpochBook(30)
         for _ in range(random.randrange(12)):
             epoch, offset = random.randrange(6), random.randrange(20)
             if random.random() < 0.8:
@@ -109,11 +109,11 @@ def test_replicas_and_the_oracle_agree_on_where_epochs_end() -> None:
                 book.begin(epoch, offset)
             else:
                 cache.truncate_from(offset)
-                book.cut(offset)
+                book.drop_from(offset)
             assert [tuple(one) for one in book.entries] == [tuple(one) for one in cache.entries]
             assert book.latest == cache.latest
             for asked in range(8):
-                assert tuple(book.answer(asked, 30)) == tuple(cache.end_offset_for(asked, 30))
+                assert tuple(book.answer(asked)) == tuple(cache.end_offset_for(asked, 30))
 
 
 def test_the_version_that_was_meant_is_read_in_any_form() -> None:

@@ -2,8 +2,9 @@
 
 from functools import cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+import numpy as np
 from matplotlib.font_manager import FontProperties, findfont, get_font
 
 from sim.draw.looks import LOOKS
@@ -26,53 +27,52 @@ class Box(NamedTuple):
 
 
 @cache
-def _font(mono: bool, bold: bool) -> Any:
-    family = "DejaVu Sans Mono" if mono else "DejaVu Sans"
-    return get_font(findfont(FontProperties(family=family, weight="bold" if bold else "normal")))
+def measured(text: str, look_name: str) -> tuple[float, float, float]:
+    """Width and height of a text, and how much of it is below its base line."""
+    look = LOOKS[look_name]
+    family = "DejaVu Sans Mono" if look.mono else "DejaVu Sans"
+    font = get_font(
+        findfont(FontProperties(family=family, weight="bold" if look.bold else "normal"))
+    )
+    font.set_size(look.size, 72)
+    font.set_text(text, 0)
+    width, height = font.get_width_height()
+    return width / 64, height / 64, font.get_descent() / 64
 
 
 def of_text(text: Text) -> Box:
-    look = LOOKS[text.look]
-    font = _font(look.mono, look.bold)
-    font.set_size(look.size, 72)
-    font.set_text(text.text, 0)
-    width, height = (each / 64 for each in font.get_width_height())
-    shift = {"start": 0.0, "middle": width / 2, "end": width}[text.anchor]
-    below = font.get_descent() / 64
-    return Box(text.x - shift, text.y + below - height, text.x - shift + width, text.y + below)
+    width, height, below = measured(text.text, text.look)
+    left = text.x - {"start": 0.0, "middle": width / 2, "end": width}[text.anchor]
+    return Box(left, text.y + below - height, left + width, text.y + below)
 
 
-def crosses(path: Path, box: Box) -> bool:
-    """Whether one of its lines goes through a box."""
-    reach = LOOKS[path.look].width / 2 if LOOKS[path.look].stroke else 0.0
-    wider = Box(box.left - reach, box.top - reach, box.right + reach, box.bottom + reach)
+def dots(path: Path) -> list[tuple[float, float]]:
+    """Places all along its lines, half a pixel apart."""
     points = (*path.points, path.points[0]) if path.closed else path.points
-    return any(_crosses(start, end, wider) for start, end in pairwise(points))
-
-
-def _crosses(start: tuple[float, float], end: tuple[float, float], box: Box) -> bool:
-    (x0, y0), (x1, y1) = start, end
-    around = Box(min(x0, x1), min(y0, y1), max(x0, x1) + 1e-9, max(y0, y1) + 1e-9)
-    if not around.overlaps(box):
-        return False
-    steps = int(max(abs(x1 - x0), abs(y1 - y0))) + 1
-    along = [(x0 + (x1 - x0) * n / steps, y0 + (y1 - y0) * n / steps) for n in range(steps + 1)]
-    return any(box.left < x < box.right and box.top < y < box.bottom for x, y in along)
+    found = []
+    for (x0, y0), (x1, y1) in pairwise(points):
+        steps = int(2 * max(abs(x1 - x0), abs(y1 - y0))) + 1
+        along = np.linspace(0, 1, steps + 1)
+        found += list(zip(x0 + (x1 - x0) * along, y0 + (y1 - y0) * along, strict=True))
+    return found
 
 
 def covered(picture: Picture) -> list[tuple[str, str]]:
-    """Each text that touches another one or a mark, with what it touches.
+    """Each text that touches another one or a line, with what it touches.
 
     A text may stand within a box: then all of it does.
     """
     texts = [(one.text, of_text(one)) for one in picture.shapes if isinstance(one, Text)]
     rects = [one for one in picture.shapes if isinstance(one, Rect) and one.look != "alarmband"]
     boxes = [(r.look, Box(r.x, r.y, r.x + r.width, r.y + r.height)) for r in rects]
-    lines = [one for one in picture.shapes if isinstance(one, Path)]
-    found = []
+    paths = [one for one in picture.shapes if isinstance(one, Path)]
+    x, y = np.array([(-9, -9), *[each for path in paths for each in dots(path)]]).T
+    sheet = Box(-1, -1, picture.width + 12, picture.height + 12)  # the margin is there, too
+    found = [(text, "the edge") for text, box in texts if not box.within(sheet)]
     for number, (text, box) in enumerate(texts):
         found += [(text, other) for other, its in texts[number + 1 :] if box.overlaps(its)]
-        found += [(text, one.look) for one in lines if crosses(one, box)]
         found += [(text, look) for look, its in boxes if box.overlaps(its) and not box.within(its)]
-    sheet = Box(-1, -1, picture.width + 12, picture.height + 12)  # the margin is there, too
-    return found + [(text, "the edge") for text, box in texts if not box.within(sheet)]
+        across = (x > box.left - 1) & (x < box.right + 1)
+        down = (y > box.top - 1) & (y < box.bottom + 1)
+        found += [(text, "a line")] * bool(np.any(across & down))
+    return found

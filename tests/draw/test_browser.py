@@ -2,213 +2,172 @@
 
 import shutil
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
 from sim.draw import html
-from sim.draw.page import PAGE_BYTES_MAX
 from tests.draw.stories import FIXED_TAIL, LOST_TAIL, big_run, case
 
-CHROMIUM = (
-    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-)
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next((found for name in NAMES if (found := shutil.which(name))), None)
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine to drive")
 
 SIZES = {"narrow": {"width": 390, "height": 844}, "wide": {"width": 1280, "height": 900}}
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield made
-        made.close()
+class Open(Protocol):
+    """Opens a page, and says in the end what it complained about: nothing."""
+
+    def __call__(self, name: str, size: str = "wide") -> AbstractContextManager[Any]: ...
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
     """Two cases side by side: short ones, and a long one with all events that there is room for."""
-    folder = tmp_path_factory.mktemp("pages")
-    lost, fixed = case(LOST_TAIL, "no-offset-reuse"), case(FIXED_TAIL)
-    other = replace(fixed, name="fix=empty_batch")
+    lost, other = case(LOST_TAIL, "no-offset-reuse"), replace(case(FIXED_TAIL), name="other")
     contents = {
-        "two": html(replace(lost, name="fix=none"), title="Lost", unit="step", against=other),
+        "two": html(replace(lost, name="lost"), title="Lost", unit="step", against=other),
         "big": html(big_run(), title="big", unit="ms", against=big_run(), everything=True),
     }
-    paths = {}
+    folder = tmp_path_factory.mktemp("pages")
     for name, content in contents.items():
-        paths[name] = folder / f"{name}.html"
-        paths[name].write_text(content, encoding="utf-8")
-    return paths
+        (folder / f"{name}.html").write_text(content, encoding="utf-8")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield partial(_open, browser, folder)
+        browser.close()
 
 
-class Opened:
-    """A page in the browser, and what it complained about."""
+@contextmanager
+def _open(browser: Any, folder: Path, name: str, size: str = "wide") -> Iterator[Any]:
+    context = browser.new_context(viewport=SIZES[size], offline=True)
+    page, complaints = context.new_page(), list[str]()
+    page.set_default_timeout(10_000)
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: complaints.append(request.url))
+    page.goto((folder / f"{name}.html").as_uri())
+    yield page
+    context.close()
+    assert [each for each in complaints if not each.startswith("file:")] == []
 
-    def __init__(self, browser: Any, path: Path, size: str) -> None:
-        self.context = browser.new_context(viewport=SIZES[size], offline=True)
-        self.page = self.context.new_page()
-        self.page.set_default_timeout(10_000)
-        self.complaints: list[str] = []
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", self._requested)
-        self.page.goto(path.as_uri())
 
-    def _requested(self, request: Any) -> None:
-        if not request.url.startswith("file:"):
-            self.complaints.append(request.url)
+def place(page: Any) -> int:
+    """The number of the event that is shown."""
+    return int(page.inner_text("#now").split("/")[0])
 
-    def __enter__(self) -> "Opened":
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.context.close()
-
-    @property
-    def now(self) -> str:
-        return str(self.page.inner_text("#now"))
-
-    def place(self) -> int:
-        """The number of the event that is shown."""
-        return int(self.now.split("/")[0])
-
-    def cell(self, case: int, row: int, offset: int) -> Any:
-        """What is in a grid; row 0 is what was committed."""
-        cells = self.page.locator("section.case").nth(case).locator("tbody tr").nth(row)
-        return cells.locator("td").nth(offset)
-
-    def rgb(self, selector: str, what: str) -> str:
-        script = f"e => getComputedStyle(e).{what}"
-        return str(self.page.locator(selector).first.evaluate(script))
+def cell(page: Any, case: int, row: int, offset: int) -> list[str]:
+    """What is in a grid; row 0 is what was committed."""
+    cells = page.locator("section.case").nth(case).locator("tbody tr").nth(row).locator("td")
+    return str(cells.nth(offset).inner_text()).split()
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", ["two", "big"])
+@pytest.mark.parametrize(("name", "violated"), [("two", 1), ("big", 2)])
 def test_the_violation_is_in_view_and_nothing_sticks_out(
-    browser: Any, pages: dict[str, Path], name: str, size: str
+    opened: Open, name: str, violated: int, size: str
 ) -> None:
-    assert pages[name].stat().st_size <= PAGE_BYTES_MAX
-    with Opened(browser, pages[name], size) as opened:
-        assert opened.now.endswith("violation")
-        assert opened.page.evaluate("document.documentElement.scrollWidth") == SIZES[size]["width"]
-        shown = opened.page.locator("td.violated .cell").first.bounding_box()
-        assert shown is not None
-        assert shown["y"] >= 0
-        assert shown["y"] + shown["height"] <= SIZES[size]["height"]
-        for number in range(opened.page.locator("section.case").count()):
-            if number and name == "two":
-                continue  # the other fix violates nothing
-            grid = opened.page.locator(".grid").nth(number)
-            box, violated = grid.bounding_box(), grid.locator(".violated").first.bounding_box()
-            assert box is not None
-            assert violated is not None
-            assert violated["x"] >= box["x"]
-            assert violated["x"] + violated["width"] <= box["x"] + box["width"]
-        names = opened.page.locator(".spacetime svg g text").first.bounding_box()
-        row = opened.page.locator(".spacetime svg .here").first.bounding_box()
-        box = opened.page.locator(".spacetime").first.bounding_box()
-        assert row is not None
-        assert box is not None
+    with opened(name, size) as page:
+        assert page.inner_text("#now").endswith("violation")
+        assert page.evaluate("document.documentElement.scrollWidth") == SIZES[size]["width"]
+        shown = page.locator("td.violated .cell").first.bounding_box()
+        assert 0 <= shown["y"] <= shown["y"] + shown["height"] <= SIZES[size]["height"]
+        for number in range(violated):
+            grid = page.locator(".grid").nth(number)
+            box, column = grid.bounding_box(), grid.locator(".violated").first.bounding_box()
+            right = box["x"] + box["width"]
+            assert box["x"] <= column["x"] <= column["x"] + column["width"] <= right
+        box, row, names = (
+            page.locator(f".spacetime{which}").first.bounding_box()
+            for which in ("", " svg .here", " svg g text")
+        )
         assert box["y"] <= row["y"] + row["height"] / 2 <= box["y"] + box["height"]
-        assert names is not None
         assert box["y"] <= names["y"] <= box["y"] + 40  # of lanes, however far it is scrolled
-        assert opened.complaints == []
 
 
-def test_keys_and_the_slider_step_through_the_run(browser: Any, pages: dict[str, Path]) -> None:
-    with Opened(browser, pages["two"], "wide") as opened:
-        keyboard, last = opened.page.keyboard, opened.place()
-        assert "E=e" in opened.cell(0, 3, 3).inner_text()
-        for key, place in (
-            ("ArrowLeft", last - 1),
-            ("k", last - 2),
-            ("j", last - 1),
-            ("Home", 1),
-            ("ArrowRight", 2),
-            ("End", 24),
-            ("Home", 1),
-            ("v", last),
-        ):
-            keyboard.press(key)
-            assert opened.place() == place, key
-        opened.page.locator("#back").click()
-        assert opened.cell(0, 3, 3).inner_text() == ""
-        opened.page.locator("#slider").focus()
-        keyboard.press("Home")
-        assert opened.place() == 1
-        assert opened.cell(0, 1, 0).inner_text() == ""
-        keyboard.press("ArrowRight")
-        assert opened.place() == 2
-        assert opened.cell(0, 1, 0).inner_text().split() == ["A=a", "v9"]
-        opened.page.locator("#there").click()
-        assert opened.now.endswith("violation")
-        assert opened.complaints == []
+def test_keys_and_the_slider_step_through_the_run(opened: Open) -> None:
+    with opened("two") as page:
+        last = place(page)
+        moves = {"ArrowLeft": last - 1, "k": last - 2, "j": last - 1, "Home": 1}
+        for key, expected in (moves | {"ArrowRight": 2, "End": 24, "v": last}).items():
+            page.keyboard.press(key)
+            assert place(page) == expected, key
+        assert cell(page, 0, 3, 3)[0] == "E=e"
+        page.locator("#back").click()
+        assert cell(page, 0, 3, 3) == []
+        page.locator("#slider").focus()
+        page.keyboard.press("Home")
+        assert (place(page), cell(page, 0, 1, 0)) == (1, [])
+        page.keyboard.press("ArrowRight")
+        assert (place(page), cell(page, 0, 1, 0)) == (2, ["A=a", "v9"])
+        page.locator("#there").click()
+        assert place(page) == last
 
 
-def test_from_violation_to_violation(browser: Any, pages: dict[str, Path]) -> None:
+def test_from_violation_to_violation(opened: Open) -> None:
     violations = case(LOST_TAIL).violations
-    with Opened(browser, pages["two"], "wide") as opened:
-        number = [each.invariant for each in violations].index("no-offset-reuse")
-        keyboard, page = opened.page.keyboard, opened.page
+    number = [each.invariant for each in violations].index("no-offset-reuse")
+    with opened("two") as page:
         for key, step in (("n", 1), ("n", 1), ("p", -1), *[("n", 1)] * len(violations)):
-            keyboard.press(key)
+            page.keyboard.press(key)
             number = (number + step) % len(violations)
             violation = violations[number]
-            assert page.inner_text("#which") == f"{number + 1}/{len(violations)}"
-            assert page.inner_text("#name") == violation.invariant
+            said = [page.inner_text(f"#{each}") for each in ("which", "name", "sentence")]
+            count = f"{number + 1}/{len(violations)}"
+            assert said == [count, violation.invariant, violation.sentence]
             assert page.inner_text("#when").strip() == f"at step {violation.at}"
-            assert page.inner_text("#sentence") == violation.sentence
             assert violation.sentence in page.inner_text("#why")
-            assert f" at {violation.at}: " in opened.now
-        assert opened.complaints == []
+            assert f" at {violation.at}: " in page.inner_text("#now")
+            concerned = page.locator("tr.concerned th b").first
+            assert concerned.inner_text() == violation.replica
 
 
-def test_the_other_fix_is_beside_it_or_below_and_goes_along(
-    browser: Any, pages: dict[str, Path]
-) -> None:
-    with Opened(browser, pages["two"], "wide") as opened:
+def test_the_other_fix_is_beside_it_or_below_and_goes_along(opened: Open) -> None:
+    with opened("two") as page:
         for size in ("wide", "narrow"):
-            opened.page.set_viewport_size(SIZES[size])
-            first, second = (
-                opened.page.locator("section.case").nth(number).bounding_box() for number in (0, 1)
-            )
+            page.set_viewport_size(SIZES[size])
+            first, second = (page.locator("section.case").nth(n).bounding_box() for n in (0, 1))
             assert (second["y"] == first["y"]) == (size == "wide")
-        assert opened.cell(0, 1, 3).inner_text().split() == ["superseded", "by", "0"]
-        assert opened.cell(1, 1, 3).inner_text().split() == ["empty", "by", "0"]
-        opened.page.keyboard.press("Home")
-        assert opened.cell(1, 1, 3).inner_text() == ""
+        assert cell(page, 0, 1, 3) == ["superseded", "by", "0"]
+        assert cell(page, 1, 1, 3) == ["empty", "by", "0"]
+        page.keyboard.press("Home")
+        assert cell(page, 1, 1, 3) == []
 
 
-def test_light_and_dark_by_the_system_and_by_the_button(
-    browser: Any, pages: dict[str, Path]
-) -> None:
+def test_light_and_dark_by_the_system_and_by_the_button(opened: Open) -> None:
+    ground, ink = ("body", "backgroundColor"), (".spacetime svg text.t", "fill")
     white, black = "rgb(255, 255, 255)", "rgb(21, 24, 28)"
-    with Opened(browser, pages["two"], "wide") as opened:
+    with opened("two") as page:
+
+        def rgb(selector: str, what: str) -> str:
+            return str(page.locator(selector).first.evaluate(f"e => getComputedStyle(e).{what}"))
+
         for scheme, colour in (("light", white), ("dark", black)):
-            opened.page.emulate_media(color_scheme=scheme)
-            assert opened.rgb("body", "backgroundColor") == colour
-            ink = opened.rgb(".spacetime svg text.t", "fill")
-            assert (ink == "rgb(27, 31, 36)") == (scheme == "light")
+            page.emulate_media(color_scheme=scheme)
+            assert rgb(*ground) == colour
+            assert (rgb(*ink) == "rgb(27, 31, 36)") == (scheme == "light")
             for expected in (white, black, colour):  # light, dark, and what the system says
-                opened.page.click("#theme")
-                assert opened.rgb("body", "backgroundColor") == expected
+                page.click("#theme")
+                assert rgb(*ground) == expected
 
 
-def test_every_control_has_a_name_and_shows_its_focus(browser: Any, pages: dict[str, Path]) -> None:
-    with Opened(browser, pages["two"], "wide") as opened:
-        named = opened.page.evaluate(
+def test_every_control_has_a_name_and_shows_its_focus(opened: Open) -> None:
+    with opened("two") as page:
+        names = page.evaluate(
             "[...document.querySelectorAll('button, input, [tabindex]')]"
             ".map(e => e.getAttribute('aria-label') || e.textContent.trim())"
         )
-        assert len(named) >= 11
-        assert all(named)
-        opened.page.keyboard.press("Tab")
-        assert opened.rgb(":focus", "outlineStyle") == "solid"
-        assert opened.page.locator("#now").get_attribute("aria-live") == "polite"
-        scopes = opened.page.evaluate("[...document.querySelectorAll('th')].every(e => e.scope)")
-        assert scopes
+        assert len(names) >= 11
+        assert all(names)
+        page.keyboard.press("Tab")
+        outline = page.locator(":focus").evaluate("e => getComputedStyle(e).outlineStyle")
+        assert outline == "solid"
+        assert page.locator("#now").get_attribute("aria-live") == "polite"
+        assert page.evaluate("[...document.querySelectorAll('th')].every(e => e.scope)")

@@ -11,7 +11,7 @@ import pytest
 from sim.draw import Case, figure_html, png, strip, svg
 from sim.draw.figure import figure, window
 from sim.draw.looks import LOOKS
-from sim.draw.signs import MEANINGS, NOTES
+from sim.draw.signs import MEANINGS
 from sim.errors import BadInput
 from sim.trace import Appended
 from tests.draw.boxes import covered
@@ -36,18 +36,13 @@ def signs(document: str) -> Counter[str]:
     return Counter({look: count for look, count in found.items() if look not in SAYS_NOTHING})
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_the_legend_names_each_sign_that_there_is_and_no_other(part: int) -> None:
-    for path, drawn in list(red())[part::4]:
+def test_the_legend_names_each_sign_that_there_is_and_no_other() -> None:
+    for path, drawn in red():
         document = svg(drawn, unit="step", everything=True)
         there, said = signs(document), texts(document)
         assert {look for look in there if MEANINGS.get(look) not in said} == set(), path
         assert {look for look, text in MEANINGS.items() if text in said} == set(there), path
-        only_in_the_legend = {look for look, count in there.items() if count < 2}
-        assert only_in_the_legend == set(), path
-        for pattern, meaning in NOTES.items():
-            if meaning in said:
-                assert any(re.search(pattern, text) for text in said if text != meaning), path
+        assert min(there.values()) >= 2, path  # in the legend, and in the picture
 
 
 @pytest.mark.parametrize(
@@ -59,9 +54,8 @@ def test_what_is_noted_in_cells_is_said(strategy: str, note: str) -> None:
     assert "tx 1: transaction of producer 1" in texts(svg(case(LOST_MARKER)))
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_nothing_covers_a_label(part: int) -> None:
-    for path, drawn in list(red())[part::4]:
+def test_nothing_covers_a_label() -> None:
+    for path, drawn in red():
         assert covered(figure(drawn, title=path, unit="step")) == [], path
 
 
@@ -160,12 +154,13 @@ def test_every_shape_has_a_look_and_no_letter_is_lost_to_xml() -> None:
 
 
 def test_a_figure_for_notebooks_has_no_script_and_a_dark_side() -> None:
-    figure = figure_html(case(LOST_TAIL))
-
-    assert figure.startswith('<div class="replog-figure">')
-    assert "<script" not in figure
-    assert "prefers-color-scheme: dark" in figure
-    assert "http" not in figure
+    found = figure_html(case(LOST_TAIL))
+    assert found.startswith('<div class="replog-figure">')
+    assert [text in found for text in ("prefers-color-scheme: dark", "<script", "http")] == [
+        1,
+        0,
+        0,
+    ]
 
 
 def test_a_png_of_twice_the_size() -> None:

@@ -12,6 +12,7 @@ import pytest
 import sim.draw.page as page_module
 from sim.draw import Case, html, png
 from sim.draw.page import PAGE_BYTES_MAX
+from sim.draw.scene import Scene
 from sim.draw.signs import MEANINGS, NOTES
 from sim.errors import BadInput
 from sim.trace import Appended
@@ -43,6 +44,26 @@ def last_cells(case: dict[str, Any], until: int) -> dict[tuple[int, int], list[s
     return cells
 
 
+def painted(content: dict[str, Any], until: int) -> dict[tuple[str, int], list[str]]:
+    """What a page shows in its grid, where that is something: (row, offset) -> look and lines."""
+    cells = last_cells(content, until)
+    return {
+        (content["rows"][row], at): cell[:3] for (row, at), cell in cells.items() if any(cell[1:3])
+    }
+
+
+def held(drawn: Case) -> dict[tuple[str, int], list[str]]:
+    """The same as the static grid has it."""
+    scene = Scene(drawn)
+    names = ["committed", *[lane.name for lane in scene.frame.lanes]]
+    return {
+        (name, offset): list(cell[:3])
+        for offset in range(scene.end)
+        for name, cell in zip(names, scene.column(offset, scene.frame), strict=True)
+        if cell.text or cell.small
+    }
+
+
 def test_the_page_opens_at_the_event_that_shows_the_violation() -> None:
     (drawn,) = data(html(case(LOST_TAIL, "no-offset-reuse")))
 
@@ -64,13 +85,15 @@ def test_every_violation_of_a_run_is_there_with_its_sentence_and_its_frame() -> 
         for said, violation in zip(found, drawn.violations, strict=True):
             at = drawn.events[violation.position][0]
             assert content["frames"][said["f"]]["a"] == at == said["a"], path
+            assert painted(content, said["f"]) == held(replace(drawn, violation=violation)), path
             assert said["d"] or violation.invariant in seen, path
             seen.add(violation.invariant)
 
 
 def test_all_signs_are_named() -> None:
     page = html(case(LOST_TAIL))
-    assert all(f"{meaning}</li>" in page for meaning in (*MEANINGS.values(), *NOTES.values()))
+    meanings = (*MEANINGS.values(), *NOTES.values())
+    assert [each for each in meanings if f"{each}</li>" not in page] == ["…: columns left out"]
 
 
 def test_nothing_is_fetched_from_anywhere() -> None:
@@ -112,6 +135,7 @@ def test_the_same_case_under_another_fix_beside_it() -> None:
     assert (first["name"], second["name"]) == ("fix=none", "fix=empty_batch")
     assert (first["subject"], second["subject"]) == (3, 3)
     assert second["violations"] == []
+    assert second["frames"][-1]["a"] > second["frames"][second["focus"]]["a"]  # it goes on
     assert last_cells(second, second["focus"])[(1, 3)][0] == "empty"
     assert "Fine." in page
 
@@ -133,11 +157,11 @@ def test_what_does_not_fit_is_left_out_and_said(
     early: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn = big_run()
+    assert drawn.violation is not None
     if early:
-        assert drawn.violation is not None
         at = drawn.events[60][0]
         one = drawn.violation._replace(at=at, offset=0, position=60)
-        drawn = replace(drawn, violation=one, violations=())
+        drawn = replace(drawn, violation=one, violations=(one, *drawn.violations))
     monkeypatch.setattr(page_module, "PAGE_BYTES_MAX", 250_000)
 
     page = html(drawn, everything=True)
@@ -148,7 +172,9 @@ def test_what_does_not_fit_is_left_out_and_said(
     assert len(page.encode()) <= 250_000
     which = "later" if early else "earlier"
     assert re.search(rf"{total - shown} {which} events left out, to keep this file", page)
-    assert content["frames"][chosen(content)["f"]]["a"] == chosen(content)["a"]
+    found = content["violations"]
+    assert [content["frames"][each["f"]]["a"] for each in found] == [each["a"] for each in found]
+    assert chosen(content)["a"] == drawn.violation.at
     monkeypatch.setattr(page_module, "PAGE_BYTES_MAX", 10_000)
     with pytest.raises(BadInput, match="even one moment of its logs takes more than 10,000 bytes"):
         html(drawn)

@@ -2,159 +2,94 @@
 
 import pytest
 
+from sim import trace
 from sim.draw import Case
 from sim.draw.scene import Scene
-from sim.draw.shapes import Path, Picture, Rect, Text
+from sim.draw.shapes import Rect, Text
 from sim.draw.space_time import HEAD, ROW, SpaceTime
 from sim.log import Record
 from sim.log.record import data_batch
-from sim.trace import (
-    Appended,
-    Consumed,
-    Copied,
-    Event,
-    FaultEnded,
-    FaultInjected,
-    HighWatermarkMoved,
-    LeaderElected,
-    LeaderResigned,
-    PositionRecorded,
-    ReplicaAdded,
-    ReplicaCrashed,
-    ReplicaRestarted,
-    SnapshotTaken,
-    UncleanElection,
-)
 
 BATCH = data_batch((Record(0, "k", "v", uid=1),), epoch=1)
-ADDED: list[Event] = [ReplicaAdded("a"), ReplicaAdded("b")]
+WRITTEN = trace.Appended("a", BATCH)
+ADDED = [trace.ReplicaAdded("a"), trace.ReplicaAdded("b")]
+A_LEADS = trace.LeaderElected("a", 1, 0, ("a", "b"), ("a", "b"))
+B_LEADS = trace.LeaderElected("b", 2, 0, ("b",), ("a", "b"))
+DOWN, BACK = trace.ReplicaCrashed("b", 0, 0), trace.ReplicaRestarted("b", 0, 0)
+CUT_OFF = trace.FaultInjected("b", "partition", "for 2 ms")
+
+Seen = tuple[str, str, int, str, int]
+"""A band or a line: its look, the lane and the row where it begins, and where it ends."""
 
 
-def drawn(*events: Event, shown: list[int] | None = None) -> Picture:
-    timed = [(at, event) for at, event in enumerate([*ADDED, *events])]
-    positions = list(range(len(ADDED), len(timed))) if shown is None else shown
-    return SpaceTime(Scene(Case(timed)), positions).picture()
-
-
-def row_of(y: float) -> int:
-    """In which row a height is."""
-    return int((y - HEAD) // ROW)
-
-
-def lanes(picture: Picture) -> dict[str, float]:
-    """Name -> the middle of its lane."""
-    return {
-        shape.text: shape.x
-        for shape in picture.shapes
-        if isinstance(shape, Text) and shape.anchor == "middle"
-    }
-
-
-def lines(picture: Picture, look: str) -> list[Path]:
-    return [each for each in picture.shapes if isinstance(each, Path) and each.look == look]
-
-
-def bands(picture: Picture) -> list[Rect]:
-    found = [each for each in picture.shapes if isinstance(each, Rect)]
-    return [each for each in found if each.look.startswith("band")]
-
-
-def test_a_leader_is_a_band_from_its_election_until_it_stops() -> None:
-    picture = drawn(
-        LeaderElected("a", 1, 0, ("a", "b"), ("a", "b")),
-        Appended("a", BATCH),
-        LeaderResigned("a", 1),
-        LeaderElected("b", 2, 1, ("b",), ("a", "b")),
-    )
-
-    first, second = bands(picture)
-    assert (row_of(first.y), row_of(first.y + first.height)) == (0, 2)
-    assert first.title == "a leads epoch 1"
-    assert row_of(second.y) == 3
-    assert second.y + second.height == picture.height
-    assert {first.look, second.look} == {"band0", "band1"}
-
-
-def test_a_copy_goes_from_its_leader_to_the_follower_and_the_position_back() -> None:
-    picture = drawn(
-        Appended("a", BATCH), Copied("b", "a", 0, (BATCH,), 1), PositionRecorded("a", "b", 1)
-    )
-    at = lanes(picture)
-
-    (copy,), (position,) = lines(picture, "message"), lines(picture, "answer")
-    assert abs(copy.points[0][0] - at["a"]) < 5
-    assert abs(copy.points[1][0] - at["b"]) < 10
-    assert abs(position.points[0][0] - at["b"]) < 5
-    assert abs(position.points[1][0] - at["a"]) < 10
-    assert row_of(copy.points[1][1]) == 1
-    assert row_of(position.points[1][1]) == 2
-
-
-def test_clients_and_the_controller_have_lanes_where_they_have_a_part() -> None:
-    nobody = drawn(Appended("a", BATCH))
-    both = drawn(
-        Consumed("a", "reader", 0, 1, BATCH.records, 5), UncleanElection("b", 2, "it led last")
-    )
-
-    assert list(lanes(nobody)) == ["a", "b"]
-    assert list(lanes(both)) == ["a", "b", "reader", "controller"]
-
-
-def test_who_is_down_has_a_dotted_lane_until_it_is_back() -> None:
-    picture = drawn(
-        Appended("a", BATCH),
-        ReplicaCrashed("b", 0, 0),
-        Appended("a", BATCH),
-        ReplicaRestarted("b", 0, 0),
-    )
-
-    (down,) = lines(picture, "down")
-    assert [row_of(y) for _, y in down.points] == [1, 3]
+def seen(*events: trace.Event, shown: int = 0) -> set[Seen]:
+    """What a diagram of events has, which shows them from one of them on."""
+    timed = list(enumerate([*ADDED, *events]))
+    scene = Scene(Case(timed))
+    picture = SpaceTime(scene, range(len(ADDED) + shown, len(timed)), sentences=False).picture()
+    names = [one for one in picture.shapes if isinstance(one, Text) and one.anchor == "middle"]
+    found = set()
+    for shape in picture.shapes:
+        if isinstance(shape, Text):
+            continue
+        points = [(x, y) for x, y in getattr(shape, "points", ())]
+        if isinstance(shape, Rect):
+            middle = shape.x + shape.width / 2
+            points = [(middle, shape.y), (middle, shape.y + shape.height)]
+        ends = []
+        for x, y in (points[0], points[-1]):
+            nearest = min(names, key=lambda name, x=x: abs(name.x - x))
+            ends += [nearest.text, int((y - HEAD) // ROW)]
+        found.add((shape.look, *ends))
+    return found
 
 
 @pytest.mark.parametrize(
-    ("event", "sign"),
+    ("events", "expected"),
     [
-        (Appended("a", BATCH), "append"),
-        (LeaderElected("a", 1, 0, ("a",), ("a",)), "election"),
-        (FaultInjected("a", "roll", "a new segment"), "other"),  # over at once
-        (FaultInjected("a", "partition", "for 2 ms"), "crash"),
-        (SnapshotTaken("a", 0, 0, ()), "snapshot"),
-        (HighWatermarkMoved("a", 0, leading=False), "advance"),
+        (  # a leader is a band until it stops, whatever is elected elsewhere
+            (A_LEADS, WRITTEN, trace.LeaderResigned("a", 1), B_LEADS),
+            {("band1", "a", 0, "a", 2), ("band0", "b", 3, "b", 4)},
+        ),
+        ((A_LEADS, B_LEADS), {("band1", "a", 0, "a", 2), ("band0", "b", 1, "b", 2)}),
+        (  # a copy goes from its leader to the follower, and the position back
+            (WRITTEN, trace.Copied("b", "a", 0, (BATCH,), 1), trace.PositionRecorded("a", "b", 1)),
+            {("append", "a", 0, "a", 0), ("message", "a", 1, "b", 1), ("answer", "b", 2, "a", 2)},
+        ),
+        (  # clients and the controller have lanes where they have a part
+            (WRITTEN, trace.Consumed("a", "reader", 0, 1, BATCH.records, 5)),
+            {("message", "a", 1, "reader", 1)},
+        ),
+        ((trace.UncleanElection("b", 2, "so"),), {("answer", "controller", 0, "b", 0)}),
+        (  # who is down has a dotted lane until it is back
+            (WRITTEN, DOWN, WRITTEN, BACK),
+            {("crash", "b", 1, "b", 1), ("down", "b", 1, "b", 3), ("lane", "b", 3, "b", 4)},
+        ),
+        (  # a fault that lasts has a line beside the lane; one that is over at once has none
+            (CUT_OFF, WRITTEN, trace.FaultEnded("b", "partition")),
+            {("crash", "b", 0, "b", 0), ("fault", "b", 0, "b", 2)},
+        ),
+        ((CUT_OFF, CUT_OFF, trace.FaultEnded("b", "partition")), {("fault", "b", 0, "b", 3)}),
+        ((trace.FaultInjected("a", "roll", ""), WRITTEN), {("other", "a", 0, "a", 0)}),
+        ((trace.SnapshotTaken("a", 0, 0, ()),), {("snapshot", "a", 0, "a", 0)}),
+        ((trace.HighWatermarkMoved("a", 0, leading=False),), {("advance", "a", 0, "a", 0)}),
     ],
 )
-def test_what_a_replica_does_by_itself_is_a_sign_on_its_lane(event: Event, sign: str) -> None:
-    picture = drawn(event)
-    ((*_, (x, _)),) = [each.points for each in lines(picture, sign)]
-    assert abs(x - lanes(picture)["a"]) < 10
-
-
-def test_a_fault_that_lasts_has_a_line_beside_the_lane() -> None:
-    picture = drawn(
-        FaultInjected("b", "partition", "for 2 ms"),
-        Appended("a", BATCH),
-        FaultEnded("b", "partition"),
-        FaultInjected("a", "roll", "a new segment"),
-        FaultInjected("a", "slow_cleaner", "for ever"),
-    )
-
-    partition, slow = lines(picture, "fault")
-    assert [row_of(y) for _, y in partition.points] == [0, 2]
-    assert row_of(slow.points[0][1]) == 4
-    assert slow.points[1][1] == picture.height
-    assert len(lines(picture, "crash")) == 2
+def test_what_happened_is_where_it_happened(
+    events: tuple[trace.Event, ...], expected: set[Seen]
+) -> None:
+    found = seen(*events)
+    looks = {look for look, *_ in expected}
+    both = {"lane", "down", "fault", "head", "sent", "crash"}  # others than those are all there are
+    assert expected <= found
+    assert {each for each in found if each[0] in looks - both} <= expected
+    assert ("fault" in {look for look, *_ in found}) == ("fault" in looks)
 
 
 def test_what_is_not_shown_still_counts_for_bands_and_lanes() -> None:
-    picture = drawn(
-        LeaderElected("a", 1, 0, ("a",), ("a",)),
-        LeaderResigned("a", 1),
-        LeaderElected("b", 2, 0, ("b",), ("b",)),
-        ReplicaCrashed("a", 0, 0),
-        Appended("b", BATCH),
-        shown=[6],
-    )
+    found = seen(A_LEADS, trace.LeaderResigned("a", 1), B_LEADS, DOWN, WRITTEN, shown=4)
 
-    (band,) = bands(picture)
-    assert band.title == "b leads epoch 2"
-    assert len(lines(picture, "down")) == 1
+    bands = {each for each in found if each[0].startswith("band")}
+    assert bands == set()  # b crashed before
+    assert ("down", "b", -1, "b", 1) in found
+    assert ("band0", "b", -1, "b", 1) in seen(A_LEADS, B_LEADS, WRITTEN, shown=2)

@@ -33,6 +33,7 @@ from sim.trace import (
     SnapshotInstalled,
 )
 from tests.check.events import RULES, appended, batch, cleaned, cluster
+from tests.story.running import run_steps
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 LOST_LAW = "committed-never-lost"
@@ -286,3 +287,16 @@ def test_one_bug_has_one_cause_whichever_invariant_tells_of_it() -> None:
     found = {signature_of(events, one, rules).mechanism for one in violations}
 
     assert found == {("record of an older epoch committed by counting",)}
+
+
+def test_a_tail_that_cleaning_hides_is_not_one_that_nobody_cuts() -> None:
+    run = run_steps(
+        "elect r1 1\nappend r1 v1 k1\nelect_from_isr r2 2\nisr r2\nappend r2 v2 k1\n"
+        "append r2 v3 k1\ncompact r2\nsync r3 r2\nexpand_isr r3\nelect_from_isr r3 3\n"
+        "sync r1 r3\nexpand_isr r1",
+        replicas=["r1", "r2", "r3"],
+    )
+
+    found = signature_of(run.events, run.violations[0], run.story.rules)
+
+    assert str(found) == "committed-replicated: uncommitted tail that its leader cannot tell"

@@ -31,9 +31,20 @@ def test_a_failure_is_ten_lines_without_a_traceback(says: Replies) -> None:
         "» r2 leads 2 ▕       hw 0 end 0",
         "              ▲ leader-completeness",
         "offset 0: committed is A=a; r1 has A=a; r2: beyond the log end",
-        "▕ high watermark · led 1? does not know of the newer epoch",
+        "» where it is violated · ▕ high watermark · led 1? does not know of the newer epoch",
         "reproduce: replog run x.yaml",
     ]
+
+
+def test_notes_of_what_passes_are_told_at_the_end(says: Replies) -> None:
+    idle = STORY.partition("  - elect r2")[0] + "  - append r2 b B\n"
+
+    said = says({"x.yaml": idle, "y.yaml": GREEN})
+
+    said.assert_outcomes(passed=2)
+    start = next(n for n, line in enumerate(said.outlines) if "Replog: notes" in line)
+    assert said.outlines[start + 1] == "x.yaml::shorter: step 4 did nothing: r2 does not lead"
+    assert "did nothing" not in said.outlines[start + 2]
 
 
 def test_what_no_answer_has_is_one_line(says: Replies) -> None:

@@ -38,40 +38,6 @@ def test_tombstone_safety_is_not_judged_with_a_lag_guard() -> None:
 # Leadership.
 
 
-@pytest.mark.parametrize(
-    "step",
-    [
-        "append 2 x X",
-        "append 3 x X",
-        "fetch 1 2",
-        "fetch 3 1",
-        "fetch 1 3",
-        "sync 1 2",
-        "sync 3 1",
-        "follow 1 2",
-        "follow 3 1",
-        "fetch_snapshot 1 2",
-        "fetch_snapshot 3 1",
-        "fetch 1 1",
-        "elect 3 2",
-        "elect_from_isr 3 2",
-        "compact 3",
-        "consume c 3",
-        "snapshot 3 1",
-        "push 3 1 a",
-    ],
-)
-def test_a_step_that_names_a_replica_which_is_down_or_does_not_lead_does_nothing(step: str) -> None:
-    """1 leads, 2 follows, 3 is down."""
-    before = AB + "sync 2 1\ncrash 3\n"
-
-    one, other = (run_steps(steps, replicas=("1", "2", "3")) for steps in (before, before + step))
-
-    assert one.replicas == other.replicas
-    assert one.leader == other.leader
-    assert other.violated == []
-
-
 def test_after_a_refused_election_the_story_goes_on_without_harm() -> None:
     run = run_steps(AB + "isr 1\nelect_from_isr 2 2\nappend 2 x X\nsync 1 2\nquiesce")
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from sim.story import run_story
-from sim.story.driver import idle_steps
 from sim.story.format import story_from
 from tests.story.refusing import BASE, refused
 
@@ -62,13 +61,3 @@ def test_a_replica_that_did_not_exist_yet_cannot_be_claimed(tmp_path: Path) -> N
     said = refused(tmp_path, story(cleaned={"3": {"leo": 0}}))
 
     assert "expect.moments.cleaned: no replica '3'; known here: 1, 2" in said
-
-
-def test_two_moments_of_one_name_are_refused(tmp_path: Path) -> None:
-    said = refused(tmp_path, BASE | {"steps": ["moment one", "check", "moment one"]})
-
-    assert "step 3 (moment): name: 'one' was noted before" in said
-
-
-def test_noting_a_moment_is_not_doing_nothing() -> None:
-    assert idle_steps(run_story(story_from(story(), where="test"))) == ()

@@ -11,8 +11,7 @@ import pytest
 
 from sim.rules.rules import RULES, Rules, RuleValue
 from sim.story import Story, StoryRun, load_story, run_story
-from tests.story.pairs import PAIRS
-from tests.story.pairs.pair import Pair
+from tests.story.pairs import PAIRS, Pair
 
 ROOT = Path(__file__).parents[2]
 PATHS = sorted(
@@ -128,6 +127,38 @@ def test_the_neighbour_is_near(name: str, pair: Pair) -> None:
     violating, near_miss = by_id()[pair.violating], by_id()[pair.near_miss]
 
     assert 1 <= distance(violating, near_miss) <= 3
+
+
+ONE_SWITCH = [
+    ("kip280_15_believed_position_hw_truncation", "kip280_26", "slot-agreement", "fix"),
+    ("kip280_16_believed_position_epoch_truncation", "kip280_17", "consumer-no-skip", "fix"),
+    ("kip280_16_believed_position", "kip280_37", "no-offset-reuse", "follower_position"),
+    ("kip280_18_expired_last_tombstone", "kip280_19", "no-offset-reuse", "fix"),
+    ("kip280_72_retained_loser", "kip280_73", "consumer-ends-current", "fix"),
+    ("kip280_59_narrow_empty_batch", "kip280_60", "follower-position-sound", "fix"),
+]
+"""The bugs at the end of a log, with what cures them: how their ids begin, and the one rule apart.
+
+KIP-280's own hazard under old and new truncation, what it does not mention (what the leader writes
+down after an empty read), the same with Kafka's own strategy (KAFKA-17076), the wrong answer for
+good of KIP-280's first option, and KAFKA-20452 with one unclean election.
+"""
+
+
+@pytest.mark.parametrize(("bug", "cure", "invariant", "rule"), ONE_SWITCH)
+def test_one_switch_decides_at_the_end_of_a_log(
+    bug: str, cure: str, invariant: str, rule: str
+) -> None:
+    violating, holding = (
+        next(story for name, story in by_id().items() if name.startswith(start))
+        for start in (bug, cure)
+    )
+
+    assert violating.rules.differing_from(holding.rules).keys() == {rule}
+    assert [step.fields for step in violating.steps] == [step.fields for step in holding.steps]
+    assert invariant in run_of(violating.id).violated
+    assert invariant not in run_of(holding.id).violated
+    assert holding.expect.violated == ()
 
 
 def changes() -> Iterator[tuple[str, RuleValue, RuleValue]]:

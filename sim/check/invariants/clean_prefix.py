@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
-from sim.check.registry import CUT, PART_GONE, REPLACED, Invariant
+from sim.check.registry import Invariant
 from sim.check.replica_view import ReplicaView
-from sim.trace import Cleaned, ReplicaAdded
+from sim.trace import Cleaned
 
 
 class CleanPrefix(Invariant):
@@ -25,33 +24,18 @@ class CleanPrefix(Invariant):
     says = (
         "{replica} is clean below {clean_below} but holds {counted} records of {key}, at {holds}."
     )
-    any_of = (ReplicaAdded, *CUT, *PART_GONE, *REPLACED)
-
-    def begin(self) -> None:
-        """No clean section yet."""
-        self._counts: dict[str, dict[str, int]] = {}
-        self._clean: dict[str, int] = {}
-        self._repeated: dict[str, dict[str, None]] = {}
 
     def on_cleaned(self, event: Cleaned) -> None:
-        """Update how many records each key has in the clean section, and judge what changed."""
-        view = self.replicas[event.replica]
-        counts = self._counts.setdefault(event.replica, {})
-        clean = self._clean.get(event.replica, 0)
-        repeated = self._repeated.setdefault(event.replica, {})
-        for offset, _, key, _, _ in event.removals:
-            if offset < clean and key is not None:
-                counts[key] = counts.get(key, 0) - 1
-        for key in self._keys(view.slots[clean : view.first_dirty_offset]):
-            count = counts[key] = counts.get(key, 0) + 1
-            if count > 1:
-                repeated[key] = None
-        self._clean[event.replica] = min(view.first_dirty_offset, view.log_end_offset)
-        for key in list(repeated):
-            if counts.get(key, 0) > 1:
-                self._judge(view, key, event.protected_offset)
-            else:
-                del repeated[key]
+        """Look for keys that are in the clean section more than once."""
+        view, known = self.replicas[event.replica], self.written
+        below = view.first_dirty_offset
+        keys = [
+            key for uid in view.slots[:below] if uid > 0 and (key := known[uid].key) is not None
+        ]
+        if len(set(keys)) < len(keys):
+            for key, counted in Counter(keys).items():
+                if counted > 1:
+                    self._judge(view, key, event.protected_offset)
 
     def _judge(self, view: ReplicaView, key: str, protected: int | None) -> None:
         below = view.first_dirty_offset
@@ -66,17 +50,3 @@ class CleanPrefix(Invariant):
             self.violated(
                 view.name, held[-1], key, clean_below=below, counted=len(held), holds=tuple(held)
             )
-
-    def on_any_of(self, event: Any) -> None:
-        """The clean section may have been cut, lost a part, or be gone."""
-        replica = event.replica
-        if self._clean.get(replica, 0) > 0:
-            view = self.replicas[replica]
-            clean = min(self._clean[replica], view.first_dirty_offset, view.log_end_offset)
-            self._counts[replica] = dict(Counter(self._keys(view.slots[:clean])))
-            self._clean[replica] = clean
-
-    def _keys(self, uids: list[int]) -> list[str]:
-        written = self.written
-        keys = [written[uid].key for uid in uids if uid > 0]
-        return [key for key in keys if key is not None]

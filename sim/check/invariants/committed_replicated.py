@@ -18,6 +18,8 @@ class CommittedReplicated(Invariant):
     (not when a controller names the set, nor for the set of a deposed leader). N is all that was
     ever committed, also what the present leader does not know to be. Excused: offsets that were
     committed twice (see `committed-never-lost`).
+    No usual event breaks it: those who have to have what is committed lack no offset, and have
+    none unexplained.
     """
 
     name = "committed-replicated"

@@ -13,6 +13,7 @@ class CompactionBound(Invariant):
     < hw(r), with the high watermark before the pass.
     Judged: on removal. Excused: nothing. That w exists at all is left to `hole-justified` and
     `winner-retained`; the last stable offset, which lies lower, to `txn-isolation`.
+    No usual event breaks it: a usual pass takes and believes nothing at the high watermark.
     """
 
     name = "compaction-bound"

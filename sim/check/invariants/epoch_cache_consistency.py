@@ -2,58 +2,95 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from sim.check.epochs import EpochAnswer, EpochBook, EpochStart
+from sim import trace
 from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant, Kind
 from sim.log.record import Batch
-from sim.trace import (
-    Appended,
-    Copied,
-    EpochCacheChanged,
-    GapLearned,
-    HighWatermarkMoved,
-    LeaderElected,
-    LogEmptied,
-    LogStartedAfresh,
-    Pushed,
-    ReplicaCrashed,
-    ReplicaRemoved,
-    ReplicaRestarted,
-    ReplicaWiped,
-    SnapshotInstalled,
-    Truncated,
-)
 
 
-class _KnownEpochs:
-    """What the events say about one replica's epoch cache, and where its log ends."""
+class EpochStart(NamedTuple):
+    """An epoch and the first offset (inclusive) that was written in it."""
+
+    epoch: int
+    start_offset: int
+
+
+class EpochAnswer(NamedTuple):
+    """The largest known epoch up to the one asked for, and its end offset (exclusive)."""
+
+    epoch: int
+    end_offset: int
+
+
+class EpochBook:
+    """What events say about the epochs of one log, by the oracle's own book-keeping.
+
+    Nothing of it is shared with the leader epoch cache of replicas, `sim.log.epochs`.
+
+    Attributes:
+        entries: In ascending order of epochs and of start offsets.
+        end: Where the log ends (exclusive).
+        installed: What a snapshot left: it has no record above, and stays all the same.
+    """
 
     def __init__(self, end: int = 0) -> None:
-        self.cache = EpochBook()
+        """Nothing is known of a log that ends at `end`."""
+        self.entries: list[EpochStart] = []
         self.end = end
         self.installed: EpochStart | None = None
-        """What a snapshot left: it has no record above, and stays all the same."""
 
-    def answer(self, epoch: int) -> EpochAnswer:
-        return self.cache.answer(epoch, self.end)
+    @property
+    def latest(self) -> int:
+        """The newest epoch; -1 when nothing is known."""
+        return self.entries[-1].epoch if self.entries else -1
+
+    def begin(self, epoch: int, start_offset: int) -> None:
+        """Note that an epoch starts at an offset, unless it has started before.
+
+        What contradicts that is forgotten: entries of later epochs, and those at or above.
+        """
+        entries = self.entries
+        if entries:
+            last = entries[-1]
+            if last.epoch == epoch and last.start_offset <= start_offset:
+                return
+            if last.epoch >= epoch or last.start_offset >= start_offset:
+                self.entries = entries = [
+                    one for one in entries if one.epoch < epoch and one.start_offset < start_offset
+                ]
+        entries.append(EpochStart(epoch, start_offset))
 
     def write(self, batches: tuple[Batch, ...], end: int) -> None:
+        """The log has got batches, and ends at `end`."""
         for batch in batches:
-            self.cache.begin(batch.epoch, batch.base_offset)
+            self.begin(batch.epoch, batch.base_offset)
         self.end = end
 
-    def drop_unwritten(self) -> None:
-        """Forget the epoch that starts at the log end, as a cut there does that takes no record."""
-        entries = self.cache.entries
-        if entries and entries[-1] != self.installed:
-            self.cache.cut(self.end)
-
     def cut(self, end: int) -> None:
+        """The log ends at `end` if it ended above: what starts there or above has not begun."""
         if end < self.end:
             self.end = end
-            self.cache.cut(end)
+            self.drop_from(end)
+
+    def drop_from(self, start: int) -> None:
+        """Forget the epochs that start at an offset or above."""
+        self.entries = [one for one in self.entries if one.start_offset < start]
+
+    def answer(self, epoch: int) -> EpochAnswer:
+        """The largest known epoch at or below `epoch`, and where the next one starts.
+
+        The newest ends at the log end. Below all known ones, and where none is known, the answer
+        repeats the epoch that was asked for, with the start of the first one or the log end.
+        """
+        found, end = epoch, self.end
+        for one in reversed(self.entries):
+            if one.epoch <= epoch:
+                found = one.epoch
+                break
+            end = one.start_offset
+        return EpochAnswer(found, end)
 
 
 class EpochCacheConsistency(Invariant):
@@ -76,11 +113,11 @@ class EpochCacheConsistency(Invariant):
         "Asked for epoch {epoch}, {replica} answers ({answered}, {offset}) and {other} "
         "({other_answered}, {other_end}); both are committed up to {committed_below}."
     )
-    any_of = (ReplicaWiped, LogEmptied, LogStartedAfresh)
+    any_of = (trace.ReplicaWiped, trace.LogEmptied, trace.LogStartedAfresh)
 
     def begin(self) -> None:
         """Nobody knows an epoch yet."""
-        self._known: dict[str, _KnownEpochs] = {}
+        self._known: dict[str, EpochBook] = {}
         rules = self.history.rules.replication
         self._cuts_unwritten = rules.epoch_cut == "dropped" and rules.truncation != "none"
 
@@ -88,82 +125,80 @@ class EpochCacheConsistency(Invariant):
         """Where `replica` says that `epoch` ends, as far as events tell."""
         return self._of(replica).answer(epoch)
 
-    def _of(self, replica: str) -> _KnownEpochs:
+    def _of(self, replica: str) -> EpochBook:
         known = self._known.get(replica)
         if known is None:
-            known = self._known[replica] = _KnownEpochs()
+            known = self._known[replica] = EpochBook()
         return known
 
-    def on_leader_elected(self, event: LeaderElected) -> None:
+    def on_leader_elected(self, event: trace.LeaderElected) -> None:
         """A new epoch ends the one before."""
         known = self._of(event.replica)
-        known.cache.begin(event.epoch, event.epoch_start_offset)
+        known.begin(event.epoch, event.epoch_start_offset)
         known.end = event.epoch_start_offset
         self._judge(event.replica)
 
-    def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
+    def on_high_watermark_moved(self, event: trace.HighWatermarkMoved) -> None:
         """More epochs may have ended below it; of one who does not know the newest, any."""
-        cache = self._of(event.replica).cache
-        latest = cache.latest
-        crossed = (
-            cache.entries and cache.entries[-1].start_offset > self.history.previous_high_watermark
-        )
-        if crossed or any(other.cache.latest != latest for other in self._known.values()):
+        known, before = self._of(event.replica), self.history.previous_high_watermark
+        latest = known.latest
+        crossed = known.entries and known.entries[-1].start_offset > before
+        if crossed or any(other.latest != latest for other in self._known.values()):
             self._judge(event.replica)
 
-    def on_appended(self, event: Appended) -> None:
+    def on_appended(self, event: trace.Appended) -> None:
         """A batch brings its epoch."""
         self._of(event.replica).write((event.batch,), event.batch.last_offset + 1)
 
-    def on_copied(self, event: Copied) -> None:
+    def on_copied(self, event: trace.Copied) -> None:
         """So do copied ones. An epoch that it led without a record is gone before it copies."""
         known = self._of(event.replica)
-        if self._cuts_unwritten:
-            known.drop_unwritten()
+        if self._cuts_unwritten and known.entries and known.entries[-1] != known.installed:
+            known.drop_from(known.end)
         known.write(event.batches, event.log_end_offset)
 
-    def on_pushed(self, event: Pushed) -> None:
+    def on_pushed(self, event: trace.Pushed) -> None:
         """And pushed ones."""
         self._of(event.replica).write((event.batch,), event.batch.last_offset + 1)
 
-    def on_gap_learned(self, event: GapLearned) -> None:
+    def on_gap_learned(self, event: trace.GapLearned) -> None:
         """The leader tells the epochs that start in the gap."""
         known = self._of(event.replica)
-        for entry in self._of(event.leader).cache.entries:
+        for entry in self._of(event.leader).entries:
             if event.fetch_offset <= entry.start_offset <= event.log_end_offset:
-                known.cache.begin(entry.epoch, entry.start_offset)
+                known.begin(entry.epoch, entry.start_offset)
         known.end = event.log_end_offset
 
-    def on_epoch_cache_changed(self, event: EpochCacheChanged) -> None:
+    def on_epoch_cache_changed(self, event: trace.EpochCacheChanged) -> None:
         """What else it knows, or does not know any more."""
-        self._of(event.replica).cache.entries = [EpochStart(*one) for one in event.epochs]
+        self._of(event.replica).entries = [EpochStart(*one) for one in event.epochs]
         self._judge(event.replica)
 
-    def on_truncated(self, event: Truncated) -> None:
+    def on_truncated(self, event: trace.Truncated) -> None:
         """Epochs go with what they wrote."""
         self._of(event.replica).cut(event.target)
 
-    def on_replica_crashed(self, event: ReplicaCrashed) -> None:
+    def on_replica_crashed(self, event: trace.ReplicaCrashed) -> None:
         """As with a truncation, if a tail was lost."""
         self._of(event.replica).cut(event.log_end_offset)
 
-    def on_replica_restarted(self, event: ReplicaRestarted) -> None:
+    def on_replica_restarted(self, event: trace.ReplicaRestarted) -> None:
         """A log end that comes from the last record may be lower (`leo_source: last_record`)."""
         self._of(event.replica).end = event.log_end_offset
 
     def on_any_of(self, event: Any) -> None:
         """A log that begins anew knows nothing, nor does a new disk."""
-        self._known[event.replica] = _KnownEpochs(self.replicas[event.replica].log_end_offset)
+        self._known[event.replica] = EpochBook(self.replicas[event.replica].log_end_offset)
 
-    def on_replica_removed(self, event: ReplicaRemoved) -> None:
+    def on_replica_removed(self, event: trace.ReplicaRemoved) -> None:
         """Nobody asks who has left for good."""
         self._known.pop(event.replica, None)
 
-    def on_snapshot_installed(self, event: SnapshotInstalled) -> None:
+    def on_snapshot_installed(self, event: trace.SnapshotInstalled) -> None:
         """A snapshot brings the epoch of its last record."""
-        known = self._known[event.replica] = _KnownEpochs(event.end_offset)
-        known.cache.begin(event.epoch, event.end_offset)
-        known.installed = known.cache.entries[-1]
+        known = self._known[event.replica] = EpochBook(event.end_offset)
+        known.begin(event.epoch, event.end_offset)
+        known.installed = known.entries[-1]
 
     def _judge(self, replica: str) -> None:
         """Compare one replica with each other one, epoch by epoch."""
@@ -172,8 +207,8 @@ class EpochCacheConsistency(Invariant):
             if name == replica:
                 continue
             other = self.replicas[name]
-            newest = min(mine.cache.latest, theirs.cache.latest)
-            epochs = {entry.epoch for entry in (*mine.cache.entries, *theirs.cache.entries)}
+            newest = min(mine.latest, theirs.latest)
+            epochs = {entry.epoch for entry in (*mine.entries, *theirs.entries)}
             committed = min(view.high_watermark, other.high_watermark, mine.end, theirs.end)
             start = max(view.log_start_offset, other.log_start_offset)
             for epoch in sorted(epochs):

@@ -23,6 +23,7 @@ class EpochMonotonic(Invariant):
     at least the one before.
     Judged: on what is appended, copied or pushed; at restarts. Excused: a new disk remembers
     nothing.
+    No usual event breaks it: no log ever held a higher epoch than what it is given.
     """
 
     name = "epoch-monotonic"

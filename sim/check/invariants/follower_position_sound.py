@@ -12,6 +12,7 @@ class FollowerPositionSound(Invariant):
 
     For all positions p that a leader records for f: p <= end(f).
     Judged: as it is recorded. Excused: nothing.
+    No usual event breaks it: a usual position is one that the follower has reached.
     """
 
     name = "follower-position-sound"

@@ -5,21 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from sim.check.registry import Invariant
-from sim.trace import (
-    Appended,
-    Event,
-    FaultEnded,
-    FaultInjected,
-    IsrChanged,
-    LeaderElected,
-    LeaderResigned,
-    LogStartedAfresh,
-    Quiesced,
-    ReplicaWiped,
-    SnapshotInstalled,
-    Truncated,
-)
+from sim import trace
+from sim.check.registry import REPLACED, Invariant
 from sim.trace.cluster import INSTANT_FAULTS
 
 BOUND_MS: Final = 10_000
@@ -57,14 +44,7 @@ class HighWatermarkAdvances(Invariant):
     fairness = "for 10 s one leader and in-sync set, all of them up, and no fault going on"
     in_stories = False
     says = "{replica} has its high watermark at {offset} {when}; {who} has its log up to {reached}."
-    any_of = (
-        LeaderResigned,
-        IsrChanged,
-        Truncated,
-        ReplicaWiped,
-        LogStartedAfresh,
-        SnapshotInstalled,
-    )
+    any_of = (trace.LeaderResigned, trace.IsrChanged, trace.Truncated, *REPLACED)
 
     def begin(self) -> None:
         """Nothing is due."""
@@ -77,7 +57,7 @@ class HighWatermarkAdvances(Invariant):
         self._due = 0
         self._since_ms: int | None = None
 
-    def on_appended(self, event: Appended) -> None:
+    def on_appended(self, event: trace.Appended) -> None:
         """Look what is due, and whether what was due has come."""
         (replica, batch), history = event, self.history
         if replica != history.leader:
@@ -98,7 +78,7 @@ class HighWatermarkAdvances(Invariant):
             if reached > mark:
                 self._due, self._since_ms = reached, now_ms
 
-    def on_quiesced(self, event: Quiesced) -> None:
+    def on_quiesced(self, event: trace.Quiesced) -> None:
         """Nothing is on its way any more."""
         leader = self.history.leader
         if event.synced and leader is not None and leader == event.replica:
@@ -139,25 +119,25 @@ class HighWatermarkAdvances(Invariant):
 
     # What disturbs the peace.
 
-    def on_fault_injected(self, event: FaultInjected) -> None:
+    def on_fault_injected(self, event: trace.FaultInjected) -> None:
         """Nothing is due as long as it lasts."""
         self._since_ms = None
         if event.fault not in INSTANT_FAULTS:
             self._going_on[event.replica, event.fault] += 1
 
-    def on_fault_ended(self, event: FaultEnded) -> None:
+    def on_fault_ended(self, event: trace.FaultEnded) -> None:
         """It is over."""
         fault = (event.replica, event.fault)
         self._going_on[fault] -= 1
         if self._going_on[fault] <= 0:
             del self._going_on[fault]
 
-    def on_leader_elected(self, event: LeaderElected) -> None:
+    def on_leader_elected(self, event: trace.LeaderElected) -> None:
         """Another leader begins to learn who has what."""
         if event.epoch >= self.history.newest_epoch:
             self._epoch_start = event.epoch_start_offset
         self._since_ms = None
 
-    def on_any_of(self, _: Event) -> None:
+    def on_any_of(self, _: trace.Event) -> None:
         """Nobody leads, others commit, or a log is shorter or gone."""
         self._since_ms = None

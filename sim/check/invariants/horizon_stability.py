@@ -15,6 +15,7 @@ class HorizonStability(Invariant):
     Not judged: that a horizon is at least one retention after the pass that took the last older
     value on this replica. Kafka promises less: a follower inherits horizons with the batches that
     it copies, and a round whose map was full may stamp a tombstone before it takes the value.
+    No usual event breaks it: a usual pass sets no delete horizon.
     """
 
     name = "horizon-stability"

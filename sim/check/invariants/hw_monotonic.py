@@ -17,6 +17,7 @@ class HwMonotonic(Invariant):
     only logs that it is less (UnifiedLog.updateHighWatermarkMetadata): a leader that was just
     elected may know less than its followers, has all that is committed, and learns of it with their
     next fetches. In a quorum a leader says nothing before it knows as much (KIP-595).
+    No usual event breaks it: a usual high watermark rises.
     """
 
     name = "hw-monotonic"

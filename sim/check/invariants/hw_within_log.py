@@ -15,6 +15,8 @@ class HwWithinLog(Invariant):
     For all replicas r: hw(r) <= end(r).
     Judged: when either may have changed: on moves of the high watermark, passes, cuts, crashes and
     restarts. Excused: nothing.
+    No usual event breaks it: a usual high watermark is within its log, and a usual pass leaves
+    the log end.
     """
 
     name = "hw-within-log"

@@ -13,6 +13,7 @@ class LeoPreservation(Invariant):
     For each pass and restart of r: end(r) after = end(r) before.
     Judged: after a pass, and after a restart by what the crash left. Excused: the tail that a crash
     lost.
+    No usual event breaks it: a usual pass leaves the log end.
     """
 
     name = "leo-preservation"

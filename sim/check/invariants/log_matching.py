@@ -16,6 +16,7 @@ class LogMatching(Invariant):
     then x = y; and if r and s hold one record at some p > o then x = y.
     Judged: on what is appended, copied or pushed. Excused: offsets at which one of them has no
     record (what is missing there `hole-justified` judges).
+    No usual event breaks it: no two logs disagree, so no two disagree below anything.
     """
 
     name = "log-matching"

@@ -14,6 +14,8 @@ class NoOffsetReuse(Invariant):
     Judged: on append. Excused: in simulated time an append by a deposed leader that has not heard
     of it yet: epochs are there for it, it is never committed and cut when the leader hears.
     Stories, which have no such excuse, count it.
+    No usual event breaks it: an append at the end, above all that is committed, reuses
+    nothing.
     """
 
     name = "no-offset-reuse"

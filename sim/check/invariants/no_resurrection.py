@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from sim import trace
 from sim.check.families import DELETED_KEY_RETURNS
 from sim.check.folding import undone_deletes
 from sim.check.registry import PART_GONE, REPLACED, Invariant, Kind
-from sim.trace import (
-    Cleaned,
-    HighWatermarkMoved,
-    Quiesced,
-    ReplicaRemoved,
-    ReplicaRestarted,
-    Truncated,
-)
 
 
 class NoResurrection(Invariant):
@@ -40,7 +33,7 @@ class NoResurrection(Invariant):
         "offset is {log_end} and nothing it holds deletes that."
     )
 
-    def on_quiesced(self, _: Quiesced) -> None:
+    def on_quiesced(self, _: trace.Quiesced) -> None:
         """Fold every log."""
         written, deleted = self.written, self.history.deleted
         for view in self.replicas.values():
@@ -77,7 +70,7 @@ class NoTransientResurrection(Invariant):
         "{replica} gave {held} for {lasted} {unit}, from {since} on, although {key} was deleted "
         "at offset {deleted_at} and {replica} was caught up."
     )
-    any_of = (Cleaned, Truncated, ReplicaRestarted, *PART_GONE, *REPLACED)
+    any_of = (trace.Cleaned, trace.Truncated, trace.ReplicaRestarted, *PART_GONE, *REPLACED)
 
     def begin(self) -> None:
         """No deleted key is shown."""
@@ -90,7 +83,7 @@ class NoTransientResurrection(Invariant):
         """How often a deleted key was shown, and the longest time in ms."""
         return {"resurrections": self._count, "resurrection_ms": self._longest_ms}
 
-    def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
+    def on_high_watermark_moved(self, event: trace.HighWatermarkMoved) -> None:
         """It may be caught up now; and what a leader commits may win a key that was shown."""
         replica = event.replica
         changes = self.replicas[replica].losses + self.history.late_for_deletes
@@ -101,14 +94,14 @@ class NoTransientResurrection(Invariant):
         """A tombstone may be gone, or what was shown; or it is live again, or caught up at once."""
         self._look(event.replica)
 
-    def on_replica_removed(self, event: ReplicaRemoved) -> None:
+    def on_replica_removed(self, event: trace.ReplicaRemoved) -> None:
         """Nobody asks who has left for good."""
         self._judged.pop(event.replica, None)
         for replica, key in list(self._shown):
             if replica == event.replica:
                 self._end(replica, key)
 
-    def on_quiesced(self, _: Quiesced) -> None:
+    def on_quiesced(self, _: trace.Quiesced) -> None:
         """What is still shown is no transient."""
         for replica in list(self.replicas):
             self._look(replica)

@@ -12,6 +12,7 @@ class OffsetEpochUniqueness(Invariant):
 
     For all appended records x, y: x.offset = y.offset and x.epoch = y.epoch implies x = y.
     Judged: on append. Excused: nothing; a tail that was lost counts as assigned.
+    No usual event breaks it: its offsets were given to nobody in that epoch.
     """
 
     name = "offset-epoch-uniqueness"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from sim.check.history import Written
 from sim.check.registry import Invariant
 from sim.check.replica_view import ReplicaView
@@ -9,6 +11,7 @@ from sim.log.record import Batch
 from sim.trace import Acknowledged, Appended, HighWatermarkMoved, ProducersForgotten
 
 
+@dataclass
 class _Committed:
     """What is committed of a producer's present epoch.
 
@@ -18,15 +21,12 @@ class _Committed:
         missing: Sequence numbers below `end` that are not.
     """
 
-    __slots__ = ("end", "epoch", "missing")
-
-    def __init__(self, epoch: int) -> None:
-        """Nothing is."""
-        self.epoch = epoch
-        self.end = 0
-        self.missing: set[int] = set()
+    epoch: int
+    end: int = 0
+    missing: set[int] = field(default_factory=set)
 
 
+@dataclass
 class _Sent:
     """What was appended of one epoch of a producer.
 
@@ -35,12 +35,8 @@ class _Sent:
         highest: The highest sequence number in them; -1 = there is none.
     """
 
-    __slots__ = ("batches", "highest")
-
-    def __init__(self) -> None:
-        """Nothing was."""
-        self.batches: list[Batch] = []
-        self.highest = -1
+    batches: list[Batch] = field(default_factory=list)
+    highest: int = -1
 
 
 class ProducerSequences(Invariant):
@@ -86,7 +82,7 @@ class ProducerSequences(Invariant):
         if sent is None:
             sent = self._sent[producer] = _Sent()
         if first <= sent.highest:
-            view = self.history.replicas[replica]
+            view = self.replicas[replica]
             if producer_id in self._forgotten or not _knows(view, batch, sent.batches):
                 self._excused.add(batch.records[0].uid)
         sent.batches.append(batch)
@@ -101,14 +97,11 @@ class ProducerSequences(Invariant):
         """Go on with what is committed just now."""
         if not event.leading:
             return
-        committed, written = self.history.committed, self.history.written
-        if self._seen == len(committed):
-            return
-        for uid in committed[self._seen :]:
-            known = written.get(uid)
+        for uid in self.committed[self._seen :]:
+            known = self.written.get(uid)
             if known is not None and known.batch.base_sequence >= 0:
                 self._take(known)
-        self._seen = len(committed)
+        self._seen = len(self.committed)
 
     def _take(self, record: Written) -> None:
         """A record of a numbered batch is committed."""

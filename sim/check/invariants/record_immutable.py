@@ -18,6 +18,7 @@ class RecordImmutable(Invariant):
     (no reader may be given it); the flag of KIP-87, which an old format may leave out as long as a
     delete stays one; the value of a flagged delete, for a consumer whose version has no flag: the
     KIP makes it null there. A follower gets no such leave: its copy is what others read later.
+    No usual event breaks it: they bring the very records that were appended.
     """
 
     name = "record-immutable"

@@ -15,6 +15,8 @@ class RecordOffsetUniqueness(Invariant):
 
     For all copies x' of a record x, on any replica: x'.offset = x.offset.
     Judged: on each copy and push. Excused: nothing.
+    No usual event breaks it: the very batches that were appended have their records at their
+    offsets.
     """
 
     name = "record-offset-uniqueness"

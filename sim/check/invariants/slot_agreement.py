@@ -14,6 +14,7 @@ class SlotAgreement(Invariant):
     Judged: on what is written, on moves of a high watermark, at restarts; down replicas as well.
     Excused: empty batches and holes; offsets at or above one of both marks, where logs may differ
     for a while (Raft).
+    No usual event breaks it: no two logs disagree, so no two disagree below a high watermark.
     """
 
     name = "slot-agreement"

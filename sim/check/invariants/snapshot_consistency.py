@@ -22,6 +22,7 @@ class SnapshotConsistency(Invariant):
     fold(committed below end).
     Judged: as a snapshot is taken or installed; with the fold as soon as the history reaches its
     end. Excused: the fold once an offset was committed twice; a snapshot that is gone by then.
+    No usual event breaks it: no snapshot has waited for what a usual high watermark commits.
     """
 
     name = "snapshot-consistency"

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sim import trace
 from sim.check.registry import Invariant, Kind
-from sim.trace import (
-    Copied,
-    FaultInjected,
-    LeaderElected,
-    Quiesced,
-    ReplicaCrashed,
-    ReplicaRemoved,
-    SnapshotChunkFetched,
-    SnapshotFetchDropped,
-    SnapshotInstalled,
-)
 
 PATIENCE = 3
 """So many downloads in a row may not be lost to deletions at the leader."""
@@ -40,20 +30,20 @@ class SnapshotFetchProgress(Invariant):
     source = "KIP-630"
     explained_by = "fetching"
     in_stories = False
-    any_of = (SnapshotInstalled, ReplicaCrashed, ReplicaRemoved)
+    any_of = (trace.SnapshotInstalled, trace.ReplicaCrashed, trace.ReplicaRemoved)
 
     def begin(self) -> None:
         """Nobody is fetching."""
         self._fetching: dict[str, tuple[int, int, str, int]] = {}
         self._lost: dict[str, int] = {}
 
-    def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
+    def on_snapshot_chunk_fetched(self, event: trace.SnapshotChunkFetched) -> None:
         """A fetch is going on."""
         size, unit = (event.size_bytes, "bytes") if event.in_bytes else (event.entries, "entries")
         received = event.position + size
         self._fetching[event.replica] = (event.end_offset, received, unit, self.history.at)
 
-    def on_snapshot_fetch_dropped(self, event: SnapshotFetchDropped) -> None:
+    def on_snapshot_fetch_dropped(self, event: trace.SnapshotFetchDropped) -> None:
         """It was given up; that it was deleted under the reader must not go on for ever."""
         replica = event.replica
         begun = self._fetching.pop(replica, None) is not None
@@ -73,15 +63,15 @@ class SnapshotFetchProgress(Invariant):
                 epoch=event.epoch,
             )
 
-    def on_leader_elected(self, _: LeaderElected) -> None:
+    def on_leader_elected(self, _: trace.LeaderElected) -> None:
         """Another leader: everybody starts over."""
         self._lost.clear()
 
-    def on_copied(self, event: Copied) -> None:
+    def on_copied(self, event: trace.Copied) -> None:
         """It got on without a snapshot."""
         self._lost.pop(event.replica, None)
 
-    def on_fault_injected(self, event: FaultInjected) -> None:
+    def on_fault_injected(self, event: trace.FaultInjected) -> None:
         """It was not left in peace."""
         self._lost.pop(event.replica, None)
 
@@ -90,7 +80,7 @@ class SnapshotFetchProgress(Invariant):
         self._lost.pop(event.replica, None)
         self._fetching.pop(event.replica, None)
 
-    def on_quiesced(self, event: Quiesced) -> None:
+    def on_quiesced(self, event: trace.Quiesced) -> None:
         """Nobody may be left."""
         if event.synced:
             for replica, (end, received, unit, since) in self._fetching.items():

@@ -13,6 +13,8 @@ class StateMachineSafety(Invariant):
     For all offsets o, leaders l, m that commit o: the record at o that l commits = the one m
     commits, also where cleaning has removed it from the log since.
     Judged: when a leader's high watermark moves. Excused: nothing.
+    No usual event breaks it: what a usual high watermark passes is news, or is what was
+    committed.
     """
 
     name = "state-machine-safety"

@@ -23,6 +23,7 @@ class TombstoneSafety(Invariant):
     history decide: an open, aborted or uncommitted record saves nobody. What f is still to be sent
     saves it when it beats X, too: then X does not win. Not judged with `lag_guard`, which repairs
     instead.
+    No usual event breaks it: a usual pass takes no tombstone but a superseded one.
     """
 
     name = "tombstone-safety"
@@ -80,6 +81,7 @@ class TombstoneUntilLogEnd(Invariant):
 
     Where X loses to another record, or that log deletes the key by itself, nothing comes of it:
     that is what `tombstone-safety` leaves out. The counter `tombstones_removed_early` has so many.
+    No usual event breaks it: a usual pass takes no tombstone but a superseded one.
     """
 
     name = "tombstone-until-log-end"

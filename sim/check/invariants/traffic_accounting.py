@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from sim import trace
 from sim.check.registry import Invariant
 from sim.log.record import Control
-from sim.trace import (
-    Copied,
-    LeaderElected,
-    ReplicaCrashed,
-    ReplicaWiped,
-    SnapshotChunkFetched,
-    SnapshotFetchDropped,
-    SnapshotInstalled,
-)
 
 
 class TrafficAccounting(Invariant):
@@ -24,6 +16,7 @@ class TrafficAccounting(Invariant):
     No follower copies a snapshot as a record of the log, as it has every record below.
     Judged: on each chunk and copy. Excused: after an install, a dropped download, a crash, a new
     disk or its own election a follower starts at 0 again.
+    No usual event breaks it: no batch that is copied is a snapshot.
     """
 
     name = "traffic-accounting"
@@ -31,13 +24,19 @@ class TrafficAccounting(Invariant):
     explained_by = "sent_twice"
     in_stories = False
     unusual_only = True
-    any_of = (SnapshotInstalled, SnapshotFetchDropped, ReplicaCrashed, ReplicaWiped, LeaderElected)
+    any_of = (
+        trace.SnapshotInstalled,
+        trace.SnapshotFetchDropped,
+        trace.ReplicaCrashed,
+        trace.ReplicaWiped,
+        trace.LeaderElected,
+    )
 
     def begin(self) -> None:
         """Nobody is fetching."""
         self._received: dict[str, int] = {}
 
-    def on_copied(self, event: Copied) -> None:
+    def on_copied(self, event: trace.Copied) -> None:
         """A snapshot within the log goes to those who have all that it stands for."""
         for batch in event.batches:
             if batch.control is Control.SNAPSHOT:
@@ -50,7 +49,7 @@ class TrafficAccounting(Invariant):
                     size_bytes=batch.size_bytes,
                 )
 
-    def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
+    def on_snapshot_chunk_fetched(self, event: trace.SnapshotChunkFetched) -> None:
         """The next chunk begins where the last one ended."""
         expected = self._received.get(event.replica, 0)
         if event.position != expected:

@@ -15,6 +15,7 @@ class TxnMarkerSafety(Invariant):
     m.offset: s holds no data x of the transaction of m (of its producer, below m and above that
     producer's marker before).
     Judged: on removal. Excused: nothing; who has end(s) > m.offset has read the marker.
+    No usual event breaks it: a usual pass takes no control record.
     """
 
     name = "txn-marker-safety"

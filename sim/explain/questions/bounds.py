@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
+from sim import trace
 from sim.explain import mechanisms as of
 from sim.explain.case import Case, Fact, FactKind, Facts, as_context
 from sim.explain.lost import Why
-from sim.trace import (
-    CleanerLooked,
-    Copied,
-    LeaderElected,
-    LogEmptied,
-    LogStartedAfresh,
-    LogStartMoved,
-    PrefixDeleted,
-    ReplicaWiped,
-    SnapshotChunkFetched,
-    SnapshotDeleted,
-    SnapshotFetchDropped,
-    SnapshotFetched,
-    SnapshotInstalled,
-    SnapshotTaken,
-)
 from sim.trace.sentences import describe
 
 
@@ -39,7 +24,7 @@ def compaction_bound(case: Case, why: Why) -> Facts:
 def lag(case: Case, _: Why) -> Facts:
     """A log was cleaned later than promised, or a metric says otherwise."""
     event = case.shown_by
-    if not isinstance(event, CleanerLooked):
+    if not isinstance(event, trace.CleanerLooked):
         return []
     text = (
         f"{event.replica} looked {case.when(case.judged)}, "
@@ -79,7 +64,7 @@ def _taken(case: Case, position: int, more: str) -> Fact:
 def snapshot_content(case: Case, why: Why) -> Facts:
     """A snapshot says something else of a key than committed history."""
     past, key, end = case.past, case.violation.key, case.violation.offset
-    for position in reversed(past.all(SnapshotTaken)):
+    for position in reversed(past.all(trace.SnapshotTaken)):
         event = past.event(position)
         if end not in (event.end_offset, None):
             continue
@@ -97,22 +82,22 @@ def snapshot_content(case: Case, why: Why) -> Facts:
 def prefix(case: Case, _: Why) -> Facts:
     """A log start moved without a snapshot that covers it, or above what is committed."""
     past, judged, replica = case.past, case.judged, case.violation.replica or ""
-    kinds = (PrefixDeleted, LogStartMoved, LogStartedAfresh)
+    kinds = (trace.PrefixDeleted, trace.LogStartMoved, trace.LogStartedAfresh)
     start = past.last(*kinds, replica=replica)
     facts: Facts = []
     if start is not None:
         facts.append(_moved_start(case, start))
     if start != judged:
-        kind: FactKind = "loss" if isinstance(case.shown_by, ReplicaWiped) else "snapshot"
+        kind: FactKind = "loss" if isinstance(case.shown_by, trace.ReplicaWiped) else "snapshot"
         facts.append(Fact(kind, describe(case.shown_by), judged))
     return facts
 
 
 def _moved_start(case: Case, position: int) -> Fact:
     event = case.past.event(position)
-    if isinstance(event, LogStartedAfresh):
+    if isinstance(event, trace.LogStartedAfresh):
         return Fact("position", describe(event), position)
-    moved = isinstance(event, LogStartMoved)
+    moved = isinstance(event, trace.LogStartMoved)
     cause = f" ({event.cause}{case.by_clock(position)})" if moved else ""
     newest = case.past.newest_snapshot(event.replica, position) or "none"
     text = (
@@ -125,19 +110,19 @@ def _moved_start(case: Case, position: int) -> Fact:
 def installed(case: Case, _: Why) -> Facts:
     """A follower emptied or replaced its log by a snapshot at a wrong time."""
     past, judged, event = case.past, case.judged, case.shown_by
-    if not isinstance(event, SnapshotInstalled | LogEmptied):
+    if not isinstance(event, trace.SnapshotInstalled | trace.LogEmptied):
         return []
     facts: Facts = []
     name, snapshot = event.replica, f"({event.end_offset}, {event.epoch})"
-    taken = past.last(SnapshotTaken, end_offset=event.end_offset, epoch=event.epoch)
+    taken = past.last(trace.SnapshotTaken, end_offset=event.end_offset, epoch=event.epoch)
     if taken is not None:
         text = f"{past.event(taken).replica} took snapshot {snapshot} {case.when(taken)}"
         facts.append(Fact("snapshot", text, taken))
-    led = past.last(LeaderElected, replica=name)
+    led = past.last(trace.LeaderElected, replica=name)
     if led is not None:
         text = f"{name} leads epoch {past.event(led).epoch} since {case.when(led)}"
         facts.append(Fact("epoch", text.replace("since at", "since"), led))
-    does = "emptied its log for" if isinstance(event, LogEmptied) else "installed"
+    does = "emptied its log for" if isinstance(event, trace.LogEmptied) else "installed"
     text = (
         f"{name} {does} snapshot {snapshot} {case.when(judged)}, when its log ended at "
         f"{event.log_end_offset} and its high watermark was {event.high_watermark}"
@@ -145,7 +130,12 @@ def installed(case: Case, _: Why) -> Facts:
     return [*facts, Fact("position", text, judged)]
 
 
-_FETCHING = (SnapshotChunkFetched, SnapshotFetched, SnapshotFetchDropped, SnapshotInstalled)
+_FETCHING = (
+    trace.SnapshotChunkFetched,
+    trace.SnapshotFetched,
+    trace.SnapshotFetchDropped,
+    trace.SnapshotInstalled,
+)
 
 
 def fetching(case: Case, _: Why) -> Facts:
@@ -153,11 +143,11 @@ def fetching(case: Case, _: Why) -> Facts:
     past, replica = case.past, case.violation.replica or ""
     dropped = [
         Fact("snapshot", _dropped(case, position), position)
-        for position in past.all(SnapshotFetchDropped, replica=replica)
+        for position in past.all(trace.SnapshotFetchDropped, replica=replica)
     ]
     if dropped:
         return [dropped[-1], *dropped[:-1]]
-    last = past.last(SnapshotChunkFetched, replica=replica)
+    last = past.last(trace.SnapshotChunkFetched, replica=replica)
     return [] if last is None else [Fact("snapshot", describe(past.event(last)), last)]
 
 
@@ -165,7 +155,7 @@ def _dropped(case: Case, position: int) -> str:
     """That a fetch was given up, and who had deleted what it fetched."""
     past, event = case.past, case.past.event(position)
     gone = past.last(
-        SnapshotDeleted, end_offset=event.end_offset, epoch=event.epoch, before=position
+        trace.SnapshotDeleted, end_offset=event.end_offset, epoch=event.epoch, before=position
     )
     deleted = ""
     if gone is not None:
@@ -179,7 +169,7 @@ def _dropped(case: Case, position: int) -> str:
 def sent_twice(case: Case, _: Why) -> Facts:
     """A replica was sent what it had."""
     judged, event = case.judged, case.shown_by
-    if isinstance(event, Copied):
+    if isinstance(event, trace.Copied):
         text = (
             f"{event.replica}, which had all below {event.fetch_offset}, copied "
             f"{sum(batch.size_bytes for batch in event.batches):,} bytes from {event.leader} "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sim import trace
 from sim.explain import mechanisms as of
 from sim.explain.case import Case, Fact, FactKind, Facts, as_context
 from sim.explain.deleted import with_mechanism
@@ -11,17 +12,6 @@ from sim.explain.lost import Why
 from sim.explain.past import Became
 from sim.explain.questions.logs import two_records
 from sim.log.record import Record
-from sim.trace import (
-    Appended,
-    Cleaned,
-    ConfigChanged,
-    Consumed,
-    ConsumerReset,
-    Converted,
-    Copied,
-    ProducersForgotten,
-    ReadingEnded,
-)
 from sim.trace.sentences import describe
 
 
@@ -61,7 +51,7 @@ def passed_a_delete(case: Case, why: Why) -> Facts:
 def _read_elsewhere(case: Case) -> bool:
     """Whether the reader had the value of the key from another replica."""
     last = case.shown_by
-    reads = [case.past.event(one) for one in case.past.all(Consumed, consumer=last.consumer)]
+    reads = [case.past.event(one) for one in case.past.all(trace.Consumed, consumer=last.consumer)]
     return any(
         read.replica != last.replica
         for read in reads
@@ -91,7 +81,9 @@ def moved_reader(case: Case, _: Why) -> Facts:
 def _reads(case: Case, offset: int | None) -> Facts:
     """The read or the reset by which a consumer passed an offset, and the last one."""
     consumer = getattr(case.shown_by, "consumer", "")
-    positions = case.past.all(Consumed, ConsumerReset, ReadingEnded, consumer=consumer)
+    positions = case.past.all(
+        trace.Consumed, trace.ConsumerReset, trace.ReadingEnded, consumer=consumer
+    )
     if not positions or positions[-1] != case.judged:
         positions.append(case.judged)
     told = [(position, _read(case, position, offset)) for position in positions]
@@ -101,15 +93,15 @@ def _reads(case: Case, offset: int | None) -> Facts:
 def _read(case: Case, position: int, offset: int | None) -> str:
     event, when = case.past.event(position), case.when(position)
     match event:
-        case Consumed(replica, consumer, start, end, records, now_ms):
+        case trace.Consumed(replica, consumer, start, end, records, now_ms):
             if offset is not None and not start <= offset < end:
                 return ""
             given = case.names([record.uid for record in records]) or "nothing"
             read = f"{consumer} read {replica} from {start} to {end} {when} (at {now_ms:,} ms)"
             return f"{read} and was given {given}"
-        case ConsumerReset(replica, consumer, to, cause):
+        case trace.ConsumerReset(replica, consumer, to, cause):
             return f"{consumer} was moved to {to} of {replica} ({cause}) {when}"
-        case ReadingEnded(replica, consumer, until, _, end, at, last, given):
+        case trace.ReadingEnded(replica, consumer, until, _, end, at, last, given):
             return (
                 f"{consumer} reads {replica} until {until} {end}: it is at position {at}, was "
                 f"given {given} records, the last at {last}"
@@ -132,7 +124,7 @@ def altered(case: Case, _: Why) -> Facts:
 
 
 def _records(event: Any) -> list[Record]:
-    if isinstance(event, Copied):
+    if isinstance(event, trace.Copied):
         return [record for batch in event.batches for record in batch.records]
     return list(event.records)
 
@@ -147,9 +139,9 @@ def _changed(case: Case, record: Record, original: Record, field: str) -> Fact:
 def _rewritten(case: Case, offset: int | None) -> Facts:
     """The pass, or the conversion, that wrote a batch anew."""
     found: Facts = []
-    for position in case.past.all(Cleaned, Converted):
+    for position in case.past.all(trace.Cleaned, trace.Converted):
         event = case.past.event(position)
-        if isinstance(event, Cleaned) and any(
+        if isinstance(event, trace.Cleaned) and any(
             base <= (offset or 0) for base, _ in (*event.rewritten, *event.horizons)
         ):
             horizons = ", ".join(f"{base}: {at:,} ms" for base, at in event.horizons)
@@ -159,7 +151,7 @@ def _rewritten(case: Case, offset: int | None) -> Facts:
                 f"tombstone_removal: {case.rules.cleaner.tombstone_removal})"
             )
             found.append(Fact("horizon", text, position))
-        elif isinstance(event, Converted) and offset in event.values_lost:
+        elif isinstance(event, trace.Converted) and offset in event.values_lost:
             found.append(Fact("version", describe(event), position))
     return found[-1:]
 
@@ -168,8 +160,8 @@ def understood(case: Case, _: Why) -> Facts:
     """A consumer took a record for what it is not."""
     past, event, offset = case.past, case.shown_by, case.violation.offset
     told = [
-        *[one for one in past.all(Converted) if offset in past.event(one).values_lost][::-1],
-        *past.all(ConfigChanged, replica=event.consumer),
+        *[one for one in past.all(trace.Converted) if offset in past.event(one).values_lost][::-1],
+        *past.all(trace.ConfigChanged, replica=event.consumer),
     ]
     facts = [Fact("version", describe(past.event(position)), position) for position in told]
     for record in (*event.values, *event.deletes):
@@ -195,7 +187,7 @@ def sequences(case: Case, why: Why) -> Facts:
         return []
     told = [
         Fact("sequence", text, position)
-        for position in past.all(Appended, ProducersForgotten)
+        for position in past.all(trace.Appended, trace.ProducersForgotten)
         if (text := _sequence(case, position, known.batch.producer_id))
     ]
     written = past.appended_at[uid]
@@ -216,7 +208,7 @@ def sequences(case: Case, why: Why) -> Facts:
 def _sequence(case: Case, position: int, producer_id: int) -> str:
     """What an event says of a producer's sequence numbers; empty = nothing."""
     event, when = case.past.event(position), case.when(position)
-    if isinstance(event, ProducersForgotten):
+    if isinstance(event, trace.ProducersForgotten):
         return f"{describe(event)} {when}" if producer_id in event.producers else ""
     one = event.batch
     if one.producer_id != producer_id:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from operator import itemgetter
 
+from sim import trace
 from sim.check.families import TRANSACTIONS
 from sim.check.folding import own_state
 from sim.explain import mechanisms as of
@@ -20,17 +21,8 @@ from sim.explain.deleted import (
 from sim.explain.lost import Why
 from sim.explain.past import Became
 from sim.explain.questions.logs import two_records_at
-from sim.explain.removed import holders, horizons_given, removal_at, why_needed
+from sim.explain.removed import holders, removal_at, why_needed
 from sim.log.record import Control
-from sim.trace import (
-    Cleaned,
-    CleaningFailed,
-    Consumed,
-    CoordinatorAnswered,
-    CoordinatorLoaded,
-    LeaderElected,
-    RemovalBoundMoved,
-)
 
 
 def state_differs(case: Case, why: Why) -> Facts:
@@ -66,7 +58,7 @@ def _held_and_wanted(case: Case, replica: str, key: str) -> tuple[int, int, int]
         held = case.uid_of(key, violation.offset) or held
     winner, deleted_at = history.winners.get(key, 0), violation.value("deleted_at")
     if deleted_at is not None:
-        winner = case.uid_of(key, deleted_at) or winner
+        winner = case.past.committed_at(deleted_at) or winner
     if violation.began is not None:  # it is over now: what there was before that
         before = bisect_left(case.past.events, violation.at, key=itemgetter(0))
     return held, winner, before
@@ -136,7 +128,7 @@ def _passed_over(case: Case, why: Why, replica: str, held: int, winner: int) -> 
     low, high = written[held].offset, written[winner].offset
     for step in past.steps.get(replica, ()):
         event, at = step.event, step.position
-        if not isinstance(event, Cleaned) or event.upper_bound <= max(low, high):
+        if not isinstance(event, trace.Cleaned) or event.upper_bound <= max(low, high):
             continue
         saw = past.uid_at(replica, low, at) == held and past.uid_at(replica, high, at) == winner
         removal = removal_at(event, high)
@@ -161,7 +153,7 @@ def kept_both(case: Case, _: Why) -> Facts:
     losers = [uid for uid in held if uid != best]
     text = f"{replica} holds {case.names(losers)} beside {case.name(best)}, which beats it"
     steps = case.past.steps_before(replica, case.past.end)
-    step = next((each for each in steps if isinstance(each.event, Cleaned)), None)
+    step = next((each for each in steps if isinstance(each.event, trace.Cleaned)), None)
     if step is None:
         return [Fact(case.order_kind(), text, None, (of.NOT_MAPPED,))]
     event, offsets = step.event, [written[uid].offset for uid in losers]
@@ -171,7 +163,9 @@ def kept_both(case: Case, _: Why) -> Facts:
     )
     first, mechanism = event.first_dirty_offset, of.NOT_MAPPED
     kept = [written[uid].offset for uid in held]
-    if any(isinstance(one.event, Cleaned) and one.event.protected_offset in kept for one in steps):
+    if any(
+        isinstance(one.event, trace.Cleaned) and one.event.protected_offset in kept for one in steps
+    ):
         mechanism = of.KEPT_AS_END
     if event.protected_offset in offsets:
         text += f": the fix {case.rules.cleaner.fix} protects {event.protected_offset}"
@@ -189,7 +183,7 @@ def kept_both(case: Case, _: Why) -> Facts:
 def _some_aborted(case: Case, uids: list[int]) -> bool:
     """Whether some are of a transaction, and some transaction was aborted."""
     written = case.history.written
-    aborts = any(written[u].batch.control is Control.ABORT for u in case.history.control_uids)
+    aborts = any(written[u].batch.control is Control.ABORT for u in case.past.controls)
     of_key = case.uids_of(case.violation.key) or uids
     return aborts and any(written[uid].batch.transactional for uid in of_key)
 
@@ -200,7 +194,7 @@ def reader_keeps(case: Case, why: Why) -> Facts:
     winner = case.history.winners.get(key, 0)
     kept = case.uid_of(key, case.violation.offset)
     facts: Facts = []
-    last = past.last(Consumed)
+    last = past.last(trace.Consumed)
     replica = "" if last is None else past.event(last).replica
     if winner and past.uid_at(replica, case.history.written[winner].offset) != winner:
         facts = undeleted(case, why, replica, kept, winner)
@@ -234,7 +228,7 @@ def removed_delete(case: Case, why: Why) -> Facts:
     if replica is None or offset is None:
         return []
     for step in past.steps_before(replica, past.end):
-        removal = removal_at(step.event, offset) if isinstance(step.event, Cleaned) else None
+        removal = removal_at(step.event, offset) if isinstance(step.event, trace.Cleaned) else None
         if removal is not None:
             facts = why.cleaned(step, offset)
             for holder in list(holders(case, step.position, removal))[:1]:
@@ -260,16 +254,16 @@ def still_there(case: Case, _: Why) -> Facts:
             at,
             (of.STOPPED_AT_RECORD,),
         )
-        for at in past.all(CleaningFailed, replica=replica)
+        for at in past.all(trace.CleaningFailed, replica=replica)
     ]
-    position = past.last(Cleaned, replica=replica)
+    position = past.last(trace.Cleaned, replica=replica)
     if position is None:
         text = f"{replica} holds {case.name(uid)} and never cleaned it: it has run no pass"
         mechanisms: tuple[str, ...] = () if facts else (of.NEVER_CLEANED,)
         return [*facts, Fact("position", text, None, mechanisms)]
     event = past.event(position)
     known = case.written(uid)
-    given = horizons_given(case, replica, known.batch.base_offset if known else offset)
+    given = case.past.horizons(replica, known.batch.base_offset if known else offset)
     known_then = [horizon for horizon in given if horizon.position < position]
     text = (
         f"{replica} kept the tombstone {case.name(uid)} in its pass up to {event.upper_bound} "
@@ -294,14 +288,14 @@ def _why_it_stays(case: Case, replica: str, horizons: list[int]) -> tuple[str, .
         return (of.BY_SEGMENT_AGE,)
     if rule in ("coordinated", "leo_gated"):
         return (of.WAITS_FOR_ABSENT,) if any(map(past.is_down, past.steps)) else ()
-    passes = [past.event(one).now_ms for one in past.all(Cleaned, replica=replica)]
+    passes = [past.event(one).now_ms for one in past.all(trace.Cleaned, replica=replica)]
     came = bool(horizons) and any(now_ms >= horizons[0] for now_ms in passes)
     return () if came else (of.NEVER_CLEANED,)
 
 
 def _held_back(case: Case, replica: str) -> Facts:
     """By which log ends a bound of coordinated removal stands still."""
-    past, bound = case.past, case.past.last(RemovalBoundMoved, replica=replica)
+    past, bound = case.past, case.past.last(trace.RemovalBoundMoved, replica=replica)
     below = 0 if bound is None else past.event(bound).offset
     ends = [f"{name} at {past.log_end(name)}" for name in past.steps]
     text = f"coordinated removal allows only what is below {below}: {listed(ends)}"
@@ -312,9 +306,9 @@ def horizon_changed(case: Case, _: Why) -> Facts:
     """Two passes, or a pass and a copy, gave a batch different horizons."""
     replica, base = case.violation.replica or "", case.violation.offset or 0
     facts: Facts = []
-    for horizon in horizons_given(case, replica, base):
+    for horizon in case.past.horizons(replica, base):
         event = case.past.event(horizon.position)
-        if isinstance(event, Cleaned):
+        if isinstance(event, trace.Cleaned):
             text = (
                 f"{replica} gave the batch at {base} the delete horizon {horizon.at_ms:,} ms "
                 f"{case.when(horizon.position)}, {case.clock(replica, event.now_ms)} "
@@ -337,9 +331,9 @@ def coordinator(case: Case, why: Why) -> Facts:
     """A coordinator answered by a state that lacks what was committed."""
     event, past = case.shown_by, case.past
     name, offset = event.replica, case.violation.offset or 0
-    loaded = past.last(CoordinatorLoaded, replica=name)
+    loaded = past.last(trace.CoordinatorLoaded, replica=name)
     end = None if loaded is None else past.event(loaded).end_offset
-    below = event.below if isinstance(event, CoordinatorAnswered) else end
+    below = event.below if isinstance(event, trace.CoordinatorAnswered) else end
     committed = past.committed_at(offset)
     facts: Facts = []
     mechanisms: tuple[str, ...] = ()
@@ -348,7 +342,7 @@ def coordinator(case: Case, why: Why) -> Facts:
     elif below is not None and below > offset:
         mechanisms = (of.READ_WHILE_LOADING,)
     else:
-        led = past.last(LeaderElected, replica=name) or 0
+        led = past.last(trace.LeaderElected, replica=name) or 0
         early = loaded is None or loaded < led
         mechanisms = (of.READ_WHILE_LOADING if early else of.READ_BELOW_MARK,)
     text = f"{name} answers for {case.violation.key or ''} by its log below {below}"

@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
+from sim import trace
 from sim.explain import mechanisms as of
 from sim.explain.case import Case, Fact, Facts, as_context, listed, mechanisms_of
 from sim.explain.lost import Why
 from sim.explain.told import given_before, led_twice
-from sim.trace import (
-    Acknowledged,
-    Appended,
-    Cleaned,
-    Copied,
-    EpochCacheChanged,
-    HighWatermarkMoved,
-    IsrChanged,
-    LeaderElected,
-    PositionRecorded,
-    Pushed,
-    ReplicaCrashed,
-    ReplicaRestarted,
-    SnapshotOffered,
-)
 from sim.trace.sentences import describe
 
 
@@ -43,7 +29,7 @@ def misplaced(case: Case, why: Why) -> Facts:
     if violation.replica is None or violation.offset is None:
         return []
     for step in case.past.steps_before(violation.replica, case.past.end):
-        if isinstance(step.event, Pushed):
+        if isinstance(step.event, trace.Pushed):
             text = (
                 f"{step.event.replica} appended a copy of {step.event.leader}'s batch at an offset "
                 f"of its own, {step.event.batch.base_offset}, {case.when(step.position)}"
@@ -91,16 +77,18 @@ def committed_without(case: Case, why: Why) -> Facts:
     uids = case.past.uids_at.get(offset or 0, [])
     if len(uids) > 1 and of.TAIL_KEPT in mechanisms_of(found):
         found = two_records(case, why)
-    if isinstance(event, IsrChanged):
+    if isinstance(event, trace.IsrChanged):
         return [*found, *why.joined(case.judged)]
-    return [*found, _watermark(case, event)] if isinstance(event, HighWatermarkMoved) else found
+    return (
+        [*found, _watermark(case, event)] if isinstance(event, trace.HighWatermarkMoved) else found
+    )
 
 
-def _watermark(case: Case, event: HighWatermarkMoved) -> Fact:
+def _watermark(case: Case, event: trace.HighWatermarkMoved) -> Fact:
     """By which positions a leader moved its high watermark."""
     past, name, counted = case.past, event.replica, []
     for other in past.steps:
-        found = past.last(PositionRecorded, replica=name, follower=other)
+        found = past.last(trace.PositionRecorded, replica=name, follower=other)
         if found is not None:
             end = past.log_end(other, case.judged)
             counted.append(f"{other} at {past.event(found).position} (log end offset {end})")
@@ -130,7 +118,7 @@ def high_watermark_fell(case: Case, why: Why) -> Facts:
     past, event, judged = case.past, case.shown_by, case.judged
     name = event.replica
     mark, end = past.high_watermark(name, judged), past.log_end(name)
-    if not isinstance(event, HighWatermarkMoved):
+    if not isinstance(event, trace.HighWatermarkMoved):
         mark = past.high_watermark(name)
         text = f"{name} kept high watermark {mark} with log end offset {end}"
         lost = as_context(why.lacks(name, end))
@@ -145,7 +133,7 @@ def high_watermark_fell(case: Case, why: Why) -> Facts:
     if not event.leading and leader is not None and leader[0] != name:
         known = past.high_watermark(leader[0], judged)
         text = f"{leader[0]}, leader of epoch {leader[1]}, knew high watermark {known}"
-        moved = past.last(HighWatermarkMoved, replica=leader[0])
+        moved = past.last(trace.HighWatermarkMoved, replica=leader[0])
         facts.insert(0, Fact("position", text, moved))
     return facts
 
@@ -159,8 +147,8 @@ def epochs_fell(case: Case, _: Why) -> Facts:
     """An older epoch came after a newer one, in a log or in what a replica remembers."""
     past, judged, event = case.past, case.judged, case.shown_by
     name, offset = event.replica, case.violation.offset or 0
-    if isinstance(event, ReplicaRestarted):
-        down = past.last(ReplicaCrashed, replica=name)
+    if isinstance(event, trace.ReplicaRestarted):
+        down = past.last(trace.ReplicaCrashed, replica=name)
         had = "" if down is None else f" where it had been in {past.event(down).epoch}"
         text = (
             f"{name} came back {case.when(judged)} in epoch {event.epoch}{had} (epoch_storage: "
@@ -178,7 +166,7 @@ def epochs_fell(case: Case, _: Why) -> Facts:
         if newest is not None and newest[1] > epoch:
             text += f", when {newest[0]} led epoch {newest[1]} already"
         facts.append(Fact("epoch", text, written))
-    source = f" from {event.leader}" if isinstance(event, Copied | Pushed) else ""
+    source = f" from {event.leader}" if isinstance(event, trace.Copied | trace.Pushed) else ""
     text = f"{name} took it{source} behind that {case.when(judged)}"
     return [*facts, Fact("epoch", text, judged)]
 
@@ -198,17 +186,17 @@ def epoch_answers(case: Case, why: Why) -> Facts:
     past, offset, starts = case.past, case.violation.offset, dict[int, int]()
     facts: Facts = []
     for name in past.steps:
-        position = past.last(EpochCacheChanged, replica=name)
+        position = past.last(trace.EpochCacheChanged, replica=name)
         if position is not None:
             known = [f"{epoch} from {start}" for epoch, start in past.event(position).epochs]
             text = f"{name} knew the epochs {listed(known) or 'none'} since {case.when(position)}"
             facts.append(Fact("epoch", text.replace("since at", "since"), position))
-    for position in past.all(Appended):
+    for position in past.all(trace.Appended):
         batch = past.event(position).batch
         starts.setdefault(batch.epoch, batch.base_offset)
     began = listed([f"{epoch} from {start}" for epoch, start in starts.items()])
     last = past.steps_before(case.shown_by.replica or "", past.end)[:1]
-    back = any(isinstance(step.event, ReplicaRestarted) for step in last)
+    back = any(isinstance(step.event, trace.ReplicaRestarted) for step in last)
     mechanism = of.EPOCHS_ON_FILE if back else of.EPOCHS_CLEANED
     own = Fact("epoch", f"the epochs began, as appended, {began}", None, (mechanism,))
     gone: Facts = []
@@ -223,7 +211,7 @@ def log_end_moved(case: Case, why: Why) -> Facts:
     """A pass or a restart moved a log end: what was at the end, and why it went."""
     past, judged, event = case.past, case.judged, case.shown_by
     name, before = event.replica, past.log_end(event.replica, judged)
-    at = judged + 1 if isinstance(event, Cleaned) else judged
+    at = judged + 1 if isinstance(event, trace.Cleaned) else judged
     facts = why.lacks(name, max(before - 1, 0), before=at)
     text = (
         f"the log end offset of {name} went from {before} to {event.log_end_offset} "
@@ -242,15 +230,15 @@ def stays_behind(case: Case, why: Why) -> Facts:
     high = past.log_end(name)
     text = f"{replica} stays at log end offset {end}, the leader {name} is at {high}"
     if end > high:
-        led = past.last(LeaderElected) or 0
+        led = past.last(trace.LeaderElected) or 0
         lacks = [*why.lacks(name, high, before=led), *why.elected(led, high)]
         mechanisms = () if mechanisms_of(lacks) else (of.NEVER_COPIED,)
         return [*lacks, Fact("position", text, None, mechanisms)]
     if why.ends_in_a_hole(name, end, past.end):
         text += f", and nothing is left to copy from {end} to {high - 1}"
         return [*why.end_fell(name, past.end), Fact("position", text, None)]
-    elected = past.last(LeaderElected) or 0
-    tried = past.last(SnapshotOffered, follower=replica)
+    elected = past.last(trace.LeaderElected) or 0
+    tried = past.last(trace.SnapshotOffered, follower=replica)
     offered = tried is not None and tried >= elected
     facts = [] if past.uid_at(name, end) else as_context(why.lacks(name, end))
     if tried is not None:
@@ -268,17 +256,17 @@ def watermark_stays(case: Case, _: Why) -> Facts:
     past, replica = case.past, case.violation.replica or ""
     waiting = []
     for other in past.steps:
-        found = past.last(PositionRecorded, replica=replica, follower=other)
+        found = past.last(trace.PositionRecorded, replica=replica, follower=other)
         at = "no position" if found is None else past.event(found).position
         if other != replica:
             waiting.append(f"{other} at {at} (log end offset {past.log_end(other)})")
-    isr = past.last(IsrChanged, LeaderElected)
+    isr = past.last(trace.IsrChanged, trace.LeaderElected)
     members = "" if isr is None else f", in sync: {', '.join(past.event(isr).isr)}"
     text = (
         f"{replica}, log end offset {past.log_end(replica)}, has high watermark "
         f"{past.high_watermark(replica)} and believes {listed(waiting)}{members}"
     )
-    return [Fact("position", text, past.last(HighWatermarkMoved, replica=replica))]
+    return [Fact("position", text, past.last(trace.HighWatermarkMoved, replica=replica))]
 
 
 def acknowledged(case: Case, why: Why) -> Facts:
@@ -288,7 +276,7 @@ def acknowledged(case: Case, why: Why) -> Facts:
         return []
     leader = past.leader_at()
     lost = [] if leader is None else why.lacks(leader[0], offset)
-    for position in reversed(past.all(Acknowledged, replica=violation.replica)):
+    for position in reversed(past.all(trace.Acknowledged, replica=violation.replica)):
         event = past.event(position)
         if event.first_offset <= offset <= event.last_offset:
             said = "committed" if event.acks == "all" else "written (acks=1)"

@@ -10,9 +10,8 @@ __all__ = ["OPS", "REPLICA", "REPLICAS", "FieldType"]
 for _subject in (
     "leading",
     "following",
-    "cleaning",
+    "compacting",
     "faults",
-    "snapshots",
     "reading",
     "resting",
 ):

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sim import limits
 from sim.files.document import Place
 from sim.replication.recovery import OldFiles, crash_with_files, durable_end, recover
 from sim.replication.replica import wipe as lose_disk
+from sim.story.driver import StoryDriver
 from sim.story.fields import BOOLEAN, EPOCH, NAMED, NATURAL, REPLICA, SPAN
-from sim.story.op import ACTOR, Fields, Scope, may, need, op
+from sim.story.op import ACTOR, Fields, Scope, Step, may, need, op
 from sim.trace import ReplicaRemoved
 
-if TYPE_CHECKING:
-    from sim.story.driver import StoryDriver
-    from sim.story.steps import Step
+_TARGET = need(REPLICA, "The replica that it happens to.")
 
 
 def _check_advance(fields: Fields, scope: Scope, place: Place) -> None:
@@ -31,7 +28,7 @@ def advance(world: StoryDriver, step: Step) -> str | None:
 
 @op(
     source="LogLoader, unclean shutdown",
-    replica=ACTOR,
+    replica=_TARGET,
     lose=may(NATURAL, "How many of the last batches are lost."),
     power_loss=may(BOOLEAN, "All that was not flushed is lost, as the rule `flush` says."),
     high_watermark=may(
@@ -42,7 +39,7 @@ def advance(world: StoryDriver, step: Step) -> str | None:
         EPOCH, "The newest epoch in the file of the epoch cache, whose last write was lost."
     ),
 )
-def crash(world: StoryDriver, step: Step) -> str | None:
+def crash(world: StoryDriver, step: Step) -> None:
     """The replica goes down, and what was not flushed may be lost."""
     name = step["replica"]
     world.delayed.drop_those_to(name)
@@ -53,31 +50,26 @@ def crash(world: StoryDriver, step: Step) -> str | None:
     world.emit(
         crash_with_files(replica, rules=world.rules, lost_batches=lost, lost_from=end, old=old)
     )
-    return None
 
 
 @op(source="UnifiedLog.flush", replica=ACTOR)
 def flush(world: StoryDriver, step: Step) -> str | None:
     """The log is flushed up to its end."""
     replica = world.replicas[step["replica"]]
-    if not replica.up:
-        return f"{replica.name} is down"
     replica.log.flush()
     return "all of the log is flushed already"
 
 
-@op(source="LogLoader.load", replica=ACTOR)
-def restart(world: StoryDriver, step: Step) -> str | None:
+@op(source="LogLoader.load", replica=_TARGET)
+def restart(world: StoryDriver, step: Step) -> None:
     """The replica comes up with what its disk has."""
     world.emit(recover(world.replicas[step["replica"]], rules=world.rules))
-    return None
 
 
-@op(source="KIP-858", replica=ACTOR)
-def wipe(world: StoryDriver, step: Step) -> str | None:
+@op(source="KIP-858", replica=_TARGET)
+def wipe(world: StoryDriver, step: Step) -> None:
     """The disk is replaced: the log is empty, and the replica up."""
     world.emit(lose_disk(world.replicas[step["replica"]], reason="its disk was replaced"))
-    return None
 
 
 def _check_add(fields: Fields, scope: Scope, place: Place) -> None:
@@ -93,10 +85,9 @@ def _check_add(fields: Fields, scope: Scope, place: Place) -> None:
     check=_check_add,
     replica=need(NAMED, "The name of the new replica."),
 )
-def add_replica(world: StoryDriver, step: Step) -> str | None:
+def add_replica(world: StoryDriver, step: Step) -> None:
     """A replica with an empty log joins."""
     world.add(step["replica"])
-    return None
 
 
 def _check_remove(fields: Fields, scope: Scope, place: Place) -> None:

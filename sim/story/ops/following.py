@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sim.files.document import Place
 from sim.log import Batch
 from sim.replication import Replica, follower, leader
@@ -19,15 +17,11 @@ from sim.replication.truncation import (
     receive_offsets_for_leader_epoch,
     start_following,
 )
-from sim.story.fields import BOOLEAN, NATURAL, TEXT
-from sim.story.op import FOLLOWER, LEADER, Fields, Scope, leads_not, may, need, op
+from sim.story.driver import Response, StoryDriver
+from sim.story.fields import BOOLEAN, NATURAL, REPLICA, TEXT
+from sim.story.op import FOLLOWER, LEADER, Fields, Scope, Step, be_up, may, need, op
 from sim.trace import Event
 
-if TYPE_CHECKING:
-    from sim.story.driver import StoryDriver
-    from sim.story.steps import Step
-
-Response = FetchResponse | FetchSnapshotResponse
 _DELAYED = may(BOOLEAN, "The answer waits for a `deliver`.")
 _NOTHING_NEW = "there is nothing to fetch"
 
@@ -37,10 +31,6 @@ def _pair(world: StoryDriver, step: Step) -> tuple[Replica, Replica] | str:
     fetcher, source = world.replicas[step["follower"]], world.replicas[step["leader"]]
     if fetcher is source:
         return f"{source.name} does not follow itself"
-    if not fetcher.up:
-        return f"{fetcher.name} is down"
-    if not source.up or source.leadership is None:
-        return leads_not(source)
     return fetcher, source
 
 
@@ -103,7 +93,11 @@ def fetch(world: StoryDriver, step: Step) -> str | None:
     return _why_nothing_came(world, fetcher, source, response)
 
 
-@op(source="this project", follower=FOLLOWER, leader=LEADER)
+@op(
+    source="this project",
+    follower=need(REPLICA, "The replica that follows."),
+    leader=need(REPLICA, "The replica that answered."),
+)
 def deliver(world: StoryDriver, step: Step) -> str | None:
     """The oldest delayed response of that leader arrives, whoever leads by now."""
     name = step["follower"]
@@ -240,7 +234,7 @@ def fetch_snapshot(world: StoryDriver, step: Step) -> str | None:
 @op(
     source="KIP-280, special case of the log end",
     follower=FOLLOWER,
-    leader=LEADER,
+    leader=need(REPLICA, "The replica that leads.", must=be_up),
     label=need(TEXT, "What stories call the record: `label@offset` in a log."),
 )
 def push(world: StoryDriver, step: Step) -> str | None:
@@ -249,9 +243,6 @@ def push(world: StoryDriver, step: Step) -> str | None:
     That is the drawing in KIP-280; no broker does it.
     """
     target, source = world.replicas[step["follower"]], world.replicas[step["leader"]]
-    for replica in (target, source):
-        if not replica.up:
-            return f"{replica.name} is down"
     batch = _latest_held(world, source, step["label"])
     if batch is None:
         return f"{source.name} holds no record {step['label']}"

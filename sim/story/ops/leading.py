@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from sim.compaction.strategies import ENCODERS
 from sim.files.document import Place
+from sim.log import Batch, Control, Record, control_batch, data_batch
+from sim.log.formats import TOMBSTONE_HEADER
 from sim.replication import elections
 from sim.replication import leader as leading
+from sim.rules import Rules
+from sim.story.driver import StoryDriver
 from sim.story.fields import (
     BOOLEAN,
     BYTES,
@@ -20,15 +23,10 @@ from sim.story.fields import (
     TIME,
     VERSION,
 )
-from sim.story.op import LEADER, Fields, Scope, leads_not, may, need, op
-from sim.story.records import batch_of, label_of
-
-if TYPE_CHECKING:
-    from sim.story.driver import StoryDriver
-    from sim.story.steps import Step
+from sim.story.op import Fields, Scope, Step, be_up, lead, may, need, op
 
 _EPOCH = "The leader epoch."
-_TO_LEAD = need(REPLICA, "The replica that is to lead.")
+_TO_LEAD = need(REPLICA, "The replica that is to lead.", must=be_up)
 _VOTES = may(REPLICAS, "Who is asked for its vote.")
 
 
@@ -47,7 +45,7 @@ def _check_append(fields: Fields, scope: Scope, place: Place) -> None:
 @op(
     source="UnifiedLog.appendAsLeader",
     check=_check_append,
-    leader=LEADER,
+    leader=need(REPLICA, "The replica that leads.", must=be_up),
     label=may(TEXT, "What stories call the record: `label@offset` in a log.", usual=True),
     key=may(OPTIONAL_TEXT, "The key; null for a record without one.", usual=True),
     ts=may(TIME, "Create time in ms; the time of the story when not given."),
@@ -69,20 +67,90 @@ def append(world: StoryDriver, step: Step) -> str | None:
     """
     writer = world.replicas[step["leader"]]
     epoch = step.get("epoch")
-    if epoch is None and writer.leadership is not None:
+    if epoch is None:
+        if writer.leadership is None:
+            return lead(writer)
         epoch = writer.leadership.epoch
-    if not writer.up or epoch is None:
-        return leads_not(writer)
-    batch = batch_of(
+    batch = _batch(
         step,
         writer.log.log_end_offset,
         epoch=epoch,
-        uid=world.new_uid(label_of(step)),
+        uid=world.new_uid(_label(step)),
         now_ms=world.now_ms,
         rules=world.rules,
     )
     world.emit(leading.append(writer, batch, rules=world.rules, now_ms=world.now_ms).events)
     return None
+
+
+def _label(step: Step) -> str:
+    """What the record is called in expectations: `C:p` and `A:p` for markers of producer p."""
+    if "marker" in step.fields:
+        return f"{_control(step)[0]}:{step['pid']}"
+    return str(step["label"])
+
+
+def _control(step: Step) -> Control:
+    return Control.COMMIT if step["marker"] == "commit" else Control.ABORT
+
+
+def _batch(step: Step, offset: int, *, epoch: int, uid: int, now_ms: int, rules: Rules) -> Batch:
+    """The batch at `offset` in `epoch`; its timestamp is `now_ms` unless the step gives one."""
+    timestamp_ms = step.get("ts", now_ms)
+    if "marker" in step.fields:
+        return control_batch(
+            offset,
+            epoch=epoch,
+            control=_control(step),
+            timestamp_ms=timestamp_ms,
+            producer_id=step["pid"],
+            uid=uid,
+        )
+    value, flagged = _value_and_flag(step, rules.cleaner.tombstone_mark)
+    record = Record(
+        offset,
+        step["key"],
+        value,
+        timestamp_ms,
+        _headers(step, rules),
+        flagged=flagged,
+        uid=uid,
+    )
+    return data_batch(
+        (record,),
+        epoch=epoch,
+        producer_id=step.get("pid", -1),
+        transactional="pid" in step.fields,
+    )
+
+
+def _headers(step: Step, rules: Rules) -> tuple[tuple[str, bytes], ...]:
+    """`hdr` in the form that the rules read, `hdr_bytes` as they are, then the mark of a delete."""
+    values: list[bytes] = []
+    if step.get("hdr") is not None:
+        values.append(ENCODERS[rules.cleaner.header_form](step["hdr"]))
+    if "hdr_bytes" in step.fields:
+        values.append(step["hdr_bytes"])
+    headers = tuple((rules.topic.strategy_header, value) for value in values)
+    marked = rules.cleaner.tombstone_mark == "header" and step.get("flag", False)
+    return (*headers, TOMBSTONE_HEADER) if marked else headers
+
+
+def _value_and_flag(step: Step, mark: str) -> tuple[str | None, bool | None]:
+    """The value and the tombstone attribute of what an `append` writes under `tombstone_mark`.
+
+    Only the field that the mark names is looked at. With `magic` a step that gives `flag` writes a
+    record of magic 2, and any other one of a format without a flag, in which `null_value` decides.
+    With `header` the field `flag` becomes a header.
+    """
+    label = step["label"]
+    if mark == "header":
+        return label, False
+    if mark == "flag" or (mark == "magic" and "flag" in step.fields):
+        return label, step.get("flag", False)
+    deleted = step.get("tombstone" if mark == "explicit" else "null_value", False)
+    flagged = None if mark == "magic" else deleted and mark == "explicit"
+    return None if deleted else label, flagged
 
 
 @op(
@@ -97,8 +165,6 @@ def elect(world: StoryDriver, step: Step) -> str | None:
     The epoch starts at the end of its log, and it knows no follower's position yet.
     """
     candidate = world.replicas[step["leader"]]
-    if not candidate.up:
-        return f"{candidate.name} is down"
     epoch, voters = step["epoch"], world.story.voters
     if "votes" in step.fields:
         asked = [world.replicas[name] for name in step["votes"] if name in voters]
@@ -148,18 +214,14 @@ def isr(world: StoryDriver, step: Step) -> str | None:
     return "they are in sync already"
 
 
-@op(source="Partition.maybeExpandIsr", replica=need(REPLICA, "The replica that joins."))
+@op(source="Partition.maybeExpandIsr", replica=need(REPLICA, "The replica that joins.", must=be_up))
 def expand_isr(world: StoryDriver, step: Step) -> str | None:
     """The replica joins the in-sync set if the rule `isr_join` lets it."""
     acting, joining = world.acting_leader(), world.replicas[step["replica"]]
     if acting is None or acting.leadership is None:
         return "nobody leads"
-    if not joining.up:
-        return f"{joining.name} is down"
     if joining.name in acting.leadership.isr:
         return f"{joining.name} is in sync already"
-    position = acting.leadership.positions.get(joining.name)
     world.emit(leading.expand_isr(acting, joining.name, rules=world.rules))
     world.isr = acting.leadership.isr
-    known = "does not know where" if position is None else "does not believe that"
-    return f"{acting.name} {known} {joining.name} " + ("is" if position is None else "caught up")
+    return f"{acting.name} does not know {joining.name} to have caught up"

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sim.replication import leader
 from sim.replication.coordinator import COMPLETES, completion
+from sim.story.driver import StoryDriver
 from sim.story.fields import ISOLATION, NAMED, NATURAL, REPLICA, TEXT, WAY
-from sim.story.op import ACTOR, may, need, op
-
-if TYPE_CHECKING:
-    from sim.story.driver import StoryDriver
-    from sim.story.steps import Step
+from sim.story.op import ACTOR, Step, be_up, may, need, op
 
 _CONSUMER = need(NAMED, "The name of a consumer; each has a position of its own.")
-_READ = need(REPLICA, "The replica that is read from.")
+_READ = need(REPLICA, "The replica that is read from.", must=be_up)
 _ISOLATION = may(ISOLATION, "Whether open and aborted transactions are read.")
+
+
+def _committed(step: Step) -> bool:
+    return bool(step.get("isolation") == "read_committed")
 
 
 @op(
@@ -25,13 +24,18 @@ _ISOLATION = may(ISOLATION, "Whether open and aborted transactions are read.")
     upto=may(NATURAL, "An offset (exclusive) that is not passed."),
     isolation=_ISOLATION,
 )
-def consume(world: StoryDriver, step: Step) -> str | None:
+def consume(world: StoryDriver, step: Step) -> None:
     """The consumer reads from its position, and goes on from there the next time."""
     replica = world.replicas[step["replica"]]
-    if not replica.up:
-        return f"{replica.name} is down"
-    world.emit(world.consumers.consume(step, replica, now_ms=world.now_ms))
-    return None
+    world.emit(
+        world.consumers.consume(
+            step["consumer"],
+            replica,
+            upto=step.get("upto"),
+            committed=_committed(step),
+            now_ms=world.now_ms,
+        )
+    )
 
 
 @op(
@@ -41,13 +45,18 @@ def consume(world: StoryDriver, step: Step) -> str | None:
     until=may(WAY, "By what a reader tells that it is at the end."),
     isolation=_ISOLATION,
 )
-def read_to_end(world: StoryDriver, step: Step) -> str | None:
+def read_to_end(world: StoryDriver, step: Step) -> None:
     """The consumer asks for the end offset, and reads until it has reached it."""
     replica = world.replicas[step["replica"]]
-    if not replica.up:
-        return f"{replica.name} is down"
-    world.emit(world.consumers.read_to_end(step, replica, now_ms=world.now_ms))
-    return None
+    world.emit(
+        world.consumers.read_to_end(
+            step["consumer"],
+            replica,
+            until=step.get("until", "position"),
+            committed=_committed(step),
+            now_ms=world.now_ms,
+        )
+    )
 
 
 @op(

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sim.files.document import Place
+from sim.story.driver import StoryDriver
 from sim.story.fields import BOOLEAN, NAMED, TEXT
-from sim.story.op import Fields, Scope, may, need, op
+from sim.story.op import Fields, Scope, Step, may, need, op
 from sim.story.ops.following import until_stable
 from sim.story.result import views_of
 from sim.trace import Quiesced, TombstoneProbed
 
-if TYPE_CHECKING:
-    from sim.story.driver import StoryDriver
-    from sim.story.steps import Step
-
 
 @op(source="this project", key=need(TEXT, "The key."))
-def expect_tombstone_gone(world: StoryDriver, step: Step) -> str | None:
+def expect_tombstone_gone(world: StoryDriver, step: Step) -> None:
     """A probe: no live replica may hold a tombstone of the key any more."""
     world.emit([TombstoneProbed(world.leader or "", step["key"])])
-    return None
 
 
 @op(source="this project", nosync=may(BOOLEAN, "Nobody is brought anywhere."))
-def quiesce(world: StoryDriver, step: Step) -> str | None:
+def quiesce(world: StoryDriver, step: Step) -> None:
     """Everybody up is brought to the leader's end, then what has to hold at rest is judged."""
     synced = not step.get("nosync", False)
     source = world.acting_leader()
@@ -34,15 +28,13 @@ def quiesce(world: StoryDriver, step: Step) -> str | None:
                 if fetcher.up and fetcher is not source and source.leadership is not None:
                     until_stable(world, fetcher, source)
     world.emit([Quiesced(world.leader, synced)])
-    return None
 
 
 @op(source="this project")
-def check(world: StoryDriver, step: Step) -> str | None:
+def check(world: StoryDriver, step: Step) -> None:
     """What has to hold at rest is judged, and nothing is brought anywhere."""
     del step
     world.emit([Quiesced(world.leader, synced=False)])
-    return None
 
 
 def _check_moment(fields: Fields, scope: Scope, place: Place) -> None:
@@ -53,7 +45,6 @@ def _check_moment(fields: Fields, scope: Scope, place: Place) -> None:
 
 
 @op(source="this project", check=_check_moment, name=need(NAMED, "The name of the moment."))
-def moment(world: StoryDriver, step: Step) -> str | None:
+def moment(world: StoryDriver, step: Step) -> None:
     """What every replica holds is noted under a name, for `expect.moments`."""
     world.moments[step["name"]] = views_of(world.replicas, world.rules, world.labels)
-    return None

@@ -1,18 +1,16 @@
-"""Compaction, and what replicas agree on for it."""
+"""How a log gets shorter: compaction, and snapshots of what it stands for."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from sim.replication.cleaning import stable_offset
 from sim.replication.coordination import hold_round
 from sim.replication.replica import crash
+from sim.replication.snapshots.delete import delete_prefix as move_log_start
+from sim.replication.snapshots.delete import may_delete_prefix
+from sim.replication.snapshots.take import take_snapshot
+from sim.story.driver import StoryDriver
 from sim.story.fields import MOMENT, NATURAL, REPLICAS, SEGMENTS, TIME
-from sim.story.op import ACTOR, may, op
-
-if TYPE_CHECKING:
-    from sim.story.driver import StoryDriver
-    from sim.story.steps import Step
+from sim.story.op import ACTOR, Step, may, need, op
 
 
 @op(
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
 def compact(world: StoryDriver, step: Step) -> str | None:
     """One cleaning pass up to the bound of the rule `cleaner_bound`."""
     replica = world.replicas[step["replica"]]
-    if not replica.up:
-        return f"{replica.name} is down"
     if world.rules.cleaner.cleanup == "snapshot":
         return "with `cleanup: snapshot` no log is cleaned"
     failed = replica.uncleanable
@@ -67,3 +63,42 @@ def coordinate(world: StoryDriver, step: Step) -> str | None:
     every = world.replicas.values()
     world.emit(hold_round(world.coordinator, every, present, rules=world.rules))
     return "nobody has anything new to report"
+
+
+_NO_SNAPSHOTS = "with `cleanup: compact` there are no snapshots"
+
+
+@op(
+    source="KIP-630, Snapshot Format",
+    replica=ACTOR,
+    end=need(NATURAL, "Offset (exclusive) below which the state is taken."),
+)
+def snapshot(world: StoryDriver, step: Step) -> str | None:
+    """The replica takes a snapshot of the state below an offset."""
+    replica, end = world.replicas[step["replica"]], step["end"]
+    if world.rules.cleaner.cleanup == "compact":
+        return _NO_SNAPSHOTS
+    in_log = world.rules.snapshots.snapshot_placement == "in_log"
+    uid = world.new_uid(f"SN{end}") if in_log else 0
+    world.emit(take_snapshot(replica, end, rules=world.rules, now_ms=world.now_ms, uid=uid))
+    there = any(id_.end_offset == end for id_ in replica.snapshots)
+    return f"{replica.name} " + (
+        f"has one that ends at {end}" if there else f"has no log from 1 to {end}"
+    )
+
+
+@op(
+    source="KIP-630, When to Increase the LogStartOffset",
+    replica=ACTOR,
+    to=need(NATURAL, "The new log start offset."),
+)
+def delete_prefix(world: StoryDriver, step: Step) -> str | None:
+    """The log starts at an offset from now on, which a snapshot covers."""
+    replica, to = world.replicas[step["replica"]], step["to"]
+    if world.rules.cleaner.cleanup == "compact":
+        return _NO_SNAPSHOTS
+    ends = [r.log.log_end_offset for r in world.replicas.values() if r.up]
+    if not may_delete_prefix(replica, to, live_ends=ends, rules=world.rules, now_ms=world.now_ms):
+        return f"not every live replica has what is below {to}"
+    world.emit(move_log_start(replica, to))
+    return f"{replica.name}'s log starts at {replica.log.log_start_offset} already"
