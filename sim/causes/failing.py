@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow.compute as pc
 
@@ -21,23 +22,14 @@ from sim.sweeps.parts import Parts, parts_there
 from sim.sweeps.plan import Sweep
 from sim.sweeps.reading import batches_of, rows_of
 from sim.sweeps.storage import LocalStorage
+from sim.sweeps.tally import JUDGED
 
 Told = Callable[[int, int], None]
 """Told how many of how many are done."""
 Row = dict[str, Any]
 
-_COLUMNS = (
-    "run_id",
-    "case_id",
-    "rule_set",
-    "verdict",
-    "first_invariant",
-    "first_violation_ms",
-    "events",
-    "digest",
-    "cause",
-)
-_JUDGED = ("holds", "violated")
+_FIRST = ("first_invariant", "first_violation_ms")
+_COLUMNS = ("run_id", "case_id", "rule_set", "verdict", *_FIRST, "events", "digest", "cause")
 
 
 @dataclass(slots=True)
@@ -58,15 +50,10 @@ class Group:
         """Count one more."""
         self.invariants[row["first_invariant"]] += 1
         self.cells[cell] += 1
-        self.first = min(self.first, row, key=_shortness)
+        self.first = min(self.first, row, key=itemgetter("first_violation_ms", "events", "run_id"))
 
 
-def _shortness(row: Row) -> tuple[int, int, int]:
-    return row["first_violation_ms"], row["events"], row["run_id"]
-
-
-@dataclass(slots=True)
-class FailingRuns:
+class FailingRuns(NamedTuple):
     """What the tables of a sweep say of its failing runs. It grows with the causes alone.
 
     Attributes:
@@ -76,8 +63,8 @@ class FailingRuns:
     """
 
     sweep: Sweep
-    groups: dict[str, Group] = field(default_factory=dict)
-    judged: Counter[int] = field(default_factory=Counter)
+    groups: dict[str, Group]
+    judged: Counter[int]
 
 
 def read_failing(out: Path, *, told: Told | None = None) -> FailingRuns:
@@ -93,27 +80,29 @@ def read_failing(out: Path, *, told: Told | None = None) -> FailingRuns:
     parts = parts_there(LocalStorage(out))
     if not parts.of(RUNS):
         raise BadInput(f"{out}: no wave of this sweep is finished yet; --resume continues it")
-    found = FailingRuns(sweep)
-    unexplained = _unexplained(parts, sweep) if told is not None else 0
+    found = FailingRuns(sweep, {}, Counter())
+    unexplained = 0 if told is None else sum(map(_is_unexplained, _rows(parts, sweep)))
     done = 0
-    for row in rows_of(parts, RUNS, shape_of(sweep), _COLUMNS):
+    for row in _rows(parts, sweep):
         cell = sweep.cell_of(row["case_id"], row["rule_set"])
-        found.judged[cell] += row["verdict"] in _JUDGED
-        if row["verdict"] != "violated":
-            continue
-        if row["cause"] is None:
+        found.judged[cell] += row["verdict"] in JUDGED
+        if _is_unexplained(row):
             if told is not None:
                 told(done, unexplained)
             done += 1
             row["cause"] = _cause_again(out, row)
-        found.groups.setdefault(row["cause"], Group(row)).add(row, cell)
+        if row["verdict"] == "violated":
+            found.groups.setdefault(row["cause"], Group(row)).add(row, cell)
     return found
 
 
-def _unexplained(parts: Parts, sweep: Sweep) -> int:
-    """How many failing runs have no cause in the table."""
-    rows = rows_of(parts, RUNS, shape_of(sweep), ("run_id", "verdict", "cause"))
-    return sum(row["verdict"] == "violated" and row["cause"] is None for row in rows)
+def _rows(parts: Parts, sweep: Sweep) -> Iterator[Row]:
+    return rows_of(parts, RUNS, shape_of(sweep), _COLUMNS)
+
+
+def _is_unexplained(row: Row) -> bool:
+    """Whether the table does not say why a run failed."""
+    return row["verdict"] == "violated" and row["cause"] is None
 
 
 def _cause_again(out: Path, row: Row) -> str:

@@ -86,15 +86,10 @@ class Cause:
 
     def as_json(self) -> dict[str, Any]:
         """A document; `story` is null where the cause is not known."""
-        return {
-            "cause": self.text,
-            "runs": self.runs,
-            "invariants": self.invariants,
-            "shares": [asdict(share) for share in self.shares],
-            "example": asdict(self.example),
-            "story": None if self.story is None else self.story.as_json(),
-            "witness": None if self.witness is None else self.witness.as_json(),
-        }
+        told = asdict(self)
+        for name, found in (("story", self.story), ("witness", self.witness)):
+            told[name] = None if found is None else found.as_json()
+        return {"cause": told.pop("text"), **told}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +113,9 @@ class Causes:
             return "no failing run"
         return f"{counted(self.failing, 'failing run')}, {counted(len(self.causes), 'cause')}"
 
-    def __repr__(self) -> str:
-        """The same, with where."""
-        return f"Causes({self.folder}: {self.text})"
-
     def as_json(self) -> dict[str, Any]:
         """What `replog causes --json` prints."""
-        return {
-            "failing": self.failing,
-            "causes": [cause.as_json() for cause in self.causes],
-        }
+        return {"failing": self.failing, "causes": [cause.as_json() for cause in self.causes]}
 
 
 def causes_of(

@@ -8,13 +8,13 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from sim.check import Violation
-from sim.check.checker import known_invariants
-from sim.check.coverage import SITUATIONS
 from sim.files.formats import STORY_FORMAT
 from sim.rules import Rules
-from sim.scenario.file.load import load_scenario
+from sim.scenario.model import Scenario
 from sim.scenario.model.promises import promise_of
 from sim.story import load_story, run_story
+from sim.story.result import StoryRun
+from sim.suite.running import scenario_at
 from sim.timed_run import run_scenario
 from sim.trace import Event
 
@@ -55,22 +55,20 @@ def play(path: Path, file_format: str) -> Played | None:
     Raises:
         BadInput: It cannot be read as this format.
     """
-    return _story(path) if file_format == STORY_FORMAT else _scenario(path)
+    if file_format == STORY_FORMAT:
+        story = load_story(path)
+        return _of_story(run_story(story)) if story.expect.violated else None
+    scenario = scenario_at(path, None, {})
+    return _of_scenario(scenario) if scenario.expect.violated else None
 
 
-def _story(path: Path) -> Played | None:
-    story = load_story(path)
-    if not story.expect.violated:
-        return None
-    run = run_story(story)
+def _of_story(run: StoryRun) -> Played:
+    story = run.story
     steps = len(story.steps)
     return Played(story.title, steps, run.events, run.violations, story.rules, run.labels)
 
 
-def _scenario(path: Path) -> Played | None:
-    scenario = load_scenario(path, known_invariants=known_invariants(), known_reached=SITUATIONS)
-    if not scenario.expect.violated:
-        return None
+def _of_scenario(scenario: Scenario) -> Played:
     events: list[tuple[int, Event]] = []
     run = run_scenario(scenario, trace=events)
     return Played(scenario.title, None, events, run.violations, promise_of(scenario).rules)

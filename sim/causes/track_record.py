@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
@@ -44,12 +44,7 @@ class Shown:
 
     def as_json(self) -> dict[str, Any]:
         """A document."""
-        return {
-            "path": self.path.as_posix(),
-            "title": self.title,
-            "steps": self.steps,
-            "size": self.size,
-        }
+        return asdict(self) | {"path": self.path.as_posix(), "size": self.size}
 
 
 class _Entry(NamedTuple):
