@@ -11,9 +11,6 @@ from collections.abc import Mapping
 from string import Formatter
 from typing import Any, Final
 
-import msgspec
-from msgspec import Struct
-
 from sim.check.violation import RecordSeen, Value, Violation
 from sim.errors import BadInput
 from sim.foreign.lines import LONGEST, one_line
@@ -23,24 +20,6 @@ LENGTH_MAX: Final = 16_000
 
 
 _TYPES: Final = {int, str, type(None), tuple, RecordSeen}
-
-
-class _Record(Struct, omit_defaults=True):
-    """A record, as a violation has it (`sim.check.violation.RecordSeen`)."""
-
-    uid: int = 0
-    offset: int = -1
-    key: str | None = None
-    value: str | None = None
-    tombstone: bool = False
-    marker: str | None = None
-    producer_id: int = -1
-    label: str | None = None
-
-
-class _Stored(Struct, omit_defaults=True):
-    says: str
-    values: dict[str, int | str | list[int] | _Record | None] = {}
 
 
 def stored(found: Violation) -> str:
@@ -62,12 +41,17 @@ def stored_sentence(sentence: str) -> str:
 
 
 def _encoded(says: str, values: Mapping[str, Value]) -> str:
-    told: dict[str, Any] = {
-        name: _Record(*value) if isinstance(value, RecordSeen) else value
-        for name, value in values.items()
-    }
+    told = {name: _told(value) for name, value in values.items()}
+    document = {"says": says, "values": told} if told else {"says": says}
     # A text may hold half a character, which no table can: it is escaped.
-    return json.dumps(msgspec.to_builtins(_Stored(says, told)), separators=(",", ":"))
+    return json.dumps(document, separators=(",", ":"))
+
+
+def _told(value: Value) -> Any:
+    if not isinstance(value, RecordSeen):
+        return value
+    defaults = RecordSeen._field_defaults
+    return {name: own for name, own in value._asdict().items() if own != defaults[name]}
 
 
 def sentence_of(evidence: str) -> str:
@@ -77,13 +61,20 @@ def sentence_of(evidence: str) -> str:
         BadInput: It is none of a sweep's.
     """
     try:
-        found = msgspec.convert(json.loads(evidence), _Stored)
-    except (ValueError, RecursionError) as error:
+        found = json.loads(evidence)
+        says = found["says"] + ""
+        values = {name: _value(value) for name, value in found.get("values", {}).items()}
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise BadInput(f"evidence {evidence!r:.80}: {error}; the table is damaged") from None
-    if found.values and not _is_template(found.says, found.values):
+    if values and not _is_template(says, values):
         raise BadInput(f"evidence {evidence!r:.80}: says what it has no values for")
-    values = tuple((name, _value(value)) for name, value in found.values.items())
-    return Violation("", 0, None, None, None, found.says, evidence=values).sentence
+    return Violation("", 0, None, None, None, says, evidence=tuple(values.items())).sentence
+
+
+def _value(value: Any) -> Value:
+    if isinstance(value, dict):
+        return RecordSeen(**value)
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _is_template(says: str, values: Mapping[str, object]) -> bool:
@@ -96,9 +87,3 @@ def _is_template(says: str, values: Mapping[str, object]) -> bool:
         name is None or (name in values and not spec and not conversion)
         for _, name, spec, conversion in parts
     )
-
-
-def _value(value: Any) -> Value:
-    if isinstance(value, _Record):
-        return RecordSeen(*msgspec.structs.astuple(value))
-    return tuple(value) if isinstance(value, list) else value

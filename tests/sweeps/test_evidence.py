@@ -60,7 +60,8 @@ def test_what_is_not_plain_is_stored_as_its_sentence(says: str, evidence: object
         '{"says": "{x:>999999999}", "values": {"x": 1}}',
         '{"says": "{x", "values": {"x": 1}}',
         '{"says": "{y}", "values": {"x": 1}}',
-        '{"says": "{x}", "values": {"x": {"uid": "one"}}}',
+        '{"says": "{x}", "values": {"x": {"named": "one"}}}',
+        '{"says": 1}',
     ],
 )
 def test_what_no_sweep_stores_is_one_line(text: str) -> None:
