@@ -9,8 +9,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow.compute as pc
-
 from sim.errors import BadInput
 from sim.sweeps.caused import run_with_causes
 from sim.sweeps.evidence import sentence_of
@@ -20,7 +18,7 @@ from sim.sweeps.output import read_sweep
 from sim.sweeps.parquet import shape_of
 from sim.sweeps.parts import Parts, parts_there
 from sim.sweeps.plan import Sweep
-from sim.sweeps.reading import batches_of, rows_of
+from sim.sweeps.reading import rows_of
 from sim.sweeps.storage import LocalStorage
 from sim.sweeps.tally import JUDGED
 
@@ -118,14 +116,10 @@ def _cause_again(out: Path, row: Row) -> str:
 
 def sentences_of(out: Path, run_ids: set[int]) -> dict[int, str]:
     """What the first violation of each of some runs says."""
-    found: dict[int, str] = {}
-    sweep = read_sweep(out)
     columns = ("run_id", "position", "evidence")
-    for batch in batches_of(parts_there(LocalStorage(out)), VIOLATIONS, shape_of(sweep), columns):
-        firsts = batch.filter(pc.equal(batch.column("position"), 0))
-        found |= {
-            row["run_id"]: sentence_of(row["evidence"])
-            for row in firsts.to_pylist()
-            if row["run_id"] in run_ids
-        }
-    return found
+    parts = parts_there(LocalStorage(out))
+    return {
+        row["run_id"]: sentence_of(row["evidence"])
+        for row in rows_of(parts, VIOLATIONS, shape_of(read_sweep(out)), columns)
+        if row["position"] == 0 and row["run_id"] in run_ids
+    }

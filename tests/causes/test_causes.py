@@ -15,13 +15,16 @@ from sim.causes.track_record import TrackRecord
 from sim.cli.causes import COMMANDS
 from sim.errors import BadInput
 from sim.explain.signature import first_signatures
+from sim.explain.since import so_since
 from sim.files.formats import STORY_FORMAT
+from sim.scenario.model.promises import promise_of
 from sim.story import load_story, run_story
 from sim.suite.scenario_files import format_of, scenario_files
-from sim.sweeps import load_sweep, load_violations
+from sim.sweeps import load_sweep, load_violations, replay, scenario_of_run
 from sim.sweeps.evidence import sentence_of
 from sim.sweeps.output import write_json
 from sim.sweeps.stats import clopper_pearson
+from sim.trace import Event
 from tests.causes.folders import swept
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -74,6 +77,21 @@ def test_the_example_is_the_run_that_fails_earliest(folder: Path, causes: Causes
     assert example.at_ms == min(runs[runs.cause == LATE].first_violation_ms)
     row = found[(found.run_id == example.run_id) & (found.position == 0)]
     assert row.sentence.item() == example.sentence
+
+
+def test_the_tables_say_since_when(folder: Path) -> None:
+    runs, found = load_sweep(folder), load_violations(folder)
+    events: list[tuple[int, Event]] = []
+
+    firsts = found[found.position == 0].set_index("run_id").since_ms
+    assert runs.set_index("run_id").first_since_ms.dropna().to_dict() == firsts.to_dict()
+    assert (found.since_ms < found.at_ms).any()
+    last = found[found.run_id == found.run_id.max()]
+    run_id = int(found.run_id.max())
+    run = replay(folder, run_id, trace=events)
+    rules = promise_of(scenario_of_run(folder, run_id)).rules
+    again = [so_since(events, run.violations[place], rules) for place in last.position]
+    assert last.since_ms.tolist() == again
 
 
 def test_a_cause_that_a_story_shows_is_known_and_another_one_is_not(causes: Causes) -> None:
