@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from sim.check.checker import story_invariants
 from sim.errors import BadInput
 from sim.files.document import Document
 from sim.files.formats import STORY_FORMAT
 from sim.foreign.lines import is_plain, one_line
 from sim.rules.spec import RuleValue, shown
+from sim.scenario.file.write import scenario_text
 from sim.scenario.file.yaml_lines import flow, quoted
+from sim.scenario.model import Expect, Scenario
+from sim.story.driver import run_story
+from sim.story.expect import StoryExpect
 from sim.story.format import STORY_DEFAULTS, Story
 from sim.story.steps import Step, line_of, step_at
+from sim.timed_run import run_scenario
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _SWITCHES = ("true", "false", "yes", "no", "on", "off", "null")
@@ -32,8 +39,8 @@ def story_text(
 
     Args:
         story: The story; what it expects is not looked at.
-        violated: The laws that it breaks.
-        checked: The laws that judge it; None = those of the format.
+        violated: The invariants that it violates.
+        checked: The invariants that judge it; None = those of the format.
         remark: A comment behind the last step.
         head: A comment in the first line.
     """
@@ -61,6 +68,36 @@ def story_text(
     if checked is not None:
         lines.append(f"  checked: {_names(list(checked))}")
     return "\n".join(lines) + "\n"
+
+
+def file_of(value: Story | Scenario, invariant: str, sentence: str, *, head: str = "") -> str:
+    """The file of what violates an invariant, and expects to violate all that it does.
+
+    Args:
+        value: A story or a scenario.
+        invariant: It counts even if nothing judges it unless it is asked for.
+        sentence: What happens, a comment behind the last step of a story. Empty = the story is not
+            run, and expects nothing else.
+        head: A comment in the first line.
+    """
+    if isinstance(value, Scenario):
+        run = run_scenario(value, also_check=(invariant,))
+        said = replace(value, expect=Expect(tuple(run.violated)))
+        return (f"# {head}\n" if head else "") + scenario_text(said)
+    if not sentence:
+        return story_text(value, violated=[invariant], checked=[invariant], head=head)
+    run_of = run_story(replace(value, expect=StoryExpect((invariant,))))
+    counted = {*story_invariants(liveness=False), invariant}
+    violated = [name for name in run_of.violated if name in counted]
+    return story_text(value, violated=violated, remark=sentence, head=head)
+
+
+def near_miss_file(value: Story | Scenario, invariant: str) -> str:
+    """The file of what violates nothing, this invariant included."""
+    if isinstance(value, Scenario):
+        return scenario_text(replace(value, expect=Expect()))
+    by_default = invariant in story_invariants(liveness=False)
+    return story_text(value, violated=[], checked=None if by_default else [invariant])
 
 
 def rules_text(rules: Mapping[str, RuleValue]) -> str:

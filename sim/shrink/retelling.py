@@ -1,0 +1,366 @@
+"""Takes the events of a timed run one by one, and takes the steps of a story that do the same.
+
+A step is taken only where the story has not got there by itself, so that what a fetch brings, a
+leader commits or a quorum decides comes out of the story's own rules, and what is left out of it
+moves the rest no further than it has to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from sim import trace
+from sim.log import Batch, Control
+from sim.replication import Replica
+from sim.replication.cleaning import stable_offset
+from sim.replication.elections import wins
+from sim.rules import Rules
+from sim.shrink.telling import Choice, Telling, fields_of
+from sim.story.driver import StoryDriver
+
+_AT_ONCE = 3
+"""So many rounds of fetching until a follower has what it is to have: to part, and to copy."""
+_DURING = " during a pass ("
+_SUFFIX: Final = {
+    kind: re.sub("([A-Z])", r"_\1", name).lower() for kind, name in trace.NAMES.items()
+}
+"""Class of event -> how the names of the methods end that take it."""
+
+
+class Retelling(Telling):
+    """A story in the making out of the events of a run.
+
+    An event is taken by `_any_<its name>`, by `_up_<its name>` with its replica if the story has it
+    and it is up, or by `_pair_<its name>` with follower and leader if the story has both as such.
+    """
+
+    def __init__(
+        self,
+        driver: StoryDriver,
+        past: Sequence[tuple[int, trace.Event]],
+        rules: Rules,
+        choice: Choice,
+    ) -> None:
+        """A story without steps; `rules` are those of the run, of which `past` happened."""
+        super().__init__(driver, rules, choice)
+        self._producers = frozenset(
+            event.batch.producer_id
+            for _, event in past
+            if isinstance(event, trace.Appended)
+            and event.batch.transactional
+            and any(choice.takes(record.uid) for record in event.batch.records)
+        )
+        self._interrupted = _interrupted(past)
+        self._unclean: set[tuple[str, int]] = set()
+        self._readers: dict[str, str] = {}
+
+    def on(self, event: Any) -> None:
+        """Take what steps the event needs."""
+        suffix = _SUFFIX[type(event)]
+        if take := getattr(self, f"_any{suffix}", None):
+            take(event)
+        elif take := getattr(self, f"_up{suffix}", None):
+            replica = self.replicas.get(event.replica)
+            if replica is not None and replica.up:
+                take(event, replica)
+        elif take := getattr(self, f"_pair{suffix}", None):
+            follower = getattr(event, "follower", None)
+            leader = event.replica if follower else getattr(event, "leader", self.driver.leader)
+            pair = self.pair(follower or event.replica, leader)
+            if pair is not None:
+                take(event, *pair)
+
+    # Writing.
+
+    def _any_appended(self, event: trace.Appended) -> None:
+        replica, batch = self.replicas.get(event.replica), event.batch
+        if replica is None:
+            return
+        if batch.control in (Control.COMMIT, Control.ABORT):
+            if batch.producer_id in self._producers:
+                marker = "commit" if batch.control is Control.COMMIT else "abort"
+                fields = {"marker": marker, "pid": batch.producer_id}
+                self._append(replica, batch, batch.base_offset, fields)
+        elif batch.control is not None:
+            last = self.last(replica)
+            if last is not None and last.control is batch.control:
+                self.note_last(replica, batch.base_offset)
+        else:
+            for record in filter(lambda record: self.choice.takes(record.uid), batch.records):
+                fields = fields_of(record, self.rules, self.driver.rules)
+                if batch.transactional:
+                    fields["pid"] = batch.producer_id
+                self._append(replica, batch, record.offset, fields)
+
+    def _append(self, replica: Replica, batch: Batch, offset: int, fields: dict[str, Any]) -> None:
+        leadership = replica.leadership
+        zombie = leadership is None or leadership.epoch != batch.epoch
+        end = replica.log.log_end_offset
+        epoch = batch.epoch if zombie else None
+        self.step("append", leader=replica.name, **fields, epoch=epoch)
+        if replica.log.log_end_offset > end:
+            self.note_last(replica, offset)
+
+    # Leading.
+
+    def _any_unclean_election(self, event: trace.UncleanElection) -> None:
+        self._unclean.add((event.replica, event.epoch))
+
+    def _any_leader_elected(self, event: trace.LeaderElected) -> None:
+        candidate = self.replicas.get(event.replica)
+        if candidate is None:
+            return
+        if not candidate.up:
+            self.step("restart", replica=event.replica)
+        by_isr, is_first = self.rules.replication.commit == "isr", self.driver.leader is None
+        unclean = (event.replica, event.epoch) in self._unclean
+        in_sync = by_isr and not unclean and event.replica in self.driver.isr
+        op = "elect_from_isr" if in_sync and not is_first else "elect"
+        votes = None if by_isr or is_first else self._votes(candidate, event.epoch)
+        self.step(op, leader=event.replica, epoch=event.epoch, votes=votes)
+        if by_isr:
+            self._set_isr(event.isr)
+
+    def _votes(self, candidate: Replica, epoch: int) -> tuple[str, ...] | None:
+        """A majority that votes for the candidate in the story; None = none does or has to."""
+        voters = self.driver.story.voters
+        asked = [self.replicas[name] for name in voters if name in self.replicas]
+        rules = self.driver.rules
+        granting = wins(candidate, asked, voter_count=len(voters), epoch=epoch, rules=rules)
+        if granting is None:
+            return None
+        ranked = sorted(granting, key=lambda voter: voter.leadership is not None)
+        return tuple(voter.name for voter in ranked[: len(voters) // 2]) or None
+
+    def _set_isr(self, isr: tuple[str, ...]) -> None:
+        known = tuple(name for name in isr if name in self.replicas)
+        if set(known) != set(self.driver.isr):
+            self.step("isr", isr=known)
+
+    def _any_isr_changed(self, event: trace.IsrChanged) -> None:
+        if event.replica != self.driver.leader:
+            return
+        if event.joined is None or event.joined in self.driver.isr:
+            self._set_isr(event.isr)
+        elif event.joined in self.replicas:
+            self._report(event.joined, event.replica)
+            self.step("expand_isr", replica=event.joined)
+
+    def _report(self, follower: str, leader: str) -> None:
+        """The leader hears of the follower's end, if it has not."""
+        pair = self.pair(follower, leader)
+        if pair is None or pair[1].leadership is None:
+            return
+        known = pair[1].leadership.positions.get(follower)
+        if known is None or known < pair[0].log.log_end_offset:
+            self.tell(*pair)
+
+    # Following.
+
+    def _pair_position_recorded(
+        self, event: trace.PositionRecorded, fetcher: Replica, source: Replica
+    ) -> None:
+        wanted = self.in_story(source, event.position)
+        known = source.leadership.positions if source.leadership is not None else {}
+        if known.get(event.follower) != wanted:
+            self.tell(fetcher, source)
+
+    def _pair_copied(
+        self, event: trace.Copied | trace.GapLearned, fetcher: Replica, source: Replica
+    ) -> None:
+        """Fetch until the follower has what its leader has below a bound of the run."""
+        bound = event.log_end_offset
+        for _ in range(_AT_ONCE):
+            end = fetcher.log.log_end_offset
+            wanted = self.in_story(source, bound)
+            if end >= wanted:
+                return
+            count = self.count(source, own=end, below=bound)
+            everything = count == self.count(source, own=end)
+            self.follow(fetcher, source)
+            self.fetch(fetcher, source, count if self.choice.exact and not everything else None)
+            if not count or fetcher.log.log_end_offset >= max(wanted, end + 1):
+                return
+
+    _pair_gap_learned = _pair_copied
+
+    def _pair_truncated(self, event: trace.Truncated, fetcher: Replica, source: Replica) -> None:
+        target = event.target if event.lowest is None else event.lowest
+        end = fetcher.log.log_end_offset
+        # What stood at the end may be cleaned away: then its place says nothing of the target.
+        if end <= self.in_story(fetcher, target) and end <= source.log.log_end_offset:
+            return
+        if self.rules.replication.truncation == "epoch_diverging":
+            self.fetch(fetcher, source)
+        else:
+            self.follow(fetcher, source)
+
+    def _pair_high_watermark_moved(
+        self, event: trace.HighWatermarkMoved, fetcher: Replica, source: Replica
+    ) -> None:
+        wanted, known = self.in_story(fetcher, event.high_watermark), fetcher.log.high_watermark
+        news = known < wanted <= fetcher.log.log_end_offset and source.log.high_watermark > known
+        if news and not event.leading:
+            self.tell(fetcher, source)
+
+    # Cleaning.
+
+    def _up_cleaned(self, event: trace.Cleaned, replica: Replica) -> None:
+        touched = self.choice.records is None or any(
+            self.choice.takes(removal.uid) for removal in event.removals
+        )
+        if not (touched or event.horizons or event.protected_offset is not None):
+            return
+        self.until(event.now_ms)
+        ripe = [each for each in event.removals if each.reason in ("tombstone", "marker")]
+        self._ripen(replica, {self.in_story(replica, each.offset) for each in ripe})
+        bound = self.in_story(replica, event.upper_bound)
+        fields: dict[str, Any] = {}
+        if self.rules.cleaner.tombstone_removal == "last_modified" and ripe:
+            fields = {"legacy_horizon": 1, "segments": ((0, bound, 0),)}
+        if self.choice.exact and bound < stable_offset(replica, rules=self.driver.rules):
+            fields["upto"] = bound
+        crash = self._interrupted.get(id(event))
+        self.step("compact", replica=replica.name, **fields, crash=crash)
+
+    def _ripen(self, replica: Replica, offsets: set[int]) -> None:
+        """Let so much time pass that what went in the run may go in the story."""
+        batches = [batch for batch in replica.log.batches() if batch.base_offset in offsets]
+        horizons = [batch.delete_horizon_ms for batch in batches]
+        self.until(max((at for at in horizons if at is not None), default=0))
+
+    def _up_removal_bound_moved(self, event: trace.RemovalBoundMoved, replica: Replica) -> None:
+        if replica.removal_bound < self.in_story(replica, event.offset):
+            self.step("coordinate")
+
+    # Who goes down, comes back, joins and leaves.
+
+    def _up_fault_injected(self, event: trace.FaultInjected, replica: Replica) -> None:
+        if event.fault == "crash" and _DURING in event.detail:
+            self.step("compact", replica=replica.name, crash=_moment(event))
+
+    def _up_replica_crashed(self, event: trace.ReplicaCrashed, replica: Replica) -> None:
+        lost = self.count(replica, since=event.log_end_offset)
+        self.step("crash", replica=replica.name, lose=lost or None)
+
+    def _any_replica_restarted(self, event: trace.ReplicaRestarted) -> None:
+        replica = self.replicas.get(event.replica)
+        if replica is not None and not replica.up:
+            self.step("restart", replica=event.replica)
+
+    def _any_replica_wiped(self, event: trace.ReplicaWiped) -> None:
+        if event.replica in self.replicas and event.reason != trace.REBUILT:
+            self.step("wipe", replica=event.replica)
+
+    def _any_replica_added(self, event: trace.ReplicaAdded) -> None:
+        if event.replica not in self.replicas:
+            self.step("add_replica", replica=event.replica)
+
+    def _any_replica_removed(self, event: trace.ReplicaRemoved) -> None:
+        if event.replica in self.replicas and event.replica != self.driver.leader:
+            self.step("remove_replica", replica=event.replica)
+
+    # Snapshots.
+
+    def _up_snapshot_taken(self, event: trace.SnapshotTaken, replica: Replica) -> None:
+        end = self.in_story(replica, event.end_offset)
+        if end > replica.log.log_start_offset:
+            self.step("snapshot", replica=replica.name, end=end)
+
+    def _up_prefix_deleted(self, event: trace.PrefixDeleted, replica: Replica) -> None:
+        to = self.in_story(replica, event.log_start_offset)
+        if to > replica.log.log_start_offset:
+            self.step("delete_prefix", replica=replica.name, to=to)
+
+    def _pair_snapshot_offered(
+        self, event: trace.SnapshotOffered | trace.LogEmptied, fetcher: Replica, source: Replica
+    ) -> None:
+        del event
+        if fetcher.download is None:
+            self.fetch(fetcher, source)
+
+    _pair_log_emptied = _pair_snapshot_offered
+
+    def _pair_snapshot_chunk_fetched(
+        self, event: trace.SnapshotChunkFetched, fetcher: Replica, source: Replica
+    ) -> None:
+        if fetcher.download is not None:
+            free = event.in_bytes or not self.choice.exact
+            chunk = None if free else event.entries or None
+            self.step("fetch_snapshot", follower=fetcher.name, leader=source.name, chunk=chunk)
+
+    def _pair_snapshot_installed(
+        self, event: trace.SnapshotInstalled, fetcher: Replica, source: Replica
+    ) -> None:
+        del event
+        if fetcher.download is not None:
+            self.step("fetch_snapshot", follower=fetcher.name, leader=source.name)
+
+    # Reading and asking.
+
+    def _up_consumed(self, event: trace.Consumed, replica: Replica) -> None:
+        if self.choice.reads:
+            self.until(event.now_ms)
+            end = self.in_story(replica, event.end)
+            upto = end if end < replica.log.high_watermark else None
+            isolation = "read_committed" if event.committed else None
+            self._consume(event.consumer, replica, upto, isolation)
+
+    def _up_consumer_reset(self, event: trace.ConsumerReset, replica: Replica) -> None:
+        """Its position moves when it asks; where that does not move it, another reader goes on.
+
+        A story moves readers only as far as KIP-320 does; who is new begins where it likes.
+        """
+        if not self.choice.reads:
+            return
+        seen = len(self.driver.events)
+        self._consume(event.consumer, replica, self.in_story(replica, event.position))
+        told = [each for _, each in self.driver.events[seen:]]
+        if not any(isinstance(each, trace.ConsumerReset) for each in told):
+            self._readers[event.consumer] = f"{self._reader(event.consumer)}+"
+
+    def _reader(self, consumer: str) -> str:
+        return self._readers.get(consumer, consumer)
+
+    def _consume(
+        self, consumer: str, replica: Replica, upto: int | None, isolation: str | None = None
+    ) -> None:
+        name = self._reader(consumer)
+        self.step("consume", consumer=name, replica=replica.name, upto=upto, isolation=isolation)
+
+    def _up_reading_ended(self, event: trace.ReadingEnded, replica: Replica) -> None:
+        if self.choice.reads:
+            consumer, until = event.consumer, event.until
+            self.step("read_to_end", consumer=consumer, replica=replica.name, until=until)
+
+    def _any_coordinator_loaded(self, event: trace.CoordinatorLoaded) -> None:
+        if event.replica in self.replicas:
+            self.step("load", replica=event.replica)
+
+    def _any_coordinator_answered(self, event: trace.CoordinatorAnswered) -> None:
+        if event.replica in self.replicas:
+            self.step("ask", replica=event.replica, key=event.key)
+
+    def _any_quiesced(self, event: trace.Quiesced) -> None:
+        self.step("quiesce" if event.synced else "check")
+
+
+def _moment(event: trace.FaultInjected) -> str:
+    """When in a pass a crash came."""
+    return event.detail.partition(_DURING)[2].partition(")")[0]
+
+
+def _interrupted(past: Sequence[tuple[int, trace.Event]]) -> dict[int, str]:
+    """The passes that a crash came in the midst of, by identity, with the moment."""
+    found: dict[int, str] = {}
+    last: dict[tuple[int, str], trace.Cleaned] = {}
+    for at, event in past:
+        if isinstance(event, trace.Cleaned):
+            last[at, event.replica] = event
+        elif isinstance(event, trace.FaultInjected) and _DURING in event.detail:
+            cleaned = last.get((at, event.replica))
+            if cleaned is not None:
+                found[id(cleaned)] = _moment(event)
+    return found

@@ -1,0 +1,172 @@
+"""A story that is being made of a run: how steps are added, and where the offsets of the run are.
+
+A story that leaves records out has lower offsets. What stands at an offset is told by the epoch it
+was written in, as everywhere, so each batch of the story knows the offset that it had in the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from sim.compaction.strategies import ENCODERS, VERSION_HEADER_BYTES, decode_varint
+from sim.log import Batch, Record
+from sim.replication import Replica
+from sim.rules import Rules
+from sim.story.driver import StoryDriver
+from sim.story.steps import Step
+
+END = 1 << 62
+"""Above all offsets."""
+
+
+class Choice(NamedTuple):
+    """What of a run becomes part of the story.
+
+    Attributes:
+        records: The uids of the records that are written; None = all.
+        reads: Whether consumers read.
+        exact: Whether a pass goes as far as in the run, and a fetch brings as much; otherwise as
+            far as it can.
+    """
+
+    records: frozenset[int] | None
+    reads: bool = False
+    exact: bool = True
+
+    def takes(self, uid: int) -> bool:
+        """Whether a record is written."""
+        return self.records is None or uid in self.records
+
+
+class Telling:
+    """A story in the making, which runs along.
+
+    Attributes:
+        driver: What the story has come to.
+        replicas: Those of the story, by name.
+        steps: Those taken so far.
+        rules: Those of the run.
+        choice: What of the run becomes part of it.
+    """
+
+    def __init__(self, driver: StoryDriver, rules: Rules, choice: Choice) -> None:
+        """A story without steps, which `driver` runs; `rules` are those of the run."""
+        self.driver = driver
+        self.replicas = self.driver.replicas
+        self.steps: list[Step] = []
+        self.rules = rules
+        self.choice = choice
+        self._followed: set[tuple[str, str, int]] = set()
+        self._in_run: dict[tuple[int, int], int] = {}
+
+    def step(self, op: str, **fields: Any) -> None:
+        """Take one step; fields that are None are left out."""
+        given = {name: value for name, value in fields.items() if value is not None}
+        step = Step(len(self.steps) + 1, op, given)
+        self.steps.append(step)
+        self.driver.take(step)
+
+    def until(self, now_ms: int) -> None:
+        """Let time pass up to a moment, unless that is over."""
+        if now_ms > self.driver.now_ms:
+            self.step("advance", ms=now_ms - self.driver.now_ms)
+
+    def pair(self, follower: str, leader: str | None) -> tuple[Replica, Replica] | None:
+        """Both, if the leader leads in the story, too, and both are up."""
+        fetcher, source = self.replicas.get(follower), self.replicas.get(leader or "")
+        if fetcher is None or source is None or fetcher is source:
+            return None
+        ready = fetcher.up and source.up and source.leadership is not None
+        return (fetcher, source) if ready else None
+
+    def follow(self, fetcher: Replica, source: Replica) -> None:
+        """Become a follower first, where that is a step of its own."""
+        mode = self.rules.replication.truncation
+        if mode not in ("high_watermark", "epoch_kip101") or source.leadership is None:
+            return
+        known = (fetcher.name, source.name, source.leadership.epoch)
+        if known not in self._followed:
+            self._followed.add(known)
+            self.step("follow", follower=fetcher.name, leader=source.name)
+
+    def fetch(self, fetcher: Replica, source: Replica, most: int | None = None) -> None:
+        """One round trip, with so many batches at most."""
+        self.step("fetch", follower=fetcher.name, leader=source.name, max=most)
+
+    def tell(self, fetcher: Replica, source: Replica) -> None:
+        """The leader hears where the follower is, and the follower what is committed."""
+        self.follow(fetcher, source)
+        self.fetch(fetcher, source, 0)
+
+    # Offsets of the run in the logs of the story.
+
+    def note_last(self, replica: Replica, offset: int) -> None:
+        """What a log of the story ends with is what stood at `offset` in the run."""
+        batch = self.last(replica)
+        if batch is not None:
+            self._in_run[batch.epoch, batch.base_offset] = offset
+
+    def last(self, replica: Replica) -> Batch | None:
+        """The last batch that the log of a replica holds."""
+        return next(reversed(list(replica.log.batches())), None)
+
+    def in_story(self, replica: Replica, bound: int) -> int:
+        """The offset in the replica's log of the story that a bound (exclusive) of the run is."""
+        offsets = (own for own, offset in self._offsets(replica) if offset >= bound)
+        return next(offsets, replica.log.log_end_offset)
+
+    def count(self, replica: Replica, *, own: int = 0, since: int = 0, below: int = END) -> int:
+        """Batches from the offset `own` of the story on that the run has in [since, below)."""
+        batches = self._offsets(replica)
+        return sum(base >= own and since <= offset < below for base, offset in batches)
+
+    def _offsets(self, replica: Replica) -> Iterator[tuple[int, int]]:
+        """Of each batch in a log its base offset, and the offset that it has in the run."""
+        for batch in replica.log.batches():
+            base = batch.base_offset
+            yield base, self._in_run.get((batch.epoch, base), base)
+
+
+def fields_of(record: Record, rules: Rules, story: Rules) -> dict[str, Any]:
+    """The fields of an `append` step that writes a record of a run again.
+
+    Args:
+        record: The record.
+        rules: Those of the run: what is a delete there.
+        story: Those of the story: what is a delete, and which version decides.
+    """
+    fields: dict[str, Any] = {"label": f"u{record.uid}", "key": record.key}
+    strategy, mark = story.cleaner.strategy, story.cleaner.tombstone_mark
+    if strategy == "timestamp":
+        fields["ts"] = record.timestamp_ms
+    elif strategy != "offset":
+        fields |= _version(record, story)
+    by_flag = record.flagged and rules.cleaner.tombstone_mark != "null_value"
+    marks = {
+        "explicit": ("tombstone", record.value is None or by_flag),
+        "null_value": ("null_value", record.value is None),
+    }
+    field, deletes = marks.get(mark, ("flag", record.flagged))
+    return fields | {field: True} if deletes else fields
+
+
+def _version(record: Record, rules: Rules) -> dict[str, Any]:
+    """The version headers of a record: the last one, and one before it, which some rules read."""
+    form = rules.cleaner.header_form
+    own = [value for name, value in record.headers if name == rules.topic.strategy_header]
+    numbers = [_number(value, form) for value in own]
+    if not own:
+        return {}
+    if len(own) > 1 and numbers[-2] is not None:
+        return {"hdr": numbers[-2], "hdr_bytes": own[-1]}
+    return {"hdr_bytes": own[-1]} if numbers[-1] is None else {"hdr": numbers[-1]}
+
+
+def _number(value: bytes, form: str) -> int | None:
+    """The number that a story would write as these bytes; None = there is none."""
+    if len(value) == VERSION_HEADER_BYTES:
+        found: int | None = int.from_bytes(value, "big", signed=True)
+    else:
+        found = decode_varint(value)
+    return found if found is not None and ENCODERS[form](found) == value else None
