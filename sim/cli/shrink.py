@@ -26,8 +26,9 @@ from sim.foreign import shell
 from sim.limits import RUN
 
 if TYPE_CHECKING:
+    from sim.shrink.engine import Budget
     from sim.shrink.near_miss import NearMiss
-    from sim.shrink.witness import Case, Told, Witness
+    from sim.shrink.witness import Case, Witness
 
 WITHIN_S = 60.0
 """Seconds without `--within`; a story of 600 steps takes a few."""
@@ -89,8 +90,9 @@ def shrink(
     case = open_case(file, run_id, invariant=invariant, command=command)
     if out is not None and out.is_dir():
         out = out / f"{case.id}.yaml"
-    with _progress(case, out) as told:
-        found = case.shrink(Budget(within), told=told, unfinished=_unfinished(out))
+    budget = Budget(within)
+    with _progress(case, budget, out) as told:
+        found = case.shrink(budget, told=told, unfinished=_unfinished(out))
     near = case.near_miss() if found.complete else None
     shown = _Shown(case, found, near, out)
     shown.write()
@@ -130,7 +132,6 @@ class _Shown:
 
     def __init__(self, case: Case, found: Witness, near: NearMiss | None, out: Path | None) -> None:
         self.case, self.found, self.near, self.out = case, found, near, out
-        self.size = found.events if found.steps is None else found.steps
         self.near_text = "" if near is None else case.near_miss_text(near)
         self.near_out: Path | None = None
         if near is not None and out is not None:
@@ -165,7 +166,7 @@ class _Shown:
 
     def _how_small(self, within: float) -> str:
         found, unit = self.found, self.case.unit
-        size = f"{self.size} {unit} of {self.case.whole}, {found.tries:,} tries"
+        size = f"{self.case.left} {unit} of {self.case.whole}, {found.tries:,} tries"
         if found.complete:
             one = "single step" if unit == "steps" else "part of it"
             return f"{size}; no {one} can be left out (1-minimal)"
@@ -179,7 +180,7 @@ class _Shown:
             "invariant": found.invariant,
             "sentence": found.sentence,
             "unit": self.case.unit,
-            "size": self.size,
+            "size": self.case.left,
             "size_before": self.case.size,
             "tries": found.tries,
             "complete": found.complete,
@@ -202,41 +203,47 @@ class _Watch:
     """Shows how far a shrink is, and keeps the best so far in the output file."""
 
     def __init__(
-        self, case: Case, out: Path | None, show: Callable[[str, int], None], every_s: float
+        self,
+        case: Case,
+        budget: Budget,
+        out: Path | None,
+        show: Callable[[str, int], None],
+        every_s: float,
     ) -> None:
-        self._case = case
-        self._out = out
+        self._case, self._budget, self._out = case, budget, out
         self._show = show
         self._every_s = every_s
         self._last = time.monotonic()
 
-    def __call__(self, told: Told) -> None:
+    def __call__(self, improved: bool) -> None:
         """Take the news of one run."""
-        if self._out is not None and told.write is not None:
-            _replace(self._out, told.write())
+        case = self._case
+        if self._out is not None and improved:
+            _replace(self._out, case.unfinished())
         now = time.monotonic()
         if now - self._last >= self._every_s:
             self._last = now
-            case = self._case
-            line = f"{told.size} {case.unit} of {case.size}, {told.tries:,} tries"
-            self._show(line, case.size - told.size)
+            line = f"{case.left} {case.unit} of {case.size}, {self._budget.tries:,} tries"
+            self._show(line, case.size - case.left)
 
 
 @contextmanager
-def _progress(case: Case, out: Path | None) -> Iterator[_Watch]:
+def _progress(case: Case, budget: Budget, out: Path | None) -> Iterator[_Watch]:
     """A bar on a terminal, plain lines elsewhere; both on stderr."""
     from rich.progress import BarColumn, Progress, TextColumn
 
     console = progress_console()
     if not console.is_terminal:
-        yield _Watch(case, out, lambda line, _: complain(line), LINE_EVERY_S)
+        yield _Watch(case, budget, out, lambda line, _: complain(line), LINE_EVERY_S)
         return
     text = TextColumn("{task.description}")
     with Progress(BarColumn(), text, console=console, transient=True) as bar:
         task = bar.add_task("", total=case.size)
-        yield _Watch(
-            case, out, lambda line, gone: bar.update(task, description=line, completed=gone), 0.1
-        )
+
+        def show(line: str, gone: int) -> None:
+            bar.update(task, description=line, completed=gone)
+
+        yield _Watch(case, budget, out, show, 0.1)
 
 
 COMMANDS = {"shrink": Command(shrink, _takes)}

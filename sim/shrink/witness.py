@@ -46,20 +46,6 @@ _HEAD = "unfinished shrink of {}: pass {}, at {}, {}"
 _READ = re.compile(r"# unfinished shrink of (\w+): pass (\d+), at ([\d ]*), (changed|unchanged)\n")
 
 
-class Told(NamedTuple):
-    """How far a shrink is.
-
-    Attributes:
-        size: Of the best so far, in the unit of the case.
-        tries: Runs so far.
-        write: The file of the best so far, with where the work stands; None = it is not new.
-    """
-
-    size: int
-    tries: int
-    write: Callable[[], str] | None
-
-
 class Witness(NamedTuple):
     """A small account of why something violates an invariant.
 
@@ -166,7 +152,7 @@ class Case:
         self,
         budget: Budget,
         *,
-        told: Callable[[Told], None] = lambda _: None,
+        told: Callable[[bool], None] = lambda _: None,
         unfinished: str = "",
         hasty: bool = False,
     ) -> Witness:
@@ -175,7 +161,7 @@ class Case:
         Args:
             budget: What it may cost. Without haste, a story of what is left of a run may take as
                 many seconds again.
-            told: Told of every run.
+            told: Hears of every run whether `best` is new.
             unfinished: A file that an earlier shrink left where it was cut short; it goes on from
                 there if it was the same case.
             hasty: Make a story also of a run that is not as small as it gets, when a share of the
@@ -189,32 +175,29 @@ class Case:
             interrupted = True
         return self._witness(budget.tries, complete=complete, interrupted=interrupted)
 
-    def _run(self, budget: Budget, told: Callable[[Told], None], *, hasty: bool) -> bool:
-        def tell(improved: bool) -> None:  # noqa: FBT001 - as the reducer calls it
-            write = self._unfinished if improved else None
-            told(Told(self._size(), budget.tries, write))
-
+    def _run(self, budget: Budget, told: Callable[[bool], None], *, hasty: bool) -> bool:
         complete = False
         for share in (FIRST_SHARE, 1.0) if hasty and self.unit == "events" else (1.0,):
-            complete = self._reducer.run(budget, share=share, told=tell)
-            small = self.best
-            is_ready = self.unit == "events" and (complete or hasty)
-            if is_ready and len(small.events) <= SMALL and self._becomes_story(small):
+            complete = self._reducer.run(budget, share=share, told=told)
+            may_be_told = self.unit == "events" and (complete or hasty) and self.left <= SMALL
+            if may_be_told and self._becomes_story(self.best):
                 if not hasty:
                     budget.renew()
                 self._reducer = self._sought.reducer(self._shown.value)
-                return self._reducer.run(budget, told=tell) and complete
+                return self._reducer.run(budget, told=told) and complete
             if complete:
                 break
         return complete
-
-    def _size(self) -> int:
-        return len(self.best.events) if self.unit == "events" else len(self.best.value.steps)
 
     @property
     def best(self) -> Shown[Any]:
         """The smallest that `shrink` has found."""
         return self._reducer.best
+
+    @property
+    def left(self) -> int:
+        """How large that is."""
+        return len(self.best.events) if self.unit == "events" else len(self.best.value.steps)
 
     def near_miss(self) -> NearMiss | None:
         """The same with one rule changed, and nothing is violated; None = no rule heals it."""
@@ -222,7 +205,7 @@ class Case:
 
     def near_miss_text(self, near: NearMiss) -> str:
         """Its file."""
-        count = f"{self._size()} steps, shrunk from those of {self.value.id}"
+        count = f"{self.left} steps, shrunk from those of {self.value.id}"
         where = count if self.unit == "steps" else "the same scenario"
         kept = "" if near.heals_origin else f"; {self.value.id} itself violates it all the same"
         title = f"{near.change}: {self.invariant} holds in {where}{kept}"
@@ -241,12 +224,12 @@ class Case:
     def _text(self, head: str, *, unfinished: bool = False) -> str:
         why = str(self.signature)
         if self.unit == "steps":
-            why = f"{self.invariant} broken in {self._size()} steps"
+            why = f"{self.invariant} broken in {self.left} steps"
         named = self._named(self.best.value, f"{why}, shrunk from {self.whole} of {self.value.id}")
         sentence = "" if unfinished else self.best.violation.sentence
         return file_of(named, self.invariant, sentence, head=head)
 
-    def _unfinished(self) -> str:
+    def unfinished(self) -> str:
         """The file of the best so far: it can be run, and it says where the work stands."""
         return self._text(self._head(), unfinished=True)
 

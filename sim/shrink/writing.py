@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,10 +21,6 @@ from sim.story.format import STORY_DEFAULTS, Story
 from sim.story.steps import Step, line_of, step_at
 from sim.timed_run import run_scenario
 
-_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-_SWITCHES = ("true", "false", "yes", "no", "on", "off", "null")
-"""Plain words that YAML takes for something else than a text, in any case."""
-
 
 def story_text(
     story: Story,
@@ -44,18 +39,16 @@ def story_text(
         remark: A comment behind the last step.
         head: A comment in the first line.
     """
+    rules, known = story.rules.differing_from(STORY_DEFAULTS), list(story.replicas)
     lines = [f"# {one_line(head)}"] if head else []
-    lines += [f"format: {STORY_FORMAT}", f"id: {_text(story.id)}"]
-    lines += [f"title: {quoted(story.title)}"] if story.title else []
-    lines += [f"source: {quoted(story.source)}"] if story.source else []
-    rules = story.rules.differing_from(STORY_DEFAULTS)
-    lines += [f"rules: {_rules(rules)}"] if rules else []
-    lines.append(f"replicas: {_names(story.replicas)}")
-    for part in ("isr", "voters"):
-        names = getattr(story, part)
-        lines += [f"{part}: {_names(names)}"] if names != story.replicas else []
+    lines += [f"format: {STORY_FORMAT}", f"id: {flow(story.id)}"]
+    texts = {"title": story.title, "source": story.source}
+    lines += [f"{part}: {quoted(text)}" for part, text in texts.items() if text]
+    lines += [f"rules: {flow(rules)}"] if rules else []
+    lines.append(f"replicas: {flow(story.replicas)}")
+    names = {"isr": story.isr, "voters": story.voters}
+    lines += [f"{part}: {flow(own)}" for part, own in names.items() if own != story.replicas]
     lines.append("steps:")
-    known = list(story.replicas)
     for step in story.steps:
         last = step is story.steps[-1]
         behind = f"    # {one_line(' '.join(remark.split()))}" if remark and last else ""
@@ -64,9 +57,9 @@ def story_text(
             known.append(step["replica"])
         elif step.op == "remove_replica":
             known.remove(step["replica"])
-    lines += ["expect:", f"  violated: {_names(list(violated))}"]
+    lines += ["expect:", f"  violated: {flow(list(violated))}"]
     if checked is not None:
-        lines.append(f"  checked: {_names(list(checked))}")
+        lines.append(f"  checked: {flow(list(checked))}")
     return "\n".join(lines) + "\n"
 
 
@@ -103,23 +96,6 @@ def near_miss_file(value: Story | Scenario, invariant: str) -> str:
 def rules_text(rules: Mapping[str, RuleValue]) -> str:
     """Rules in a sentence: `fix: empty_batch, map_range: full`."""
     return ", ".join(f"{name}: {shown(value)}" for name, value in rules.items())
-
-
-def _rules(rules: Mapping[str, RuleValue]) -> str:
-    given = (
-        f"{name}: {_text(value) if isinstance(value, str) else shown(value)}"
-        for name, value in rules.items()
-    )
-    return f"{{{', '.join(given)}}}"
-
-
-def _names(names: Sequence[str]) -> str:
-    return f"[{', '.join(map(_text, names))}]"
-
-
-def _text(text: str) -> str:
-    plain = _PLAIN.fullmatch(text) and text.lower() not in _SWITCHES
-    return text if plain else quoted(text)
 
 
 def _step(step: Step, known: Sequence[str]) -> str:
