@@ -8,7 +8,7 @@ moves the rest no further than it has to.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from sim import trace
@@ -17,7 +17,7 @@ from sim.replication import Replica
 from sim.replication.cleaning import stable_offset
 from sim.replication.elections import wins
 from sim.rules import Rules
-from sim.shrink.telling import Choice, Telling, fields_of
+from sim.shrink.telling import Choice, Pair, Telling, fields_of
 from sim.story.driver import StoryDriver
 
 _AT_ONCE = 3
@@ -32,8 +32,9 @@ _SUFFIX: Final = {
 class Retelling(Telling):
     """A story in the making out of the events of a run.
 
-    An event is taken by `_any_<its name>`, by `_up_<its name>` with its replica if the story has it
-    and it is up, or by `_pair_<its name>` with follower and leader if the story has both as such.
+    An event is taken by the method with its name behind what has to be so in the story: `_any`
+    nothing, `_there` its replica is there, `_up` it is up, `_pair` its follower and leader are such
+    (the latter is the story's if the event does not say). They are what the method is given.
     """
 
     def __init__(
@@ -58,26 +59,31 @@ class Retelling(Telling):
 
     def on(self, event: Any) -> None:
         """Take what steps the event needs."""
-        suffix = _SUFFIX[type(event)]
-        if take := getattr(self, f"_any{suffix}", None):
-            take(event)
-        elif take := getattr(self, f"_up{suffix}", None):
-            replica = self.replicas.get(event.replica)
-            if replica is not None and replica.up:
-                take(event, replica)
-        elif take := getattr(self, f"_pair{suffix}", None):
-            follower = getattr(event, "follower", None)
-            leader = event.replica if follower else getattr(event, "leader", self.driver.leader)
-            pair = self.pair(follower or event.replica, leader)
-            if pair is not None:
-                take(event, *pair)
+        for state, given in self._states(event):
+            take = getattr(self, state + _SUFFIX[type(event)], None)
+            if take is not None:
+                take(event, *given)
+                return
+
+    def _states(self, event: Any) -> Iterator[tuple[str, tuple[object, ...]]]:
+        """What is so in the story of whom an event is about, and who that is."""
+        yield "_any", ()
+        replica = self.replicas.get(getattr(event, "replica", ""))
+        if replica is None:
+            return
+        yield "_there", (replica,)
+        if replica.up:
+            yield "_up", (replica,)
+        follower = getattr(event, "follower", None)
+        leader = event.replica if follower else getattr(event, "leader", self.driver.leader)
+        pair = self.pair(follower or event.replica, leader)
+        if pair is not None:
+            yield "_pair", (pair,)
 
     # Writing.
 
-    def _any_appended(self, event: trace.Appended) -> None:
-        replica, batch = self.replicas.get(event.replica), event.batch
-        if replica is None:
-            return
+    def _there_appended(self, event: trace.Appended, replica: Replica) -> None:
+        batch = event.batch
         if batch.control in (Control.COMMIT, Control.ABORT):
             if batch.producer_id in self._producers:
                 marker = "commit" if batch.control is Control.COMMIT else "abort"
@@ -108,10 +114,7 @@ class Retelling(Telling):
     def _any_unclean_election(self, event: trace.UncleanElection) -> None:
         self._unclean.add((event.replica, event.epoch))
 
-    def _any_leader_elected(self, event: trace.LeaderElected) -> None:
-        candidate = self.replicas.get(event.replica)
-        if candidate is None:
-            return
+    def _there_leader_elected(self, event: trace.LeaderElected, candidate: Replica) -> None:
         if not candidate.up:
             self.step("restart", replica=event.replica)
         by_isr, is_first = self.rules.replication.commit == "isr", self.driver.leader is None
@@ -139,39 +142,31 @@ class Retelling(Telling):
         if set(known) != set(self.driver.isr):
             self.step("isr", isr=known)
 
-    def _any_isr_changed(self, event: trace.IsrChanged) -> None:
-        if event.replica != self.driver.leader:
+    def _there_isr_changed(self, event: trace.IsrChanged, leader: Replica) -> None:
+        if leader.name != self.driver.leader:
             return
         if event.joined is None or event.joined in self.driver.isr:
             self._set_isr(event.isr)
         elif event.joined in self.replicas:
-            self._report(event.joined, event.replica)
+            pair = self.pair(event.joined, leader.name)
+            if pair is not None and self._known(pair) < pair[0].log.log_end_offset:
+                self.tell(pair)
             self.step("expand_isr", replica=event.joined)
 
-    def _report(self, follower: str, leader: str) -> None:
-        """The leader hears of the follower's end, if it has not."""
-        pair = self.pair(follower, leader)
-        if pair is None or pair[1].leadership is None:
-            return
-        known = pair[1].leadership.positions.get(follower)
-        if known is None or known < pair[0].log.log_end_offset:
-            self.tell(*pair)
+    def _known(self, pair: Pair) -> int:
+        """Where the leader believes that its follower is; -1 = it has not heard of it."""
+        leadership = pair[1].leadership
+        return -1 if leadership is None else leadership.positions.get(pair[0].name, -1)
 
     # Following.
 
-    def _pair_position_recorded(
-        self, event: trace.PositionRecorded, fetcher: Replica, source: Replica
-    ) -> None:
-        wanted = self.in_story(source, event.position)
-        known = source.leadership.positions if source.leadership is not None else {}
-        if known.get(event.follower) != wanted:
-            self.tell(fetcher, source)
+    def _pair_position_recorded(self, event: trace.PositionRecorded, pair: Pair) -> None:
+        if self._known(pair) != self.in_story(pair[1], event.position):
+            self.tell(pair)
 
-    def _pair_copied(
-        self, event: trace.Copied | trace.GapLearned, fetcher: Replica, source: Replica
-    ) -> None:
+    def _pair_copied(self, event: trace.Copied | trace.GapLearned, pair: Pair) -> None:
         """Fetch until the follower has what its leader has below a bound of the run."""
-        bound = event.log_end_offset
+        (fetcher, source), bound = pair, event.log_end_offset
         for _ in range(_AT_ONCE):
             end = fetcher.log.log_end_offset
             wanted = self.in_story(source, bound)
@@ -179,31 +174,30 @@ class Retelling(Telling):
                 return
             count = self.count(source, own=end, below=bound)
             everything = count == self.count(source, own=end)
-            self.follow(fetcher, source)
-            self.fetch(fetcher, source, count if self.choice.exact and not everything else None)
+            self.follow(pair)
+            self.between("fetch", pair, max=None if everything or not self.choice.exact else count)
             if not count or fetcher.log.log_end_offset >= max(wanted, end + 1):
                 return
 
     _pair_gap_learned = _pair_copied
 
-    def _pair_truncated(self, event: trace.Truncated, fetcher: Replica, source: Replica) -> None:
+    def _pair_truncated(self, event: trace.Truncated, pair: Pair) -> None:
         target = event.target if event.lowest is None else event.lowest
-        end = fetcher.log.log_end_offset
+        end = pair[0].log.log_end_offset
         # What stood at the end may be cleaned away: then its place says nothing of the target.
-        if end <= self.in_story(fetcher, target) and end <= source.log.log_end_offset:
+        if end <= self.in_story(pair[0], target) and end <= pair[1].log.log_end_offset:
             return
         if self.rules.replication.truncation == "epoch_diverging":
-            self.fetch(fetcher, source)
+            self.between("fetch", pair)
         else:
-            self.follow(fetcher, source)
+            self.follow(pair)
 
-    def _pair_high_watermark_moved(
-        self, event: trace.HighWatermarkMoved, fetcher: Replica, source: Replica
-    ) -> None:
-        wanted, known = self.in_story(fetcher, event.high_watermark), fetcher.log.high_watermark
-        news = known < wanted <= fetcher.log.log_end_offset and source.log.high_watermark > known
-        if news and not event.leading:
-            self.tell(fetcher, source)
+    def _pair_high_watermark_moved(self, event: trace.HighWatermarkMoved, pair: Pair) -> None:
+        log, known = pair[0].log, pair[0].log.high_watermark
+        wanted = self.in_story(pair[0], event.high_watermark)
+        has_news = known < wanted <= log.log_end_offset and pair[1].log.high_watermark > known
+        if has_news and not event.leading:
+            self.tell(pair)
 
     # Cleaning.
 
@@ -245,22 +239,21 @@ class Retelling(Telling):
         lost = self.count(replica, since=event.log_end_offset)
         self.step("crash", replica=replica.name, lose=lost or None)
 
-    def _any_replica_restarted(self, event: trace.ReplicaRestarted) -> None:
-        replica = self.replicas.get(event.replica)
-        if replica is not None and not replica.up:
+    def _there_replica_restarted(self, event: trace.ReplicaRestarted, replica: Replica) -> None:
+        if not replica.up:
             self.step("restart", replica=event.replica)
 
-    def _any_replica_wiped(self, event: trace.ReplicaWiped) -> None:
-        if event.replica in self.replicas and event.reason != trace.REBUILT:
-            self.step("wipe", replica=event.replica)
+    def _there_replica_wiped(self, event: trace.ReplicaWiped, replica: Replica) -> None:
+        if event.reason != trace.REBUILT:
+            self.step("wipe", replica=replica.name)
 
     def _any_replica_added(self, event: trace.ReplicaAdded) -> None:
         if event.replica not in self.replicas:
             self.step("add_replica", replica=event.replica)
 
-    def _any_replica_removed(self, event: trace.ReplicaRemoved) -> None:
-        if event.replica in self.replicas and event.replica != self.driver.leader:
-            self.step("remove_replica", replica=event.replica)
+    def _there_replica_removed(self, event: trace.ReplicaRemoved, replica: Replica) -> None:
+        if event.replica != self.driver.leader:
+            self.step("remove_replica", replica=replica.name)
 
     # Snapshots.
 
@@ -274,29 +267,20 @@ class Retelling(Telling):
         if to > replica.log.log_start_offset:
             self.step("delete_prefix", replica=replica.name, to=to)
 
-    def _pair_snapshot_offered(
-        self, event: trace.SnapshotOffered | trace.LogEmptied, fetcher: Replica, source: Replica
-    ) -> None:
-        del event
-        if fetcher.download is None:
-            self.fetch(fetcher, source)
+    def _pair_snapshot_offered(self, _: trace.Event, pair: Pair) -> None:
+        if pair[0].download is None:
+            self.between("fetch", pair)
 
     _pair_log_emptied = _pair_snapshot_offered
 
-    def _pair_snapshot_chunk_fetched(
-        self, event: trace.SnapshotChunkFetched, fetcher: Replica, source: Replica
-    ) -> None:
-        if fetcher.download is not None:
+    def _pair_snapshot_chunk_fetched(self, event: trace.SnapshotChunkFetched, pair: Pair) -> None:
+        if pair[0].download is not None:
             free = event.in_bytes or not self.choice.exact
-            chunk = None if free else event.entries or None
-            self.step("fetch_snapshot", follower=fetcher.name, leader=source.name, chunk=chunk)
+            self.between("fetch_snapshot", pair, chunk=None if free else event.entries or None)
 
-    def _pair_snapshot_installed(
-        self, event: trace.SnapshotInstalled, fetcher: Replica, source: Replica
-    ) -> None:
-        del event
-        if fetcher.download is not None:
-            self.step("fetch_snapshot", follower=fetcher.name, leader=source.name)
+    def _pair_snapshot_installed(self, _: trace.SnapshotInstalled, pair: Pair) -> None:
+        if pair[0].download is not None:
+            self.between("fetch_snapshot", pair)
 
     # Reading and asking.
 
@@ -335,13 +319,13 @@ class Retelling(Telling):
             consumer, until = event.consumer, event.until
             self.step("read_to_end", consumer=consumer, replica=replica.name, until=until)
 
-    def _any_coordinator_loaded(self, event: trace.CoordinatorLoaded) -> None:
-        if event.replica in self.replicas:
-            self.step("load", replica=event.replica)
+    def _there_coordinator_loaded(self, _: trace.CoordinatorLoaded, replica: Replica) -> None:
+        self.step("load", replica=replica.name)
 
-    def _any_coordinator_answered(self, event: trace.CoordinatorAnswered) -> None:
-        if event.replica in self.replicas:
-            self.step("ask", replica=event.replica, key=event.key)
+    def _there_coordinator_answered(
+        self, event: trace.CoordinatorAnswered, replica: Replica
+    ) -> None:
+        self.step("ask", replica=replica.name, key=event.key)
 
     def _any_quiesced(self, event: trace.Quiesced) -> None:
         self.step("quiesce" if event.synced else "check")

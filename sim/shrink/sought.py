@@ -16,9 +16,8 @@ from sim.rules import Rules
 from sim.scenario.file.write import as_said, scenario_text
 from sim.scenario.model import Expect, Scenario
 from sim.scenario.model.promises import promise_of
-from sim.shrink import scenario_edit, story_edit
+from sim.shrink import scenarios, story_edit
 from sim.shrink.engine import BEGINNING, Place, Reducer, Shown
-from sim.shrink.scenario_passes import SCENARIO_PASSES
 from sim.shrink.story_edit import with_steps
 from sim.shrink.story_passes import STORY_PASSES
 from sim.story.driver import StoryDriver
@@ -149,7 +148,7 @@ class Sought(Generic[V]):
             raise BadInput(f"{value.id}: does not show what is shrunk: {self.invariant}")
         kind: Any = (story_edit.key_of, story_edit.size_of, STORY_PASSES)
         if isinstance(value, Scenario):
-            kind = (lambda scenario: scenario, scenario_edit.size_of, SCENARIO_PASSES)
+            kind = (lambda scenario: scenario, scenarios.size_of, scenarios.PASSES)
         key, size, passes = kind
         return Reducer(shown, passes, shows=self.shown_by, size=size, key=key, place=place)
 

@@ -7,7 +7,7 @@ was written in, as everywhere, so each batch of the story knows the offset that 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from sim.compaction.strategies import ENCODERS, VERSION_HEADER_BYTES, decode_varint
 from sim.log import Batch, Record
@@ -18,6 +18,10 @@ from sim.story.steps import Step
 
 END = 1 << 62
 """Above all offsets."""
+
+
+Pair: TypeAlias = tuple[Replica, Replica]
+"""A follower and its leader."""
 
 
 class Choice(NamedTuple):
@@ -72,7 +76,7 @@ class Telling:
         if now_ms > self.driver.now_ms:
             self.step("advance", ms=now_ms - self.driver.now_ms)
 
-    def pair(self, follower: str, leader: str | None) -> tuple[Replica, Replica] | None:
+    def pair(self, follower: str, leader: str | None) -> Pair | None:
         """Both, if the leader leads in the story, too, and both are up."""
         fetcher, source = self.replicas.get(follower), self.replicas.get(leader or "")
         if fetcher is None or source is None or fetcher is source:
@@ -80,24 +84,24 @@ class Telling:
         ready = fetcher.up and source.up and source.leadership is not None
         return (fetcher, source) if ready else None
 
-    def follow(self, fetcher: Replica, source: Replica) -> None:
+    def between(self, op: str, pair: Pair, **fields: Any) -> None:
+        """Take one step of a follower and its leader."""
+        self.step(op, follower=pair[0].name, leader=pair[1].name, **fields)
+
+    def follow(self, pair: Pair) -> None:
         """Become a follower first, where that is a step of its own."""
-        mode = self.rules.replication.truncation
-        if mode not in ("high_watermark", "epoch_kip101") or source.leadership is None:
+        mode, leadership = self.rules.replication.truncation, pair[1].leadership
+        if mode not in ("high_watermark", "epoch_kip101") or leadership is None:
             return
-        known = (fetcher.name, source.name, source.leadership.epoch)
+        known = (pair[0].name, pair[1].name, leadership.epoch)
         if known not in self._followed:
             self._followed.add(known)
-            self.step("follow", follower=fetcher.name, leader=source.name)
+            self.between("follow", pair)
 
-    def fetch(self, fetcher: Replica, source: Replica, most: int | None = None) -> None:
-        """One round trip, with so many batches at most."""
-        self.step("fetch", follower=fetcher.name, leader=source.name, max=most)
-
-    def tell(self, fetcher: Replica, source: Replica) -> None:
+    def tell(self, pair: Pair) -> None:
         """The leader hears where the follower is, and the follower what is committed."""
-        self.follow(fetcher, source)
-        self.fetch(fetcher, source, 0)
+        self.follow(pair)
+        self.between("fetch", pair, max=0)
 
     # Offsets of the run in the logs of the story.
 

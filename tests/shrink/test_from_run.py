@@ -6,34 +6,15 @@ import pytest
 
 from sim.explain.signature import signature_of
 from sim.files.yaml_text import parse_yaml
-from sim.rules import Rules, rules_from
-from sim.scenario.generate import BUILT_IN_MIXES, Mix, generate
-from sim.scenario.model import Scenario
 from sim.shrink.from_run import story_from_run
 from sim.shrink.liberties import liberties
 from sim.shrink.sought import sought_in
 from sim.shrink.witness import witness_of
 from sim.story import run_story
 from sim.story.format import story_from
+from tests.shrink.cases import AT_ONCE, REMOVED, REUSED
 
-RULES = {"preset": "kafka-4.0", "strategy": "header", "map_range": "full", "fix": "none"}
-KAFKA = rules_from(RULES).with_values({"delete_retention_ms": 500})
-HUNTED = Mix(
-    duration_ms=5000,
-    sends=(40, 130),
-    tail_hunts=1.0,
-    outage_ms=(100, 3000),
-    lateness_ms=(1, 2000),
-    idle_ms=(600, 2500),
-    clock_skew_ms=1000,
-)
-REUSED = generate(3084049378818361790, HUNTED).with_rules(KAFKA)
-"""A random run whose log end falls by cleaning, and with it much else."""
-REMOVED = generate(3495160863771154028, HUNTED).with_rules(KAFKA)
-AT_ONCE = generate(11, BUILT_IN_MIXES["reference"]).with_rules(
-    Rules.of(tombstone_removal="immediate")
-)
-CASES: dict[str, tuple[Scenario, str, int]] = {
+CASES = {
     "an offset is reused": (REUSED, "no-offset-reuse", 8),
     "a leader lacks a record": (REUSED, "leader-completeness", 7),
     "a tombstone goes too early": (REMOVED, "tombstone-safety", 8),

@@ -24,7 +24,7 @@ from sim.scenario.model import (
     Workload,
 )
 from sim.shrink.engine import Budget, Reducer
-from sim.shrink.scenario_edit import parts_of, with_parts, without_replica
+from sim.shrink.scenarios import parts_of, with_parts, without_replica
 from sim.shrink.sought import Sought, sought_in
 from sim.shrink.story_edit import key_of, with_steps
 from sim.story import Story, load_story
