@@ -10,7 +10,7 @@ A candidate is a story with its steps, or a scenario with its parts. There is on
 
 A run in simulated time becomes a story where one shows the same:
 
-    from_run     chooses what of the run is told; the first choice that shows the same is the story
+    from_run     tells the whole run; what does not matter is left out by shrinking the story
     retelling    takes the events of the run, and the steps that do the same, on top of `telling`
     liberties    a story may not do what no cluster does, unless the run did
 

@@ -8,7 +8,7 @@ moves the rest no further than it has to.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 from sim import trace
@@ -17,11 +17,13 @@ from sim.replication import Replica
 from sim.replication.cleaning import stable_offset
 from sim.replication.elections import wins
 from sim.rules import Rules
-from sim.shrink.telling import Choice, Pair, Telling, fields_of
+from sim.shrink.sought import Events
+from sim.shrink.telling import Pair, Telling, count, fields_of, held_at
 from sim.story.driver import StoryDriver
 
 _AT_ONCE = 3
 """So many rounds of fetching until a follower has what it is to have: to part, and to copy."""
+_MARKERS = {Control.COMMIT: "commit", Control.ABORT: "abort"}
 _DURING = " during a pass ("
 _SUFFIX: Final = {
     kind: re.sub("([A-Z])", r"_\1", name).lower() for kind, name in trace.NAMES.items()
@@ -38,21 +40,20 @@ class Retelling(Telling):
     """
 
     def __init__(
-        self,
-        driver: StoryDriver,
-        past: Sequence[tuple[int, trace.Event]],
-        rules: Rules,
-        choice: Choice,
+        self, driver: StoryDriver, past: Events, rules: Rules, *, reads: bool, exact: bool
     ) -> None:
-        """A story without steps; `rules` are those of the run, of which `past` happened."""
-        super().__init__(driver, rules, choice)
-        self._producers = frozenset(
-            event.batch.producer_id
-            for _, event in past
-            if isinstance(event, trace.Appended)
-            and event.batch.transactional
-            and any(choice.takes(record.uid) for record in event.batch.records)
-        )
+        """A story without steps.
+
+        Args:
+            driver: Runs it.
+            past: What happened in the run.
+            rules: Those of the run.
+            reads: Whether consumers read.
+            exact: Whether a pass goes as far as in the run, and a fetch brings as much; otherwise
+                as far as it can.
+        """
+        super().__init__(driver, rules)
+        self._reads, self._exact = reads, exact
         self._interrupted = _interrupted(past)
         self._unclean: set[tuple[str, int]] = set()
         self._readers: dict[str, str] = {}
@@ -84,30 +85,18 @@ class Retelling(Telling):
 
     def _there_appended(self, event: trace.Appended, replica: Replica) -> None:
         batch = event.batch
-        if batch.control in (Control.COMMIT, Control.ABORT):
-            if batch.producer_id in self._producers:
-                marker = "commit" if batch.control is Control.COMMIT else "abort"
-                fields = {"marker": marker, "pid": batch.producer_id}
-                self._append(replica, batch, batch.base_offset, fields)
-        elif batch.control is not None:
-            last = self.last(replica)
-            if last is not None and last.control is batch.control:
-                self.note_last(replica, batch.base_offset)
-        else:
-            for record in filter(lambda record: self.choice.takes(record.uid), batch.records):
-                fields = fields_of(record, self.rules, self.driver.rules)
-                if batch.transactional:
-                    fields["pid"] = batch.producer_id
-                self._append(replica, batch, record.offset, fields)
+        if batch.control in _MARKERS:
+            self._append(replica, batch, marker=_MARKERS[batch.control], pid=batch.producer_id)
+        for record in batch.records if batch.control is None else ():
+            pid = batch.producer_id if batch.transactional else None
+            self._append(
+                replica, batch, **fields_of(record, self.rules, self.driver.rules), pid=pid
+            )
 
-    def _append(self, replica: Replica, batch: Batch, offset: int, fields: dict[str, Any]) -> None:
+    def _append(self, replica: Replica, batch: Batch, **fields: Any) -> None:
         leadership = replica.leadership
         zombie = leadership is None or leadership.epoch != batch.epoch
-        end = replica.log.log_end_offset
-        epoch = batch.epoch if zombie else None
-        self.step("append", leader=replica.name, **fields, epoch=epoch)
-        if replica.log.log_end_offset > end:
-            self.note_last(replica, offset)
+        self.step("append", leader=replica.name, **fields, epoch=batch.epoch if zombie else None)
 
     # Leading.
 
@@ -161,7 +150,7 @@ class Retelling(Telling):
     # Following.
 
     def _pair_position_recorded(self, event: trace.PositionRecorded, pair: Pair) -> None:
-        if self._known(pair) != self.in_story(pair[1], event.position):
+        if self._known(pair) != held_at(pair[1], event.position):
             self.tell(pair)
 
     def _pair_copied(self, event: trace.Copied | trace.GapLearned, pair: Pair) -> None:
@@ -169,14 +158,14 @@ class Retelling(Telling):
         (fetcher, source), bound = pair, event.log_end_offset
         for _ in range(_AT_ONCE):
             end = fetcher.log.log_end_offset
-            wanted = self.in_story(source, bound)
+            wanted = held_at(source, bound)
             if end >= wanted:
                 return
-            count = self.count(source, own=end, below=bound)
-            everything = count == self.count(source, own=end)
+            most = count(source, end, bound)
+            everything = most == count(source, end)
             self.follow(pair)
-            self.between("fetch", pair, max=None if everything or not self.choice.exact else count)
-            if not count or fetcher.log.log_end_offset >= max(wanted, end + 1):
+            self.between("fetch", pair, max=None if everything or not self._exact else most)
+            if not most or fetcher.log.log_end_offset >= max(wanted, end + 1):
                 return
 
     _pair_gap_learned = _pair_copied
@@ -185,7 +174,7 @@ class Retelling(Telling):
         target = event.target if event.lowest is None else event.lowest
         end = pair[0].log.log_end_offset
         # What stood at the end may be cleaned away: then its place says nothing of the target.
-        if end <= self.in_story(pair[0], target) and end <= pair[1].log.log_end_offset:
+        if end <= held_at(pair[0], target) and end <= pair[1].log.log_end_offset:
             return
         if self.rules.replication.truncation == "epoch_diverging":
             self.between("fetch", pair)
@@ -194,7 +183,7 @@ class Retelling(Telling):
 
     def _pair_high_watermark_moved(self, event: trace.HighWatermarkMoved, pair: Pair) -> None:
         log, known = pair[0].log, pair[0].log.high_watermark
-        wanted = self.in_story(pair[0], event.high_watermark)
+        wanted = held_at(pair[0], event.high_watermark)
         has_news = known < wanted <= log.log_end_offset and pair[1].log.high_watermark > known
         if has_news and not event.leading:
             self.tell(pair)
@@ -202,19 +191,14 @@ class Retelling(Telling):
     # Cleaning.
 
     def _up_cleaned(self, event: trace.Cleaned, replica: Replica) -> None:
-        touched = self.choice.records is None or any(
-            self.choice.takes(removal.uid) for removal in event.removals
-        )
-        if not (touched or event.horizons or event.protected_offset is not None):
-            return
         self.until(event.now_ms)
         ripe = [each for each in event.removals if each.reason in ("tombstone", "marker")]
-        self._ripen(replica, {self.in_story(replica, each.offset) for each in ripe})
-        bound = self.in_story(replica, event.upper_bound)
+        self._ripen(replica, {held_at(replica, each.offset) for each in ripe})
+        bound = held_at(replica, event.upper_bound)
         fields: dict[str, Any] = {}
         if self.rules.cleaner.tombstone_removal == "last_modified" and ripe:
             fields = {"legacy_horizon": 1, "segments": ((0, bound, 0),)}
-        if self.choice.exact and bound < stable_offset(replica, rules=self.driver.rules):
+        if self._exact and bound < stable_offset(replica, rules=self.driver.rules):
             fields["upto"] = bound
         crash = self._interrupted.get(id(event))
         self.step("compact", replica=replica.name, **fields, crash=crash)
@@ -226,7 +210,7 @@ class Retelling(Telling):
         self.until(max((at for at in horizons if at is not None), default=0))
 
     def _up_removal_bound_moved(self, event: trace.RemovalBoundMoved, replica: Replica) -> None:
-        if replica.removal_bound < self.in_story(replica, event.offset):
+        if replica.removal_bound < held_at(replica, event.offset):
             self.step("coordinate")
 
     # Who goes down, comes back, joins and leaves.
@@ -236,7 +220,7 @@ class Retelling(Telling):
             self.step("compact", replica=replica.name, crash=_moment(event))
 
     def _up_replica_crashed(self, event: trace.ReplicaCrashed, replica: Replica) -> None:
-        lost = self.count(replica, since=event.log_end_offset)
+        lost = count(replica, event.log_end_offset)
         self.step("crash", replica=replica.name, lose=lost or None)
 
     def _there_replica_restarted(self, event: trace.ReplicaRestarted, replica: Replica) -> None:
@@ -258,12 +242,12 @@ class Retelling(Telling):
     # Snapshots.
 
     def _up_snapshot_taken(self, event: trace.SnapshotTaken, replica: Replica) -> None:
-        end = self.in_story(replica, event.end_offset)
+        end = held_at(replica, event.end_offset)
         if end > replica.log.log_start_offset:
             self.step("snapshot", replica=replica.name, end=end)
 
     def _up_prefix_deleted(self, event: trace.PrefixDeleted, replica: Replica) -> None:
-        to = self.in_story(replica, event.log_start_offset)
+        to = held_at(replica, event.log_start_offset)
         if to > replica.log.log_start_offset:
             self.step("delete_prefix", replica=replica.name, to=to)
 
@@ -275,7 +259,7 @@ class Retelling(Telling):
 
     def _pair_snapshot_chunk_fetched(self, event: trace.SnapshotChunkFetched, pair: Pair) -> None:
         if pair[0].download is not None:
-            free = event.in_bytes or not self.choice.exact
+            free = event.in_bytes or not self._exact
             self.between("fetch_snapshot", pair, chunk=None if free else event.entries or None)
 
     def _pair_snapshot_installed(self, _: trace.SnapshotInstalled, pair: Pair) -> None:
@@ -285,9 +269,9 @@ class Retelling(Telling):
     # Reading and asking.
 
     def _up_consumed(self, event: trace.Consumed, replica: Replica) -> None:
-        if self.choice.reads:
+        if self._reads:
             self.until(event.now_ms)
-            end = self.in_story(replica, event.end)
+            end = held_at(replica, event.end)
             upto = end if end < replica.log.high_watermark else None
             isolation = "read_committed" if event.committed else None
             self._consume(event.consumer, replica, upto, isolation)
@@ -297,10 +281,10 @@ class Retelling(Telling):
 
         A story moves readers only as far as KIP-320 does; who is new begins where it likes.
         """
-        if not self.choice.reads:
+        if not self._reads:
             return
         seen = len(self.driver.events)
-        self._consume(event.consumer, replica, self.in_story(replica, event.position))
+        self._consume(event.consumer, replica, held_at(replica, event.position))
         told = [each for _, each in self.driver.events[seen:]]
         if not any(isinstance(each, trace.ConsumerReset) for each in told):
             self._readers[event.consumer] = f"{self._reader(event.consumer)}+"
@@ -315,7 +299,7 @@ class Retelling(Telling):
         self.step("consume", consumer=name, replica=replica.name, upto=upto, isolation=isolation)
 
     def _up_reading_ended(self, event: trace.ReadingEnded, replica: Replica) -> None:
-        if self.choice.reads:
+        if self._reads:
             consumer, until = event.consumer, event.until
             self.step("read_to_end", consumer=consumer, replica=replica.name, until=until)
 
@@ -336,7 +320,7 @@ def _moment(event: trace.FaultInjected) -> str:
     return event.detail.partition(_DURING)[2].partition(")")[0]
 
 
-def _interrupted(past: Sequence[tuple[int, trace.Event]]) -> dict[int, str]:
+def _interrupted(past: Events) -> dict[int, str]:
     """The passes that a crash came in the midst of, by identity, with the moment."""
     found: dict[int, str] = {}
     last: dict[tuple[int, str], trace.Cleaned] = {}

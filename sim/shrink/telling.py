@@ -1,46 +1,18 @@
-"""A story that is being made of a run: how steps are added, and where the offsets of the run are.
-
-A story that leaves records out has lower offsets. What stands at an offset is told by the epoch it
-was written in, as everywhere, so each batch of the story knows the offset that it had in the run.
-"""
+"""A story that is being made of a run: how steps are added, and how records are written again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from sim.compaction.strategies import ENCODERS, VERSION_HEADER_BYTES, decode_varint
-from sim.log import Batch, Record
+from sim.log import Record
 from sim.replication import Replica
 from sim.rules import Rules
 from sim.story.driver import StoryDriver
 from sim.story.steps import Step
 
-END = 1 << 62
-"""Above all offsets."""
-
-
 Pair: TypeAlias = tuple[Replica, Replica]
 """A follower and its leader."""
-
-
-class Choice(NamedTuple):
-    """What of a run becomes part of the story.
-
-    Attributes:
-        records: The uids of the records that are written; None = all.
-        reads: Whether consumers read.
-        exact: Whether a pass goes as far as in the run, and a fetch brings as much; otherwise as
-            far as it can.
-    """
-
-    records: frozenset[int] | None
-    reads: bool = False
-    exact: bool = True
-
-    def takes(self, uid: int) -> bool:
-        """Whether a record is written."""
-        return self.records is None or uid in self.records
 
 
 class Telling:
@@ -51,18 +23,15 @@ class Telling:
         replicas: Those of the story, by name.
         steps: Those taken so far.
         rules: Those of the run.
-        choice: What of the run becomes part of it.
     """
 
-    def __init__(self, driver: StoryDriver, rules: Rules, choice: Choice) -> None:
+    def __init__(self, driver: StoryDriver, rules: Rules) -> None:
         """A story without steps, which `driver` runs; `rules` are those of the run."""
         self.driver = driver
         self.replicas = self.driver.replicas
         self.steps: list[Step] = []
         self.rules = rules
-        self.choice = choice
         self._followed: set[tuple[str, str, int]] = set()
-        self._in_run: dict[tuple[int, int], int] = {}
 
     def step(self, op: str, **fields: Any) -> None:
         """Take one step; fields that are None are left out."""
@@ -103,33 +72,17 @@ class Telling:
         self.follow(pair)
         self.between("fetch", pair, max=0)
 
-    # Offsets of the run in the logs of the story.
 
-    def note_last(self, replica: Replica, offset: int) -> None:
-        """What a log of the story ends with is what stood at `offset` in the run."""
-        batch = self.last(replica)
-        if batch is not None:
-            self._in_run[batch.epoch, batch.base_offset] = offset
+def held_at(replica: Replica, bound: int) -> int:
+    """The first batch of a log that begins at an offset or above it, else the log's end."""
+    bases = (batch.base_offset for batch in replica.log.batches())
+    return next((base for base in bases if base >= bound), replica.log.log_end_offset)
 
-    def last(self, replica: Replica) -> Batch | None:
-        """The last batch that the log of a replica holds."""
-        return next(reversed(list(replica.log.batches())), None)
 
-    def in_story(self, replica: Replica, bound: int) -> int:
-        """The offset in the replica's log of the story that a bound (exclusive) of the run is."""
-        offsets = (own for own, offset in self._offsets(replica) if offset >= bound)
-        return next(offsets, replica.log.log_end_offset)
-
-    def count(self, replica: Replica, *, own: int = 0, since: int = 0, below: int = END) -> int:
-        """Batches from the offset `own` of the story on that the run has in [since, below)."""
-        batches = self._offsets(replica)
-        return sum(base >= own and since <= offset < below for base, offset in batches)
-
-    def _offsets(self, replica: Replica) -> Iterator[tuple[int, int]]:
-        """Of each batch in a log its base offset, and the offset that it has in the run."""
-        for batch in replica.log.batches():
-            base = batch.base_offset
-            yield base, self._in_run.get((batch.epoch, base), base)
+def count(replica: Replica, since: int, below: int | None = None) -> int:
+    """Batches of a log with a base offset from `since` on, below an offset or to the end."""
+    bases = [batch.base_offset for batch in replica.log.batches()]
+    return sum(since <= base and (below is None or base < below) for base in bases)
 
 
 def fields_of(record: Record, rules: Rules, story: Rules) -> dict[str, Any]:
