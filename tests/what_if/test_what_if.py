@@ -2,16 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from scipy import stats
 
 from sim.check import Violation
 from sim.errors import BadInput
-from sim.scenario.file.load import load_scenario
 from sim.scenario.model import Scenario
-from sim.story import load_story
 from sim.story.expect import StoryExpect
 from sim.story.format import Story
 from sim.timed_run import run_scenario
@@ -21,10 +18,9 @@ from sim.what_if.changes import violated_by
 from sim.what_if.heals import Failed, heals
 from sim.what_if.intervals import clopper_pearson
 from sim.what_if.no_return import NoReturn, point_of_no_return
+from tests.shrink.cases import story, timed
 
-SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
-LOST_TAIL = load_scenario(SCENARIOS / "kip280/timed_lost_tail.yaml")
-TOO_EARLY = load_story(SCENARIOS / "kip630/kip630_01_tombstone_removed_too_early.yaml")
+LOST_TAIL, TOO_EARLY = timed("timed_lost_tail"), story("kip630_01")
 
 
 def sealed(invariant: str | Violation, tries: int = 8, within_s: float | None = None) -> NoReturn:
@@ -48,16 +44,13 @@ def test_the_lost_tail_is_sealed_by_the_election_of_who_lacks_it() -> None:
     assert sealed("no-offset-reuse") == found
 
 
-def test_out_of_time_the_violation_itself_is_all_that_is_known() -> None:
+def test_without_time_the_violation_itself_is_all_that_is_known_and_nothing_is_tried() -> None:
     found = sealed("no-offset-reuse", within_s=-1)
 
     assert not found.complete
     assert [point.at_ms for point in found.points] == [4_809]
-
-
-def test_a_violation_at_the_start_of_all_that_led_to_it_is_a_moment_of_its_own() -> None:
+    assert heals(TOO_EARLY, "no-resurrection", within_s=-1) == ((), (), 0, False)
     nowhere = Violation("no-such-invariant", 0, None, None, None, "Nothing.")
-
     assert sealed(nowhere, tries=2).first.at_ms == 0
 
 
@@ -84,7 +77,6 @@ def test_of_a_story_one_step_less_may_heal() -> None:
     assert kinds["tombstone_removal: coordinated"] == "rule"
     assert kinds["without step 12, advance 150"] == "step"
     assert "without step 11, crash r3" not in kinds
-    assert heals(TOO_EARLY, "no-resurrection", within_s=-1) == ((), (), 0, False)
 
 
 @pytest.mark.parametrize(
@@ -115,23 +107,15 @@ def test_a_change_that_ends_in_an_error_is_a_row_that_says_so(
     assert (told.tried, told.complete, before.failed) == (before.tried, True, ())
 
 
-def test_a_story_that_adds_a_replica_is_healed_without_leaving_out_that_step() -> None:
-    story = load_story(SCENARIOS / "findings/finding_09_ghost_of_an_old_leader.yaml")
+def test_a_step_that_adds_a_replica_stays_and_what_no_story_expects_is_judged() -> None:
+    adds, silent = story("finding_09"), replace(story("raft_21"), expect=StoryExpect())
+    added = next(step.number for step in adds.steps if step.op == "add_replica")
 
-    told = heals(story, "materialized-state-equivalence")
-
-    added = next(step.number for step in story.steps if step.op == "add_replica")
+    told = heals(adds, "materialized-state-equivalence")
     assert told.complete
     changes = [one.change for one in (*told.found, *told.failed)]
     assert not [change for change in changes if f"without step {added}," in change]
-
-
-def test_an_invariant_that_a_story_does_not_expect_is_judged_all_the_same() -> None:
-    story = load_story(SCENARIOS / "raft/raft_21_epoch_kept_in_memory.yaml")
-    silent = replace(story, expect=StoryExpect())
-
     changes = [one.change for one in heals(silent, "epoch-monotonic").found]
-
     assert "epoch_storage: disk" in changes
     assert "fix: leo_retention" not in changes
 
