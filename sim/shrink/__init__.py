@@ -11,7 +11,7 @@ A candidate is a story with its steps, or a scenario with its parts. There is on
 A run in simulated time becomes a story where one shows the same:
 
     from_run     tells the whole run; what does not matter is left out by shrinking the story
-    retelling    takes the events of the run, and the steps that do the same, on top of `telling`
+    retelling    takes the events of the run one by one, and the steps that do the same
     liberties    a story may not do what no cluster does, unless the run did
 
 `witness` goes these roads for `replog shrink`, `replog causes` and `sim.Run.shrink`; `near_miss`

@@ -94,15 +94,13 @@ def _rules_of_story(rules: Rules) -> Iterator[Rules]:
 def _beginning(past: Events, rules: Rules) -> Story:
     """The replicas there are before the first leader, and whom it begins with."""
     replicas: list[str] = []
+    isr: tuple[str, ...] = ()
+    voters: tuple[str, ...] = ()
     for _, event in past:
+        if isinstance(event, LeaderElected):
+            isr, voters = event.isr, event.voters
+            break
         if isinstance(event, ReplicaAdded):
             replicas.append(event.replica)
-        elif isinstance(event, LeaderElected):
-            return _empty(rules, tuple(replicas), event.isr, event.voters)
-    return _empty(rules, tuple(replicas), tuple(replicas), tuple(replicas))
-
-
-def _empty(
-    rules: Rules, replicas: tuple[str, ...], isr: tuple[str, ...], voters: tuple[str, ...]
-) -> Story:
-    return Story("story", "", "", rules, replicas, isr, voters, (), StoryExpect())
+    names = tuple(replicas)
+    return Story("story", "", "", rules, names, isr or names, voters or names, (), StoryExpect())
