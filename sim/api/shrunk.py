@@ -45,7 +45,7 @@ class Shrunk(Generic[R]):
         near_miss: The same with one rule changed, and nothing is violated; None = there is none.
         change: That rule and its value, as in `fix: empty_batch`; empty without a near miss.
         heals_origin: Whether the failure that was shrunk does not violate the invariant under that
-            rule, either; False = no single rule heals both.
+            rule, either; False = no rule that was tried heals both.
     """
 
     run: R

@@ -58,7 +58,7 @@ class Row(NamedTuple):
     Attributes:
         name: Its file below the folder.
         bug: Invariant, cause and rules: stories that have the same are about one bug.
-        law: The invariant that it violates.
+        invariant: The invariant that it violates.
         cause: Why, as its signature says.
         written: Steps of the story as somebody wrote it.
         alone: Steps when it is shrunk without noise.
@@ -72,7 +72,7 @@ class Row(NamedTuple):
 
     name: str
     bug: str
-    law: str
+    invariant: str
     cause: str
     written: int
     alone: int
@@ -100,12 +100,12 @@ def measured(path: Path, folder: Path, seed: int, noise: int) -> Row:
     """Hide one story and shrink it again."""
     story = load_story(path)
     alone = Case(story)
-    law = alone.invariant
+    invariant = alone.invariant
     alone_steps = alone.shrink(Budget()).steps or 0
-    hidden = hide(story, law, seed=seed, noise=noise).story
+    hidden = hide(story, invariant, seed=seed, noise=noise).story
     budget = Budget()
     begun = time.process_time()
-    sought, shown, _ = sought_in(hidden, law)
+    sought, shown, _ = sought_in(hidden, invariant)
     reducer = sought.reducer(shown.value)
     complete = reducer.run(budget)
     seconds = time.process_time() - begun
@@ -113,8 +113,8 @@ def measured(path: Path, folder: Path, seed: int, noise: int) -> Row:
     rules = rules_text(alone.best.value.rules.differing_from(STORY_DEFAULTS)) or "defaults"
     return Row(
         name=str(path.relative_to(folder)),
-        bug=f"{law}: {known}; {rules}",
-        law=law,
+        bug=f"{invariant}: {known}; {rules}",
+        invariant=invariant,
         cause=known,
         written=len(story.steps),
         alone=alone_steps,
@@ -184,8 +184,8 @@ def page(rows: Sequence[Judged], *, seed: int, noise: int) -> str:
         row = each.row
         why = row.cause if row.same_cause else f"{row.cause} (hidden run: another cause)"
         lines.append(
-            f"| `{row.name}` | {row.law} | {why} | {row.written} | {each.shortest} | {row.hidden} "
-            f"| {row.steps} | {each.ratio:.2f} | {row.seconds:.1f} | {row.tries:,} |"
+            f"| `{row.name}` | {row.invariant} | {why} | {row.written} | {each.shortest} "
+            f"| {row.hidden} | {row.steps} | {each.ratio:.2f} | {row.seconds:.1f} | {row.tries:,} |"
         )
     return "\n".join(lines) + "\n"
 

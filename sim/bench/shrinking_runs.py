@@ -103,11 +103,11 @@ def _rows_of_plan(plan: str, runs: int, tries: int) -> list[Row]:
         run = run_scenario(scenario)
         if run.counters["events"] < LEAST:
             continue
-        for law in run.violated:
-            if taken.get(law, 0) < EACH:
-                taken[law] = taken.get(law, 0) + 1
+        for invariant in run.violated:
+            if taken.get(invariant, 0) < EACH:
+                taken[invariant] = taken.get(invariant, 0) + 1
                 begun = time.process_time()
-                witness = witness_of(scenario, law, tries=tries)
+                witness = witness_of(scenario, invariant, tries=tries)
                 rows.append(Row(plan, case, rule_set, witness, time.process_time() - begun))
     return rows
 

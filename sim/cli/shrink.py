@@ -160,9 +160,7 @@ class _Shown:
         line = f"near miss, with {self.near.change}{where}"
         if self.near.heals_origin:
             return line
-        return (
-            f"{line}; it does not heal {self.case.value.id} itself, and no single rule heals both"
-        )
+        return f"{line}; it does not heal {self.case.value.id} itself"
 
     def _how_small(self, within: float) -> str:
         found, unit = self.found, self.case.unit

@@ -7,6 +7,7 @@ tombstone the log end, so that a fix for log ends keeps it. So the rule is tried
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from sim.check.checker import story_invariants
@@ -16,6 +17,9 @@ from sim.story.driver import StoryDriver
 from sim.story.format import Story
 from sim.timed_run import run_scenario
 from sim.what_if.changes import rule_changes, violated_by, with_rule
+
+MOST_TRIED = 40
+"""So many rules that heal what is small are tried where it came from: that run may be long."""
 
 
 class NearMiss(NamedTuple):
@@ -47,7 +51,7 @@ def near_miss_of(
     Tried first are the fixes, then the defaults of the rules that differ from them, then all other
     values in the order of `replog list rules`. A change that heals by making steps do nothing, such
     as `cleanup: compact` where a snapshot is taken, is given only if there is no other; and one
-    that does not heal the origin only if none does.
+    that does not heal the origin only if none of the first `MOST_TRIED` does.
 
     Args:
         small: It violates the invariant.
@@ -55,7 +59,7 @@ def near_miss_of(
         origin: What it was shrunk from; None = it was not.
     """
     chosen: tuple[tuple[bool, bool], NearMiss] | None = None
-    for found, is_idle in _holding(small, invariant):
+    for found, is_idle in islice(_holding(small, invariant), MOST_TRIED):
         heals = origin is None or _heals(origin, found, invariant)
         rank = (not heals, is_idle)
         if chosen is None or rank < chosen[0]:

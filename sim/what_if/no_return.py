@@ -57,7 +57,7 @@ class NoReturn(NamedTuple):
     """What is known of the point of no return of a violation.
 
     Attributes:
-        invariant: Which law is broken.
+        invariant: What is violated.
         points: P(violation | prefix) at the moments with all their tries, in order of time.
         first: The first moment after which every future tried was violated.
         complete: False = the budget was over before `first` was found: it may be earlier.

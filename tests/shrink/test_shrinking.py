@@ -15,9 +15,9 @@ from sim.scenario.model import Change, EndTransaction, Fault, FaultKind, Scenari
 from sim.shrink.engine import Budget, Reducer
 from sim.shrink.scenarios import parts_of, with_parts, without_replica
 from sim.shrink.sought import Sought, sought_in
-from sim.shrink.story_edit import key_of, with_steps
-from sim.story import Story
-from sim.story.format import STORY_DEFAULTS
+from sim.shrink.story_edit import key_of, step_of, with_steps, without_steps
+from sim.story import Story, run_story
+from sim.story.format import STORY_DEFAULTS, story_from
 from tests.shrink.cases import FAILING, LOST_TAIL, story
 
 CASES: dict[str, tuple[Story | Scenario, str | None, int]] = {
@@ -121,6 +121,26 @@ def test_a_lost_tail_among_hundreds_of_steps_is_found_in_six_as_well() -> None:
 
     assert reducer.run(Budget())
     assert (len(hidden.steps) > 500, len(reducer.best.value.steps)) == (True, 6)
+
+
+def test_elections_that_no_cluster_would_hold_make_another_story() -> None:
+    sought, shown, _ = sought_in(LOST_TAIL)
+    first = step_of("elect", {"leader": "r2", "epoch": 1})
+    odd = with_steps(shown.value, [first, *shown.value.steps])
+
+    assert sought.shown_by(shown.value) is not None
+    assert sought.shown_by(odd) is None
+    assert replace(sought, kept=frozenset()).shown_by(odd) is not None
+
+
+def test_where_an_append_goes_offsets_move_down_or_stay() -> None:
+    steps = ["elect r1 1", "append r1 a k", "append r1 b k", "compact r1 upto=2", "consume c r1 1"]
+    data = {"format": "replog-story/1", "replicas": ["r1"], "steps": steps}
+    told = run_story(story_from(data, where="story"))
+    shown = shrunk("lost tail")[1]._replace(value=told.story, events=told.events)
+
+    ends = [[step.get("upto") for step in less.steps[2:]] for less in without_steps(shown, [2])]
+    assert ends == [[1, 1], [2, 1]]
 
 
 def test_another_cause_does_not_count() -> None:
