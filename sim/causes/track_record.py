@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sim.causes.playing import Played, play
 from sim.errors import BadInput
-from sim.explain.mechanisms import deciding_rules
+from sim.explain.mechanisms import MECHANISMS, deciding_rules
 from sim.explain.signature import first_signatures
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.shipped import PREFIX, shipped_folder
@@ -56,16 +58,23 @@ class _Entry(NamedTuple):
     Attributes:
         cause: Why it is violated.
         invariant: What is.
-        decided_by: The rules that make it possible, with their values.
-        rank: Whether something else is violated first, how large the file is, its path.
+        rules: What it is judged by, by name.
+        deciding: Those that make it possible.
+        rank: Whether it is none that the vocabulary of causes names, whether something else is
+            violated first, how large the file is, its path.
         shown: The file.
     """
 
     cause: str
     invariant: str
-    decided_by: Mapping[str, object]
-    rank: tuple[bool, int, str]
+    rules: Mapping[str, object]
+    deciding: tuple[str, ...]
+    rank: tuple[bool, bool, int, str]
     shown: Shown
+
+    def others(self, values: Mapping[str, object]) -> set[str]:
+        """The rules that have other values."""
+        return {rule for rule, value in self.rules.items() if values[rule] != value}
 
 
 class TrackRecord:
@@ -85,8 +94,9 @@ class TrackRecord:
         """The story that shows what a run does, or else the scenario; None = it is not known.
 
         It has the cause of the run, and of the rules that make this possible the same values. Of
-        several one that violates the same invariant counts, then one that violates something for
-        this cause first of all, then the smallest.
+        several one that violates the same invariant counts, then one with the fewest other rules,
+        then one that the vocabulary of causes names, then one that violates something for this
+        cause first of all, then the smallest.
 
         Args:
             cause: Of the run (`sim.explain.signature.Signature.cause`).
@@ -96,12 +106,12 @@ class TrackRecord:
         values = rules.as_dict()
         for file_format in (STORY_FORMAT, SCENARIO_FORMAT):  # scenarios take longer
             fitting = [
-                one
+                (one.invariant != invariant, len(others), one.rank, one.shown)
                 for one in _read(self._folder, self._named, file_format)
-                if one.cause == cause and one.decided_by.items() <= values.items()
+                if one.cause == cause and not (others := one.others(values)) & {*one.deciding}
             ]
             if fitting:
-                return min(fitting, key=lambda one: (one.invariant != invariant, one.rank)).shown
+                return min(fitting, key=itemgetter(0, 1, 2))[-1]
         return None
 
 
@@ -129,14 +139,26 @@ def _read(folder: Path | None, named: Path, file_format: str) -> list[_Entry]:
     return found
 
 
+def _is_named(path: Path, mechanism: Iterable[str]) -> bool:
+    """Whether the vocabulary of causes names a file as what shows one of these facts."""
+    sources = " ".join(MECHANISMS[name].source for name in mechanism if name in MECHANISMS)
+    return any(path.name.startswith(word) for word in re.findall(r"[a-z]\w*_\d+", sources))
+
+
 def _entries(told: Played, path: Path) -> list[_Entry]:
     values, shown = told.rules.as_dict(), Shown(path, told.title, told.steps)
     return [
         _Entry(
             signature.cause,
             signature.invariant,
-            {rule: values[rule] for rule in deciding_rules(signature.mechanism)},
-            (place > 0, told.steps or len(told.events), path.as_posix()),
+            values,
+            deciding_rules(signature.mechanism),
+            (
+                not _is_named(path, signature.mechanism),
+                place > 0,
+                told.steps or len(told.events),
+                path.as_posix(),
+            ),
             shown,
         )
         for place, signature in first_signatures(told.events, told.violations, told.rules).items()
