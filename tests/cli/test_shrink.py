@@ -33,9 +33,9 @@ def test_the_near_miss_is_written_beside_it_and_holds(replog: Replog, here: Path
 
 
 def test_a_near_miss_that_does_not_heal_the_story_itself_says_so(replog: Replog) -> None:
-    story = SCENARIOS / "findings/finding_01_leo_retention_truncated_tail.yaml"
-    told = replog("shrink", story).err
-    document = replog("shrink", story, "--json").document
+    story = SCENARIOS / "findings/finding_03_empty_batch_lost_tail.yaml"
+    told = replog("shrink", story, "--invariant", "committed-replicated").err
+    document = replog("shrink", story, "--invariant=committed-replicated", "--json").document
 
     assert f"near miss, with commit: majority; it does not heal {story.stem} itself" in told
     assert document["near_miss"]["heals_origin"] is False

@@ -38,7 +38,7 @@ def test_a_budget_in_tries_gives_the_same_witness_every_time() -> None:
     [
         # Shrinking makes the tombstone the log end: there, what keeps the log end keeps it.
         ("kip630_01", "tombstone-safety", "fix: leo_retention", "tombstone_removal: ", True),
-        ("finding_01", "follower-position-sound", "commit: majority", "commit: majority", False),
+        ("finding_03", "committed-replicated", "commit: majority", "commit: majority", False),
         ("kip280_07", "log-matching", "fix: leo_retention", "fix: leo_retention", True),
     ],
 )
