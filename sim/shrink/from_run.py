@@ -13,6 +13,7 @@ from contextlib import suppress
 from itertools import product
 from typing import Final, NamedTuple
 
+from sim.explain import mechanisms as of
 from sim.explain.signature import Signature, signature_of
 from sim.rules import Rules
 from sim.scenario.model import Scenario
@@ -27,9 +28,9 @@ from sim.story.format import Story
 from sim.trace import LeaderElected, ReplicaAdded
 
 UNTELLABLE: Final = {
-    "cleaned under other settings": "settings do not change in the midst of a story",
-    "clock ahead": "a story has one clock",
-    "old segments deleted": "no step of a story deletes by age or size",
+    of.BY_OTHER_SETTINGS: "settings do not change in the midst of a story",
+    of.CLOCK_AHEAD: "a story has one clock",
+    of.EXPIRED: "no step of a story deletes by age or size",
 }
 """Facts of a signature that no story shows, and why."""
 
