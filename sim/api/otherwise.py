@@ -20,16 +20,17 @@ def heals_table(scenario: Scenario, invariant: str, *, within_s: float | None) -
     check_pandas()
     import pandas as pd
 
-    from sim.what_if.heals import heals_scenario, heals_story
+    from sim.what_if.heals import heals
 
     content: Any = scenario.content
-    ask: Any = heals_story if scenario.kind == "story" else heals_scenario
-    rows = [
-        (one.change, one.kind, " ".join(one.still))
-        for one in ask(content, invariant, within_s=within_s).found
-    ]
-    frame = pd.DataFrame(rows, columns=["change", "kind", "still"])
-    return frame.astype({"change": "string", "kind": "category", "still": "string"})
+    told = heals(content, invariant, within_s=within_s)
+    rows: list[tuple[str, str, str | None, str]]
+    rows = [(one.change, one.kind, " ".join(one.still), "") for one in told.found]
+    rows += [(one.change, one.kind, None, one.error) for one in told.failed]
+    frame = pd.DataFrame(rows, columns=["change", "kind", "still", "error"])
+    return frame.astype(
+        {"change": "string", "kind": "category", "still": "string", "error": "string"}
+    )
 
 
 def no_return_table(

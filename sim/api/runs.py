@@ -187,7 +187,8 @@ class Run:
         """The single changes that avoid a violation, a row each; those that heal all come first.
 
         `change` (a rule with its value, or one fault or step less), `kind` (`rule`, `fault`,
-        `step`), `still` (what is violated with it, joined by spaces; empty = nothing).
+        `step`), `still` (what is violated with it, joined by spaces; empty = nothing), `error`:
+        with some changes a run ends in an error; they come last, and their `still` is missing.
 
         Args:
             invariant: Without a name, the first one.
@@ -343,7 +344,7 @@ class Run:
             BadInput: Nothing is violated, or not this.
         """
         found = self.violation(invariant)
-        small = smallest(self.scenario, self.recorded, found, within_s=within_s)
+        small = smallest(self.scenario, found.invariant, within_s=within_s)
         witness = Run(small.scenario, about=found.invariant)
         return Shrunk(
             run=witness,
@@ -356,6 +357,7 @@ class Run:
             complete=small.complete,
             near_miss=small.near_miss,
             change=small.change,
+            heals_origin=small.heals_origin,
         )
 
     def compare(self, *fixes: str, **rules: Value | Sequence[Value]) -> Comparison[Run]:

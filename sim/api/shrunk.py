@@ -11,7 +11,6 @@ from sim.api.scenarios import Scenario, load
 
 if TYPE_CHECKING:
     from sim.api.recorded import Recorded
-    from sim.check import Violation
 
 
 class Shown(Protocol):
@@ -45,6 +44,8 @@ class Shrunk(Generic[R]):
         complete: Whether it came to an end; False = the time was over.
         near_miss: The same with one rule changed, and nothing is violated; None = there is none.
         change: That rule and its value, as in `fix: empty_batch`; empty without a near miss.
+        heals_origin: Whether the failure that was shrunk does not violate the invariant under that
+            rule, either; False = no rule that was tried heals both.
     """
 
     run: R
@@ -57,6 +58,7 @@ class Shrunk(Generic[R]):
     complete: bool
     near_miss: Scenario | None = None
     change: str = ""
+    heals_origin: bool = True
 
     def save(self, path: str | Path) -> Path:
         """Write the scenario of the witness as a file; its path."""
@@ -77,11 +79,15 @@ class Shrunk(Generic[R]):
         """One line for people."""
         return f"Shrunk({self.invariant}: {self.size})"
 
+    @property
+    def _but(self) -> str:
+        return "" if self.heals_origin else " (here only: it does not heal what was shrunk)"
+
     def _repr_html_(self) -> str:
         rows: list[tuple[str, object]] = [
             ("violates", self.invariant),
             ("size", self.size),
-            ("nothing is violated with", self.change),
+            ("nothing is violated with", self.change + self._but),
         ]
         picture: str = self.run.timeline(self.invariant)._repr_html_()
         return facts(rows) + plain_text(str(self)) + picture
@@ -96,51 +102,28 @@ class Found(NamedTuple):
     complete: bool
     near_miss: Scenario | None
     change: str
+    heals_origin: bool
 
 
-def smallest(
-    scenario: Scenario, recorded: Recorded, violation: Violation, *, within_s: float | None
-) -> Found:
+def smallest(scenario: Scenario, invariant: str, *, within_s: float | None) -> Found:
     """Shrink what a scenario violates.
 
     Raises:
         BadInput: It does not violate it.
     """
+    from sim.shrink.engine import Budget
+    from sim.shrink.witness import Case
+
     content: Any = scenario.content
-    if scenario.kind == "story":
-        return _smallest_story(content, recorded, violation, within_s)
-    from sim.shrink.witness import witness_of
-
-    found = witness_of(content, violation.invariant, within_s=within_s, source=scenario.source)
-    near, change = (None, "") if found.story is None else _near_miss(found.story, found.invariant)
-    return Found(load(found.text), found.steps, found.tries, found.complete, near, change)
-
-
-def _smallest_story(
-    story: Any, recorded: Recorded, violation: Violation, within_s: float | None
-) -> Found:
-    from dataclasses import replace
-
-    from sim.explain.signature import signature_of
-    from sim.shrink.story import shrink_story
-    from sim.shrink.writing import story_text
-    from sim.story.driver import run_story
-    from sim.story.expect import StoryExpect
-
-    shrunk = shrink_story(story, violation, within_s=within_s, cause_of=signature_of)
-    expect = StoryExpect((violation.invariant,))
-    broken = run_story(replace(shrunk.story, expect=expect)).violated
-    small = replace(shrunk.story, title=str(signature_of(recorded.events, violation, story.rules)))
-    text = story_text(small, violated=broken, remark=shrunk.violation.sentence)
-    near, change = _near_miss(shrunk.story, violation.invariant)
-    return Found(load(text), shrunk.steps, shrunk.tries, shrunk.complete, near, change)
-
-
-def _near_miss(story: Any, invariant: str) -> tuple[Scenario | None, str]:
-    from sim.shrink.near_miss import near_miss_of
-    from sim.shrink.writing import rules_text, story_text
-
-    found = near_miss_of(story, invariant)
-    if found is None:
-        return None, ""
-    return load(story_text(found.story, violated=[])), rules_text({found.rule: found.value})
+    case = Case(content, invariant, source=scenario.source)
+    found = case.shrink(Budget(within_s), hasty=True)
+    near = case.near_miss()
+    return Found(
+        load(found.text),
+        found.steps,
+        found.tries,
+        found.complete,
+        None if near is None else load(case.near_miss_text(near)),
+        "" if near is None else near.change,
+        near is None or near.heals_origin,
+    )

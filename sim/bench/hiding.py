@@ -16,10 +16,16 @@ from typing import NamedTuple
 
 from sim.bench.noise import Noise, setting_at
 from sim.rules import RULES
-from sim.shrink.story import sought_in
-from sim.shrink.story_edit import moved_up, renamed, speaks_of_offsets, with_steps
-from sim.shrink.story_shows import offsets_written
-from sim.shrink.story_size import names_of
+from sim.shrink.sought import sought_in
+from sim.shrink.story_edit import (
+    moved_up,
+    names_of,
+    offsets_written,
+    renamed,
+    speaks_of_offsets,
+    with_steps,
+)
+from sim.story.driver import run_story
 from sim.story.format import STORY_DEFAULTS, Story
 
 EPOCHS_APART = 1000
@@ -67,12 +73,12 @@ class _Hiding:
     def __init__(self, story: Story, invariant: str | None, rng: Random) -> None:
         quiet = with_steps(story, [step for step in story.steps if step.op != "moment"])
         quiet = replace(quiet, expect=story.expect)
-        self.sought, violation = sought_in(quiet, invariant)
+        self.sought, shown, _ = sought_in(quiet, invariant)
         self.rng = rng
         self.noise = Noise(rng)
         self.story = with_steps(quiet, quiet.steps)
         self.own = [True] * len(quiet.steps)
-        self.culprit = violation.at - 1
+        self.culprit = shown.violation.at - 1
 
     def run(self, noise: int) -> Hidden:
         count = len(self.story.steps)
@@ -92,7 +98,10 @@ class _Hiding:
     def _accept(self, story: Story, own: Sequence[bool]) -> bool:
         """Take the story if the same step breaks the law for the same cause."""
         found = self.sought.found_in(story, first_only=True)
-        if found is None or not own[found.at - 1] or sum(own[: found.at]) - 1 != self.culprit:
+        if found is None:
+            return False
+        at = found.violation.at
+        if not own[at - 1] or sum(own[:at]) - 1 != self.culprit:
             return False
         self.story, self.own = story, list(own)
         return True
@@ -130,7 +139,8 @@ class _Hiding:
             return False
         if any(map(speaks_of_offsets, steps[index:])):
             behind = index + len(burst)
-            came = sorted({at for ats in offsets_written(plain)[index:behind] for at in ats})
+            written = offsets_written(run_story(plain).events, len(plain.steps))
+            came = sorted({at for ats in written[index:behind] for at in ats})
             moved = [
                 moved_up(step, came) if mine else step
                 for step, mine in zip(plain.steps[behind:], own[behind:], strict=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -16,12 +16,14 @@ from statistics import median
 from typing import NamedTuple
 
 from sim.bench.hiding import hide
-from sim.explain.signature import signature_of
+from sim.explain.signature import Signature
 from sim.files.atomic import replacing
 from sim.files.formats import STORY_FORMAT
-from sim.shrink.story import ShrunkStory, shrink_story, sought_in
+from sim.shrink.engine import Budget
+from sim.shrink.sought import sought_in
+from sim.shrink.witness import Case
 from sim.shrink.writing import rules_text
-from sim.story import Story, load_story
+from sim.story import load_story
 from sim.story.format import STORY_DEFAULTS
 from sim.suite.scenario_files import format_of, scenario_files
 
@@ -55,13 +57,13 @@ class Row(NamedTuple):
 
     Attributes:
         name: Its file below the folder.
-        bug: Law, cause and rules: stories that have the same are about one bug.
-        law: What it breaks.
+        bug: Invariant, cause and rules: stories that have the same are about one bug.
+        invariant: The invariant that it violates.
         cause: Why, as its signature says.
         written: Steps of the story as somebody wrote it.
         alone: Steps when it is shrunk without noise.
         hidden: Steps of the run that it was hidden in.
-        same_cause: Whether that run still breaks the law for that cause.
+        same_cause: Whether that run still violates it for that cause.
         steps: Steps of what that run was shrunk to.
         seconds: Of processor time.
         tries: Runs it took.
@@ -70,7 +72,7 @@ class Row(NamedTuple):
 
     name: str
     bug: str
-    law: str
+    invariant: str
     cause: str
     written: int
     alone: int
@@ -97,36 +99,36 @@ class Judged(NamedTuple):
 def measured(path: Path, folder: Path, seed: int, noise: int) -> Row:
     """Hide one story and shrink it again."""
     story = load_story(path)
-    alone = shrink_story(story)
-    law = alone.violation.invariant
-    hidden = hide(story, law, seed=seed, noise=noise).story
+    alone = Case(story)
+    invariant = alone.invariant
+    alone_steps = alone.shrink(Budget()).steps or 0
+    hidden = hide(story, invariant, seed=seed, noise=noise).story
+    budget = Budget()
     begun = time.process_time()
-    shrunk = shrink_story(hidden, law)
+    sought, shown, _ = sought_in(hidden, invariant)
+    reducer = sought.reducer(shown.value)
+    complete = reducer.run(budget)
     seconds = time.process_time() - begun
-    cause, known = _cause(hidden, law), _cause(story, law)
+    cause, known = _cause(sought.cause), _cause(alone.signature)
+    rules = rules_text(alone.best.value.rules.differing_from(STORY_DEFAULTS)) or "defaults"
     return Row(
         name=str(path.relative_to(folder)),
-        bug=f"{law}: {known}; {_rules(alone)}",
-        law=law,
+        bug=f"{invariant}: {known}; {rules}",
+        invariant=invariant,
         cause=known,
         written=len(story.steps),
-        alone=alone.steps,
+        alone=alone_steps,
         hidden=len(hidden.steps),
         same_cause=cause == known,
-        steps=shrunk.steps,
+        steps=len(reducer.best.value.steps),
         seconds=seconds,
-        tries=shrunk.tries,
-        complete=shrunk.complete,
+        tries=budget.tries,
+        complete=complete,
     )
 
 
-def _cause(story: Story, law: str) -> str:
-    sought, _ = sought_in(story, law, cause_of=signature_of)
-    return str(sought.cause).partition(": ")[2]
-
-
-def _rules(shrunk: ShrunkStory) -> str:
-    return rules_text(shrunk.story.rules.differing_from(STORY_DEFAULTS)) or "defaults"
+def _cause(signature: Hashable) -> str:
+    return "; ".join(signature.mechanism) if isinstance(signature, Signature) else ""
 
 
 def judged(rows: Sequence[Row]) -> list[Judged]:
@@ -182,8 +184,8 @@ def page(rows: Sequence[Judged], *, seed: int, noise: int) -> str:
         row = each.row
         why = row.cause if row.same_cause else f"{row.cause} (hidden run: another cause)"
         lines.append(
-            f"| `{row.name}` | {row.law} | {why} | {row.written} | {each.shortest} | {row.hidden} "
-            f"| {row.steps} | {each.ratio:.2f} | {row.seconds:.1f} | {row.tries:,} |"
+            f"| `{row.name}` | {row.invariant} | {why} | {row.written} | {each.shortest} "
+            f"| {row.hidden} | {row.steps} | {each.ratio:.2f} | {row.seconds:.1f} | {row.tries:,} |"
         )
     return "\n".join(lines) + "\n"
 

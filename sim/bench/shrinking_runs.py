@@ -18,12 +18,11 @@ from statistics import median
 from typing import NamedTuple
 
 from sim.bench.shrinking import SCENARIOS, red_stories
-from sim.explain.signature import signature_of
 from sim.files.atomic import replacing
 from sim.scenario.generate import generate
 from sim.scenario.model import Scenario
-from sim.shrink.story import shrink_story, sought_in
-from sim.shrink.witness import Witness, witness_of
+from sim.shrink.engine import Budget
+from sim.shrink.witness import Case, Witness, witness_of
 from sim.story import load_story
 from sim.sweeps import Sweep, load_plan, number_runs
 from sim.timed_run import run_scenario
@@ -45,7 +44,7 @@ RUNS = 60
 CASES = 100_000
 STRIDE = 7919
 EACH = 1
-"""Failing runs taken of one plan and law."""
+"""Failing runs taken of one plan and invariant."""
 LEAST = 500
 """Events that a run has to have to count."""
 TRIES = 2000
@@ -104,11 +103,11 @@ def _rows_of_plan(plan: str, runs: int, tries: int) -> list[Row]:
         run = run_scenario(scenario)
         if run.counters["events"] < LEAST:
             continue
-        for law in run.violated:
-            if taken.get(law, 0) < EACH:
-                taken[law] = taken.get(law, 0) + 1
+        for invariant in run.violated:
+            if taken.get(invariant, 0) < EACH:
+                taken[invariant] = taken.get(invariant, 0) + 1
                 begun = time.process_time()
-                witness = witness_of(scenario, law, tries=tries)
+                witness = witness_of(scenario, invariant, tries=tries)
                 rows.append(Row(plan, case, rule_set, witness, time.process_time() - begun))
     return rows
 
@@ -123,10 +122,8 @@ def shortest_known(folder: Path = SCENARIOS) -> dict[str, int]:
     """Signature -> steps of the shortest red story that has it, when it is shrunk by itself."""
     found: dict[str, int] = {}
     for path in red_stories(folder):
-        story = load_story(path)
-        sought, violation = sought_in(story, None, cause_of=signature_of)
-        steps = shrink_story(story, violation).steps
-        cause = str(sought.cause)
+        alone = Case(load_story(path)).shrink(Budget())
+        steps, cause = alone.steps or 0, str(alone.signature)
         found[cause] = min(steps, found.get(cause, steps))
     return found
 

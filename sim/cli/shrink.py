@@ -1,4 +1,4 @@
-"""`replog shrink`: what breaks a law, made small."""
+"""`replog shrink`: what violates an invariant, made small."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ from sim.foreign import shell
 from sim.limits import RUN
 
 if TYPE_CHECKING:
-    from sim.shrink.cases import Case, Outcome, Told
+    from sim.shrink.engine import Budget
+    from sim.shrink.near_miss import NearMiss
+    from sim.shrink.witness import Case, Witness
 
 WITHIN_S = 60.0
 """Seconds without `--within`; a story of 600 steps takes a few."""
@@ -78,7 +80,8 @@ def shrink(
     The same input gives the same result, however often it was interrupted. Status 2: nothing is
     violated, so there is nothing to shrink.
     """
-    from sim.shrink.opening import open_case
+    from sim.shrink.engine import Budget
+    from sim.shrink.witness import open_case
 
     words: list[object] = [file, *([] if run_id is None else [run_id])]
     words += ["--invariant", invariant] if invariant else []
@@ -87,14 +90,17 @@ def shrink(
     case = open_case(file, run_id, invariant=invariant, command=command)
     if out is not None and out.is_dir():
         out = out / f"{case.id}.yaml"
-    with _progress(case, out) as told:
-        outcome = case.shrink(within_s=within, told=told, unfinished=_unfinished(out))
-    near = _write(outcome, out)
+    budget = Budget(within)
+    with _progress(case, budget, out) as told:
+        found = case.shrink(budget, told=told, unfinished=_unfinished(out))
+    near = case.near_miss() if found.complete else None
+    shown = _Shown(case, found, near, out)
+    shown.write()
     if as_json:
-        print_json(_document(case, outcome, out, near))
+        print_json(shown.document())
     else:
-        _show(case, outcome, out, near, within)
-    return EXIT_INTERRUPTED if outcome.interrupted else 0
+        shown.tell(within)
+    return EXIT_INTERRUPTED if found.interrupted else 0
 
 
 def _checked_output(output: Path, file: Path) -> Path:
@@ -108,22 +114,10 @@ def _checked_output(output: Path, file: Path) -> Path:
     return output
 
 
-def _unfinished(out: Path | None) -> str | None:
+def _unfinished(out: Path | None) -> str:
     from sim.files.opening import read_text
 
-    return read_text(out) if out is not None and out.is_file() else None
-
-
-def _write(outcome: Outcome, out: Path | None) -> Path | None:
-    """Write what was found; the path of the near miss, if there is one."""
-    if out is None:
-        return None
-    _replace(out, outcome.text)
-    if outcome.near_miss is None:
-        return None
-    near = out.with_name(f"{out.stem}_near_miss{out.suffix}")
-    _replace(near, outcome.near_miss.text)
-    return near
+    return read_text(out) if out is not None and out.is_file() else ""
 
 
 def _replace(path: Path, text: str) -> None:
@@ -133,99 +127,121 @@ def _replace(path: Path, text: str) -> None:
         file.write(text.encode())
 
 
-def _show(case: Case, outcome: Outcome, out: Path | None, near: Path | None, within: float) -> None:
-    """The result on stdout; what there is to say of it beside the file goes to stderr."""
-    lines = [f"{outcome.invariant}: {outcome.sentence}", _how_small(case, outcome, within)]
-    lines += [outcome.remark] if outcome.remark else []
-    if outcome.near_miss is not None:
-        where = "" if near is None else f": {near}"
-        lines.append(f"near miss, with {outcome.near_miss.change}{where}")
-    elif outcome.complete:
-        lines.append("no change of a single rule heals it")
-    if out is None:
-        print(outcome.text, end="")
-        for line in lines:
-            complain(line)
-    else:
-        for line in (str(out), *lines):
-            tell(line)
+class _Shown:
+    """What was found, as it is written and told; `out` is the file to write, None = it is told."""
 
+    def __init__(self, case: Case, found: Witness, near: NearMiss | None, out: Path | None) -> None:
+        self.case, self.found, self.near, self.out = case, found, near, out
+        self.near_text = "" if near is None else case.near_miss_text(near)
+        self.near_out: Path | None = None
+        if near is not None and out is not None:
+            self.near_out = out.with_name(f"{out.stem}_near_miss{out.suffix}")
 
-def _how_small(case: Case, outcome: Outcome, within: float) -> str:
-    size = f"{outcome.size} {case.unit} of {case.whole}, {outcome.tries:,} tries"
-    if outcome.complete:
-        one = "single step" if case.unit == "steps" else "part of it"
-        return f"{size}; no {one} can be left out (1-minimal)"
-    why = "interrupted" if outcome.interrupted else f"out of time after {within:g} s"
-    return f"{size}; {why}: it may get smaller; with the same --output it goes on from here"
+    def write(self) -> None:
+        if self.out is not None:
+            _replace(self.out, self.found.text)
+        if self.near_out is not None:
+            _replace(self.near_out, self.near_text)
 
+    def tell(self, within: float) -> None:
+        """The result on stdout; what there is to say of it beside the file goes to stderr."""
+        found = self.found
+        lines = [f"{found.invariant}: {found.sentence}", self._how_small(within), found.remark]
+        lines += [self._nearly()] if found.complete else []
+        if self.out is None:
+            print(found.text, end="")
+        for line in filter(None, lines if self.out is None else (str(self.out), *lines)):
+            (complain if self.out is None else tell)(line)
 
-def _document(
-    case: Case, outcome: Outcome, out: Path | None, near: Path | None
-) -> dict[str, object]:
-    missed = outcome.near_miss
-    return {
-        "id": outcome.id,
-        "invariant": outcome.invariant,
-        "sentence": outcome.sentence,
-        "unit": case.unit,
-        "size": outcome.size,
-        "size_before": case.size,
-        "tries": outcome.tries,
-        "complete": outcome.complete,
-        "interrupted": outcome.interrupted,
-        "text": outcome.text,
-        "remark": outcome.remark,
-        "output": None if out is None else str(out),
-        "near_miss": None
-        if missed is None
-        else {
-            "change": missed.change,
-            "text": missed.text,
-            "output": None if near is None else str(near),
-        },
-    }
+    def _nearly(self) -> str:
+        if self.near is None:
+            return "no change of a single rule heals it"
+        where = "" if self.near_out is None else f": {self.near_out}"
+        line = f"near miss, with {self.near.change}{where}"
+        if self.near.heals_origin:
+            return line
+        return f"{line}; it does not heal {self.case.value.id} itself"
+
+    def _how_small(self, within: float) -> str:
+        found, unit = self.found, self.case.unit
+        size = f"{self.case.left} {unit} of {self.case.whole}, {found.tries:,} tries"
+        if found.complete:
+            one = "single step" if unit == "steps" else "part of it"
+            return f"{size}; no {one} can be left out (1-minimal)"
+        why = "interrupted" if found.interrupted else f"out of time after {within:g} s"
+        return f"{size}; {why}: it may get smaller; with the same --output it goes on from here"
+
+    def document(self) -> dict[str, object]:
+        found, near = self.found, self.near
+        return {
+            "id": self.case.id,
+            "invariant": found.invariant,
+            "sentence": found.sentence,
+            "unit": self.case.unit,
+            "size": self.case.left,
+            "size_before": self.case.size,
+            "tries": found.tries,
+            "complete": found.complete,
+            "interrupted": found.interrupted,
+            "text": found.text,
+            "remark": found.remark,
+            "output": None if self.out is None else str(self.out),
+            "near_miss": None
+            if near is None
+            else {
+                "change": near.change,
+                "heals_origin": near.heals_origin,
+                "text": self.near_text,
+                "output": None if self.near_out is None else str(self.near_out),
+            },
+        }
 
 
 class _Watch:
     """Shows how far a shrink is, and keeps the best so far in the output file."""
 
     def __init__(
-        self, case: Case, out: Path | None, show: Callable[[str, int], None], every_s: float
+        self,
+        case: Case,
+        budget: Budget,
+        out: Path | None,
+        show: Callable[[str, int], None],
+        every_s: float,
     ) -> None:
-        self._case = case
-        self._out = out
+        self._case, self._budget, self._out = case, budget, out
         self._show = show
         self._every_s = every_s
         self._last = time.monotonic()
 
-    def __call__(self, told: Told) -> None:
+    def __call__(self, improved: bool) -> None:
         """Take the news of one run."""
-        if self._out is not None and told.write is not None:
-            _replace(self._out, told.write())
+        case = self._case
+        if self._out is not None and improved:
+            _replace(self._out, case.unfinished())
         now = time.monotonic()
         if now - self._last >= self._every_s:
             self._last = now
-            case = self._case
-            line = f"{told.size} {case.unit} of {case.size}, {told.tries:,} tries"
-            self._show(line, case.size - told.size)
+            line = f"{case.left} {case.unit} of {case.size}, {self._budget.tries:,} tries"
+            self._show(line, case.size - case.left)
 
 
 @contextmanager
-def _progress(case: Case, out: Path | None) -> Iterator[_Watch]:
+def _progress(case: Case, budget: Budget, out: Path | None) -> Iterator[_Watch]:
     """A bar on a terminal, plain lines elsewhere; both on stderr."""
     from rich.progress import BarColumn, Progress, TextColumn
 
     console = progress_console()
     if not console.is_terminal:
-        yield _Watch(case, out, lambda line, _: complain(line), LINE_EVERY_S)
+        yield _Watch(case, budget, out, lambda line, _: complain(line), LINE_EVERY_S)
         return
     text = TextColumn("{task.description}")
     with Progress(BarColumn(), text, console=console, transient=True) as bar:
         task = bar.add_task("", total=case.size)
-        yield _Watch(
-            case, out, lambda line, gone: bar.update(task, description=line, completed=gone), 0.1
-        )
+
+        def show(line: str, gone: int) -> None:
+            bar.update(task, description=line, completed=gone)
+
+        yield _Watch(case, budget, out, show, 0.1)
 
 
 COMMANDS = {"shrink": Command(shrink, _takes)}

@@ -96,10 +96,13 @@ def explain(
         unit = "steps" if opened.skews is None else "ms"
         print_explanation(explanation, opened.violations, unit=unit)
     if what_if:
+        from sim.what_if.heals import heals
+
         sealed = _no_return(opened, explanation, within / 2, tries, show=not as_json)
-        healings = _healings(opened, explanation, within / 2)
+        healings = heals(opened.content, explanation.violation.invariant, within_s=within / 2)
         document["no_return"] = None if sealed is None else _as_data(sealed)
         document["heals"] = [each._asdict() for each in healings.found]
+        document["failed"] = [each._asdict() for each in healings.failed]
         document["complete"] = healings.complete and (sealed is None or sealed.complete)
         if not as_json:
             _show_healings(healings)
@@ -189,16 +192,6 @@ def _as_data(sealed: NoReturn) -> dict[str, Any]:
     }
 
 
-def _healings(opened: Opened, explanation: Explanation, within_s: float) -> Healings:
-    from sim.scenario.model import Scenario
-    from sim.what_if.heals import heals_scenario, heals_story
-
-    invariant = explanation.violation.invariant
-    if isinstance(opened.content, Scenario):
-        return heals_scenario(opened.content, invariant, within_s=within_s)
-    return heals_story(opened.content, invariant, within_s=within_s)
-
-
 def _show_healings(healings: Healings) -> None:
     passing = [each.change for each in healings.found if not each.still]
     others = [each for each in healings.found if each.still]
@@ -213,6 +206,10 @@ def _show_healings(healings: Healings) -> None:
         print("  avoided, but something else is violated then:")
         for each in others:
             tell(f"    {each.change} ({', '.join(each.still)})")
+    if healings.failed:
+        print("  not known, as the run ends in an error:")
+        for failed in healings.failed:
+            tell(f"    {failed.change} ({failed.error})")
     if not healings.complete:
         print("  the time was over before all changes were tried: see --within")
 

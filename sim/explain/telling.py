@@ -13,6 +13,7 @@ from sim.explain.causality import Cone
 from sim.explain.chain import chain
 from sim.explain.past import Recorded
 from sim.explain.questions import deciding
+from sim.explain.since import so_since
 from sim.foreign.lines import LONGEST, one_line
 from sim.rules import Rules
 
@@ -30,6 +31,7 @@ class Explanation:
         chain: What led to it, newest first, each line with its time before it.
         cone: Positions of the events behind `chain`, ascending.
         judged: Position of the event that showed the violation.
+        since: Since when it was so: ms, or a step; what is judged at rest was there before.
     """
 
     violation: Violation
@@ -40,6 +42,7 @@ class Explanation:
     chain: tuple[str, ...]
     cone: tuple[int, ...]
     judged: int
+    since: int
 
     @property
     def decided_by(self) -> str:
@@ -55,6 +58,7 @@ class Explanation:
             f"{violation.at:>6}  {violation.invariant}: {violation.sentence}",
             f"decided by: {self.decided_by}",
             *followed,
+            *([f"so since: {self.since:,}"] if self.since < violation.at else []),
             *(f"committed: {line}" for line in self.truth),
             *(f"now: {line}" for line in self.now),
             *([f"rules: {self.rules}"] if self.rules else []),
@@ -67,6 +71,7 @@ class Explanation:
         return {
             "invariant": violation.invariant,
             "at": violation.at,
+            "since": self.since,
             "sentence": violation.sentence,
             "decided_by": self.decided_by,
             "facts": [fact._asdict() for fact in self.facts],
@@ -105,6 +110,7 @@ def explanation(
         tuple(map(_shown, chain(case, cone))),
         tuple(cone.positions),
         case.judged,
+        so_since(events, violation, case.rules, past_at=lambda _: case.past),
     )
 
 

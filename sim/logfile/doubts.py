@@ -9,6 +9,7 @@ from sim.logfile.explain import explain_key
 from sim.logfile.file import LogFile
 from sim.logfile.key_history import records_of
 
+_UNSAID = "unsaid"
 _LISTS = ("surviving_offsets", "tombstone_offsets", "surviving_keys")
 
 
@@ -24,7 +25,7 @@ def explained_doubts(
     """
     doubtful: set[int | str] = set()
     for fact, claims in zip(facts, expected, strict=True):
-        doubtful.update(_in_doubt(fact, claims))
+        doubtful.update(one for one in _in_doubt(fact, claims) if isinstance(one, int | str))
     records = list(records_of(file))
     keys = (r.key for r in records if r.key in doubtful or r.offset in doubtful)
     return [
@@ -36,7 +37,7 @@ def explained_doubts(
     ]
 
 
-def _in_doubt(fact: Mapping[str, Any], claims: Mapping[str, Any]) -> Iterator[int | str]:
+def _in_doubt(fact: Mapping[str, Any], claims: Mapping[str, Any]) -> Iterator[Any]:
     """The offsets, and the keys, about which an answer and a claim differ; keys are texts."""
     for name in _LISTS:
         if name in claims:
@@ -44,13 +45,15 @@ def _in_doubt(fact: Mapping[str, Any], claims: Mapping[str, Any]) -> Iterator[in
     if "surviving_keys_must_not_include" in claims:
         unwanted = claims["surviving_keys_must_not_include"]
         yield from (key for key in unwanted if key in fact["surviving_keys"])
-    if "removed" in claims:
-        have, want = fact.get("removed", {}), claims["removed"]
-        differing = (at for at in {*have, *want} if have.get(at) != want.get(at))
+    removed, claimed = fact.get("removed", {}), claims.get("removed")
+    if isinstance(claimed, dict):
+        differing = (at for at, why in claimed.items() if removed.get(at) != why)
         yield from (int(at) for at in differing if at.isdecimal())
-    if "batches" in claims:
-        have, want = (list(_by_record(one["batches"])) for one in (fact, claims))
-        yield from (offset for offset, _ in _in_one(have, want))
+    if isinstance(claims.get("batches"), list):
+        have, want = _horizons(fact["batches"]), _horizons(claims["batches"])
+        yield from have.keys() ^ want.keys()
+        both = have.keys() & want.keys()
+        yield from (at for at in both if want[at] not in (_UNSAID, have[at]))
 
 
 def _in_one(have: object, want: object) -> Iterator[Any]:
@@ -59,8 +62,12 @@ def _in_one(have: object, want: object) -> Iterator[Any]:
         yield from (item for item in (*have, *want) if (item in have) != (item in want))
 
 
-def _by_record(batches: object) -> Iterator[tuple[int, object]]:
-    """Each record's offset with what is said of its batch beside it."""
-    for batch in batches if isinstance(batches, list) else ():
-        for offset in batch.get("record_offsets", ()) if isinstance(batch, dict) else ():
-            yield offset, batch.get("delete_horizon_ms")
+def _horizons(batches: list[Any]) -> dict[int, Any]:
+    """The delete horizon of each record's batch, by offset, as far as somebody says it."""
+    return {
+        offset: batch.get("delete_horizon_ms", _UNSAID)
+        for batch in batches
+        if isinstance(batch, dict) and isinstance(batch.get("record_offsets"), list)
+        for offset in batch["record_offsets"]
+        if isinstance(offset, int)
+    }

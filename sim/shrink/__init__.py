@@ -1,1 +1,19 @@
-"""Shrinking: what breaks a law is made as small as it can be, the cause being the same."""
+"""Shrinking: what violates an invariant is made as small as it can be, the cause being the same.
+
+A candidate is a story with its steps, or a scenario with its parts. There is one loop for both:
+
+    engine     passes propose smaller values in a fixed order; the first one that still shows what
+               is sought is the best from then on; one memo, one budget, one place to go on from
+    sought     what has to stay: invariant and cause; runs stories and scenarios alike
+    story_passes, story_edit        the passes over stories, and how a story stays sound
+    scenarios                       the same of scenarios
+
+A run in simulated time becomes a story where one shows the same:
+
+    from_run     tells the whole run; what does not matter is left out by shrinking the story
+    retelling    takes the events of the run one by one, and the steps that do the same
+    liberties    a story may not do what no cluster does, unless the run did
+
+`witness` goes these roads for `replog shrink`, `replog causes` and `sim.Run.shrink`; `near_miss`
+finds the one rule that heals, here and where it came from; `writing` writes the files.
+"""

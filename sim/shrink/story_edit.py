@@ -1,26 +1,112 @@
-"""Edits of stories that leave them well-formed: a step that can no longer be said is left out."""
+"""Stories as values to shrink: what is in them, which is smaller, and edits that keep them sound.
+
+Smaller is as people would say: fewer steps first, then fewer replicas, rules that differ from the
+defaults, names and fields; among stories alike in all that, smaller numbers and then the order of
+the alphabet. In an edit, a step that can no longer be said is left out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sim.shrink.story_size import kind_named, kind_of
+from sim.shrink.engine import Shown, put_at
 from sim.story.expect import StoryExpect
-from sim.story.format import Story
-from sim.story.ops import REPLICA, REPLICAS
+from sim.story.format import STORY_DEFAULTS, Story
+from sim.story.ops import OPS, REPLICA, REPLICAS, FieldType
 from sim.story.steps import Step
+from sim.trace import Appended, Event, Pushed
+
+PLAIN = {"replica": "r{}", "key": "k{}", "label": "v{}", "consumer": "reader{}"}
+"""The plain names of a kind, with the numbers from 1; of pids and epochs the numbers themselves."""
 
 OFFSETS = {
-    ("compact", "upto"),
-    ("consume", "upto"),
-    ("snapshot", "end"),
-    ("delete_prefix", "to"),
-    ("crash", "high_watermark"),
-    ("crash", "cleaned"),
+    "compact": {"upto", "segments"},
+    "consume": {"upto"},
+    "snapshot": {"end"},
+    "delete_prefix": {"to"},
+    "crash": {"high_watermark", "cleaned"},
 }
-"""Fields with an offset, by op and name; the segments of a compact step have offsets, too."""
+"""Fields with offsets, by op."""
+
+TOLD_FIRST = ("replicas", "isr", "voters")
+"""What a story says of replicas before its steps."""
+
+
+def _kind(op: str, field: str, kind: FieldType) -> str | None:
+    if kind is REPLICA or (op, field) == ("add_replica", "replica"):
+        return "replica"
+    if kind is REPLICAS:
+        return "replicas"
+    if (op, field) == ("crash", "epochs"):
+        return "epoch"
+    return field if field in ("key", "label", "consumer", "pid", "epoch") else None
+
+
+KINDS = {
+    op: {field: _kind(op, field, kind) for field, kind in spec.fields().items()}
+    for op, spec in OPS.items()
+}
+"""What each field of each op names: replica(s), key, label, consumer, pid, epoch, or None."""
+
+
+def names_of(story: Story) -> dict[str, list[Any]]:
+    """The names that the steps use, kind by kind, each once, in the order of their first use."""
+    kinds = ("replica", "key", "label", "consumer", "pid", "epoch")
+    found: dict[str, dict[Any, None]] = {kind: {} for kind in kinds}
+    for step in story.steps:
+        for field, value in step.fields.items():
+            kind = KINDS[step.op][field]
+            if kind == "replicas":
+                found["replica"].update(dict.fromkeys(value))
+            elif kind is not None and value is not None:
+                found[kind][value] = None
+    return {kind: list(names) for kind, names in found.items()}
+
+
+def plain_names(kind: str, count: int) -> list[Any]:
+    """So many names as a shrunk story has them."""
+    return [PLAIN[kind].format(n) if kind in PLAIN else n for n in range(1, count + 1)]
+
+
+def key_of(story: Story) -> Hashable:
+    """What tells stories apart that may run differently."""
+    return (
+        *(getattr(story, part) for part in TOLD_FIRST),
+        tuple(story.rules.differing_from(STORY_DEFAULTS).items()),
+        tuple((step.op, tuple(sorted(step.fields.items()))) for step in story.steps),
+    )
+
+
+def size_of(shown: Shown[Story]) -> Iterator[Any]:
+    """What makes a story small, the most telling first."""
+    story = shown.value
+    yield len(story.steps)
+    yield len(story.replicas)
+    yield len(story.rules.differing_from(STORY_DEFAULTS))
+    names = names_of(story)
+    yield sum(map(len, names.values()))
+    yield (story.isr != story.replicas) + (story.voters != story.replicas)
+    yield sum(len(step.fields) for step in story.steps)
+    yield sum(len({*found} - {*plain_names(kind, len(found))}) for kind, found in names.items())
+    steps = [_step_size(step) for step in story.steps]
+    yield sum(fields for fields, _ in steps)
+    told = [getattr(story, part) for part in TOLD_FIRST]
+    yield sum(len(str(name)) for names in told for name in names)
+    yield [text for _, text in steps]
+    yield told
+
+
+def _step_size(step: Step) -> tuple[int, str]:
+    """How large the values of a step are, and its text."""
+    size, words = 0, [step.op]
+    for field, value in sorted(step.fields.items()):
+        texts = isinstance(value, tuple) and all(isinstance(item, str) for item in value)
+        text = ",".join(value) if texts else repr(value)
+        size += abs(value) if isinstance(value, int) else len(text)
+        words.append(f"{field}={text}")
+    return size, " ".join(words)
 
 
 def step_of(op: str, fields: Mapping[str, Any]) -> Step:
@@ -58,46 +144,50 @@ def _sayable(step: Step, known: Collection[str]) -> Step | None:
     """The step as far as it names replicas that there are; None = nothing is left of it."""
     if step.op == "add_replica":
         return None if step["replica"] in known else step
-    fields: dict[str, Any] = {}
+    fewer: dict[str, Any] = {}
     for field, value in step.fields.items():
-        kind = kind_named(step.op, field)
-        if kind is REPLICA and value not in known:
+        kind = KINDS[step.op][field]
+        if kind == "replica" and value not in known:
             return None
-        if kind is REPLICAS:
+        if kind == "replicas":
             present = tuple(name for name in value if name in known)
             if not present:
                 return None
-            fields[field] = present if present != value else value
-        else:
-            fields[field] = value
-    return step if fields == step.fields else Step(step.number, step.op, fields)
+            if present != value:
+                fewer[field] = present
+    return Step(step.number, step.op, {**step.fields, **fewer}) if fewer else step
 
 
-def without_steps(
-    story: Story, left_out: Collection[int], written: Sequence[Sequence[int]] = ()
-) -> list[Story]:
+def offsets_written(events: Iterable[tuple[int, Event]], steps: int) -> list[list[int]]:
+    """The offsets at which each of so many steps appended, by the events of the story."""
+    written: list[list[int]] = [[] for _ in range(steps)]
+    for step, event in events:
+        if isinstance(event, Appended | Pushed) and step:
+            written[step - 1].append(event.batch.base_offset)
+    return written
+
+
+def without_steps(shown: Shown[Story], left_out: Collection[int]) -> list[Story]:
     """The story without some steps, by index from 0.
 
     Where steps that stay speak of offsets, there are two ways to leave out an append: the offsets
     move down with what follows, or they stay. Both are given, the first one first.
-
-    Args:
-        story: The story.
-        left_out: The indexes.
-        written: The offsets that each step appended at; empty = not known.
     """
+    story = shown.value
     kept = [step for index, step in enumerate(story.steps) if index not in left_out]
-    gone = sorted({offset for index in left_out for offset in written[index]}) if written else []
     plain = with_steps(story, kept)
-    if not gone or not any(speaks_of_offsets(step) for step in kept):
+    if not any(map(speaks_of_offsets, kept)):
         return [plain]
-    moved = with_steps(story, [_moved_down(step, gone) for step in kept])
-    return [moved, plain]
+    written = offsets_written(shown.events, len(story.steps))
+    gone = sorted({offset for index in left_out for offset in written[index]})
+    if not gone:
+        return [plain]
+    return [with_steps(story, [_moved_down(step, gone) for step in kept]), plain]
 
 
 def speaks_of_offsets(step: Step) -> bool:
     """Whether a step names an offset."""
-    return "segments" in step.fields or any((step.op, field) in OFFSETS for field in step.fields)
+    return step.op in OFFSETS and not OFFSETS[step.op].isdisjoint(step.fields)
 
 
 def _moved_down(step: Step, gone: Sequence[int]) -> Step:
@@ -113,26 +203,23 @@ def moved_up(step: Step, came: Sequence[int]) -> Step:
 
 
 def _with_offsets(step: Step, moved: Callable[[int], int]) -> Step:
-    if not speaks_of_offsets(step):
-        return step
     fields = dict(step.fields)
-    for field, value in step.fields.items():
+    for field in OFFSETS.get(step.op, set()) & fields.keys():
+        value = fields[field]
         if field == "segments":
             fields[field] = tuple((moved(base), moved(end), at) for base, end, at in value)
-        elif (step.op, field) in OFFSETS:
+        else:
             fields[field] = moved(value)
-    return Step(step.number, step.op, fields)
+    return step if fields == step.fields else Step(step.number, step.op, fields)
 
 
 def with_field(story: Story, index: int, field: str, value: Any) -> Story:
     """The story with another value in a field of a step; None leaves the field out."""
-    fields = dict(story.steps[index].fields)
+    step = story.steps[index]
+    fields = {**step.fields, field: value}
     if value is None:
         del fields[field]
-    else:
-        fields[field] = value
-    put = step_of(story.steps[index].op, fields)
-    return with_steps(story, [*story.steps[:index], put, *story.steps[index + 1 :]])
+    return with_steps(story, put_at(story.steps, index, step_of(step.op, fields)))
 
 
 def renamed(story: Story, kind: str, names: Mapping[Any, Any], *, since: int = 0) -> Story:
@@ -150,17 +237,14 @@ def renamed(story: Story, kind: str, names: Mapping[Any, Any], *, since: int = 0
     ]
     if kind != "replica" or since:
         return with_steps(story, steps)
-    told = {
-        part: tuple(names.get(name, name) for name in getattr(story, part))
-        for part in ("replicas", "isr", "voters")
-    }
+    told = {part: tuple(names.get(n, n) for n in getattr(story, part)) for part in TOLD_FIRST}
     return with_steps(story, steps, **told)
 
 
 def _step_renamed(step: Step, kind: str, names: Mapping[Any, Any]) -> Step:
     fields = dict(step.fields)
     for field, value in step.fields.items():
-        found = kind_of(step.op, field)
+        found = KINDS[step.op][field]
         if found == kind:
             fields[field] = names.get(value, value)
         elif found == "replicas" and kind == "replica":

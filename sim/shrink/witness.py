@@ -1,59 +1,69 @@
-"""The smallest account of a failing run: a story where there is one, else a scenario.
+"""The smallest account of a failure: a story where there is one, else a scenario.
 
-The roads are tried in this order: a story made of the run as it is; the run made small, and a story
-made of that; the small run itself. What comes out breaks the same law with the same signature. It
-depends on the run and on the budget in tries alone; a budget in seconds cuts it short, and nothing
-else.
+The roads from a run are tried in this order: a story made of the run as it is; the run made small,
+and a story made of that; the small run itself. What comes out violates the same invariant with the
+same signature. It depends on the run and on the budget in tries alone; a budget in seconds cuts it
+short, and nothing else.
 """
 
 from __future__ import annotations
 
-import time
+import hashlib
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar, cast
 
-from sim.check.registry import INVARIANTS, Kind
-from sim.explain.signature import Signature, signature_of
+from sim.errors import BadInput
+from sim.explain.signature import Signature
+from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
+from sim.files.opening import read_bytes
+from sim.files.yaml_text import parse_yaml
+from sim.foreign.names import file_name
+from sim.scenario.file.load import load_scenario, scenario_in
 from sim.scenario.file.write import scenario_text
-from sim.scenario.model import Scenario
-from sim.scenario.model.promises import promise_of
-from sim.shrink.from_events import FoundStory, story_from_events, why_untellable
-from sim.shrink.story import shrink_story
-from sim.shrink.timed import ShrunkTimed, shrink_timed, sought_in_run
-from sim.shrink.writing import story_text
-from sim.story import Story
-from sim.story.driver import StoryDriver
+from sim.scenario.model import Expect, Scenario
+from sim.shrink.engine import Budget, Place, Reducer, Shown
+from sim.shrink.from_run import story_from_run, why_untellable
+from sim.shrink.near_miss import NearMiss, near_miss_of
+from sim.shrink.sought import Sought, sought_in
+from sim.shrink.writing import file_of, near_miss_file
 from sim.story.expect import StoryExpect
-from sim.timed_run import run_scenario
-from sim.trace import Event
+from sim.story.format import Story, load_story, story_from
+from sim.suite.scenario_files import format_of
+from sim.sweeps import scenario_of_run
 
-FIRST_SHARE = 0.6
+V = TypeVar("V", bound=Story | Scenario)
+
+FIRST_SHARE: Final = 0.6
 """Of a budget, for making the run small before another story is made of it."""
-SMALL = 400
+SMALL: Final = 400
 """Events; of a longer run that gave no story before, none is made again."""
-NO_STORY = "no story was found that shows it for the same cause"
+NO_STORY: Final = "no story was found that shows it for the same cause"
+
+_HEAD = "unfinished shrink of {}: pass {}, at {}, {}"
+_READ = re.compile(r"# unfinished shrink of (\w+): pass (\d+), at ([\d ]*), (changed|unchanged)\n")
 
 
 class Witness(NamedTuple):
-    """A small account of why a run breaks a law.
+    """A small account of why something violates an invariant.
 
     Attributes:
         kind: `story` of single steps, or `scenario` in simulated time.
-        invariant: The law.
-        signature: Why it is broken, in the run as in the witness.
+        invariant: What is violated.
+        signature: Why, in what was shrunk as in the witness.
         sentence: What happens in the witness, with the numbers in it.
         text: The file, which expects its violation.
-        story: The story, if it is one.
-        scenario: The scenario, if it is one.
         steps: Of the story; None = it is a scenario.
         events: How many events of the witness lead to its violation.
-        events_before: How many events the run had.
+        events_before: How many events there were.
         tries: How many stories and scenarios were run for it.
-        complete: Whether it is as small as it gets; False = the budget cut it short.
-        made_of: What of the run the story was made of, or why there is none, in words.
-        wall_ms: How long it took by the clock of the wall; the only part that is not the same the
-            next time.
+        complete: Whether it is as small as it gets; False = the budget was over, or it was
+            interrupted.
+        interrupted: Whether it was interrupted.
+        made_of: What of a run the story was made of, or why there is none, in words; empty = it is
+            a story that was made smaller.
     """
 
     kind: Literal["story", "scenario"]
@@ -61,223 +71,280 @@ class Witness(NamedTuple):
     signature: Signature
     sentence: str
     text: str
-    story: Story | None
-    scenario: Scenario | None
     steps: int | None
     events: int
     events_before: int
     tries: int
     complete: bool
+    interrupted: bool
     made_of: str
-    wall_ms: float
+
+    @property
+    def remark(self) -> str:
+        """What there is to say of its kind; empty = nothing."""
+        if self.kind == "scenario":
+            return f"as a scenario: {self.made_of}"
+        return f"as a story, made of {self.made_of}" if self.made_of else ""
+
+
+class Case:
+    """Something to shrink: a story, or a run in simulated time.
+
+    Attributes:
+        value: The story or scenario.
+        id: What the result is called, and its file in a folder.
+        invariant: What it violates.
+        signature: Why.
+        unit: What its size counts: `steps` once there is a story, until then `events`.
+        size: How large it is.
+        whole: The same for people, with its unit if that is another one.
+    """
+
+    def __init__(
+        self,
+        value: Story | Scenario,
+        invariant: str | None = None,
+        *,
+        command: str = "",
+        source: str = "",
+        digest: str = "",
+        where: str | None = None,
+    ) -> None:
+        """Run it, and look for a story.
+
+        Args:
+            value: It violates something.
+            invariant: Which one counts, as in `sought_in`.
+            command: What was typed, for title and source of the result.
+            source: Where it comes from, if nothing was typed.
+            digest: Tells it from everything else, so that a shrink can go on.
+            where: What messages call it.
+
+        Raises:
+            BadInput: It violates nothing, or not this.
+        """
+        shown: Shown[Any]
+        sought: Sought[Any]
+        sought, shown, self._events_before = sought_in(value, invariant, where=where)
+        self.value, self.invariant = value, sought.invariant
+        self.signature = cast(Signature, sought.cause)
+        self._sought, self._shown = sought, shown
+        self._command, self._source, self._digest = command, source, digest
+        plain = re.sub(r"[^\w.-]", "_", f"{value.id}_{self.invariant.replace('-', '_')}")
+        self.id = file_name(plain, instead="shrunk")
+        self._made_of, self.unit = "", "steps"
+        if isinstance(value, Story):
+            self.size, self.whole = len(value.steps), str(len(value.steps))
+        else:
+            self.size, self.whole = self._events_before, f"{self._events_before:,} events"
+            self._made_of, self.unit = why_untellable(self.signature) or NO_STORY, "events"
+            self._becomes_story(shown)
+
+    def _becomes_story(self, shown: Shown[Scenario]) -> bool:
+        """Look for a story that shows the same as a scenario; it is shrunk from then on."""
+        found = None if why_untellable(self.signature) else story_from_run(shown)
+        if found is not None:
+            self._sought, self._shown = found.sought, found.shown
+            self._made_of, self.unit = found.choice, "steps"
+        return found is not None
+
+    def shrink(
+        self,
+        budget: Budget,
+        *,
+        told: Callable[[bool], None] = lambda _: None,
+        unfinished: str = "",
+        hasty: bool = False,
+    ) -> Witness:
+        """Make it smaller; an interrupt ends it with the best found.
+
+        Args:
+            budget: What it may cost. Without haste, a story of what is left of a run may take as
+                many seconds again.
+            told: Hears of every run whether `best` is new.
+            unfinished: A file that an earlier shrink left where it was cut short; it goes on from
+                there if it was the same case.
+            hasty: Make a story also of a run that is not as small as it gets, when a share of the
+                budget is spent.
+        """
+        self._reducer = self._resumed(unfinished) or self._sought.reducer(self._shown.value)
+        complete = interrupted = False
+        try:
+            complete = self._run(budget, told, hasty=hasty)
+        except KeyboardInterrupt:
+            interrupted = True
+        return self._witness(budget.tries, complete=complete, interrupted=interrupted)
+
+    def _run(self, budget: Budget, told: Callable[[bool], None], *, hasty: bool) -> bool:
+        complete = False
+        for share in (FIRST_SHARE, 1.0) if hasty and self.unit == "events" else (1.0,):
+            complete = self._reducer.run(budget, share=share, told=told)
+            may_be_told = self.unit == "events" and (complete or hasty) and self.left <= SMALL
+            if may_be_told and self._becomes_story(self.best):
+                if not hasty:
+                    budget.renew()
+                self._reducer = self._sought.reducer(self._shown.value)
+                return self._reducer.run(budget, told=told) and complete
+            if complete:
+                break
+        return complete
+
+    @property
+    def best(self) -> Shown[Any]:
+        """The smallest that `shrink` has found."""
+        return self._reducer.best
+
+    @property
+    def left(self) -> int:
+        """How large that is."""
+        return len(self.best.events) if self.unit == "events" else len(self.best.value.steps)
+
+    def near_miss(self) -> NearMiss | None:
+        """The same with one rule changed, and nothing is violated; None = no rule heals it."""
+        return near_miss_of(self.best.value, self.invariant, self.value)
+
+    def near_miss_text(self, near: NearMiss) -> str:
+        """Its file."""
+        count = f"{self.left} steps, shrunk from those of {self.value.id}"
+        where = count if self.unit == "steps" else "the same scenario"
+        kept = "" if near.heals_origin else f"; {self.value.id} itself violates it all the same"
+        title = f"{near.change}: {self.invariant} holds in {where}{kept}"
+        return near_miss_file(self._named(near.value, title, near_miss=True), self.invariant)
+
+    def _named(self, value: V, title: str, *, near_miss: bool = False) -> V:
+        """The story or scenario under the name of the result, with where it comes from."""
+        name = self.id if self._command else self.id.replace("-", "_")
+        return replace(
+            value,
+            id=f"{name}_near_miss" if near_miss else name,
+            title=title if self._command or near_miss else str(self.signature),
+            source=self._command or self._source or self.value.source,
+        )
+
+    def _text(self, head: str, *, unfinished: bool = False) -> str:
+        why = str(self.signature)
+        if self.unit == "steps":
+            why = f"{self.invariant} broken in {self.left} steps"
+        named = self._named(self.best.value, f"{why}, shrunk from {self.whole} of {self.value.id}")
+        sentence = "" if unfinished else self.best.violation.sentence
+        return file_of(named, self.invariant, sentence, head=head)
+
+    def unfinished(self) -> str:
+        """The file of the best so far: it can be run, and it says where the work stands."""
+        return self._text(self._head(), unfinished=True)
+
+    def _head(self) -> str:
+        number, position, changed = self._reducer.place
+        where = " ".join(map(str, position))
+        return _HEAD.format(self._digest, number, where, "changed" if changed else "unchanged")
+
+    def _resumed(self, text: str) -> Reducer[Any] | None:
+        """An earlier shrink of this case, out of its file.
+
+        None = it is the file of something else, or somebody has edited it since.
+        """
+        found = _READ.match(text)
+        if found is None or found[1] != self._digest:
+            return None
+        own = {field: getattr(self.value, field) for field in ("id", "title", "source")}
+        place = Place(int(found[2]), tuple(map(int, found[3].split())), found[4] == "changed")
+        try:
+            document = parse_yaml(text, "unfinished")
+            if self.unit == "steps":
+                story = story_from(document.data, where="unfinished")
+                return self._sought.reducer(replace(story, **own, expect=StoryExpect()), place)
+            scenario = scenario_in(document, path=Path("unfinished.yaml"))
+            return self._sought.reducer(replace(scenario, **own, expect=Expect()), place)
+        except BadInput:
+            return None
+
+    def _witness(self, tries: int, *, complete: bool, interrupted: bool) -> Witness:
+        best, is_story = self.best, self.unit == "steps"
+        return Witness(
+            "story" if is_story else "scenario",
+            self.invariant,
+            self.signature,
+            best.violation.sentence,
+            self._text("" if complete or not self._digest else self._head()),
+            len(best.value.steps) if is_story else None,
+            len(best.events),
+            self._events_before,
+            tries,
+            complete,
+            interrupted,
+            self._made_of,
+        )
+
+
+def open_case(path: Path, run_id: int | None, *, invariant: str | None, command: str) -> Case:
+    """What a file, or a run of a sweep, has to shrink.
+
+    Args:
+        path: The file, or the folder of a sweep.
+        run_id: The number of the run in a sweep; None = `path` is a file.
+        invariant: The invariant; None = the first one violated.
+        command: What was typed, for the source of the result.
+
+    Raises:
+        BadInput: There is no such thing, it violates nothing, or not this.
+    """
+    if path.is_dir():
+        if run_id is None:
+            raise BadInput(f"{path}: is a folder; a run of a sweep is given as DIR RUN_ID")
+        run = scenario_of_run(path, run_id)
+        digest = _digest_of(scenario_text(run).encode(), invariant)
+        return Case(run, invariant, command=command, digest=digest)
+    if run_id is not None:
+        raise BadInput(f"{path}: no such folder; only a run of a sweep has a number")
+    loaders: dict[object, Callable[[Path], Story | Scenario]]
+    loaders = {STORY_FORMAT: load_story, SCENARIO_FORMAT: load_scenario}
+    found = format_of(path)
+    if found not in loaders:
+        allowed = ", ".join(map(str, loaders))
+        raise BadInput(f"{path}: format: {found or 'missing'}; allowed: {allowed}")
+    digest = _digest_of(read_bytes(path), invariant)
+    value = loaders[found](path)
+    where = str(path) if isinstance(value, Story) else None
+    return Case(value, invariant, command=command, digest=digest, where=where)
+
+
+def _digest_of(content: bytes, invariant: str | None) -> str:
+    """What tells one thing to shrink from another: what is in it, and the invariant."""
+    name = (invariant or "").encode(errors="surrogatepass")
+    return hashlib.sha256(content + name).hexdigest()[:16]
 
 
 def witness_of(
-    scenario: Scenario,
+    value: Story | Scenario,
     invariant: str | None = None,
     *,
     within_s: float | None = None,
     tries: int | None = None,
     source: str = "",
 ) -> Witness:
-    """The smallest account of a failing run.
+    """The smallest account of a failure.
 
     Args:
-        scenario: Its run breaks a law.
-        invariant: The law of which the first violation counts; None = the first one broken.
+        value: What fails.
+        invariant: The invariant of which the first violation counts; None = the first violated.
         within_s: Stop after so many seconds with the best found.
         tries: Stop after so many runs with the best found: the same on any machine.
         source: Where it comes from, for the file.
 
     Raises:
-        BadInput: The run breaks no law, or not this one.
+        BadInput: It violates nothing, or not this.
     """
-    spent = _Spent(within_s, tries)
-    found, name, signature, events_before = story_of(scenario, invariant)
-    small: ShrunkTimed | None = None
-    if found is None:
-        small, found = _made_small(scenario, name, spent)
-    if found is not None:
-        shrunk = shrink_story(
-            found.story,
-            found.violation,
-            within_s=spent.seconds_left(),
-            tries=spent.tries_left(),
-            cause_of=found.cause_of,
-        )
-        spent.tries += shrunk.tries
-        story = _named(shrunk.story, scenario, name, signature, source)
-        story, events, text = _told(story, name)
-        complete = shrunk.complete and (small is None or small.complete)
-        outcome = _Outcome("story", shrunk.violation.sentence, text, events, complete, found.choice)
-        return _witness(name, signature, outcome, events_before, spent, story=story)
-    assert small is not None
-    named = _named(small.scenario, scenario, name, signature, source)
-    outcome = _Outcome(
-        "scenario",
-        small.violation.sentence,
-        scenario_text(named),
-        small.events,
-        small.complete,
-        why_untellable(signature) or NO_STORY,
-    )
-    return _witness(name, signature, outcome, events_before, spent, scenario=named)
-
-
-class _Spent:
-    """What the search for a witness has cost, and what it may."""
-
-    def __init__(self, within_s: float | None, tries: int | None) -> None:
-        self.tries = 0
-        self._within_s, self._most_tries = within_s, tries
-        self._started = time.perf_counter()
-
-    def seconds(self) -> float:
-        return time.perf_counter() - self._started
-
-    def seconds_left(self, share: float = 1.0) -> float | None:
-        """Of a share of the budget, counted from its beginning; None = there is no end."""
-        if self._within_s is None:
-            return None
-        return max(0.0, self._within_s * share - self.seconds())
-
-    def tries_left(self, share: float = 1.0) -> int | None:
-        """As `seconds_left`."""
-        if self._most_tries is None:
-            return None
-        return max(0, int(self._most_tries * share) - self.tries)
-
-
-class _Outcome(NamedTuple):
-    """What is different about stories and scenarios."""
-
-    kind: Literal["story", "scenario"]
-    sentence: str
-    text: str
-    events: int
-    complete: bool
-    made_of: str
-
-
-def _made_small(
-    scenario: Scenario, invariant: str, spent: _Spent
-) -> tuple[ShrunkTimed, FoundStory | None]:
-    """The run made small, and a story made of that; without a story all that is left goes on it."""
-    small = shrink_timed(
-        scenario,
-        invariant,
-        within_s=spent.seconds_left(FIRST_SHARE),
-        tries=spent.tries_left(FIRST_SHARE),
-    )
-    spent.tries += small.tries
-    found = _story_of_small(small, invariant)
-    if found is None and not small.complete:
-        small = shrink_timed(
-            scenario,
-            invariant,
-            within_s=spent.seconds_left(),
-            tries=spent.tries_left(),
-            start=(small.scenario, small.place),
-        )
-        spent.tries += small.tries
-        found = _story_of_small(small, invariant)
-    return small, found
-
-
-def _story_of_small(small: ShrunkTimed, invariant: str) -> FoundStory | None:
-    """A story made of the run that was made small, unless it is still too large for that."""
-    return story_of(small.scenario, invariant)[0] if small.events <= SMALL else None
-
-
-N = TypeVar("N", Story, Scenario)
-
-
-def _named(value: N, scenario: Scenario, invariant: str, signature: Signature, source: str) -> N:
-    """The story or scenario under the name of its witness, with why and where it comes from."""
-    name = f"{scenario.id}_{invariant}".replace("-", "_")
-    return replace(value, id=name, title=str(signature), source=source or scenario.source)
-
-
-def _witness(
-    invariant: str,
-    signature: Signature,
-    outcome: _Outcome,
-    events_before: int,
-    spent: _Spent,
-    *,
-    story: Story | None = None,
-    scenario: Scenario | None = None,
-) -> Witness:
-    return Witness(
-        outcome.kind,
-        invariant,
-        signature,
-        outcome.sentence,
-        outcome.text,
-        story,
-        scenario,
-        None if story is None else len(story.steps),
-        outcome.events,
-        events_before,
-        spent.tries,
-        outcome.complete,
-        outcome.made_of,
-        spent.seconds() * 1000,
-    )
+    budget = Budget(within_s, tries)
+    return Case(value, invariant, source=source).shrink(budget, hasty=True)
 
 
 def witness_of_row(
-    out: Path | str,
-    run_id: int,
-    invariant: str | None = None,
-    *,
-    within_s: float | None = None,
-    tries: int | None = None,
+    out: Path | str, run_id: int, invariant: str | None = None, *, tries: int | None = None
 ) -> Witness:
     """As `witness_of`, of a run of the sweep in a folder.
 
     Raises:
-        BadInput: There is no such run, it breaks no law, or not this one.
+        BadInput: There is no such run, it violates nothing, or not this.
     """
-    from sim.sweeps import scenario_of_run
-
-    return witness_of(
-        scenario_of_run(out, run_id),
-        invariant,
-        within_s=within_s,
-        tries=tries,
-        source=f"run {run_id} of {Path(out).name}",
-    )
-
-
-def story_of(
-    scenario: Scenario, invariant: str | None
-) -> tuple[FoundStory | None, str, Signature, int]:
-    """A story made of a run, the law that it breaks, why, and how many events the run has.
-
-    Raises:
-        BadInput: The run breaks no law, or not this one.
-    """
-    _, violation, _ = sought_in_run(scenario, invariant)
-    events: list[tuple[int, Event]] = []
-    run_scenario(scenario, trace=events)
-    rules = promise_of(scenario).rules
-    signature = signature_of(events, violation, rules)
-    tellable = why_untellable(signature) is None
-    found = story_from_events(events, violation, rules) if tellable else None
-    return found, violation.invariant, signature, len(events)
-
-
-def _told(story: Story, invariant: str) -> tuple[Story, int, str]:
-    """The story with what it expects, how many events it has, and its file."""
-    driver = StoryDriver(replace(story, expect=StoryExpect((invariant,))))
-    driver.run()
-    broken = dict.fromkeys(violation.invariant for violation in driver.checker.violations)
-    sentence = next(one.sentence for one in driver.checker.violations if one.invariant == invariant)
-    violated = tuple(
-        name for name in broken if name == invariant or INVARIANTS[name].kind is not Kind.LIVENESS
-    )
-    # Claims that are plain mappings, so that a witness travels from a process to another one.
-    expect = StoryExpect(violated, replicas={}, moments={})
-    text = story_text(story, violated=violated, remark=sentence)
-    return replace(story, expect=expect), len(driver.events), text
+    run, source = scenario_of_run(out, run_id), f"run {run_id} of {Path(out).name}"
+    return witness_of(run, invariant, tries=tries, source=source)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from sim.check.checker import story_invariants
 from sim.errors import BadInput
 from sim.files.document import Document
 from sim.files.formats import STORY_FORMAT
 from sim.foreign.lines import is_plain, one_line
 from sim.rules.spec import RuleValue, shown
+from sim.scenario.file.write import scenario_text
 from sim.scenario.file.yaml_lines import flow, quoted
+from sim.scenario.model import Expect, Scenario
+from sim.story.driver import run_story
+from sim.story.expect import StoryExpect
 from sim.story.format import STORY_DEFAULTS, Story
 from sim.story.op import Scope
 from sim.story.steps import Step, line_of, step_at
-
-_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-_SWITCHES = ("true", "false", "yes", "no", "on", "off", "null")
-"""Plain words that YAML takes for something else than a text, in any case."""
+from sim.timed_run import run_scenario
 
 
 def story_text(
@@ -33,23 +35,21 @@ def story_text(
 
     Args:
         story: The story; what it expects is not looked at.
-        violated: The laws that it breaks.
-        checked: The laws that judge it; None = those of the format.
+        violated: The invariants that it violates.
+        checked: The invariants that judge it; None = those of the format.
         remark: A comment behind the last step.
         head: A comment in the first line.
     """
+    rules, known = story.rules.differing_from(STORY_DEFAULTS), list(story.replicas)
     lines = [f"# {one_line(head)}"] if head else []
-    lines += [f"format: {STORY_FORMAT}", f"id: {_text(story.id)}"]
-    lines += [f"title: {quoted(story.title)}"] if story.title else []
-    lines += [f"source: {quoted(story.source)}"] if story.source else []
-    rules = story.rules.differing_from(STORY_DEFAULTS)
-    lines += [f"rules: {_rules(rules)}"] if rules else []
-    lines.append(f"replicas: {_names(story.replicas)}")
-    for part in ("isr", "voters"):
-        names = getattr(story, part)
-        lines += [f"{part}: {_names(names)}"] if names != story.replicas else []
+    lines += [f"format: {STORY_FORMAT}", f"id: {flow(story.id)}"]
+    texts = {"title": story.title, "source": story.source}
+    lines += [f"{part}: {quoted(text)}" for part, text in texts.items() if text]
+    lines += [f"rules: {flow(rules)}"] if rules else []
+    lines.append(f"replicas: {flow(story.replicas)}")
+    names = {"isr": story.isr, "voters": story.voters}
+    lines += [f"{part}: {flow(own)}" for part, own in names.items() if own != story.replicas]
     lines.append("steps:")
-    known = list(story.replicas)
     for step in story.steps:
         last = step is story.steps[-1]
         behind = f"    # {one_line(' '.join(remark.split()))}" if remark and last else ""
@@ -58,32 +58,46 @@ def story_text(
             known.append(step["replica"])
         elif step.op == "remove_replica":
             known.remove(step["replica"])
-    lines += ["expect:", f"  violated: {_names(list(violated))}"]
+    lines += ["expect:", f"  violated: {flow(list(violated))}"]
     if checked is not None:
-        lines.append(f"  checked: {_names(list(checked))}")
+        lines.append(f"  checked: {flow(list(checked))}")
     return "\n".join(lines) + "\n"
+
+
+def file_of(value: Story | Scenario, invariant: str, sentence: str, *, head: str = "") -> str:
+    """The file of what violates an invariant, and expects to violate all that it does.
+
+    Args:
+        value: A story or a scenario.
+        invariant: It counts even if nothing judges it unless it is asked for.
+        sentence: What happens, a comment behind the last step of a story. Empty = the story is not
+            run, and expects nothing else.
+        head: A comment in the first line.
+    """
+    if isinstance(value, Scenario):
+        run = run_scenario(value, also_check=(invariant,))
+        broken = dict.fromkeys(violation.invariant for violation in run.seen)
+        said = replace(value, expect=Expect(tuple(broken)))
+        return (f"# {head}\n" if head else "") + scenario_text(said)
+    if not sentence:
+        return story_text(value, violated=[invariant], checked=[invariant], head=head)
+    run_of = run_story(replace(value, expect=StoryExpect((invariant,))))
+    counted = {*story_invariants(liveness=False), invariant}
+    violated = [name for name in run_of.violated if name in counted]
+    return story_text(value, violated=violated, remark=sentence, head=head)
+
+
+def near_miss_file(value: Story | Scenario, invariant: str) -> str:
+    """The file of what violates nothing, this invariant included."""
+    if isinstance(value, Scenario):
+        return scenario_text(replace(value, expect=Expect()))
+    by_default = invariant in story_invariants(liveness=False)
+    return story_text(value, violated=[], checked=None if by_default else [invariant])
 
 
 def rules_text(rules: Mapping[str, RuleValue]) -> str:
     """Rules in a sentence: `fix: empty_batch, map_range: full`."""
     return ", ".join(f"{name}: {shown(value)}" for name, value in rules.items())
-
-
-def _rules(rules: Mapping[str, RuleValue]) -> str:
-    given = (
-        f"{name}: {_text(value) if isinstance(value, str) else shown(value)}"
-        for name, value in rules.items()
-    )
-    return f"{{{', '.join(given)}}}"
-
-
-def _names(names: Sequence[str]) -> str:
-    return f"[{', '.join(map(_text, names))}]"
-
-
-def _text(text: str) -> str:
-    plain = _PLAIN.fullmatch(text) and text.lower() not in _SWITCHES
-    return text if plain else quoted(text)
 
 
 def _step(step: Step, known: Sequence[str]) -> str:

@@ -7,6 +7,8 @@ decide stays: settings and their changes, who reads, the cluster.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from hashlib import blake2b
 
@@ -53,38 +55,29 @@ def _joined(past: Workload, other: Workload, at_ms: int) -> Workload:
     those that are open at the moment end as they were to end.
     """
     sends = [send for send in past.sends if send.at_ms < at_ms]
-    ahead = _versions(sends)
-    behind = _versions([send for send in other.sends if send.at_ms < at_ms])
-    begun: dict[int, int] = {}
-    for send in sends:
-        begun[send.producer] = max(begun.get(send.producer, 0), send.transaction)
+    ahead = _highest((send.key, send.version) for send in sends)
+    behind = _highest((send.key, send.version) for send in other.sends if send.at_ms < at_ms)
+    begun = _highest((send.producer, send.transaction) for send in sends)
     for send in other.sends:
-        if send.at_ms < at_ms:
-            continue
-        version = send.version
-        if version is not None:
-            version = max(0, version + ahead.get(send.key, 0) - behind.get(send.key, 0))
-        number = send.transaction and send.transaction + begun.get(send.producer, 0)
-        sends.append(send._replace(version=version, transaction=number))
+        if send.at_ms >= at_ms:
+            version = send.version
+            if version is not None:
+                version = max(0, version + ahead[send.key] - behind[send.key])
+            number = send.transaction and send.transaction + begun[send.producer]
+            sends.append(send._replace(version=version, transaction=number))
     known = {(send.producer, send.transaction) for send in sends}
-    ends = [
-        end
-        for end in past.ends
-        if end.at_ms < at_ms or end.transaction <= begun.get(end.producer, 0)
-    ]
-    for end in other.ends:
-        number = end.transaction + begun.get(end.producer, 0)
-        if end.at_ms >= at_ms and (end.producer, number) in known:
-            ends.append(replace(end, transaction=number))
+    ends = [e for e in past.ends if e.at_ms < at_ms or e.transaction <= begun[e.producer]]
+    later = [end for end in other.ends if end.at_ms >= at_ms]
+    ends += [replace(end, transaction=end.transaction + begun[end.producer]) for end in later]
+    ends = [end for end in ends if end.at_ms < at_ms or (end.producer, end.transaction) in known]
     return replace(past, sends=tuple(sends), ends=tuple(ends))
 
 
-def _versions(sends: list[Send]) -> dict[str, int]:
-    """The highest version that was sent of each key."""
-    highest: dict[str, int] = {}
-    for send in sends:
-        if send.version is not None:
-            highest[send.key] = max(highest.get(send.key, 0), send.version)
+def _highest(numbers: Iterable[tuple[Hashable, int | None]]) -> Counter[Hashable]:
+    """The highest number of each; 0 where there is none."""
+    highest: Counter[Hashable] = Counter()
+    for name, number in numbers:
+        highest[name] = max(highest[name], number or 0)
     return highest
 
 
@@ -103,27 +96,18 @@ def _moved(scenario: Scenario, at_ms: int, seed: int) -> Workload:
     workload = scenario.workload
     draws = Draws(seed, "sends")
     span = scenario.duration_ms - at_ms
-    decided = sorted(
-        [send.at_ms for send in workload.sends if send.at_ms >= at_ms]
-        + [end.at_ms for end in workload.ends if end.at_ms >= at_ms]
-    )
-    times = iter(sorted(at_ms + draws.below(span) for _ in decided))
+    moments = [*(send.at_ms for send in workload.sends), *(end.at_ms for end in workload.ends)]
+    decided = sorted(moment for moment in moments if moment >= at_ms)
     moved: dict[int, int] = {}
-    for old in decided:
-        moved.setdefault(old, next(times))
-    sends = [
-        send
-        if send.at_ms < at_ms
-        else send._replace(
-            at_ms=moved[send.at_ms],
-            timestamp_ms=send.timestamp_ms + moved[send.at_ms] - send.at_ms,
-        )
-        for send in workload.sends
-    ]
-    ends = [
-        end if end.at_ms < at_ms else replace(end, at_ms=moved[end.at_ms]) for end in workload.ends
-    ]
+    for old, new in zip(decided, sorted(at_ms + draws.below(span) for _ in decided), strict=True):
+        moved.setdefault(old, new)
+    sends = [_sent_at(send, moved.get(send.at_ms, send.at_ms)) for send in workload.sends]
+    ends = [replace(end, at_ms=moved.get(end.at_ms, end.at_ms)) for end in workload.ends]
     return replace(workload, sends=tuple(sends), ends=tuple(ends))
+
+
+def _sent_at(send: Send, at_ms: int) -> Send:
+    return send._replace(at_ms=at_ms, timestamp_ms=send.timestamp_ms + at_ms - send.at_ms)
 
 
 def _struck_otherwise(scenario: Scenario, at_ms: int, seed: int) -> list[Fault]:

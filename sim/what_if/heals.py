@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from sim.check.registry import INVARIANTS, Kind, discover
-from sim.errors import BadInput
-from sim.rules import Rules
 from sim.scenario.model import Scenario
-from sim.story.driver import run_story
-from sim.story.expect import StoryExpect
-from sim.story.format import STORY_DEFAULTS, Story
-from sim.timed_run import run_scenario
-from sim.what_if.changes import rule_changes
+from sim.story.format import Story
+from sim.what_if.changes import rule_changes, violated_by, with_rule
 
 
 class Healing(NamedTuple):
@@ -33,85 +29,76 @@ class Healing(NamedTuple):
     still: tuple[str, ...]
 
 
+class Failed(NamedTuple):
+    """A single change with which the case ends in an error, so that nothing can be said of it.
+
+    Attributes:
+        kind: As in `Healing`.
+        change: As in `Healing`.
+        error: Class and first line of the error.
+    """
+
+    kind: str
+    change: str
+    error: str
+
+
 class Healings(NamedTuple):
     """All single changes that heal.
 
     Attributes:
         found: Those after which nothing is violated before the others; else in the order tried.
+        failed: Those that ended in an error, in the order tried.
         tried: How many changes were tried.
         complete: False = the budget was over before all were tried.
     """
 
     found: tuple[Healing, ...]
+    failed: tuple[Failed, ...]
     tried: int
     complete: bool
 
 
-_Variant = tuple[str, str, Callable[[], Iterable[str]]]
-"""Kind and words of a change, and what runs the case with it: the invariants that are violated."""
-
-
-def heals_story(story: Story, invariant: str, *, within_s: float | None = None) -> Healings:
-    """Which single change of a rule, or step less, keeps a story from violating an invariant.
+def heals(value: Story | Scenario, invariant: str, *, within_s: float | None = None) -> Healings:
+    """Which single change of a rule, or step or fault less, avoids a violation of an invariant.
 
     A step that adds a replica is not left out: later ones could name it.
     """
-    story = replace(story, expect=StoryExpect((invariant,)))
-
-    def under(changed: Story) -> Callable[[], Iterable[str]]:
-        return lambda: run_story(changed).violated
-
-    def variants() -> Iterator[_Variant]:
-        for name, value in rule_changes(story.rules, STORY_DEFAULTS):
-            rules = story.rules.with_values({name: value})
-            yield "rule", f"{name}: {value}", under(replace(story, rules=rules, preset=None))
-        for index, step in enumerate(story.steps):
-            if step.op == "add_replica":
-                continue
-            rest = (*story.steps[:index], *story.steps[index + 1 :])
-            words = f"without step {step.number}, {step.line}"
-            yield "step", words, under(replace(story, steps=rest))
-
-    return _healing(variants(), invariant, within_s)
-
-
-def heals_scenario(
-    scenario: Scenario, invariant: str, *, within_s: float | None = None
-) -> Healings:
-    """Which single change of a rule, or fault less, keeps a run from violating an invariant."""
-
-    def under(changed: Scenario) -> Callable[[], Iterable[str]]:
-        return lambda: run_scenario(changed, also_check=(invariant,)).violated
-
-    def variants() -> Iterator[_Variant]:
-        for name, value in rule_changes(scenario.rules, Rules()):
-            rules = scenario.rules.with_values({name: value})
-            yield "rule", f"{name}: {value}", under(replace(scenario, rules=rules, preset=None))
-        for index, fault in enumerate(scenario.faults):
-            rest = (*scenario.faults[:index], *scenario.faults[index + 1 :])
-            words = f"without fault {index + 1}, {fault.kind} {fault.target} at {fault.at_ms:,} ms"
-            yield "fault", words, under(replace(scenario, faults=rest))
-
-    return _healing(variants(), invariant, within_s)
-
-
-def _healing(variants: Iterator[_Variant], invariant: str, within_s: float | None) -> Healings:
     discover()
     until = None if within_s is None else time.monotonic() + within_s
-    found: list[Healing] = []
-    tried = 0
-    for kind, words, run in variants:
+    outcomes: list[Healing | Failed | None] = []
+    complete = True
+    for change in _changes(value):
         if until is not None and time.monotonic() > until:
-            return Healings(tuple(sorted(found, key=_passes_first)), tried, complete=False)
-        tried += 1
-        try:
-            broken = set(run())
-        except BadInput:  # a combination that no case can have
-            continue
-        if invariant not in broken:
-            still = [n for n in sorted(broken) if _counts(n)]
-            found.append(Healing(kind, words, tuple(still)))
-    return Healings(tuple(sorted(found, key=_passes_first)), tried, complete=True)
+            complete = False
+            break
+        outcomes.append(_outcome(change, invariant))
+    found = [each for each in outcomes if isinstance(each, Healing)]
+    found.sort(key=lambda healing: bool(healing.still))
+    failed = tuple(each for each in outcomes if isinstance(each, Failed))
+    return Healings(tuple(found), failed, len(outcomes), complete)
+
+
+class _Change(NamedTuple):
+    """Kind and words of a change, and what makes it."""
+
+    kind: str
+    words: str
+    made: Callable[[], Story | Scenario]
+
+
+def _outcome(change: _Change, invariant: str) -> Healing | Failed | None:
+    """What came of a change; None = it does not avoid the violation."""
+    try:
+        violated = violated_by(change.made(), invariant)
+    except Exception as error:  # noqa: BLE001 - an error is an answer, too
+        first, *_ = str(error).splitlines() or [""]
+        line = f"{type(error).__name__}: {first}" if first else type(error).__name__
+        return Failed(change.kind, change.words, line)
+    if invariant in violated:
+        return None
+    still = [name for name in sorted(violated) if _counts(name)]
+    return Healing(change.kind, change.words, tuple(still))
 
 
 def _counts(name: str) -> bool:
@@ -119,5 +106,18 @@ def _counts(name: str) -> bool:
     return known is None or known.kind is not Kind.LIVENESS
 
 
-def _passes_first(healing: Healing) -> bool:
-    return bool(healing.still)
+def _changes(value: Story | Scenario) -> Iterator[_Change]:
+    for name, setting in rule_changes(value):
+        yield _Change("rule", f"{name}: {setting}", partial(with_rule, value, name, setting))
+    if isinstance(value, Scenario):
+        for index, fault in enumerate(value.faults):
+            struck = f"{fault.kind} {fault.target} at {fault.at_ms:,} ms"
+            rest = (*value.faults[:index], *value.faults[index + 1 :])
+            words = f"without fault {index + 1}, {struck}"
+            yield _Change("fault", words, partial(replace, value, faults=rest))
+        return
+    for index, step in enumerate(value.steps):
+        if step.op != "add_replica":
+            rest_of = (*value.steps[:index], *value.steps[index + 1 :])
+            words = f"without step {step.number}, {step.line}"
+            yield _Change("step", words, partial(replace, value, steps=rest_of))

@@ -14,25 +14,23 @@ step by step, and each of its futures is a choice of its author.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
 from sim.check import Violation
 from sim.cluster.simulation import Fork
 from sim.explain.causality import causal_cone
-from sim.explain.past import Recorded
 from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Scenario
 from sim.timed_run import run_scenario
+from sim.trace import Event
 from sim.trace.sentences import describe
 from sim.what_if.futures import future_of, seed_of
 from sim.what_if.intervals import Interval, clopper_pearson
 
 TRIES = 20
 """So many futures from each moment."""
-
-START = -1
-"""The index of the start among the moments."""
 
 
 class Point(NamedTuple):
@@ -59,7 +57,7 @@ class NoReturn(NamedTuple):
     """What is known of the point of no return of a violation.
 
     Attributes:
-        invariant: Which law is broken.
+        invariant: What is violated.
         points: P(violation | prefix) at the moments with all their tries, in order of time.
         first: The first moment after which every future tried was violated.
         complete: False = the budget was over before `first` was found: it may be earlier.
@@ -73,7 +71,7 @@ class NoReturn(NamedTuple):
 
 def point_of_no_return(
     scenario: Scenario,
-    events: Recorded,
+    events: Sequence[tuple[int, Event]],
     violation: Violation,
     *,
     mix: Mix | None = None,
@@ -91,93 +89,75 @@ def point_of_no_return(
         tries: So many futures from each moment. The same number gives the same answer.
         within_s: Stop after so many seconds with what is known then; None = no limit.
     """
-    until = None if within_s is None else time.monotonic() + within_s
-    moments = _moments(events, violation)
-    search = _Search(scenario, violation, mix, tries, until)
-    low, high = START, len(moments) - 1
-    complete = True
+    futures = _Futures(scenario, violation.invariant, mix, tries, within_s)
+    last: dict[int, int | None] = {-1: None}
+    for position in causal_cone(events, violation):
+        last[events[position][0]] = position
+    moments = list(last)
+    low, high, complete = 0, len(moments) - 1, True
     try:
         while high - low > 1:
             middle = (low + high) // 2
-            sealed = search.is_sealed(middle, events[moments[middle]][0])
+            sealed = futures.all_violate(moments[middle])
             low, high = (low, middle) if sealed else (middle, high)
-        if high == 0 and search.is_sealed(START, -1):
-            high = START
+        if high == 1 and futures.all_violate(moments[0]):
+            high = 0
     except _OutOfTimeError:
         complete = False
-    points = {len(moments) - 1: _violated_point(events, moments[-1], tries)}
+    told = {moments[high]: [True] * tries, moments[-1]: [True] * tries}
     with suppress(_OutOfTimeError):
-        for index in (START, *sorted(search.outcomes)):
-            position = None if index == START else moments[index]
-            at_ms = -1 if position is None else events[position][0]
-            found = search.outcome(index, at_ms)
-            sentence = "the start" if position is None else describe(events[position][1])
-            interval = clopper_pearson(sum(found), tries)
-            points.setdefault(index, Point(at_ms, position, sentence, tries, sum(found), interval))
-    curve = tuple(points[index] for index in sorted(points))
-    first = points[high] if high in points else _first(search, events, moments, high, tries)
-    return NoReturn(violation.invariant, curve, first, complete)
+        for at_ms in (moments[0], *sorted(futures.outcomes)):
+            told.setdefault(at_ms, futures.all_of(at_ms))
+    points = {at_ms: _point(events, last[at_ms], told[at_ms]) for at_ms in sorted(told)}
+    points[moments[-1]] = points[moments[-1]]._replace(interval=Interval(1.0, 1.0))
+    return NoReturn(violation.invariant, tuple(points.values()), points[moments[high]], complete)
 
 
-def _first(search: _Search, events: Recorded, moments: list[int], index: int, tries: int) -> Point:
-    """The point of a moment that was tried to the end while others were not."""
-    position = moments[index]
-    at_ms, event = events[position]
-    violated = sum(search.outcomes[index])
+def _point(
+    events: Sequence[tuple[int, Event]], position: int | None, violates: Sequence[bool]
+) -> Point:
+    at_ms, sentence = -1, "the start"
+    if position is not None:
+        at_ms, sentence = events[position][0], describe(events[position][1])
+    violated, tries = sum(violates), len(violates)
     interval = clopper_pearson(violated, tries)
-    return Point(at_ms, position, describe(event), tries, violated, interval)
-
-
-def _moments(events: Recorded, violation: Violation) -> list[int]:
-    """Of each moment at which something led to the violation, the last such event."""
-    last: dict[int, int] = {}
-    for position in causal_cone(events, violation):
-        last[events[position][0]] = position
-    return list(last.values())
-
-
-def _violated_point(events: Recorded, position: int, tries: int) -> Point:
-    """The violation itself: with it in the past no future is without it."""
-    at_ms, event = events[position]
-    return Point(at_ms, position, describe(event), tries, tries, Interval(1.0, 1.0))
+    return Point(at_ms, position, sentence, tries, violated, interval)
 
 
 class _OutOfTimeError(Exception):
     """The budget is over."""
 
 
-class _Search:
+class _Futures:
     """Tries futures of one scenario.
 
     Attributes:
-        outcomes: Index of a moment -> of each future tried whether it violates the invariant.
+        outcomes: Moment in ms -> of each future tried from after it whether it violates.
     """
 
     def __init__(
         self,
         scenario: Scenario,
-        violation: Violation,
+        invariant: str,
         mix: Mix | None,
         tries: int,
-        until: float | None,
+        within_s: float | None,
     ) -> None:
-        self._scenario = scenario
-        self._invariant = violation.invariant
-        self._mix = mix
+        self._scenario, self._invariant, self._mix = scenario, invariant, mix
         self._tries = tries
-        self._until = until
+        self._until = None if within_s is None else time.monotonic() + within_s
         self.outcomes: dict[int, list[bool]] = {}
 
-    def is_sealed(self, index: int, at_ms: int) -> bool:
-        """Whether every future from a moment on violates; the first that does not is enough."""
-        known = self.outcomes.setdefault(index, [])
+    def all_violate(self, at_ms: int) -> bool:
+        """Whether every future from after a moment violates; the first that does not is enough."""
+        known = self.outcomes.setdefault(at_ms, [])
         while all(known) and len(known) < self._tries:
             known.append(self._violates(at_ms + 1, len(known)))
         return all(known)
 
-    def outcome(self, index: int, at_ms: int) -> list[bool]:
-        """Of all futures from a moment on whether they violate."""
-        known = self.outcomes.setdefault(index, [])
+    def all_of(self, at_ms: int) -> list[bool]:
+        """Of all futures from after a moment whether they violate."""
+        known = self.outcomes.setdefault(at_ms, [])
         while len(known) < self._tries:
             known.append(self._violates(at_ms + 1, len(known)))
         return known

@@ -237,6 +237,19 @@ def test_the_changes_that_heal_a_story_heal_it() -> None:
     assert {"rule", "step"} == set(heals.kind)
 
 
+def test_a_change_with_which_a_run_ends_in_an_error_is_a_row_that_heals_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def failing(value: object, invariant: str) -> list[str]:
+        raise IndexError("beyond the log")
+
+    monkeypatch.setattr("sim.what_if.heals.violated_by", failing)
+    heals = sim.run(STORY).heals("no-offset-reuse")
+
+    assert set(heals.error) == {"IndexError: beyond the log"}
+    assert not (heals.still == "").any()
+
+
 def test_a_violation_is_sealed_at_the_latest_when_it_is_found() -> None:
     run = sim.run(TIMED_LOST_TAIL)
     points = run.no_return("no-offset-reuse", tries=2, within_s=None)

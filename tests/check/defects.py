@@ -1,4 +1,4 @@
-"""Defects planted in the core: what the laws are there to find.
+"""Defects planted in the core: what the invariants are there to find.
 
 Each takes a `pytest.MonkeyPatch` and makes some function of the core wrong now and then, so that
 the run goes on for a while.
@@ -25,7 +25,7 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 class Planted(NamedTuple):
-    """A defect, the law that has to find it, and the runs in which it does.
+    """A defect, the invariant that has to find it, and the runs in which it does.
 
     Attributes:
         plant: Makes the core wrong.

@@ -19,7 +19,7 @@ CALM = Mix(
 )
 KAFKA = {"preset": "kafka-4.0", "map_range": "full"}
 BY_HEADER = rules_from({**KAFKA, "strategy": "header", "delete_retention_ms": 60_000})
-"""Tombstones outlast the run, so that nothing but a mistake breaks a law."""
+"""Tombstones outlast the run, so that nothing but a mistake breaks an invariant."""
 BY_MARK = rules_from({**KAFKA, "delete_retention_ms": 100})
 """Without faults nobody lags behind a tombstone that goes early."""
 

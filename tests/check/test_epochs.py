@@ -7,16 +7,9 @@ from random import Random
 import pytest
 
 from sim.check.invariants.epoch_cache_consistency import EpochCacheConsistency
-from sim.log.epochs import EpochEntry
 from sim.replication.recovery import OldFiles, crash_with_files, recover
 from sim.rules import Rules
 from sim.story import load_story, run_story
-from sim.trace import (
-    EpochCacheChanged,
-    HighWatermarkMoved,
-    SnapshotInstalled,
-)
-from tests.check.events import RULES, appended, batch, checked, cluster, copied, violations_of
 from tests.walks.cluster import NAMES, Cluster
 
 
@@ -89,35 +82,6 @@ def test_answers_about_ended_epochs_are_those_of_the_replicas(rules: Rules, seed
     assert asked > 400
 
 
-def test_below_an_installed_snapshot_there_is_nothing_to_compare() -> None:
-    first, second, third = batch(0, "a"), batch(1, "b", epoch=2), batch(2, "c", epoch=3)
-    follows = [HighWatermarkMoved(name, 3, leading=False) for name in ("r1", "r2")]
-    events = [
-        *cluster("r1", "r2"),
-        *appended("r1", first, second, third),
-        SnapshotInstalled("r2", 2, 2, (), 0, 0, leading=False),
-        copied("r2", "r1", 2, third),
-        *follows,
-    ]
-
-    assert checked(events).history.replicas["r2"].high_watermark == 3
-    assert violations_of("epoch-cache-consistency", events) == []
-
-
-def test_an_epoch_that_a_copy_does_not_know_ends_elsewhere() -> None:
-    first, second, third = batch(0, "a"), batch(1, "b", epoch=2), batch(2, "c", epoch=3)
-    follows = [HighWatermarkMoved(name, 3, leading=False) for name in ("r1", "r2")]
-    events = [*cluster("r1", "r2"), *appended("r1", first, second, third)]
-    whole = [*events, copied("r2", "r1", 0, first, second, third), *follows]
-    holed = [*events, copied("r2", "r1", 0, first, third), *follows]
-
-    assert violations_of("epoch-cache-consistency", whole, rules=RULES) == []
-    [sentence, *_] = violations_of("epoch-cache-consistency", holed, rules=RULES)
-    assert sentence == (
-        "Asked for epoch 1, r2 answers (1, 2) and r1 (1, 1); both are committed up to 3."
-    )
-
-
 @pytest.mark.parametrize(("rule", "violated"), [("copied", False), ("rebuilt", True)])
 def test_epochs_that_a_leader_hands_on_are_known_to_the_invariant(
     rule: str, *, violated: bool
@@ -130,22 +94,3 @@ def test_epochs_that_a_leader_hands_on_are_known_to_the_invariant(
     )
 
     assert ("epoch-cache-consistency" in run.violated) is violated
-
-
-def test_an_epoch_that_one_still_writes_in_ends_where_both_are_committed() -> None:
-    """One who believes that it is in epoch 1 to the end; the log ends at 2, epoch 1 at 1."""
-    first, second = batch(0, "a"), batch(1, "b", epoch=2)
-    commits = HighWatermarkMoved("r1", 2, leading=True)
-    follows = HighWatermarkMoved("r2", 2, leading=False)
-    events = [*cluster("r1", "r2"), *appended("r1", first, second), commits]
-    behind = [*events, copied("r2", "r1", 0, first, second)]
-    forgets = EpochCacheChanged("r2", (EpochEntry(1, 0),))
-
-    assert violations_of("epoch-cache-consistency", [*behind, forgets]) == []
-    assert violations_of("epoch-cache-consistency", [*behind, follows]) == []
-    assert violations_of("epoch-cache-consistency", [*behind, follows, forgets]) == [
-        "Asked for epoch 1, r2 answers (1, 2) and r1 (1, 1); both are committed up to 2."
-    ]
-    assert violations_of("epoch-cache-consistency", [*behind, forgets, follows]) == [
-        "Asked for epoch 1, r2 answers (1, 2) and r1 (1, 1); both are committed up to 2."
-    ]

@@ -15,7 +15,6 @@ from sim.trace import (
 )
 from tests.check.events import (
     appended,
-    at_rest,
     batch,
     checked,
     cleaned,
@@ -26,7 +25,6 @@ from tests.check.events import (
     record,
     removed,
     superseded,
-    violations_of,
 )
 
 TWO = cluster("r1", "r2")
@@ -209,31 +207,6 @@ def test_a_restart_tells_where_the_log_ends_and_where_it_ended() -> None:
     view = checked(events).history.replicas["r1"]
 
     assert (view.log_end_offset_before, view.log_end_offset, view.up) == (2, 1, True)
-
-
-def test_a_hole_without_a_reason_is_found_and_one_with_a_reason_is_not() -> None:
-    """A core that drops the winner instead of the loser."""
-    base = [
-        *cluster("r1"),
-        *appended("r1", batch(0, "k"), batch(1, "k"), batch(2, "z")),
-        committed("r1", 3),
-    ]
-    wrong = [*base, cleaned("r1", 3, superseded(1, "k", 0)), at_rest("r1")]
-    right = [*base, cleaned("r1", 3, superseded(0, "k", 1)), at_rest("r1")]
-
-    assert len(violations_of("hole-justified", wrong)) == 1
-    assert violations_of("hole-justified", right) == []
-
-
-def test_a_committed_record_that_only_the_old_leader_has_is_lost() -> None:
-    first, second = batch(0, "a"), batch(1, "b")
-    copies: list[Event] = [copied("r2", "r1", 0, first)]
-    written = [*TWO, *appended("r1", first, second)]
-    failover = [committed("r1", 2), LeaderElected("r2", 2, 1, ("r2",), ("r2",)), at_rest("r2")]
-    both = [*copies, copied("r2", "r1", 1, second)]
-
-    assert len(violations_of("committed-never-lost", [*written, *copies, *failover])) == 1
-    assert violations_of("committed-never-lost", [*written, *both, *failover]) == []
 
 
 def test_a_sentence_names_a_record_by_key_value_and_offset() -> None:

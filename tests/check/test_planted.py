@@ -61,7 +61,7 @@ def deletes_of_every_kind(scenario: Scenario) -> Scenario:
 
 
 def violated(rules: Rules, mix: Mix, *, seeds: int = SEEDS) -> Counter[str]:
-    """What a short sweep under `rules` violates: law -> runs."""
+    """What a short sweep under `rules` violates: invariant -> runs."""
     found: Counter[str] = Counter()
     for seed in range(seeds):
         case = generate(seed, mix).with_rules(rules)
@@ -78,7 +78,7 @@ def without_mistake(rules: Rules) -> Counter[str]:
 
 
 @pytest.mark.usefixtures("headers")
-def test_without_a_mistake_no_law_is_broken() -> None:
+def test_without_a_mistake_no_invariant_is_broken() -> None:
     assert violated(BY_HEADER, LATE) == {}
 
 

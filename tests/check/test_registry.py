@@ -3,8 +3,9 @@
 import pytest
 
 from sim.check import Checker
-from sim.check.registry import INVARIANTS, LISTENERS, Invariant, register
+from sim.check.registry import INVARIANTS, LISTENERS, Invariant, Kind, register
 from sim.check.violation import RecordSeen, Violation
+from sim.cli.listing import invariants
 from sim.trace import HighWatermarkMoved, ReplicaAdded
 from tests.check.events import RULES, cluster
 
@@ -39,7 +40,7 @@ def test_a_name_is_missing_or_taken() -> None:
         del INVARIANTS["twin"]
 
 
-def test_a_law_is_not_handed_events_that_it_does_not_need() -> None:
+def test_an_invariant_is_not_handed_events_that_it_does_not_need() -> None:
     heard: list[object] = []
 
     class Picky(Invariant):
@@ -61,8 +62,8 @@ def test_a_law_is_not_handed_events_that_it_does_not_need() -> None:
             checker.on(0, event)
     finally:
         del INVARIANTS["picky"]
-        for laws in LISTENERS.values():
-            laws[:] = [each for each in laws if each[0] != "picky"]
+        for heard_by in LISTENERS.values():
+            heard_by[:] = [each for each in heard_by if each[0] != "picky"]
 
     assert heard == [moved]
 
@@ -90,3 +91,13 @@ def test_the_position_of_a_violation_is_that_of_the_event_that_showed_it() -> No
     assert [(each.invariant, each.position) for each in checker.violations] == [
         ("hw-within-log", 2)
     ]
+
+
+def test_what_is_fair_is_said_of_every_liveness_invariant() -> None:
+    said = {row["invariant"]: row["says"] for row in invariants()}
+    fair = {name: cls.fairness for name, cls in INVARIANTS.items() if cls.fairness}
+    lively = {name for name, cls in INVARIANTS.items() if cls.kind is Kind.LIVENESS}
+
+    # These two are bounded, in time or by the rest, so that sweeps judge them as safety.
+    assert set(fair) == lively | {"lso-progress", "high-watermark-advances"}
+    assert all(said[name].endswith(f"Fair when {text}.") for name, text in fair.items())

@@ -1,4 +1,4 @@
-"""A checker that asks every law about every event."""
+"""A checker that asks every invariant about every event."""
 
 from collections.abc import Callable
 

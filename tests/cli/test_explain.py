@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from sim.story import Story
 from tests.cli.conftest import Replog
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,6 +41,24 @@ def test_as_json_the_curve_and_the_changes_are_data(replog: Replog) -> None:
     assert document["complete"] is True
     assert {"kind": "rule", "change": "fix: empty_batch", "still": []} in document["heals"]
     assert document["explanation"][1] == f"decided by: {document['explained']['decided_by']}"
+
+
+def test_a_change_that_ends_in_an_error_is_told_as_text_and_as_data(
+    replog: Replog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(value: Story, invariant: str) -> list[str]:
+        if value.rules.cleaner.fix == "empty_batch":
+            raise IndexError("beyond\nthe log")
+        return [invariant]
+
+    monkeypatch.setattr("sim.what_if.heals.violated_by", failing)
+    lines = replog("explain", STORY, "--what-if").out.splitlines()
+    document = replog("explain", STORY, "--what-if", "--json").document
+
+    told = lines.index("  not known, as the run ends in an error:")
+    assert lines[told + 1] == "    fix: empty_batch (IndexError: beyond)"
+    error = {"kind": "rule", "change": "fix: empty_batch", "error": "IndexError: beyond"}
+    assert (document["heals"], document["failed"]) == ([], [error])
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,15 @@ def test_the_near_miss_is_written_beside_it_and_holds(replog: Replog, here: Path
     assert replog("run", "out_near_miss.yaml", "--json").document["verdict"] == "holds"
 
 
+def test_a_near_miss_that_does_not_heal_the_story_itself_says_so(replog: Replog) -> None:
+    story = SCENARIOS / "findings/finding_03_empty_batch_lost_tail.yaml"
+    told = replog("shrink", story, "--invariant", "committed-replicated").err
+    document = replog("shrink", story, "--invariant=committed-replicated", "--json").document
+
+    assert f"near miss, with commit: majority; it does not heal {story.stem} itself" in told
+    assert document["near_miss"]["heals_origin"] is False
+
+
 def test_a_folder_gets_a_file_named_after_the_case(replog: Replog, here: Path) -> None:
     (here / "regressions").mkdir()
 
@@ -67,7 +76,7 @@ def test_a_file_that_was_edited_meanwhile_is_begun_anew(replog: Replog, here: Pa
 def test_an_interrupt_keeps_the_best(
     replog: Replog, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sim.shrink.story_shows import Sought
+    from sim.shrink.sought import Sought
 
     shown_by, calls = Sought.shown_by, iter(range(1000))
 
@@ -97,9 +106,9 @@ def test_json_has_the_story_and_its_near_miss(replog: Replog) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([GREEN], ["kip280_08", "breaks no law", "nothing to shrink"]),
+        ([GREEN], ["kip280_08", "violates no invariant", "nothing to shrink"]),
         ([RED, "--invariant", "log-macthing"], ["unknown invariant", "log-matching"]),
-        ([RED, "--invariant", "election-safety"], ["is not broken", "log-matching"]),
+        ([RED, "--invariant", "election-safety"], ["is not violated", "log-matching"]),
         ([RED, "7"], ["only a run of a sweep has a number"]),
         ([SCENARIOS], ["is a folder", "DIR RUN_ID"]),
         ([RED, "-o", "none/out.yaml"], ["--output", "no such folder"]),

@@ -30,7 +30,7 @@ def test_a_scenario_becomes_a_story_where_one_shows_the_same(replog: Replog, her
 
     assert answer.status == 0
     assert "5 steps of 75 events" in answer.out
-    assert "as a story, made of the records of the " in answer.out
+    assert "as a story, made of the run" in answer.out
     assert "near miss, with fix: leo_retention: out_near_miss.yaml" in answer.out
     assert replog("run", "out.yaml").status == 0
     assert replog("run", "out_near_miss.yaml").status == 0
@@ -69,15 +69,15 @@ def test_a_run_of_a_sweep_is_shrunk_by_its_number(replog: Replog, here: Path) ->
 
     assert answer.status == 0
     assert " steps of 298 events, " in answer.out
-    assert "as a story, made of the records of the key" in answer.out
+    assert "as a story, made of the run" in answer.out
     assert replog("run", "out.yaml").status == 0
 
 
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ([OLD_CLIENT, "--invariant", "election-safety"], "election-safety is not broken"),
-        ([SCENARIOS / "isr/timed_eligible_leader_replicas.yaml"], "breaks no law"),
+        ([OLD_CLIENT, "--invariant", "election-safety"], "election-safety is not violated"),
+        ([SCENARIOS / "isr/timed_eligible_leader_replicas.yaml"], "violates no invariant"),
         ([OLD_CLIENT, 3], "no such folder; only a run of a sweep has a number"),
     ],
 )

@@ -26,6 +26,7 @@ from sim.trace.sentences import describe
 
 ROOT = Path(__file__).resolve().parents[2]
 REUSE = "no-offset-reuse"
+SHOWN = "no-transient-resurrection"
 EMPTY = data_batch((Record(3, "k", "v", 0, (), uid=1),), epoch=1)._replace(records=())
 
 
@@ -335,3 +336,21 @@ def test_an_invariant_of_a_plugin_is_explained_by_what_took_the_record() -> None
 
     assert judged.replica is not None
     assert found.decided_by.startswith("r1 removed the tombstone K=null@1 at step 13")
+
+
+@pytest.mark.parametrize(
+    ("path", "invariant", "since", "judged"),
+    [
+        ("kip280/kip280_15_believed_position_hw_truncation_no_fix.yaml", "hole-justified", 11, 19),
+        ("kip280/kip280_15_believed_position_hw_truncation_no_fix.yaml", REUSE, 16, 16),
+        ("kip630/kip630_01_tombstone_removed_too_early.yaml", "tombstone-safety", 13, 13),
+        ("kip280/kip280_81_late_version_shown_until_the_next_write.yaml", SHOWN, 8, 10),
+    ],
+)
+def test_since_when_it_was_so_is_told_beside_when_it_was_judged(
+    path: str, invariant: str, since: int, judged: int
+) -> None:
+    found = told(path, invariant)
+
+    assert (found.since, found.violation.at) == (since, judged)
+    assert (f"so since: {since}" in found.lines) is (since < judged)

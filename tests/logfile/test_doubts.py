@@ -34,7 +34,7 @@ def batch(offset: int, value: str | None) -> dict[str, Any]:
     }
 
 
-def log_file(folder: Path, claims: dict[str, Any]) -> Path:
+def log_file(folder: Path, claims: dict[str, Any], *, of_first: bool = False) -> Path:
     """A value and its tombstone: one pass over both, and a second one with nothing dirty."""
     passes = [(1_000, 0), (99_999_999_999, 2)]
     document = {
@@ -44,7 +44,7 @@ def log_file(folder: Path, claims: dict[str, Any]) -> Path:
             {"op": "clean", "now_ms": now_ms, "first_dirty_offset": first, "upper_bound": 2}
             for now_ms, first in passes
         ],
-        "expect": [{}, claims],
+        "expect": [claims, {}] if of_first else [{}, claims],
     }
     path = folder / "log.json"
     path.write_text(json.dumps(document))
@@ -61,7 +61,10 @@ def log_file(folder: Path, claims: dict[str, Any]) -> Path:
         ({"removed": {"1": "tombstone past its horizon"}}, [STILL]),
         ({"batches": []}, [STILL]),
         ({"batches": [{"record_offsets": [1], "delete_horizon_ms": 5}]}, [STILL]),
+        ({"batches": [{"record_offsets": [1], "base_offset": 7}]}, []),
         ({"next_dirty_offset": 7}, []),
+        ({"removed": [1], "batches": [5, {"record_offsets": 5}]}, [STILL]),
+        ({"surviving_offsets": [[1]], "batches": 5}, [STILL]),
         ({"surviving_offsets": [1]}, []),
     ],
 )
@@ -72,6 +75,22 @@ def test_the_records_in_doubt_are_explained(
 
     assert len(found) == len(why)
     assert all(said.startswith(start) for said, start in zip(found, why, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("removed", "why"),
+    [
+        ({"0": "superseded by 7"}, [GONE]),
+        ({"0": "superseded by 1", "1": "aborted"}, [STILL]),
+        ({"0": "superseded by 1"}, []),
+    ],
+)
+def test_a_removal_is_in_doubt_where_its_reason_is(
+    tmp_path: Path, removed: dict[str, str], why: list[str]
+) -> None:
+    found = checked(log_file(tmp_path, {"removed": removed}, of_first=True)).why
+
+    assert [said[:8] for said in found] == [said[:8] for said in why]
 
 
 def test_a_key_that_should_have_gone_is_explained(tmp_path: Path) -> None:

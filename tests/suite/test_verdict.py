@@ -59,6 +59,7 @@ def test_a_failure_tells_it_wherever_it_is_told(results: dict[str, CaseResult]) 
     told = ["expected: holds", "found: holds", "leader is r1, expected r2", *NOTES]
     assert lines[: len(told)] == told
     assert failure_lines(results["judged"])[1] == "found: violated: leo-convergence"
+    assert results["expected"].unexpected == ()
     (command,) = error_commands([results["otherwise"]])
     assert "found: holds%0A" in command
     assert all(note in command for note in NOTES)

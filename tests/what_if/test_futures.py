@@ -1,22 +1,20 @@
 """The future drawn anew: the past stays as it was, to the last event."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from sim.cluster.simulation import Fork
-from sim.scenario.file.load import load_scenario
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Scenario
 from sim.timed_run import run_scenario
 from sim.trace import Event
 from sim.what_if.futures import future_of, seed_of
+from tests.shrink.cases import timed
 
-ROOT = Path(__file__).resolve().parents[2]
 QUIET = Mix.model_validate({"mix": "quiet", "duration_ms": 4_000, "transactional": 1.0})
-LOST_TAIL = load_scenario(ROOT / "scenarios/kip280/timed_lost_tail.yaml")
+LOST_TAIL = timed("timed_lost_tail")
 DRAWN = generate(5, QUIET)
 
 
@@ -45,18 +43,15 @@ def test_what_happened_before_happens_again_and_then_something_else(
     assert len({tuple(future) for future in (was, *futures)}) == 4
 
 
-def test_chance_alone_can_be_another_one_from_a_moment_on() -> None:
+def test_chance_alone_can_be_another_one_and_the_same_future_is_drawn_again() -> None:
     was, other = events_of(LOST_TAIL), events_of(LOST_TAIL, Fork(1_000, 7))
-
     assert [one for one in other if one[0] < 1_000] == [one for one in was if one[0] < 1_000]
     assert other != was
 
-
-def test_the_same_future_is_drawn_again() -> None:
     seed = seed_of(DRAWN, 1_000, 4)
-
     assert future_of(DRAWN, 1_000, seed, QUIET) == future_of(DRAWN, 1_000, seed, QUIET)
     assert future_of(DRAWN, 1_000, seed) != future_of(DRAWN, 1_000, seed + 1)
+    assert future_of(LOST_TAIL, LOST_TAIL.duration_ms, 1) is LOST_TAIL
 
 
 def test_versions_and_transactions_go_on_where_they_were() -> None:
@@ -70,10 +65,6 @@ def test_versions_and_transactions_go_on_where_they_were() -> None:
         assert send.transaction == 0 or send.transaction > max(begun, default=0)
     sent = {(send.producer, send.transaction) for send in future.workload.sends}
     assert all((end.producer, end.transaction) in sent for end in future.workload.ends)
-
-
-def test_after_the_end_there_is_no_other_future() -> None:
-    assert future_of(LOST_TAIL, LOST_TAIL.duration_ms, 1) is LOST_TAIL
 
 
 def test_written_faults_come_at_another_time_to_another_replica() -> None:

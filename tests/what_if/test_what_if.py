@@ -1,58 +1,63 @@
 """When a violation was sealed, and which single change avoids it."""
 
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from scipy import stats
 
 from sim.check import Violation
-from sim.scenario.file.load import load_scenario
+from sim.errors import BadInput
 from sim.scenario.model import Scenario
-from sim.story import load_story
 from sim.story.expect import StoryExpect
+from sim.story.format import Story
 from sim.timed_run import run_scenario
 from sim.trace import Event
-from sim.what_if.heals import heals_scenario, heals_story
+from sim.what_if import heals as asked
+from sim.what_if.changes import violated_by
+from sim.what_if.heals import Failed, heals
 from sim.what_if.intervals import clopper_pearson
 from sim.what_if.no_return import NoReturn, point_of_no_return
+from tests.shrink.cases import story, timed
 
-ROOT = Path(__file__).resolve().parents[2]
-LOST_TAIL = load_scenario(ROOT / "scenarios/kip280/timed_lost_tail.yaml")
+LOST_TAIL, TOO_EARLY = timed("timed_lost_tail"), story("kip630_01")
 
 
-def sealed(scenario: Scenario, invariant: str, **options: float) -> NoReturn:
+def sealed(invariant: str | Violation, tries: int = 8, within_s: float | None = None) -> NoReturn:
     events: list[tuple[int, Event]] = []
-    run = run_scenario(scenario, trace=events)
-    (found,) = [each for each in run.violations if each.invariant == invariant][:1]
-    return point_of_no_return(scenario, events, found, **options)  # type: ignore[arg-type]
+    run = run_scenario(LOST_TAIL, trace=events)
+    found = next((one for one in run.violations if one.invariant == invariant), invariant)
+    assert isinstance(found, Violation)
+    return point_of_no_return(LOST_TAIL, events, found, tries=tries, within_s=within_s)
 
 
 def test_the_lost_tail_is_sealed_by_the_election_of_who_lacks_it() -> None:
-    found = sealed(LOST_TAIL, "no-offset-reuse", tries=8)
+    found = sealed("no-offset-reuse")
 
-    assert found.first.at_ms == 4_303
+    assert (found.first.at_ms, found.complete) == (4_303, True)
     assert found.first.sentence == "r3 leads epoch 2 from 3, in sync: r1, r2, r3"
-    assert found.complete
     shares = [(point.at_ms, point.violated) for point in found.points]
+    assert shares == sorted(shares)
     assert shares[0] == (-1, 0)
     assert (4_303, 8) in shares
     assert shares[-1][1] == 8
-    assert found.points == tuple(sorted(found.points, key=lambda point: point.at_ms))
-    assert sealed(LOST_TAIL, "no-offset-reuse", tries=8) == found
+    assert sealed("no-offset-reuse") == found
 
 
-def test_out_of_time_the_violation_itself_is_all_that_is_known() -> None:
-    found = sealed(LOST_TAIL, "no-offset-reuse", tries=8, within_s=-1)
+def test_without_time_the_violation_itself_is_all_that_is_known_and_nothing_is_tried() -> None:
+    found = sealed("no-offset-reuse", within_s=-1)
 
     assert not found.complete
     assert [point.at_ms for point in found.points] == [4_809]
+    assert heals(TOO_EARLY, "no-resurrection", within_s=-1) == ((), (), 0, False)
+    nowhere = Violation("no-such-invariant", 0, None, None, None, "Nothing.")
+    assert sealed(nowhere, tries=2).first.at_ms == 0
 
 
 def test_every_fix_but_the_one_that_tells_nobody_heals_the_lost_tail() -> None:
-    found = heals_scenario(LOST_TAIL, "no-offset-reuse")
+    told = heals(LOST_TAIL, "no-offset-reuse")
 
-    passing = [each.change for each in found.found if not each.still]
+    passing = [each.change for each in told.found if not each.still]
     fixes = ["leo_retention", "empty_batch", "empty_batch_at_hw", "gap_fetch"]
     places = [passing.index(f"fix: {fix}") for fix in fixes]
     assert places == sorted(places)
@@ -60,27 +65,59 @@ def test_every_fix_but_the_one_that_tells_nobody_heals_the_lost_tail() -> None:
     assert "fix: persisted_leo" not in passing
     assert "follower_position: request" in passing
     assert "without fault 1, partition r3 at 1,000 ms" in passing
-    assert {each.change: each.still for each in found.found}["commit: majority"] == (
-        "follower-position-sound",
-    )
-    assert found.complete
+    still = {each.change: each.still for each in told.found}
+    assert still["commit: majority"] == ("follower-position-sound",)
+    assert told.complete
 
 
 def test_of_a_story_one_step_less_may_heal() -> None:
-    story = load_story(ROOT / "scenarios/kip630/kip630_01_tombstone_removed_too_early.yaml")
+    told = heals(TOO_EARLY, "no-resurrection")
 
-    found = heals_story(story, "no-resurrection")
-
-    kinds = {each.change: each.kind for each in found.found if not each.still}
+    kinds = {each.change: each.kind for each in told.found if not each.still}
     assert kinds["tombstone_removal: coordinated"] == "rule"
     assert kinds["without step 12, advance 150"] == "step"
     assert "without step 11, crash r3" not in kinds
 
 
-def test_without_time_no_change_is_tried() -> None:
-    story = load_story(ROOT / "scenarios/kip630/kip630_01_tombstone_removed_too_early.yaml")
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (BadInput("no such case"), "BadInput: no such case"),
+        (ValueError("above the end:\n1, 2"), "ValueError: above the end:"),
+        (AssertionError(), "AssertionError"),
+    ],
+)
+def test_a_change_that_ends_in_an_error_is_a_row_that_says_so(
+    error: Exception, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(value: Story | Scenario, invariant: str) -> Sequence[str]:
+        if value.rules.cleaner.fix == "empty_batch" or value.rules == TOO_EARLY.rules:
+            raise error
+        return violated_by(value, invariant)
 
-    assert heals_story(story, "no-resurrection", within_s=-1) == ((), 0, False)
+    before = heals(TOO_EARLY, "no-resurrection")
+    monkeypatch.setattr(asked, "violated_by", failing)
+    told = heals(TOO_EARLY, "no-resurrection")
+
+    assert told.failed[0] == Failed("rule", "fix: empty_batch", said)
+    assert {each.kind for each in told.failed[1:]} == {"step"}
+    assert told.found == tuple(
+        each for each in before.found if each.change not in {one.change for one in told.failed}
+    )
+    assert (told.tried, told.complete, before.failed) == (before.tried, True, ())
+
+
+def test_a_step_that_adds_a_replica_stays_and_what_no_story_expects_is_judged() -> None:
+    adds, silent = story("finding_09"), replace(story("raft_21"), expect=StoryExpect())
+    added = next(step.number for step in adds.steps if step.op == "add_replica")
+
+    told = heals(adds, "materialized-state-equivalence")
+    assert told.complete
+    changes = [one.change for one in (*told.found, *told.failed)]
+    assert not [change for change in changes if f"without step {added}," in change]
+    changes = [one.change for one in heals(silent, "epoch-monotonic").found]
+    assert "epoch_storage: disk" in changes
+    assert "fix: leo_retention" not in changes
 
 
 @pytest.mark.parametrize(("events", "tries"), [(0, 20), (1, 20), (7, 20), (20, 20), (3, 8)])
@@ -88,32 +125,3 @@ def test_the_interval_is_that_of_clopper_and_pearson(events: int, tries: int) ->
     known = stats.binomtest(events, tries).proportion_ci(method="exact")
 
     assert clopper_pearson(events, tries) == pytest.approx((known.low, known.high), abs=1e-9)
-
-
-def test_a_violation_at_the_start_of_all_that_led_to_it_is_a_moment_of_its_own() -> None:
-    events: list[tuple[int, Event]] = []
-    run = run_scenario(LOST_TAIL, trace=events)
-    nowhere = Violation("no-such-law", 0, None, None, None, "Nothing.")
-
-    assert run.violated
-    assert point_of_no_return(LOST_TAIL, events, nowhere, tries=2).first.at_ms == 0
-
-
-def test_a_story_that_adds_a_replica_is_healed_without_leaving_out_that_step() -> None:
-    story = load_story(ROOT / "scenarios/findings/finding_09_ghost_of_an_old_leader.yaml")
-
-    healings = heals_story(story, "materialized-state-equivalence")
-
-    added = [step.number for step in story.steps if step.op == "add_replica"]
-    assert healings.complete
-    assert not [one for one in healings.found if f"without step {added[0]}," in one.change]
-
-
-def test_a_law_that_a_story_does_not_expect_is_judged_all_the_same() -> None:
-    story = load_story(ROOT / "scenarios/raft/raft_21_epoch_kept_in_memory.yaml")
-    silent = replace(story, expect=StoryExpect())
-
-    changes = [one.change for one in heals_story(silent, "epoch-monotonic").found]
-
-    assert "epoch_storage: disk" in changes
-    assert "fix: leo_retention" not in changes

@@ -1,0 +1,221 @@
+"""What a shrink keeps: the same invariant is violated, and for the same cause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, Generic, TypeAlias, TypeVar, cast
+
+from sim.check import Violation
+from sim.check.checker import known_invariants, story_invariants
+from sim.errors import BadInput
+from sim.explain.signature import signature_of
+from sim.files.document import listed, unknown_value
+from sim.rules import Rules
+from sim.scenario.file.write import as_said, scenario_text
+from sim.scenario.model import Expect, Scenario
+from sim.scenario.model.promises import promise_of
+from sim.shrink import scenarios, story_edit
+from sim.shrink.engine import BEGINNING, Place, Reducer, Shown
+from sim.shrink.story_edit import with_steps
+from sim.shrink.story_passes import STORY_PASSES
+from sim.story.driver import StoryDriver
+from sim.story.format import Story
+from sim.timed_run import conclusive, run_scenario
+from sim.trace import Event
+
+V = TypeVar("V", bound=Story | Scenario)
+
+Events: TypeAlias = Sequence[tuple[int, Event]]
+
+Moments: TypeAlias = Iterator[tuple[Sequence[Violation], Events]]
+"""Moment by moment what is violated, and all that has happened so far."""
+
+Cause: TypeAlias = Callable[[Events, Violation, Rules], Hashable]
+"""What tells causes of violations apart: `sim.explain.signature.signature_of` or its like.
+
+It is given (when, event) of what happened up to the violation, the violation, and the rules.
+"""
+
+OWN_STEPS_BREAK = frozenset(("election-safety", "epoch-monotonic"))
+"""Invariants that are violated by elections which no cluster would hold. A story that violates one
+of them, and did not before it was made shorter, is another story."""
+
+
+def judged(value: Story | Scenario, invariants: Iterable[str]) -> Moments:
+    """What a story or a scenario violates when it is run.
+
+    Of a scenario the safety invariants are always among those that judge it.
+    """
+    if isinstance(value, Story):
+        driver = StoryDriver(value, invariants=tuple(invariants))
+        return watched(driver, map(driver.take, value.steps))
+    events: list[tuple[int, Event]] = []
+    run = run_scenario(value, trace=events, also_check=invariants)
+    if not run.seen:
+        conclusive(run)
+    found = sorted(run.seen, key=lambda violation: violation.position)
+    by_time = groupby(found, key=lambda violation: violation.at)
+    return ((tuple(together), events) for _, together in by_time)
+
+
+def watched(driver: StoryDriver, steps: Iterable[None]) -> Moments:
+    """What a story violates while steps are taken."""
+    seen = 0
+    for _ in steps:
+        found = driver.checker.violations[seen:]
+        if found:
+            yield found, driver.events
+            seen += len(found)
+
+
+def rules_of(value: Story | Scenario) -> Rules:
+    """What a story or a scenario is judged by."""
+    return value.rules if isinstance(value, Story) else promise_of(value).rules
+
+
+@dataclass(frozen=True, slots=True)
+class Sought(Generic[V]):
+    """The violation that a value has to show to count as the same.
+
+    Attributes:
+        invariant: What is violated.
+        cause: Why, as `cause_of` has it.
+        cause_of: What tells causes apart.
+        kept: Those of `OWN_STEPS_BREAK` that must not be violated.
+    """
+
+    invariant: str
+    cause: Hashable
+    cause_of: Cause = signature_of
+    kept: frozenset[str] = frozenset()
+
+    def keeping(self, value: V) -> Sought[V]:
+        """The same, and a story must not violate what this one does not."""
+        if not isinstance(value, Story):
+            return self
+        broken = {one.invariant for found, _ in judged(value, OWN_STEPS_BREAK) for one in found}
+        return replace(self, kept=OWN_STEPS_BREAK - broken)
+
+    def found_in(self, value: V, *, first_only: bool = False) -> Shown[V] | None:
+        """The first violation for this cause; `first_only`: if the invariant's first one is it."""
+        moments = judged(value, (self.invariant, *self.kept))
+        return self.first_of(moments, value, first_only=first_only)
+
+    def first_of(self, moments: Moments, value: V, *, first_only: bool = False) -> Shown[V] | None:
+        """As `found_in`, of a value that is being run."""
+        rules = rules_of(value)
+        for violations, events in moments:
+            if any(violation.invariant in self.kept for violation in violations):
+                return None
+            for violation in violations:
+                if violation.invariant == self.invariant:
+                    past = _past(events, violation)
+                    if self.cause_of(past, violation, rules) == self.cause:
+                        return Shown(value, violation, past)
+                    if first_only:
+                        return None
+        return None
+
+    def shown_by(self, value: V) -> Shown[V] | None:
+        """A story up to the step that shows it, a scenario that a file can say; None = neither.
+
+        What the simulator itself refuses in the midst of a run is no smaller case of what is
+        sought.
+        """
+        try:
+            found = self.found_in(value)
+        except (ValueError, AssertionError):
+            return None
+        if found is None:
+            return None
+        if isinstance(value, Story):
+            return Shown(_up_to(value, found.violation), found.violation, found.events)
+        try:
+            scenario_text(value)
+        except BadInput:
+            return None
+        return found
+
+    def reducer(self, value: V, place: Place = BEGINNING) -> Reducer[V]:
+        """Shrinks a value that shows it; `place` is where an earlier shrink of it stood.
+
+        Raises:
+            BadInput: It does not show it.
+        """
+        shown = self.shown_by(value)
+        if shown is None:
+            raise BadInput(f"{value.id}: does not show what is shrunk: {self.invariant}")
+        kind: Any = (story_edit.key_of, story_edit.size_of, STORY_PASSES)
+        if isinstance(value, Scenario):
+            kind = (lambda scenario: scenario, scenarios.size_of, scenarios.PASSES)
+        key, size, passes = kind
+        return Reducer(shown, passes, shows=self.shown_by, size=size, key=key, place=place)
+
+
+def _past(events: Events, violation: Violation) -> Events:
+    return [pair for pair in events if pair[0] <= violation.at]
+
+
+def _up_to(value: V, violation: Violation) -> V:
+    """A story up to the step that shows it; a scenario as its file would say it."""
+    small: Any
+    if isinstance(value, Story):
+        small = with_steps(value, value.steps[: violation.at])
+    else:
+        small = replace(as_said(value), expect=Expect())
+    return cast(V, small)
+
+
+def sought_in(
+    value: V,
+    invariant: str | None = None,
+    *,
+    cause_of: Cause = signature_of,
+    where: str | None = None,
+) -> tuple[Sought[V], Shown[V], int]:
+    """What a shrink of a story or a scenario has to keep, where it begins, and the run's events.
+
+    Args:
+        value: It violates something.
+        invariant: Of which the first violation counts. None = of the first one violated, of those
+            that it expects to be if it expects any.
+        cause_of: What tells causes apart.
+        where: What messages call the value; None = its id.
+
+    Raises:
+        BadInput: It violates nothing, or not this.
+    """
+    where = where or value.id
+    violations, events = _all_of(value, invariant, where)
+    violated = list(dict.fromkeys(violation.invariant for violation in violations))
+    if not violated:
+        raise BadInput(f"{where}: violates no invariant, so there is nothing to shrink")
+    expected = [name for name in violated if name in value.expect.violated] or violated
+    wanted = expected if invariant is None else [invariant]
+    violation = next((each for each in violations if each.invariant in wanted), None)
+    if violation is None:
+        raise BadInput(f"{where}: {invariant} is not violated; violated: {listed(violated)}")
+    past = _past(events, violation)
+    cause = cause_of(past, violation, rules_of(value))
+    small = _up_to(value, violation)
+    sought: Sought[V] = Sought(violation.invariant, cause, cause_of)
+    return sought.keeping(small), Shown(small, violation, past), len(events)
+
+
+def _all_of(value: V, invariant: str | None, where: str) -> tuple[list[Violation], Events]:
+    """All that a value violates, and all that happened."""
+    names = [*value.expect.violated]
+    if isinstance(value, Story):
+        names = [*story_invariants(liveness=True), *names]
+    if invariant is not None:
+        if invariant not in known_invariants():
+            hint = unknown_value(invariant, known_invariants(), what="invariant")
+            raise BadInput(f"{where}: {hint}")
+        names.append(invariant)
+    violations: list[Violation] = []
+    events: Events = []
+    for found, events in judged(value, names):  # noqa: B007 - the last of them is returned
+        violations += found
+    return violations, events

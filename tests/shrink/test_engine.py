@@ -1,0 +1,85 @@
+"""The loop of every shrink, over plain lists: what is left, in how many tries, where it goes on."""
+
+from collections.abc import Iterator
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sim.check import Violation
+from sim.shrink.engine import BEGINNING, Budget, Place, Reducer, Shown, in_chunks, in_order, without
+
+List = tuple[int, ...]
+SAME = Violation("made-up", 0, None, None, None, "Nothing.")
+
+
+@in_order
+def lower(shown: Shown[List]) -> Iterator[List]:
+    for index, item in enumerate(shown.value):
+        yield (*shown.value[:index], item - 1, *shown.value[index + 1 :])
+
+
+def remove(shown: Shown[List], left_out: range) -> Iterator[List]:
+    yield tuple(without(shown.value, *left_out))
+
+
+class Lists(Reducer[List]):
+    """Shrinks a list that has to have some numbers and one of at least 40."""
+
+    def __init__(self, value: List, needed: set[int], place: Place = BEGINNING) -> None:
+        self.needed, self.tried = needed, list[List]()
+        super().__init__(
+            Shown(value, SAME, ()),
+            (in_chunks(len, remove), lower),
+            shows=self.shown_by,
+            size=lambda shown: iter((len(shown.value), shown.value)),
+            key=tuple,
+            place=place,
+        )
+
+    def shown_by(self, value: List) -> Shown[List] | None:
+        self.tried.append(value)
+        found = self.needed <= {*value} and any(item >= 40 for item in value)
+        return Shown(value, SAME, ()) if found else None
+
+
+@given(st.sets(st.integers(0, 39), max_size=6))
+def test_what_is_needed_stays_and_nothing_else(needed: set[int]) -> None:
+    lists = Lists(tuple(range(80)), needed)
+
+    assert lists.run(Budget())
+    assert lists.best.value == (*sorted(needed), 40)
+    assert len({*lists.tried}) == len(lists.tried)
+
+
+def test_three_of_a_thousand_are_found_in_less_than_a_hundred_tries() -> None:
+    chunks = Lists(tuple(range(1000)), {3, 500, 997})
+    chunks._passes = chunks._passes[:1]
+
+    assert chunks.run(Budget(tries=100))
+    assert chunks.best.value == (3, 500, 997)
+
+
+@given(st.integers(1, 60))
+def test_cut_short_anywhere_it_goes_on_as_if_it_had_not_been(cut: int) -> None:
+    whole, first = (Lists(tuple(range(60)), {7, 19}) for _ in range(2))
+    whole.run(Budget())
+    heard: list[bool] = []
+    budget = Budget(tries=2 * cut)
+
+    assert first.run(budget, share=0.5, told=heard.append) == (len(whole.tried) < cut)
+    assert budget.tries == len(first.tried) == len(heard) == min(cut, len(whole.tried))
+
+    second = Lists(first.best.value, {7, 19}, first.place)
+    assert second.run(Budget())
+    assert second.best.value == whole.best.value
+
+
+def test_a_budget_of_time_cuts_and_can_be_given_again() -> None:
+    ticks = iter(range(1000))
+    lists, budget = Lists(tuple(range(100)), {7}), Budget(4, clock=lambda: next(ticks))
+
+    assert not lists.run(budget)
+    assert budget.tries == 3
+    budget.renew()
+    assert not lists.run(budget)
+    assert budget.tries > 3

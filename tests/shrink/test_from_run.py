@@ -1,0 +1,51 @@
+"""From runs to stories: the same is violated for the same cause, in a few steps, lawfully."""
+
+from itertools import count
+
+import pytest
+
+from sim.explain.signature import signature_of
+from sim.files.yaml_text import parse_yaml
+from sim.shrink.from_run import story_from_run
+from sim.shrink.liberties import liberties
+from sim.shrink.sought import sought_in
+from sim.shrink.witness import witness_of
+from sim.story import run_story
+from sim.story.format import story_from
+from tests.shrink.cases import AT_ONCE, REMOVED, REUSED
+
+CASES = {
+    "an offset is reused": (REUSED, "no-offset-reuse", 8),
+    "a leader lacks a record": (REUSED, "leader-completeness", 7),
+    "a tombstone goes too early": (REMOVED, "tombstone-safety", 8),
+    "a deleted key is back": (AT_ONCE, "no-resurrection", 8),
+    "a state differs": (AT_ONCE, "materialized-state-equivalence", 8),
+}
+"""A run, what it violates, and in how many steps a story does so at most."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_random_run_becomes_a_story_of_a_few_lawful_steps(name: str) -> None:
+    scenario, invariant, steps = CASES[name]
+    _, in_run, _ = sought_in(scenario, invariant)
+    witness = witness_of(scenario, invariant)
+    story = story_from(parse_yaml(witness.text, "witness").data, where="witness")
+    run = run_story(story)
+    same = next(one for one in run.violations if one.invariant == invariant)
+
+    assert (witness.kind, witness.complete, run.differences()) == ("story", True, [])
+    assert witness.steps == len(story.steps) <= steps
+    assert witness.events == len(run.events) < 30
+    assert witness.events_before > 500
+    signature = signature_of(in_run.events, in_run.violation, scenario.rules)
+    assert signature_of(run.events, same, story.rules) == witness.signature == signature
+    assert story.title == str(signature)
+    assert liberties(run.events, story.rules) <= liberties(in_run.events, scenario.rules)
+    assert witness_of(scenario, invariant) == witness
+
+
+def test_no_story_is_made_for_a_cause_that_none_shows() -> None:
+    _, shown, _ = sought_in(REUSED, "no-offset-reuse")
+    causes = count()
+
+    assert story_from_run(shown, cause_of=lambda *_: next(causes)) is None
