@@ -1,7 +1,5 @@
 """What is everywhere it has to be is committed, and soon."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Where a log ends survives cleaning and restarts."""
 
-from __future__ import annotations
-
 from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
 from sim.trace import Cleaned, ReplicaRestarted
