@@ -11,14 +11,7 @@ from sim.check.family_by_cause import family_of
 from sim.check.history import ClusterHistory
 from sim.check.history_keeper import HistoryKeeper
 from sim.check.queries import HistoryQueries, unlabelled
-from sim.check.registry import (
-    INVARIANTS,
-    LISTENERS,
-    PLUGGED,
-    Handler,
-    Kind,
-    discover,
-)
+from sim.check.registry import INVARIANTS, LISTENERS, PLUGGED, Handler, Kind, discover
 from sim.check.violation import Evidence, Violation
 from sim.invariant_plugins import watch
 from sim.rules import Rules

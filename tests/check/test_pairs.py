@@ -6,7 +6,7 @@ import pytest
 
 from sim.check import Checker
 from sim.check.checker import known_invariants
-from sim.check.violation import Violation
+from sim.check.violation import RecordSeen, Value, Violation
 from sim.trace import Event
 from tests.check.pairs.text import Case, cases_of
 from tests.check.unusual import asking_always
@@ -26,6 +26,18 @@ def violations(case: Case, events: list[Event], *, always: bool = False) -> list
     return checker.violations
 
 
+def shown(violation: Violation) -> dict[str, str]:
+    """Its evidence as texts have it: records by uid, no blanks."""
+    return {name: told(value) for name, value in violation.evidence}
+
+
+def told(value: Value) -> str:
+    if isinstance(value, RecordSeen):
+        return f"#{value.uid}"
+    text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return text.replace(" ", "_")
+
+
 def place(violation: Violation) -> str:
     _, _, replica, offset, key, *_ = violation
     return (replica or "") + ("" if offset is None else f"@{offset}") + (f":{key}" if key else "")
@@ -38,6 +50,7 @@ def test_a_violation_is_found_where_it_is_and_its_near_miss_is_not(case: Case) -
     found = violations(case, case.violating)
 
     assert [place(each) for each in found] == case.places
+    assert not found or shown(found[0]) == case.evidence
     assert all("{" not in each.sentence for each in found)
     assert violations(case, case.violating, always=True) == found
     assert violations(case, case.near_miss) == []

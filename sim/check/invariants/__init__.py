@@ -21,5 +21,12 @@ with the reason. The formulas write
   or x is a tombstone or a marker, was aborted, or is a record without a key;
 * r has o: end(r) > o, and log(r)[o] is committed[o], an empty batch, or a justified hole.
 
+The values that decided, the evidence, have the same names everywhere: `record` is the record that
+is concerned, `held`, `winner`, `first`, `meant` other ones by what they are; `high_watermark`,
+`log_start`, `log_end`, `epoch`, `leader`, `before` (what it was) belong to the replica concerned;
+`other`, `holder`, `reader`, `producer` name somebody else; `deleted_at` is the offset of the
+tombstone that deleted a key; `counted` and `needed` are how many there are and should be; what ends
+with `_below` is exclusive.
+
 "At rest": faults are over and followers have fetched to the end, or a story asks.
 """

@@ -1,7 +1,5 @@
 """What `acks: all` promises: whoever is told that a batch is written is told of a committed one."""
 
-from __future__ import annotations
-
 from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
 from sim.check.replica_view import ReplicaView

@@ -1,7 +1,5 @@
 """What `acks: 1` risks: a batch that was acknowledged and then lost with its leader."""
 
-from __future__ import annotations
-
 from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant, Kind
 from sim.trace import Acknowledged, Quiesced

@@ -1,7 +1,5 @@
 """What a cleaner leaves behind it: one record of a key."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from sim.check.registry import Invariant

@@ -1,7 +1,5 @@
 """A committed record is lost when the leader lacks it without a reason."""
 
-from __future__ import annotations
-
 from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant, Kind
 from sim.trace import Quiesced

@@ -1,7 +1,5 @@
 """What committing means: enough replicas have the record."""
 
-from __future__ import annotations
-
 from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
 from sim.check.replica_view import ReplicaView
@@ -27,57 +25,58 @@ class CommittedReplicated(Invariant):
     family = LOG_DIVERGENCE
     explained_by = "committed_without"
     unusual_only = True
-    says = (
-        "{what} {high_watermark}, but {replica}, {role}, log end offset {log_end}, lacks "
-        "committed offset {offset} ({record})."
-    )
+    says = ", log end offset {log_end}, lacks committed offset {offset} ({record})."
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """Judge the advance of a leader's high watermark."""
         if event.leading:
-            self._judge(event.replica, f"{event.replica} moved its high watermark to")
+            self._judge("{leader} moved its high watermark to", event.replica, None)
 
     def on_isr_changed(self, event: IsrChanged) -> None:
         """Judge an expansion of the in-sync set, not that of a deposed leader."""
-        if event.joined is not None and event.replica == self.history.leader:
-            self._judge(event.replica, f"{event.joined} joined the in-sync set at high watermark")
+        joined = event.joined
+        if joined is not None and event.replica == self.history.leader:
+            what = "{joined} joined the in-sync set at high watermark"
+            self._judge(what, event.replica, joined)
 
-    def _judge(self, leader: str, what: str) -> None:
+    def _judge(self, what: str, leader: str, joined: str | None) -> None:
         history, below = self.history, len(self.committed)
         by_isr = history.rules.replication.commit == "isr"
         members = [self.replicas[name] for name in (history.isr if by_isr else history.voters)]
+        needed = len(members) if by_isr else len(members) // 2 + 1
         missing: list[tuple[ReplicaView, int]] = []
         for view in members:
             offset = self.queries.first_missing(view, below, twice_counts=False)
             if offset is not None:
                 missing.append((view, offset))
-        if by_isr:
-            for view, offset in missing:
-                self._report_missing(leader, view, offset, what, "in-sync replica")
-        elif len(missing) > len(members) - (len(members) // 2 + 1):
-            self._judge_majority(leader, members, what)
+        if not by_isr:
+            too_few = len(missing) > len(members) - needed
+            missing = self._lacked_by_too_many(members, needed) if too_few else []
+        what += " {high_watermark}, but {replica}, "
+        what += "in-sync replica" if by_isr else "one of {needed} needed voters"
+        for view, offset in missing:
+            self.violated(
+                view.name,
+                offset,
+                says=what + self.says,
+                leader=leader,
+                joined=joined,
+                needed=needed,
+                high_watermark=self.replicas[leader].high_watermark,
+                log_end=view.log_end_offset,
+                record=self.describe(self.committed[offset]),
+            )
 
-    def _judge_majority(self, leader: str, voters: list[ReplicaView], what: str) -> None:
-        """Some voters lack something; report the first offset that too few have."""
-        has, needed = self.queries.has_committed, len(voters) // 2 + 1
+    def _lacked_by_too_many(
+        self, voters: list[ReplicaView], needed: int
+    ) -> list[tuple[ReplicaView, int]]:
+        """The first offset that too few voters have, with the first of those that lack it."""
         for offset in range(len(self.committed)):
-            if offset in self.history.committed_twice:
-                continue
-            lacking = [v for v in voters if offset >= v.log_start_offset and not has(v, offset)]
-            if len(voters) - len(lacking) < needed:
-                role = f"one of {needed} needed voters"
-                self._report_missing(leader, lacking[0], offset, what, role)
-                return
+            if offset not in self.history.committed_twice:
+                lacking = [view for view in voters if self._lacks(view, offset)]
+                if len(voters) - len(lacking) < needed:
+                    return [(lacking[0], offset)]
+        return []
 
-    def _report_missing(
-        self, leader: str, view: ReplicaView, offset: int, what: str, role: str
-    ) -> None:
-        self.violated(
-            view.name,
-            offset,
-            what=what,
-            high_watermark=self.replicas[leader].high_watermark,
-            role=role,
-            log_end=view.log_end_offset,
-            record=self.describe(self.committed[offset]),
-        )
+    def _lacks(self, view: ReplicaView, offset: int) -> bool:
+        return offset >= view.log_start_offset and not self.queries.has_committed(view, offset)

@@ -1,7 +1,5 @@
 """How far a cleaner may go: it neither removes nor believes what is not committed."""
 
-from __future__ import annotations
-
 from sim.check.registry import Invariant
 from sim.trace import Cleaned
 

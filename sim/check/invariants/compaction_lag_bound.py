@@ -1,7 +1,5 @@
 """How long a record may wait until it can be cleaned (KIP-354)."""
 
-from __future__ import annotations
-
 from sim.check.registry import Invariant, Kind
 from sim.trace import CleanerLooked
 

@@ -1,7 +1,5 @@
 """Readers of one offset are given one record, whichever replica they read."""
 
-from __future__ import annotations
-
 from sim.check.families import READERS
 from sim.check.registry import Invariant
 from sim.trace import Consumed

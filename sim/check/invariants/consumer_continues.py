@@ -1,7 +1,5 @@
 """A consumer goes on where it ended."""
 
-from __future__ import annotations
-
 from sim.check.families import READERS
 from sim.check.registry import Invariant
 from sim.trace import Consumed, ConsumerReset

@@ -1,7 +1,5 @@
 """What a consumer keeps of each key after it has read everything."""
 
-from __future__ import annotations
-
 from sim.check.families import READERS
 from sim.check.registry import Invariant, Kind
 from sim.trace import Consumed, Quiesced

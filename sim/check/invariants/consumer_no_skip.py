@@ -1,7 +1,5 @@
 """Readers are given every record that still counts."""
 
-from __future__ import annotations
-
 from sim.check.families import READERS
 from sim.check.registry import Invariant
 from sim.check.replica_view import ReplicaView

@@ -1,7 +1,5 @@
 """What `isolation.level=read_committed` promises."""
 
-from __future__ import annotations
-
 from sim.check.families import TRANSACTIONS
 from sim.check.registry import Invariant
 from sim.trace import Consumed

@@ -1,7 +1,5 @@
 """What consumers take for a delete while marks of two kinds are about (KIP-87)."""
 
-from __future__ import annotations
-
 from sim.check.families import READERS
 from sim.check.registry import Invariant
 from sim.trace import Understood

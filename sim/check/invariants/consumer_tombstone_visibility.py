@@ -1,7 +1,5 @@
 """Readers in time do not miss a delete (KIP-534)."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 
 from sim.check.families import READERS

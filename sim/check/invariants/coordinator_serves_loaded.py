@@ -1,7 +1,5 @@
 """A coordinator answers by nothing older than what was committed before its epoch."""
 
-from __future__ import annotations
-
 from sim.check.families import READERS
 from sim.check.registry import Invariant
 from sim.trace import CoordinatorAnswered, CoordinatorLoaded, LeaderElected

@@ -1,7 +1,5 @@
 """Epoch caches: what replicas answer when they are asked where an epoch ends."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from sim import trace

@@ -1,18 +1,9 @@
 """Epochs rise along a log, and in the life of a replica."""
 
-from __future__ import annotations
-
 from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
 from sim.log.record import Batch
-from sim.trace import (
-    Appended,
-    Copied,
-    Pushed,
-    ReplicaCrashed,
-    ReplicaRestarted,
-    ReplicaWiped,
-)
+from sim.trace import Appended, Copied, Pushed, ReplicaCrashed, ReplicaRestarted, ReplicaWiped
 
 
 class EpochMonotonic(Invariant):
@@ -32,6 +23,7 @@ class EpochMonotonic(Invariant):
     explained_by = "epochs_fell"
     in_stories = False
     unusual_only = True
+    says = "{replica} holds epoch {epoch} at offset {offset} after epoch {before}."
 
     def begin(self) -> None:
         """Nobody has gone down yet."""
@@ -49,10 +41,9 @@ class EpochMonotonic(Invariant):
         """Compare with the epoch in which it went down."""
         before = self._epochs.get(event.replica, 0)
         if event.epoch < before:
-            back = "{replica} came back in epoch {epoch}, having been in {before}."
-            self.violated(
-                event.replica, event.log_end_offset, None, back, epoch=event.epoch, before=before
-            )
+            says = "{replica} came back in epoch {epoch}, having been in {before}."
+            end, epoch = event.log_end_offset, event.epoch
+            self.violated(event.replica, end, says=says, epoch=epoch, before=before)
 
     def on_appended(self, event: Appended) -> None:
         """After a leader's append."""
@@ -81,12 +72,5 @@ class EpochMonotonic(Invariant):
         before = self._epoch_below(replica, batches[0].base_offset)
         for batch in batches:
             if batch.epoch < before:
-                self.violated(
-                    replica,
-                    batch.base_offset,
-                    None,
-                    "{replica} holds epoch {epoch} at offset {offset} after epoch {before}.",
-                    epoch=batch.epoch,
-                    before=before,
-                )
+                self.violated(replica, batch.base_offset, epoch=batch.epoch, before=before)
             before = batch.epoch

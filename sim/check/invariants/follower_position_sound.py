@@ -1,7 +1,5 @@
 """What a leader believes a follower has, it has."""
 
-from __future__ import annotations
-
 from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
 from sim.trace import PositionRecorded

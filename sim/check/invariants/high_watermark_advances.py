@@ -1,7 +1,5 @@
 """What is everywhere it has to be is committed, and soon."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Final
 
@@ -43,7 +41,7 @@ class HighWatermarkAdvances(Invariant):
     explained_by = "watermark_stays"
     fairness = "for 10 s one leader and in-sync set, all of them up, and no fault going on"
     in_stories = False
-    says = "{replica} has its high watermark at {offset} {when}; {who} has its log up to {reached}."
+    says = "{replica} has its high watermark at {offset} "
     any_of = (trace.LeaderResigned, trace.IsrChanged, trace.Truncated, *REPLACED)
 
     def begin(self) -> None:
@@ -70,8 +68,7 @@ class HighWatermarkAdvances(Invariant):
             if mark >= self._due:
                 self._since_ms = None
             elif now_ms - self._since_ms > BOUND_MS:
-                waited = f"for {now_ms - self._since_ms} ms"
-                self._report_stuck(replica, mark, waited, self._since_ms)
+                self._report_stuck(replica, mark, "for {waited_ms} ms", self._since_ms)
                 self._since_ms = None
         if self._since_ms is None and not self._going_on:
             reached = self._reached()
@@ -115,7 +112,9 @@ class HighWatermarkAdvances(Invariant):
 
     def _report_stuck(self, leader: str, mark: int, when: str, began: int | None) -> None:
         who = "every in-sync replica" if self._by_isr else "a majority of the voters"
-        self.violated(leader, mark, began=began, when=when, who=who, reached=self._due)
+        says = f"{self.says}{when}; {who} has its log up to {{reached}}."
+        waited = None if began is None else self.history.at - began
+        self.violated(leader, mark, None, says, began, waited_ms=waited, reached=self._due)
 
     # What disturbs the peace.
 

@@ -1,7 +1,5 @@
 """Offsets without a record: each has to have a reason."""
 
-from __future__ import annotations
-
 from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant, Kind
 from sim.check.replica_view import HOLE, ReplicaView

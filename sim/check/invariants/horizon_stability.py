@@ -1,7 +1,5 @@
 """Delete horizons are set once (KIP-534)."""
 
-from __future__ import annotations
-
 from sim.check.registry import Invariant
 from sim.trace import Cleaned
 

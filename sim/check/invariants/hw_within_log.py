@@ -1,7 +1,5 @@
 """High watermarks stay within the log."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sim.check.families import LOG_DIVERGENCE

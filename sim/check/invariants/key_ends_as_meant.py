@@ -1,7 +1,5 @@
 """A key ends on what its producers meant: what KIP-280's strategies are for."""
 
-from __future__ import annotations
-
 from sim.check.intent import unmeant
 from sim.check.registry import Invariant, Kind
 from sim.trace import Quiesced

@@ -1,7 +1,5 @@
 """What the metric of KIP-354 says about logs that are overdue."""
 
-from __future__ import annotations
-
 from sim.check.registry import Invariant, Kind
 from sim.trace import CleanerLooked
 

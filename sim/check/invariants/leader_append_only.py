@@ -1,7 +1,5 @@
 """Leaders append, and change nothing."""
 
-from __future__ import annotations
-
 from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
 from sim.trace import Truncated

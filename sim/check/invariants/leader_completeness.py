@@ -1,7 +1,5 @@
 """Who is elected has everything that is committed."""
 
-from __future__ import annotations
-
 from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
 from sim.trace import LeaderElected

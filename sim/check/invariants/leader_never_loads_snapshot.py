@@ -1,7 +1,5 @@
 """Leaders do not install snapshots."""
 
-from __future__ import annotations
-
 from sim.check.registry import Invariant
 from sim.trace import SnapshotInstalled
 

@@ -1,7 +1,5 @@
 """Where a log ends survives cleaning and restarts."""
 
-from __future__ import annotations
-
 from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
 from sim.trace import Cleaned, ReplicaRestarted
@@ -22,7 +20,7 @@ class LeoPreservation(Invariant):
     explained_by = "log_end_moved"
     in_stories = False
     unusual_only = True
-    says = "{what} moved the log end offset of {replica} from {before} to {offset}."
+    says = " moved the log end offset of {replica} from {before} to {offset}."
 
     def on_cleaned(self, event: Cleaned) -> None:
         """Compare with the log end before the pass."""
@@ -35,4 +33,4 @@ class LeoPreservation(Invariant):
     def _judge(self, replica: str, end: int, what: str) -> None:
         before = self.replicas[replica].log_end_offset_before
         if end != before:
-            self.violated(replica, end, what=what, before=before)
+            self.violated(replica, end, says=what + self.says, before=before)

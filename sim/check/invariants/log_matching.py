@@ -1,7 +1,5 @@
 """Log matching: logs that share a record agree below it."""
 
-from __future__ import annotations
-
 from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
 from sim.check.replica_view import ReplicaView

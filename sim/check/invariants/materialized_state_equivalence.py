@@ -1,7 +1,5 @@
 """Materialised state: what a log folds to, compared with the committed history."""
 
-from __future__ import annotations
-
 from sim.check.families import LOG_DIVERGENCE
 from sim.check.folding import base_records, delta_state, differing_keys, winners_of
 from sim.check.registry import Invariant, Kind

@@ -1,7 +1,5 @@
 """A committed offset is taken for good (KIP-280)."""
 
-from __future__ import annotations
-
 from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
 from sim.trace import Appended

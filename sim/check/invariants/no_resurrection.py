@@ -1,7 +1,5 @@
 """Deleted keys stay deleted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sim import trace

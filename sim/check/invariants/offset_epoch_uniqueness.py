@@ -1,7 +1,5 @@
 """One append for one offset in one epoch."""
 
-from __future__ import annotations
-
 from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
 from sim.trace import Appended

@@ -1,7 +1,5 @@
 """The head of a log goes when a snapshot covers it (KIP-630)."""
 
-from __future__ import annotations
-
 from sim.check.registry import Invariant
 from sim.trace import PrefixDeleted, SnapshotOffered
 
@@ -18,6 +16,7 @@ class PrefixDeletionSafety(Invariant):
     name = "prefix-deletion-safety"
     source = "KIP-630; KafkaMetadataLog.deleteBeforeSnapshot"
     explained_by = "prefix"
+    says = "{follower} fetched at {offset}, below the log start of {replica}, which has "
 
     def on_prefix_deleted(self, event: PrefixDeleted) -> None:
         """Judge the new log start."""
@@ -25,23 +24,17 @@ class PrefixDeletionSafety(Invariant):
         mark = min(event.high_watermark, view.high_watermark)
         if start > mark:
             above = "{replica} deleted below {offset}, above its high watermark {high_watermark}."
-            self.violated(event.replica, start, None, above, high_watermark=mark)
+            self.violated(event.replica, start, says=above, high_watermark=mark)
         newest = max((end for end, _ in view.snapshots), default=-1)
         if newest < start:
             bare = "{replica} deleted below {offset} without a snapshot that covers it."
-            self.violated(event.replica, start, None, bare, snapshot_end=newest)
+            self.violated(event.replica, start, says=bare, snapshot_end=newest)
 
     def on_snapshot_offered(self, event: SnapshotOffered) -> None:
         """A follower below the log start has to be offered one."""
         end = event.end_offset
         if end < max(self.replicas[event.replica].log_start_offset, 0):
             has = "no snapshot" if end < 0 else "only one up to {snapshot_end}"
-            self.violated(
-                event.replica,
-                event.fetch_offset,
-                None,
-                "{follower} fetched at {offset}, below the log start of {replica}, which has "
-                f"{has} to offer.",
-                follower=event.follower,
-                snapshot_end=end,
-            )
+            says = self.says + has + " to offer."
+            follower, at = event.follower, event.fetch_offset
+            self.violated(event.replica, at, says=says, follower=follower, snapshot_end=end)

@@ -1,7 +1,5 @@
 """What idempotence promises: every batch of a producer once, and none left out."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from sim.check.history import Written
@@ -62,6 +60,10 @@ class ProducerSequences(Invariant):
     source = "KIP-98, Idempotent Producer Guarantees; ProducerStateManager; KIP-360"
     explained_by = "sequences"
     in_stories = False
+    says = (
+        "{replica} told producer {producer} that its sequence number {sequence} is committed, but "
+        "none of its committed records has that number."
+    )
 
     def begin(self) -> None:
         """Nobody has sent anything."""
@@ -146,15 +148,7 @@ class ProducerSequences(Invariant):
             return
         for sequence in range(first, end):
             if known is None or sequence >= known.end or sequence in known.missing:
-                self.violated(
-                    replica,
-                    first_offset,
-                    None,
-                    "{replica} told producer {producer} that its sequence number {sequence} is "
-                    "committed, but none of its committed records has that number.",
-                    producer=producer_id,
-                    sequence=sequence,
-                )
+                self.violated(replica, first_offset, producer=producer_id, sequence=sequence)
                 return
 
 

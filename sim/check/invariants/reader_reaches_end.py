@@ -1,7 +1,5 @@
 """Readers that want to read to the end get there."""
 
-from __future__ import annotations
-
 from sim.check.families import READERS
 from sim.check.registry import Invariant, Kind
 from sim.trace import ReadingEnded

@@ -1,12 +1,15 @@
 """Records are not changed on their way to followers and consumers."""
 
-from __future__ import annotations
-
 from sim.check.families import READERS
 from sim.check.promise import as_appended, without_flag
 from sim.check.registry import Invariant
 from sim.log.record import Record
 from sim.trace import ConfigChanged, Consumed, Copied
+
+_EPOCH = (
+    "{replica} copied the batch at {offset} in epoch {epoch}, which was appended in epoch "
+    "{appended_in}."
+)
 
 
 class RecordImmutable(Invariant):
@@ -56,15 +59,8 @@ class RecordImmutable(Invariant):
             if batch.records:
                 epoch = self.written[batch.records[0].uid].batch.epoch
                 if batch.epoch != epoch:
-                    self.violated(
-                        event.replica,
-                        batch.base_offset,
-                        None,
-                        "{replica} copied the batch at {offset} in epoch {epoch}, which was "
-                        "appended in epoch {appended_in}.",
-                        epoch=batch.epoch,
-                        appended_in=epoch,
-                    )
+                    base, own = batch.base_offset, batch.epoch
+                    self.violated(event.replica, base, says=_EPOCH, epoch=own, appended_in=epoch)
 
     def on_consumed(self, event: Consumed) -> None:
         """Compare each record a consumer is given with the append.

@@ -1,7 +1,5 @@
 """Records keep their offset on every replica."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from sim.check.families import LOG_DIVERGENCE

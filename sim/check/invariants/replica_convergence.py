@@ -1,7 +1,5 @@
 """At rest the logs of followers agree with the leader's."""
 
-from __future__ import annotations
-
 from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant, Kind
 from sim.trace import Quiesced

@@ -1,7 +1,5 @@
 """Below the high watermark one offset is one record, on every replica (KIP-280)."""
 
-from __future__ import annotations
-
 from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import WRITTEN, Invariant
 from sim.trace import Event, HighWatermarkMoved, ReplicaRestarted

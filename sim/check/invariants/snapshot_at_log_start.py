@@ -1,7 +1,5 @@
 """A log that lost its head continues a snapshot."""
 
-from __future__ import annotations
-
 from sim.check.registry import Invariant
 from sim.trace import PrefixDeleted
 

@@ -1,7 +1,5 @@
 """Snapshots hold committed records alone."""
 
-from __future__ import annotations
-
 from sim.check.registry import Invariant
 from sim.trace import SnapshotTaken
 

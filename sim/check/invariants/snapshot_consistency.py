@@ -1,7 +1,5 @@
 """Snapshots hold what the committed history folds to."""
 
-from __future__ import annotations
-
 from sim.check.folding import delta_state, differing_keys, winners_of
 from sim.check.registry import Invariant
 from sim.check.violation import Value

@@ -1,7 +1,5 @@
 """Fetching a snapshot comes to an end."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sim import trace
@@ -12,6 +10,11 @@ PATIENCE = 3
 
 SNAPSHOT_NOT_FOUND = "SNAPSHOT_NOT_FOUND"
 """Why one is lost to them, by Kafka's name (Errors.SNAPSHOT_NOT_FOUND)."""
+
+_LOST = (
+    "{replica} lost {lost} snapshots in a row while it fetched them, the last one ({snapshot_end}, "
+    "{epoch}): the leader deletes them faster than it reads."
+)
 
 
 class SnapshotFetchProgress(Invariant):
@@ -30,6 +33,9 @@ class SnapshotFetchProgress(Invariant):
     source = "KIP-630"
     explained_by = "fetching"
     in_stories = False
+    says = (
+        "{replica} has {received} {unit} of the snapshot that ends at {offset} and does not get on."
+    )
     any_of = (trace.SnapshotInstalled, trace.ReplicaCrashed, trace.ReplicaRemoved)
 
     def begin(self) -> None:
@@ -52,16 +58,8 @@ class SnapshotFetchProgress(Invariant):
             return
         self._lost[replica] = lost = self._lost.get(replica, 0) + begun
         if begun and lost == PATIENCE:
-            self.violated(
-                replica,
-                None,
-                None,
-                "{replica} lost {lost} snapshots in a row while it fetched them, the last one "
-                "({snapshot_end}, {epoch}): the leader deletes them faster than it reads.",
-                lost=lost,
-                snapshot_end=event.end_offset,
-                epoch=event.epoch,
-            )
+            end, epoch = event.end_offset, event.epoch
+            self.violated(replica, says=_LOST, lost=lost, snapshot_end=end, epoch=epoch)
 
     def on_leader_elected(self, _: trace.LeaderElected) -> None:
         """Another leader: everybody starts over."""
@@ -84,13 +82,4 @@ class SnapshotFetchProgress(Invariant):
         """Nobody may be left."""
         if event.synced:
             for replica, (end, received, unit, since) in self._fetching.items():
-                self.violated(
-                    replica,
-                    end,
-                    None,
-                    "{replica} has {received} {unit} of the snapshot that ends at {offset} and "
-                    "does not get on.",
-                    since,
-                    received=received,
-                    unit=unit,
-                )
+                self.violated(replica, end, began=since, received=received, unit=unit)

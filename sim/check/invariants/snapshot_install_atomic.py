@@ -1,9 +1,11 @@
 """A snapshot is installed whole or not at all."""
 
-from __future__ import annotations
-
 from sim.check.registry import Invariant
 from sim.trace import LogEmptied, SnapshotChunkFetched, SnapshotInstalled
+
+_PART = (
+    "{replica} installed {installed} records as snapshot ({offset}, {epoch}), which has {counted}."
+)
 
 
 class SnapshotInstallAtomic(Invariant):
@@ -19,6 +21,10 @@ class SnapshotInstallAtomic(Invariant):
     source = "KIP-630; KafkaMetadataLog.truncateToLatestSnapshot, FileRawSnapshotWriter.freeze"
     explained_by = "installed"
     in_stories = False
+    says = (
+        "{replica} emptied its log, which ended at {offset} (high watermark {high_watermark}), "
+        "before snapshot ({snapshot_end}, {epoch}) was there; a crash now leaves it with neither."
+    )
 
     def begin(self) -> None:
         """Nobody is fetching."""
@@ -30,10 +36,6 @@ class SnapshotInstallAtomic(Invariant):
             self.violated(
                 event.replica,
                 event.log_end_offset,
-                None,
-                "{replica} emptied its log, which ended at {offset} (high watermark "
-                "{high_watermark}), before snapshot ({snapshot_end}, {epoch}) was there; a crash "
-                "now leaves it with neither.",
                 high_watermark=event.high_watermark,
                 snapshot_end=event.end_offset,
                 epoch=event.epoch,
@@ -48,13 +50,7 @@ class SnapshotInstallAtomic(Invariant):
         source = self.replicas.get(self._sources.pop(event.replica, ""))
         whole = None if source is None else source.snapshots.get((event.end_offset, event.epoch))
         if whole is not None and whole != event.records:
+            end, epoch, size = event.end_offset, event.epoch, len(event.records)
             self.violated(
-                event.replica,
-                event.end_offset,
-                None,
-                "{replica} installed {installed} records as snapshot ({offset}, {epoch}), which "
-                "has {counted}.",
-                installed=len(event.records),
-                epoch=event.epoch,
-                counted=len(whole),
+                event.replica, end, says=_PART, installed=size, epoch=epoch, counted=len(whole)
             )

@@ -1,7 +1,5 @@
 """Snapshots do not take a replica back."""
 
-from __future__ import annotations
-
 from sim.check.registry import Invariant
 from sim.trace import SnapshotInstalled
 

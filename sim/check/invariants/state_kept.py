@@ -1,7 +1,5 @@
 """A log that holds state keeps the state of each key, whatever retention says."""
 
-from __future__ import annotations
-
 from sim.check.expiry import lost_keys
 from sim.check.registry import Invariant
 from sim.trace import LogStartedAfresh, LogStartMoved, ReplicaWiped

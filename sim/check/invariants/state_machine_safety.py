@@ -1,7 +1,5 @@
 """What is committed at an offset is committed for ever."""
 
-from __future__ import annotations
-
 from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
 from sim.trace import HighWatermarkMoved

@@ -1,7 +1,5 @@
 """Tombstones do not pile up."""
 
-from __future__ import annotations
-
 from sim.check.registry import Invariant, Kind
 from sim.trace import Cleaned, RoundsEnded, TombstoneProbed
 

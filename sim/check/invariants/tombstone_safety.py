@@ -1,7 +1,5 @@
 """Tombstones wait for the replicas that need them (KIP-630)."""
 
-from __future__ import annotations
-
 from sim.check.families import DELETED_KEY_RETURNS
 from sim.check.registry import Invariant, Kind
 from sim.check.replica_view import ReplicaView

@@ -1,12 +1,15 @@
 """Snapshots are sent to those who need them, each byte once (KIP-630)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sim import trace
 from sim.check.registry import Invariant
 from sim.log.record import Control
+
+_IN_LOG = (
+    "{replica} was sent a snapshot of {size_bytes} bytes in the log at offset {offset}; it has "
+    "every record below."
+)
 
 
 class TrafficAccounting(Invariant):
@@ -24,6 +27,10 @@ class TrafficAccounting(Invariant):
     explained_by = "sent_twice"
     in_stories = False
     unusual_only = True
+    says = (
+        "{replica} was sent snapshot ({offset}, {epoch}) from {position} on, having it up to "
+        "{received}."
+    )
     any_of = (
         trace.SnapshotInstalled,
         trace.SnapshotFetchDropped,
@@ -40,29 +47,15 @@ class TrafficAccounting(Invariant):
         """A snapshot within the log goes to those who have all that it stands for."""
         for batch in event.batches:
             if batch.control is Control.SNAPSHOT:
-                self.violated(
-                    event.replica,
-                    batch.base_offset,
-                    None,
-                    "{replica} was sent a snapshot of {size_bytes} bytes in the log at offset "
-                    "{offset}; it has every record below.",
-                    size_bytes=batch.size_bytes,
-                )
+                base, size = batch.base_offset, batch.size_bytes
+                self.violated(event.replica, base, says=_IN_LOG, size_bytes=size)
 
     def on_snapshot_chunk_fetched(self, event: trace.SnapshotChunkFetched) -> None:
         """The next chunk begins where the last one ended."""
         expected = self._received.get(event.replica, 0)
         if event.position != expected:
-            self.violated(
-                event.replica,
-                event.end_offset,
-                None,
-                "{replica} was sent snapshot ({offset}, {epoch}) from {position} on, having it up "
-                "to {received}.",
-                epoch=event.epoch,
-                position=event.position,
-                received=expected,
-            )
+            end, epoch, position = event.end_offset, event.epoch, event.position
+            self.violated(event.replica, end, epoch=epoch, position=position, received=expected)
         size = event.size_bytes if event.in_bytes else event.entries
         self._received[event.replica] = event.position + size
 

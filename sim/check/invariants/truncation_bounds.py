@@ -1,7 +1,5 @@
 """How far down a truncation may go."""
 
-from __future__ import annotations
-
 from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant
 from sim.trace import Truncated

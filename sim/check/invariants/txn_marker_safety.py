@@ -1,7 +1,5 @@
 """Transaction markers wait for the replicas that need them (KIP-534, case 2)."""
 
-from __future__ import annotations
-
 from sim.check.families import TRANSACTIONS
 from sim.check.registry import Invariant
 from sim.check.replica_view import ReplicaView

@@ -1,7 +1,5 @@
 """Transactions: by its own log every replica gives the verdict of the committed history."""
 
-from __future__ import annotations
-
 from sim.check.families import TRANSACTIONS
 from sim.check.history import ClusterHistory
 from sim.check.registry import Invariant, Kind

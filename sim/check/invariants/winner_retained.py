@@ -1,7 +1,5 @@
 """The winner of a key is not cleaned away."""
 
-from __future__ import annotations
-
 from sim.check.families import LOG_DIVERGENCE
 from sim.check.registry import Invariant, Kind
 from sim.trace import Quiesced

@@ -5,13 +5,15 @@
       append r1 0:a 1:b
       copy r2 r1 0 0:a 1:b
       ReplicaCrashed r2 2 0
+      shows log_end=1
     - ReplicaRestarted r2 1 2
     + ReplicaRestarted r2 2 2
 
 With the lines that have a minus it is violated, at offset 2 of r2 (`r2@2:k` with a key, `@2` where
 there is no replica); with those that have a plus, the near miss, it is not. Without a place nothing
 is violated. What follows the colon is how somebody would read the invariant who takes the near miss
-for a violation. A line `rules` has settings of the run, `checker` what else the checker is told.
+for a violation. The line `shows` has the evidence of the first violation, `rules` settings of the
+run, and `checker` what else the checker is told.
 
 A line is the name of an event with its values in order, or by name; `cluster`, `append`, `copy`,
 `commit`, `clean` and `rest` are those of `tests.check.events`. Values of tuples are joined by
@@ -47,6 +49,7 @@ class Case(NamedTuple):
     Attributes:
         name: Of the invariant.
         places: Where it is violated.
+        evidence: Of the first violation; records by their uid.
         misreading: How somebody would read it who takes the near miss for a violation.
         violating: Violates it, if it has a place.
         near_miss: Does not.
@@ -56,6 +59,7 @@ class Case(NamedTuple):
 
     name: str
     places: list[str]
+    evidence: dict[str, str]
     misreading: str
     violating: list[Event]
     near_miss: list[Event]
@@ -73,13 +77,15 @@ def cases_of(path: Path) -> Iterator[Case]:
 def _case(head: str, lines: list[str]) -> Case:
     where, _, misreading = head.partition(": ")
     name, *places = where.split()
-    rules, checker, batches = RULES, {}, dict[str, Batch]()
+    rules, checker, evidence, batches = RULES, {}, {}, dict[str, Batch]()
     sides: dict[str, list[Event]] = {"-": [], "+": []}
     for line in lines:
         word, *rest = line[1:].split()
         settings = {key: _plain(text) for key, _, text in (each.partition("=") for each in rest)}
         if word == "rules":
             rules = RULES.with_values(settings)
+        elif word == "shows":
+            evidence = dict(each.split("=", 1) for each in rest)
         elif word == "earlier":
             checker["earlier"] = [RULES.with_values(settings)]
         elif word == "checker":
@@ -87,7 +93,7 @@ def _case(head: str, lines: list[str]) -> Case:
         else:
             for side in sides if line[0] == " " else line[0]:
                 sides[side] += _events(batches, word, rest)
-    return Case(name, places, misreading, sides["-"], sides["+"], rules, checker)
+    return Case(name, places, evidence, misreading, sides["-"], sides["+"], rules, checker)
 
 
 def _plain(text: str) -> Any:
