@@ -207,9 +207,8 @@ def _discover_own() -> None:
     package = import_module("sim.check.invariants")
     for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
         import_module(found.name)
-    made = [
-        cls for cls in Invariant.__subclasses__() if cls.__module__.startswith(package.__name__)
-    ]
+    known: list[Any] = Invariant.__subclasses__()  # of a native class mypyc gives no `__module__`
+    made = [cls for cls in known if cls.__module__.startswith(package.__name__)]
     for cls in sorted(made, key=lambda cls: cls.name):
         register(cls)
 
