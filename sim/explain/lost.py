@@ -142,7 +142,7 @@ class Why:
         source = next((name for name in reversed(leaders) if name != replica), replica)
         never = never_had(self.case, replica, offset, before, of.NEVER_COPIED)
         if source != replica and self.ends_in_a_hole(source, end, before):
-            fell = self.end_fell(source, before)
+            fell = self.end_fell(source, end, before)
             return [*fell, never._replace(mechanisms=())]
         return [never]
 
@@ -154,8 +154,11 @@ class Why:
             for offset in range(end - 1, start - 1, -1)
         )
 
-    def end_fell(self, source: str, before: int) -> Facts:
-        """What took the last thing that a log held at its end; never empty."""
+    def end_fell(self, source: str, start: int, before: int) -> Facts:
+        """What took the first of the offsets from `start` on, none of which a log holds any more.
+
+        What took the last thing at its end says how it fell. Never empty.
+        """
         past, last = self.past, self.past.log_end(source, before) - 1
         fate = past.origin(source, last, None, before)
         mechanism = of.END_FELL
@@ -167,7 +170,10 @@ class Why:
                     crashed = isinstance(step.event, trace.ReplicaCrashed)
                     mechanism = of.END_FELL_CRASH if crashed else of.END_FELL_CUT
                     break
+            first = past.origin(source, start, None, before)
             facts = self.cleaned(fate.step, last)
+            if first.became is Became.CLEANED and first.step is not None:
+                facts = self.cleaned(first.step, start)
             return [facts[0]._replace(mechanisms=(mechanism,)), *facts[1:]]
         text = f"the log of {source} ends at {last + 1}, and holds nothing at {last}"
         position = None if fate.step is None else fate.step.position
@@ -359,7 +365,7 @@ class Why:
         past, event = self.past, self.past.event(position)
         end = past.log_end(event.follower, position)
         lacks = self.ends_in_a_hole(event.replica, end, position)
-        facts = self.end_fell(event.replica, position) if lacks else []
+        facts = self.end_fell(event.replica, end, position) if lacks else []
         rule = self.case.rules.replication.follower_position
         how = {"read_end": ": a fetch that reads to the end counts as having all"}.get(rule, "")
         text = (

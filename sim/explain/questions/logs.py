@@ -236,7 +236,7 @@ def stays_behind(case: Case, why: Why) -> Facts:
         return [*lacks, Fact("position", text, None, mechanisms)]
     if why.ends_in_a_hole(name, end, past.end):
         text += f", and nothing is left to copy from {end} to {high - 1}"
-        return [*why.end_fell(name, past.end), Fact("position", text, None)]
+        return [*why.end_fell(name, end, past.end), Fact("position", text, None)]
     elected = past.last(trace.LeaderElected) or 0
     tried = past.last(trace.SnapshotOffered, follower=replica)
     offered = tried is not None and tried >= elected
