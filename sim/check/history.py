@@ -162,8 +162,7 @@ class ClusterHistory:
         self.uids_read: list[int] = []
         self.snapshots_ahead = 0
         self.reads_deviate = False
-        self.previous_high_watermark = 0
-        self.previous_log_start = 0
+        self.previous_high_watermark = self.previous_log_start = 0
 
     def may_be_absent(self, uid: int) -> bool:
         """Committed facts alone explain that a log lacks committed `uid`, now and for ever.

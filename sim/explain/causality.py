@@ -10,8 +10,9 @@ is followed, too: what did not arrive left no event.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sim import trace
 from sim.check import Violation
@@ -27,125 +28,101 @@ BEATEN = 2
 Edge = tuple[int | None, str]
 """Position of an earlier event, None = there was none, and why it comes before."""
 
+
+class _Latest(NamedTuple):
+    """That an event hangs on the latest of some kinds before it.
+
+    Attributes:
+        kinds: Classes of events.
+        why: In a few words.
+        of: Field of the earlier event -> field of this one that has the same value.
+    """
+
+    kinds: tuple[type, ...]
+    why: str
+    of: Mapping[str, str] = MappingProxyType({"replica": "replica"})
+
+
 _DOWN = (trace.ReplicaCrashed, trace.ReplicaWiped, trace.LeaderResigned)
 _STARTS = (trace.PrefixDeleted, trace.LogStartMoved, trace.LogStartedAfresh)
-_SNAPSHOTS = (
-    trace.SnapshotTaken,
-    trace.SnapshotInstalled,
-    trace.SnapshotFetched,
-    trace.SnapshotDeleted,
-    trace.LogEmptied,
-    trace.SnapshotChunkFetched,
-    trace.SnapshotFetchDropped,
+_FAULT = _Latest((trace.FaultInjected,), "the fault there")
+_LEADS = _Latest((trace.LeaderElected, trace.LeaderResigned), "leads since it was elected")
+_MARK = _Latest((trace.HighWatermarkMoved,), "what was committed")
+_READ = _Latest((trace.Consumed, trace.ConsumerReset), "read on", {"consumer": "consumer"})
+_SETTINGS = _Latest((trace.ConfigChanged,), "settings in force")
+_STATE = _Latest(
+    (trace.ReplicaCrashed, trace.ReplicaWiped, trace.ReplicaRestarted), "the state it was in"
 )
+_TAKEN = _Latest(
+    (trace.SnapshotTaken,), "snapshot taken", {"end_offset": "end_offset", "epoch": "epoch"}
+)
+_SNAPSHOT = _Latest(
+    (
+        trace.SnapshotTaken,
+        trace.SnapshotInstalled,
+        trace.SnapshotFetched,
+        trace.SnapshotDeleted,
+        trace.LogEmptied,
+        trace.SnapshotChunkFetched,
+        trace.SnapshotFetchDropped,
+    ),
+    "the snapshot before",
+)
+
+_HANGS_ON: Final[dict[type, tuple[_Latest, ...]]] = {
+    trace.Appended: (_LEADS,),
+    trace.IsrChanged: (
+        _Latest((trace.PositionRecorded,), "admitted by its position", {"follower": "joined"}),
+    ),
+    trace.Truncated: (
+        _Latest((trace.LeaderElected,), "follows the leader elected", {}),
+        _Latest((trace.EpochCacheChanged,), "the epochs it knew"),
+    ),
+    **dict.fromkeys((trace.Cleaned, trace.CleanerLooked), (_SETTINGS,)),
+    **dict.fromkeys((*_STATE.kinds, trace.SegmentsLost), (_STATE, _FAULT)),
+    **dict.fromkeys((trace.LeaderResigned, trace.FaultEnded), (_FAULT,)),
+    **dict.fromkeys((*_READ.kinds, trace.ReadingEnded, trace.Understood), (_READ,)),
+    trace.CoordinatorLoaded: (_LEADS,),
+    trace.CoordinatorAnswered: (_Latest((trace.CoordinatorLoaded,), "answers by what it loaded"),),
+    **dict.fromkeys(
+        (trace.SnapshotInstalled, trace.SnapshotFetched, trace.SnapshotChunkFetched),
+        (_TAKEN, _SNAPSHOT),
+    ),
+    trace.SnapshotTaken: (_MARK,),
+    trace.LogEmptied: (_SNAPSHOT,),
+    **dict.fromkeys(_STARTS, (_MARK, _SNAPSHOT)),
+}
+"""Class of an event -> the latest events that decided about it."""
 
 
 def hangs_on(past: Past, position: int) -> Iterator[Edge]:
     """The events that decided about an event, beside those that made the logs what they were."""
     event = past.event(position)
-    name = event.replica or ""
-
-    def last(*kinds: type, **fields: object) -> int | None:
-        return past.last(*kinds, before=position, **fields)
-
+    for latest in _HANGS_ON.get(type(event), ()):
+        of = {name: getattr(event, field) for name, field in latest.of.items()}
+        yield past.last(*latest.kinds, before=position, **of), latest.why
     match event:
-        case trace.Appended():
-            yield (
-                last(trace.LeaderElected, trace.LeaderResigned, replica=name),
-                "leads since it was elected",
-            )
         case trace.PositionRecorded(_, follower):
             yield _end(past, follower, position), f"position of {follower} recorded"
-        case trace.HighWatermarkMoved(_, _, True):
-            yield (
-                last(trace.LeaderElected, trace.LeaderResigned, replica=name),
-                "leads since it was elected",
-            )
+        case trace.HighWatermarkMoved(name, _, True):
+            yield past.last(*_LEADS.kinds, before=position, replica=name), _LEADS.why
             for other in past.steps:
-                counted = last(trace.PositionRecorded, replica=name, follower=other)
+                by = {"replica": name, "follower": other}
+                counted = past.last(trace.PositionRecorded, before=position, **by)
                 yield counted, "position counted for the high watermark"
         case trace.HighWatermarkMoved():
-            yield last(trace.HighWatermarkMoved, leading=True), "high watermark learned"
-        case trace.IsrChanged(_, _, joined) if joined is not None:
-            yield last(trace.PositionRecorded, follower=joined), "admitted by its position"
+            learned = past.last(trace.HighWatermarkMoved, before=position, leading=True)
+            yield learned, "high watermark learned"
         case trace.LeaderElected():
             yield from _of_an_election(past, position)
-        case trace.Truncated():
-            yield last(trace.LeaderElected), "follows the leader elected"
-            yield last(trace.EpochCacheChanged, replica=name), "the epochs it knew"
-        case trace.Cleaned() | trace.CleanerLooked():
-            yield last(trace.ConfigChanged, replica=name), "settings in force"
-        case (
-            trace.ReplicaCrashed()
-            | trace.ReplicaWiped()
-            | trace.ReplicaRestarted()
-            | trace.SegmentsLost()
-        ):
-            kinds = (trace.ReplicaCrashed, trace.ReplicaWiped, trace.ReplicaRestarted)
-            yield last(*kinds, replica=name), "the state it was in"
-            yield _fault_at(past, name, position), "fault injected"
-        case trace.LeaderResigned() | trace.FaultEnded():
-            yield _fault_at(past, name, position), "the fault there"
         case trace.RemovalBoundMoved():
             for other in past.steps:
                 yield _end(past, other, position), "log end counted for the removal bound"
         case trace.TombstoneProbed() | trace.RoundsEnded():
             for other in past.steps:
-                yield last(trace.Cleaned, replica=other), "all logs were cleaned"
-        case _:
-            yield from _of_readers(past, position)
-            yield from _of_snapshots(past, position)
-
-
-def _of_readers(past: Past, position: int) -> Iterator[Edge]:
-    event, name = past.event(position), past.event(position).replica or ""
-    match event:
-        case trace.Consumed(_, consumer) | trace.ConsumerReset(_, consumer):
-            found = past.last(
-                trace.Consumed, trace.ConsumerReset, before=position, consumer=consumer
-            )
-            yield found, f"{consumer} read on"
-        case trace.ReadingEnded(_, consumer) | trace.Understood(_, consumer):
-            found = past.last(
-                trace.Consumed, trace.ConsumerReset, before=position, consumer=consumer
-            )
-            yield found, f"{consumer} read it"
-        case trace.CoordinatorLoaded():
-            found = past.last(
-                trace.LeaderElected, trace.LeaderResigned, before=position, replica=name
-            )
-            yield found, "coordinates since it leads"
-        case trace.CoordinatorAnswered():
-            found = past.last(trace.CoordinatorLoaded, before=position, replica=name)
-            yield found, "answers by what it loaded"
+                yield past.last(trace.Cleaned, before=position, replica=other), "was cleaned"
         case _:
             return
-
-
-def _of_snapshots(past: Past, position: int) -> Iterator[Edge]:
-    event, name = past.event(position), past.event(position).replica or ""
-    match event:
-        case trace.SnapshotInstalled(_, end, epoch) | trace.SnapshotFetched(_, end, epoch):
-            yield _taken(past, end, epoch, position), "snapshot taken"
-        case trace.SnapshotChunkFetched(_, _, end, epoch):
-            yield _taken(past, end, epoch, position), "snapshot taken"
-        case trace.SnapshotTaken():
-            yield past.last(trace.HighWatermarkMoved, before=position, replica=name), "committed"
-            return
-        case (
-            trace.LogEmptied()
-            | trace.PrefixDeleted()
-            | trace.LogStartMoved()
-            | trace.LogStartedAfresh()
-        ):
-            if not isinstance(event, trace.LogEmptied):
-                yield (
-                    past.last(trace.HighWatermarkMoved, before=position, replica=name),
-                    "committed",
-                )
-        case _:
-            return
-    yield past.last(*_SNAPSHOTS, before=position, replica=name), "the snapshot before"
 
 
 def _of_an_election(past: Past, position: int) -> Iterator[Edge]:
@@ -167,10 +144,6 @@ def _of_an_election(past: Past, position: int) -> Iterator[Edge]:
         fault = _fault_at(past, leader, position)
         if fault is not None and fault > previous:
             yield fault, f"{leader} leads no more"
-
-
-def _taken(past: Past, end: int, epoch: int, before: int) -> int | None:
-    return past.last(trace.SnapshotTaken, before=before, end_offset=end, epoch=epoch)
 
 
 def _end(past: Past, replica: str, before: int) -> int | None:
