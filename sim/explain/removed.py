@@ -258,7 +258,8 @@ def decided_by(case: Case, uid: int) -> list[int]:
     """The records that a tombstone deletes, or the data that a marker decides."""
     deciding, written = case.history.written[uid], case.history.written
     if deciding.key is not None:
-        return [each for each in case.uids_of(deciding.key) if case.beats(uid, each)]
+        values = [each for each in case.uids_of(deciding.key) if not case.tombstone(each)]
+        return [each for each in values if case.beats(uid, each)]
     batch = deciding.batch
     ends = [
         written[each].offset
@@ -281,7 +282,7 @@ def holders(case: Case, position: int, removal: trace.Removal) -> dict[str, list
     remover, past = case.past.event(position).replica, case.past
     if case.written(removal.uid) is None:
         return {}
-    decided = [uid for uid in decided_by(case, removal.uid) if not case.tombstone(uid)]
+    decided = decided_by(case, removal.uid)
     found = {}
     for replica in _others(case, remover):
         held = [

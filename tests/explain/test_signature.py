@@ -300,3 +300,16 @@ def test_a_tail_that_cleaning_hides_is_not_one_that_nobody_cuts() -> None:
     found = signature_of(run.events, run.violations[0], run.story.rules)
 
     assert str(found) == "committed-replicated: uncommitted tail that its leader cannot tell"
+
+
+def test_a_delete_in_a_transaction_waits_for_its_marker_as_any_data_does() -> None:
+    run = run_steps(
+        "elect r1 1\nappend r1 v1 k1 pid=1 tombstone=true\nfetch r2 r1\n"
+        "append r1 pid=1 marker=abort\ncompact r1\ncompact r1\nadvance 100\ncompact r1",
+        replicas=["r1", "r2"],
+        isr=["r1"],
+    )
+
+    found = signature_of(run.events, run.violations[0], run.story.rules)
+
+    assert str(found) == "txn-marker-safety: horizon passed; holder behind"
