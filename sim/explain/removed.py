@@ -265,6 +265,7 @@ def decided_by(case: Case, uid: int) -> list[int]:
         written[each].offset
         for each in case.past.controls
         if written[each].batch.producer_id == batch.producer_id
+        and case.past.committed_at(written[each].offset) == each
     ]
     begins = max((offset for offset in ends if offset < deciding.offset), default=-1)
     return [

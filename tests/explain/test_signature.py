@@ -302,14 +302,29 @@ def test_a_tail_that_cleaning_hides_is_not_one_that_nobody_cuts() -> None:
     assert str(found) == "committed-replicated: uncommitted tail that its leader cannot tell"
 
 
-def test_a_delete_in_a_transaction_waits_for_its_marker_as_any_data_does() -> None:
-    run = run_steps(
-        "elect r1 1\nappend r1 v1 k1 pid=1 tombstone=true\nfetch r2 r1\n"
-        "append r1 pid=1 marker=abort\ncompact r1\ncompact r1\nadvance 100\ncompact r1",
-        replicas=["r1", "r2"],
-        isr=["r1"],
-    )
+WAITS = "txn-marker-safety: horizon passed; holder behind"
 
-    found = signature_of(run.events, run.violations[0], run.story.rules)
 
-    assert str(found) == "txn-marker-safety: horizon passed; holder behind"
+@pytest.mark.parametrize(
+    ("steps", "isr"),
+    [
+        (  # a delete is data, too
+            "elect r1 1\nappend r1 v1 k1 pid=1 tombstone=true\nfetch r2 r1\n"
+            "append r1 pid=1 marker=abort\ncompact r1\ncompact r1\nadvance 100\ncompact r1",
+            ["r1"],
+        ),
+        (  # the marker of a deposed leader ended nothing
+            "elect r1 1\nappend r1 v1 k1 pid=1\nsync r2 r1\nappend r1 pid=1 marker=abort\n"
+            "elect_from_isr r2 2\nisr r2\nappend r2 v2 k1\nappend r2 pid=1 marker=abort\n"
+            "compact r2\ncompact r2\nadvance 100\ncompact r2",
+            None,
+        ),
+    ],
+)
+def test_a_marker_is_needed_by_who_holds_data_that_it_ends(
+    steps: str, isr: list[str] | None
+) -> None:
+    run = run_steps(steps, replicas=["r1", "r2"], isr=isr)
+    violation = next(each for each in run.violations if each.invariant == "txn-marker-safety")
+
+    assert str(signature_of(run.events, violation, run.story.rules)) == WAITS
