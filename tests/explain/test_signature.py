@@ -309,14 +309,18 @@ WAITS = "txn-marker-safety: horizon passed; holder behind"
     ("steps", "isr"),
     [
         (  # a delete is data, too
-            "elect r1 1\nappend r1 v1 k1 pid=1 tombstone=true\nfetch r2 r1\n"
-            "append r1 pid=1 marker=abort\ncompact r1\ncompact r1\nadvance 100\ncompact r1",
+            (
+                "elect r1 1\nappend r1 v1 k1 pid=1 tombstone=true\nfetch r2 r1\n"
+                "append r1 pid=1 marker=abort\ncompact r1\ncompact r1\nadvance 100\ncompact r1"
+            ),
             ["r1"],
         ),
         (  # the marker of a deposed leader ended nothing
-            "elect r1 1\nappend r1 v1 k1 pid=1\nsync r2 r1\nappend r1 pid=1 marker=abort\n"
-            "elect_from_isr r2 2\nisr r2\nappend r2 v2 k1\nappend r2 pid=1 marker=abort\n"
-            "compact r2\ncompact r2\nadvance 100\ncompact r2",
+            (
+                "elect r1 1\nappend r1 v1 k1 pid=1\nsync r2 r1\nappend r1 pid=1 marker=abort\n"
+                "elect_from_isr r2 2\nisr r2\nappend r2 v2 k1\nappend r2 pid=1 marker=abort\n"
+                "compact r2\ncompact r2\nadvance 100\ncompact r2"
+            ),
             None,
         ),
     ],
