@@ -81,6 +81,10 @@ def main() -> None:
     atexit.register(gc.freeze)  # what is left then goes with the process, cycles or not
     with shown_streams(), _terminated_as_interrupted():
         status = _status(sys.argv[1:])
+    if status == EXIT_INTERRUPTED:
+        # An interrupt that came while Python evaluated text, as it does to make a named tuple, is
+        # remembered although it was caught: `python -m` would end by a signal. This forgets it.
+        eval("None")  # noqa: S307 - nothing is evaluated
     sys.exit(status)
 
 
