@@ -68,14 +68,15 @@ def register_strategy(strategy: _S) -> _S:
 def register_fix(fix: _S) -> _S:
     """Make a fix a value of the `fix` rule: a `Fix`, or a class without fields as a decorator.
 
-    It has `name`, `source`, `persists_log_end`, `announces_gaps` and `keeps(tail)`, see `Fix`; its
-    docstring, or a text `means`, is what people are told about it.
+    It has `name`, `source` and `keeps(tail)`, and may have `persists_log_end` and `announces_gaps`,
+    see `Fix`; its docstring, or a text `means`, is what people are told about it.
 
     Raises:
         BadInput: The name is taken, an attribute is missing, or the contract is not kept.
     """
-    fields = ("name", "source", "persists_log_end", "announces_gaps", "keeps")
-    _register("fix", _made(fix), fields, lambda value: fix_problem(_as_fix(value)))
+    _register(
+        "fix", _made(fix), ("name", "source", "keeps"), lambda value: fix_problem(_as_fix(value))
+    )
     return fix
 
 
@@ -113,7 +114,9 @@ def _register(
     label = f"{kind} {getattr(value, 'name', type(value).__name__)!r}"
     missing = [field for field in fields if not hasattr(value, field)]
     if missing:
-        raise BadInput(f"{label}: {missing[0]} is missing; a {kind} has {', '.join(fields)}")
+        are = "is" if len(missing) == 1 else "are"
+        has = ", ".join(fields)
+        raise BadInput(f"{label}: {', '.join(missing)} {are} missing; a {kind} has {has}")
     for field in ("name", "source"):
         text = getattr(value, field)
         if not isinstance(text, str) or not text.strip():
@@ -149,7 +152,7 @@ def _guarded(value: Any, label: str) -> Any:
 
 def _as_fix(value: Any) -> Fix:
     """A fix, or an object of the same shape, as a fix."""
-    marks = (value.persists_log_end, value.announces_gaps)
+    marks = (getattr(value, mark, False) for mark in ("persists_log_end", "announces_gaps"))
     return Fix(value.name, value.source, meaning_of(value), value.keeps, *marks)
 
 

@@ -30,10 +30,15 @@ class Conditions:
     """Mean number per case of rolls that are forced."""
 
     @property
+    def hunts(self) -> str:
+        """How many cases, and how many of them with a scripted hunt."""
+        hunts = f"{wording.share(self.hunted)} with a scripted hunt" if self.hunted else "no hunts"
+        return f"{self.environment}: {wording.count(self.cases)} cases, {hunts}"
+
+    @property
     def text(self) -> str:
         """One line, for the caption of every table."""
-        hunts = f"{wording.share(self.hunted)} with a scripted hunt" if self.hunted else "no hunts"
-        parts = [f"{self.environment}: {wording.count(self.cases)} cases, {hunts}"]
+        parts = [self.hunts]
         if self.beyond_retention is None:
             parts.append("no outages")
         else:

@@ -1,6 +1,7 @@
 """The short table of a sweep: what its plan is about and every family, all rule sets in one view.
 
-A README quotes it between two comments, so that what it says is what the last sweep said.
+A README quotes what the plan is about between two comments, and so says what the last
+sweep said.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from sim.report.sweep_folder import SweepFolder, read_folder
 from sim.sweeps import wording
 
 
-def short_table(folder: SweepFolder) -> str:
+def short_table(folder: SweepFolder, *, about_alone: bool = False) -> str:
     """Markdown: per environment how many cases violated what, a column per set of other rules.
 
-    In a cell are the values of the first swept rule, in the order that the head names. Empty where
-    there are more than fit.
+    With `about_alone` only what the plan is about. In a cell are the values of the first swept
+    rule, in the order that the head names. Empty where there are more than fit.
     """
     blocks = blocks_by_first_rule(folder)
     if len(blocks[0].values) > LISTED_MAX:
@@ -41,15 +42,20 @@ def short_table(folder: SweepFolder) -> str:
     values = " / ".join(map(markdown.code, blocks[0].values))
     titles = [markdown.text(title_of(folder, block)) or "cases" for block in blocks]
     rows = [f"| {values} | {' | '.join(titles)} |", f"|---|{'--:|' * len(blocks)}"]
-    about = [name for name in folder.plan["plan"].get("about", []) if name not in FAMILIES]
+    about = folder.plan["plan"].get("about", [])
+    names = about if about_alone else [name for name in about if name not in FAMILIES] + [*FAMILIES]
     for one in folder.environments:
         entries = one.tallies["rule_sets"]
-        rows.append(f"| *{markdown.text(conditions_of(one).text)}* |{' |' * len(blocks)}")
-        for name in [*about, *FAMILIES]:
+        conditions = conditions_of(one)
+        caption = conditions.hunts if about_alone else conditions.text
+        rows.append(f"| *{markdown.text(caption)}* |{' |' * len(blocks)}")
+        for name in names:
             measure = measure_of(name)
             if any(share_of(entry, measure, name).runs for entry in entries):
                 cells = [_cell(entries, block, measure, name) for block in blocks]
                 rows.append(f"| {markdown.text(name)} | {' | '.join(cells)} |")
+        if about_alone:
+            continue
         unmeant = [unmeant_share(entries[block.places[0]]) for block in blocks]
         title = "keys that end on what their producer did not mean, under"
         first = markdown.code(blocks[0].values[0])
@@ -87,5 +93,5 @@ def quoted(out: Path, page: Path) -> str:
     place = re.compile(f"(?<={re.escape(mark)}\n).*?(?=<!-- end -->)", re.DOTALL)
     if place.search(text) is None:
         raise BadInput(f"{page}: no lines {mark} and <!-- end --> in it")
-    table = f"\n{short_table(folder)}\n\n"
+    table = f"\n{short_table(folder, about_alone=True)}\n\n"
     return place.sub(lambda _found: table, text, count=1)

@@ -2,8 +2,8 @@
 
 In a fenced block `console` a line that begins with `$ ` is typed, and the lines below it are what
 it prints; a line `...` stands for any lines, and `...` within a line for any characters. A block
-with a `title` is a file that the reader writes. `$ pip install` is left to whoever made the
-environment. Also a program of its own, so that it needs no test environment:
+with a `title` is a file that the reader writes. `$ pip install` and `$ make` are left to whoever
+made the environment. Also a program of its own, so that it needs no test environment:
 
     python tests/guide/run_page.py PAGE --path FOLDER_OF_REPLOG
 """
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _BLOCK = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-_LEFT_OUT = "$ pip install"
+_LEFT_OUT = ("$ pip install", "$ make ")
 _MILLISECONDS = re.compile(r"\b\d+ ms$", re.MULTILINE)
 
 

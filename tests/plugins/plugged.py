@@ -16,9 +16,11 @@ from sim import plugins
 from sim.cli import main
 from sim.compaction.extending import REGISTERED, forget
 from sim.invariant_plugins import forget_invariants, registered_invariants
-from tests.test_readme import ROOT, blocks
+from tests.guide.run_page import Written, steps_of
 
-(EXAMPLE,) = (block for block in blocks("python") if "register_strategy" in block)
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "notebooks/guide/pages/howto/extend.md"
+(EXAMPLE,) = (step.text for step in steps_of(PAGE.read_text()) if isinstance(step, Written))
 OTHERS = """
 from sim.compaction import TombstoneRemoval
 from sim.compaction.fixes import Kept
@@ -27,7 +29,6 @@ from sim.plugins import register_fix, register_tombstone_removal
 @register_fix
 class Everything:
     name, source = "nothing_more", "a test"
-    persists_log_end, announces_gaps = False, False
 
     def keeps(self, tail):
         return Kept()

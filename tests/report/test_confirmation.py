@@ -100,7 +100,7 @@ def test_the_short_table_is_quoted_between_its_marks(tmp_path: Path) -> None:
         "before\n<!-- short table of a plan.yaml -->\n\n| `none` / `empty_batch`"
     )
     assert "| no-offset-reuse | 40 / 0 |" in text
-    assert "end on what their producer did not mean, under `none` | 20.0 % |" in text
+    assert "end on what their producer did not mean" not in text
     assert "old" not in text
     assert text.endswith("\n<!-- end -->\nafter\n")
 

@@ -13,7 +13,6 @@ from jsonschema import Draft202012Validator
 from sim.errors import BadInput
 from sim.files.document import Document
 from sim.files.reading import read_document
-from sim.files.yaml_text import parse_yaml
 from sim.logfile.eligible_file import eligible_file_in, is_eligible_document
 from sim.logfile.file import log_file_in
 from sim.schemas import BY_FORMAT, schema_texts
@@ -77,15 +76,6 @@ def test_every_shipped_file_is_chosen_and_accepted_by_its_format() -> None:
     assert refused == {}
     assert set(seen) == set(BY_FORMAT)
     assert min(seen.values()) >= 10
-
-
-def test_what_the_readme_publishes_is_accepted() -> None:
-    blocks = re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    files = [block for block in blocks if block.startswith("format: replog-")]
-
-    assert files
-    for block in files:
-        assert wrong(CHOOSING, parse_yaml(block, "README.md").data) == []
 
 
 def test_a_trace_meets_the_schema_of_its_lines() -> None:
