@@ -3,7 +3,8 @@
 import pytest
 
 from sim.check import Checker
-from sim.check.registry import INVARIANTS, LISTENERS, Invariant, Kind, register
+from sim.check.invariant import Invariant, Kind
+from sim.check.registry import INVARIANTS, register
 from sim.check.violation import RecordSeen, Violation
 from sim.cli.listing import invariants
 from sim.trace import HighWatermarkMoved, ReplicaAdded
@@ -12,8 +13,6 @@ from tests.check.events import RULES, cluster
 
 def test_a_method_that_no_event_is_called_like_is_refused() -> None:
     class Deaf(Invariant):
-        name = "deaf"
-
         def on_apended(self, event: object) -> None:
             """Nobody would ever call it."""
 
@@ -23,19 +22,14 @@ def test_a_method_that_no_event_is_called_like_is_refused() -> None:
     assert "deaf" not in INVARIANTS
 
 
-def test_a_name_is_missing_or_taken() -> None:
-    class Nameless(Invariant):
-        pass
-
+def test_a_name_is_taken() -> None:
     class Twin(Invariant):
-        name = "twin"
+        pass
 
     register(Twin)
     try:
         with pytest.raises(ValueError, match="'twin' is registered twice"):
             register(Twin)
-        with pytest.raises(ValueError, match="Nameless has no name"):
-            register(Nameless)
     finally:
         del INVARIANTS["twin"]
 
@@ -44,8 +38,6 @@ def test_an_invariant_is_not_handed_events_that_it_does_not_need() -> None:
     heard: list[object] = []
 
     class Picky(Invariant):
-        name = "picky"
-
         def needs(self, event: type) -> bool:
             return event is HighWatermarkMoved
 
@@ -62,8 +54,6 @@ def test_an_invariant_is_not_handed_events_that_it_does_not_need() -> None:
             checker.on(0, event)
     finally:
         del INVARIANTS["picky"]
-        for heard_by in LISTENERS.values():
-            heard_by[:] = [each for each in heard_by if each[0] != "picky"]
 
     assert heard == [moved]
 

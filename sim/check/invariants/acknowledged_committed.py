@@ -1,13 +1,12 @@
 """What `acks: all` promises: whoever is told that a batch is written is told of a committed one."""
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant
+from sim.check.invariant import LogInvariant
 from sim.check.replica_view import ReplicaView
 from sim.check.violation import Value
 from sim.trace import Acknowledged, Copied, HighWatermarkMoved, Quiesced
 
 
-class AcknowledgedCommitted(Invariant):
+class AcknowledgedCommitted(LogInvariant):
     """Nothing is acknowledged with acks=all before it is committed by the run's rule.
 
     When leader L acknowledges [first, last] with acks=all at time t::
@@ -25,9 +24,7 @@ class AcknowledgedCommitted(Invariant):
     committed twice, of which `state-machine-safety` tells.
     """
 
-    name = "acknowledged-committed"
     source = "producer configuration acks, topic configuration min.insync.replicas; DelayedProduce"
-    family = LOG_DIVERGENCE
     explained_by = "acknowledged"
     in_stories = False
     says = "{replica} told a producer that {record} at {offset} is committed, but "

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from sim.check.registry import Invariant
+from sim.check.invariant import Invariant
 from sim.check.replica_view import ReplicaView
 from sim.trace import Cleaned
 
@@ -16,7 +16,6 @@ class CleanPrefix(Invariant):
     whatever it is (KIP-280, option 1); it goes as soon as the log goes on.
     """
 
-    name = "clean-prefix"
     source = "KIP-280"
     explained_by = "kept_both"
     says = (

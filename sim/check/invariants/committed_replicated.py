@@ -1,12 +1,11 @@
 """What committing means: enough replicas have the record."""
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant
+from sim.check.invariant import LogInvariant
 from sim.check.replica_view import ReplicaView
 from sim.trace import HighWatermarkMoved, IsrChanged
 
 
-class CommittedReplicated(Invariant):
+class CommittedReplicated(LogInvariant):
     """Who has to have committed offsets has them: every in-sync replica, or a majority.
 
     `commit: isr`: for all members r of the in-sync set, offsets start(r) <= o < N: r has o.
@@ -20,9 +19,7 @@ class CommittedReplicated(Invariant):
     none unexplained.
     """
 
-    name = "committed-replicated"
     source = "StrongIsr; MajorityReachedHighWatermark (RaftEventSimulationTest)"
-    family = LOG_DIVERGENCE
     explained_by = "committed_without"
     unusual_only = True
     says = ", log end offset {log_end}, lacks committed offset {offset} ({record})."
@@ -64,7 +61,7 @@ class CommittedReplicated(Invariant):
                 needed=needed,
                 high_watermark=self.replicas[leader].high_watermark,
                 log_end=view.log_end_offset,
-                record=self.describe(self.committed[offset]),
+                record=self.committed[offset],
             )
 
     def _lacked_by_too_many(

@@ -1,6 +1,6 @@
 """How long a record may wait until it can be cleaned (KIP-354)."""
 
-from sim.check.registry import Invariant, Kind
+from sim.check.invariant import Invariant, Kind
 from sim.trace import CleanerLooked
 
 
@@ -16,7 +16,6 @@ class CompactionLagBound(Invariant):
     segment, traffic or a timer (UnifiedLog.maybeRoll is called by appends alone).
     """
 
-    name = "compaction-lag-bound"
     kind = Kind.LIVENESS
     fairness = "the cleaner looks, and traffic or a timer closes segments"
     source = "KIP-354, Proposed Changes, note 1"

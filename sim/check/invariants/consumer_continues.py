@@ -1,11 +1,10 @@
 """A consumer goes on where it ended."""
 
-from sim.check.families import READERS
-from sim.check.registry import Invariant
+from sim.check.invariant import ReaderInvariant
 from sim.trace import Consumed, ConsumerReset
 
 
-class ConsumerContinues(Invariant):
+class ConsumerContinues(ReaderInvariant):
     """A consumer goes on where it ended, unless it was reset, and it is reset for its cause alone.
 
     With P(c) the position of consumer c, 0 at first, then the `end` of what it read last or the
@@ -21,9 +20,7 @@ class ConsumerContinues(Invariant):
     is another one, sends a consumer back and does not skip.
     """
 
-    name = "consumer-continues"
     source = "consumer configuration auto.offset.reset; KIP-320; SubscriptionState.position"
-    family = READERS
     explained_by = "moved_reader"
     in_stories = False
     says = "{reader} was at {before} and reads on at {offset} of {replica}; nothing has reset it."

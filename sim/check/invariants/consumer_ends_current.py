@@ -1,11 +1,10 @@
 """What a consumer keeps of each key after it has read everything."""
 
-from sim.check.families import READERS
-from sim.check.registry import Invariant, Kind
+from sim.check.invariant import Kind, ReaderInvariant
 from sim.trace import Consumed, Quiesced
 
 
-class ConsumerEndsCurrent(Invariant):
+class ConsumerEndsCurrent(ReaderInvariant):
     """A consumer that has read everything keeps, of no key, a record that the winner beats.
 
     For all consumers c with position(c) >= N, keys k: winner(k) does not beat table(c)[k], where
@@ -13,10 +12,8 @@ class ConsumerEndsCurrent(Invariant):
     Judged: at rest. Excused: kept records that were aborted, are undecided or were never committed.
     """
 
-    name = "consumer-ends-current"
     kind = Kind.FINDING
     source = "KIP-280, Recommendations: consumers should be aware of the strategy"
-    family = READERS
     explained_by = "reader_keeps"
     says = (
         "{reader} has read everything and keeps {record} for {key}; the committed history has "
@@ -48,4 +45,4 @@ class ConsumerEndsCurrent(Invariant):
             for key, uid in table.items():
                 winner = self.history.winners.get(key)
                 if winner is not None and is_committed(uid) and beats(winner, uid):
-                    self.violated_by(None, uid, reader=consumer, winner=self.describe(winner))
+                    self.violated_by(None, uid, reader=consumer, winner=winner)

@@ -1,12 +1,11 @@
 """Readers are given every record that still counts."""
 
-from sim.check.families import READERS
-from sim.check.registry import Invariant
+from sim.check.invariant import ReaderInvariant
 from sim.check.replica_view import ReplicaView
 from sim.trace import Consumed
 
 
-class ConsumerNoSkip(Invariant):
+class ConsumerNoSkip(ReaderInvariant):
     """A consumer's position never passes a live committed record it has not been given.
 
     For a read of c from r, offsets start(r) <= o < min(position(c), hw(r), N): if x = committed[o]
@@ -17,9 +16,7 @@ class ConsumerNoSkip(Invariant):
     what is not live; what lost under rules in force earlier, and may be gone since.
     """
 
-    name = "consumer-no-skip"
     source = "KIP-280"
-    family = READERS
     explained_by = "passed"
     says = "{reader} is at position {end} on {replica} and was never given the live {record}."
 

@@ -1,11 +1,10 @@
 """What `isolation.level=read_committed` promises."""
 
-from sim.check.families import TRANSACTIONS
-from sim.check.registry import Invariant
+from sim.check.invariant import TransactionInvariant
 from sim.trace import Consumed
 
 
-class ConsumerReadsCommitted(Invariant):
+class ConsumerReadsCommitted(TransactionInvariant):
     """A read_committed consumer is given no record of an aborted or undecided transaction.
 
     For all x given to such a consumer with committed[x.offset] = x: x is of no transaction, or of a
@@ -13,9 +12,7 @@ class ConsumerReadsCommitted(Invariant):
     markers say. Excused: records that were never committed, which other invariants judge.
     """
 
-    name = "consumer-reads-committed"
     source = "KIP-98, isolation.level; CompletedFetch.nextFetchedRecord"
-    family = TRANSACTIONS
     explained_by = "transaction"
     in_stories = False
     says = (

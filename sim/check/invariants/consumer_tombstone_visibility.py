@@ -2,12 +2,11 @@
 
 from bisect import bisect_left
 
-from sim.check.families import READERS
-from sim.check.registry import Invariant
+from sim.check.invariant import ReaderInvariant
 from sim.trace import Consumed
 
 
-class ConsumerTombstoneVisibility(Invariant):
+class ConsumerTombstoneVisibility(ReaderInvariant):
     """A consumer in time reads the delete of what it has read.
 
     For a read of c at t' over [from, to), tombstones X = winner(k) with from <= X.offset < to: if c
@@ -17,9 +16,7 @@ class ConsumerTombstoneVisibility(Invariant):
     rule keeps the global form, and stories that show it expect the violation.
     """
 
-    name = "consumer-tombstone-visibility"
     source = "KIP-534, Motivation"
-    family = READERS
     explained_by = "passed_a_delete"
     says = (
         "{reader} read {record} at {read_at_ms} ms and passed the tombstone at offset {offset} on "
@@ -70,7 +67,7 @@ class ConsumerTombstoneVisibility(Invariant):
                     offset,
                     key,
                     reader=event.consumer,
-                    record=self.describe(uid),
+                    record=uid,
                     read_at_ms=at_ms,
                     now_ms=event.now_ms,
                     retention_ms=retention_ms,

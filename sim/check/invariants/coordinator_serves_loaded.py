@@ -1,11 +1,10 @@
 """A coordinator answers by nothing older than what was committed before its epoch."""
 
-from sim.check.families import READERS
-from sim.check.registry import Invariant
+from sim.check.invariant import ReaderInvariant
 from sim.trace import CoordinatorAnswered, CoordinatorLoaded, LeaderElected
 
 
-class CoordinatorServesLoaded(Invariant):
+class CoordinatorServesLoaded(ReaderInvariant):
     """What a coordinator serves is at least as new as all that was committed when it was elected.
 
     For the coordinator of (r, e), its election at log end offset s with N committed offsets, a key
@@ -16,12 +15,10 @@ class CoordinatorServesLoaded(Invariant):
     above s; refusals; what was committed while it leads, which its clients wait for.
     """
 
-    name = "coordinator-serves-loaded"
     source = (
         "CoordinatorRuntime, CoordinatorLoaderImpl.doLoad; TransactionStateManager; KIP-630, "
         "Motivation: loading, and tombstones that are lost"
     )
-    family = READERS
     explained_by = "coordinator"
     in_stories = False
     says = (
@@ -67,8 +64,8 @@ class CoordinatorServesLoaded(Invariant):
             key,
             epoch=epoch,
             does=does,
-            record=self.describe(uid),
-            winner=self.describe(winner),
+            record=uid,
+            winner=winner,
         )
 
     def _is_newer(self, key: str, uid: int, winner: int) -> bool:

@@ -3,8 +3,7 @@
 from typing import Any, NamedTuple
 
 from sim import trace
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant, Kind
+from sim.check.invariant import Kind, LogInvariant
 from sim.log.record import Batch
 
 
@@ -91,7 +90,7 @@ class EpochBook:
         return EpochAnswer(found, end)
 
 
-class EpochCacheConsistency(Invariant):
+class EpochCacheConsistency(LogInvariant):
     """Of an epoch up to the older of their newest two replicas say alike which it is and its end.
 
     For all replicas r, s, epochs e <= min(newest(r), newest(s)): answer(r, e) = answer(s, e), where
@@ -101,10 +100,8 @@ class EpochCacheConsistency(Invariant):
     below a log start. Where it does not hold a follower may be told to cut what is committed.
     """
 
-    name = "epoch-cache-consistency"
     kind = Kind.FINDING
     source = "KIP-101, KIP-279; LeaderEpochFileCache.endOffsetFor"
-    family = LOG_DIVERGENCE
     explained_by = "epoch_answers"
     in_stories = False
     says = (

@@ -1,12 +1,11 @@
 """Epochs rise along a log, and in the life of a replica."""
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant
+from sim.check.invariant import LogInvariant
 from sim.log.record import Batch
 from sim.trace import Appended, Copied, Pushed, ReplicaCrashed, ReplicaRestarted, ReplicaWiped
 
 
-class EpochMonotonic(Invariant):
+class EpochMonotonic(LogInvariant):
     """Along a log epochs never fall with the offset; a replica never goes back to an older one.
 
     For all replicas r, offsets o < p of its log: epoch(log(r)[o]) <= epoch(log(r)[p]), a snapshot
@@ -17,9 +16,7 @@ class EpochMonotonic(Invariant):
     No usual event breaks it: no log ever held a higher epoch than what it is given.
     """
 
-    name = "epoch-monotonic"
     source = "MonotonicEpoch (RaftEventSimulationTest)"
-    family = LOG_DIVERGENCE
     explained_by = "epochs_fell"
     in_stories = False
     unusual_only = True

@@ -4,7 +4,8 @@ from collections import Counter
 from typing import Final
 
 from sim import trace
-from sim.check.registry import REPLACED, Invariant
+from sim.check.invariant import Invariant
+from sim.check.listening import REPLACED
 from sim.trace.cluster import INSTANT_FAULTS
 
 BOUND_MS: Final = 10_000
@@ -36,7 +37,6 @@ class HighWatermarkAdvances(Invariant):
     something is appended, and at rest: what is due later than the last append is judged at rest.
     """
 
-    name = "high-watermark-advances"
     source = "Partition.maybeIncrementLeaderHW; KIP-392; KIP-595, Quorum State; Raft, 5.3"
     explained_by = "watermark_stays"
     fairness = "for 10 s one leader and in-sync set, all of them up, and no fault going on"

@@ -1,12 +1,11 @@
 """Offsets without a record: each has to have a reason."""
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant, Kind
+from sim.check.invariant import Kind, LogInvariant
 from sim.check.replica_view import HOLE, ReplicaView
 from sim.trace import Quiesced
 
 
-class HoleJustified(Invariant):
+class HoleJustified(LogInvariant):
     """Every missing offset is missing for a reason.
 
     For all replicas r, offsets start(r) <= o < end(r) without record or batch: the absence of
@@ -15,10 +14,8 @@ class HoleJustified(Invariant):
     that was never committed; tombstones and markers, which their own invariants judge.
     """
 
-    name = "hole-justified"
     kind = Kind.AT_REST
     source = "KIP-280, KIP-630"
-    family = LOG_DIVERGENCE
     explained_by = "lost_record"
     says = (
         "{replica} has a hole at offset {offset}, but {record} is neither superseded nor aborted."

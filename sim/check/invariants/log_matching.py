@@ -1,13 +1,12 @@
 """Log matching: logs that share a record agree below it."""
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant
+from sim.check.invariant import LogInvariant
 from sim.check.replica_view import ReplicaView
 from sim.check.violation import Value
 from sim.trace import Appended, Copied, Pushed
 
 
-class LogMatching(Invariant):
+class LogMatching(LogInvariant):
     """Logs that share a record agree below it; one (offset, epoch) names one record.
 
     For all replicas r, s, offsets o at which both hold records x of r, y of s: if x.epoch = y.epoch
@@ -17,9 +16,7 @@ class LogMatching(Invariant):
     No usual event breaks it: no two logs disagree, so no two disagree below anything.
     """
 
-    name = "log-matching"
     source = "Raft 5.3, adapted to holes"
-    family = LOG_DIVERGENCE
     explained_by = "two_records"
     unusual_only = True
 
@@ -82,7 +79,7 @@ class LogMatching(Invariant):
             says,
             None,
             other=other.name,
-            record=self.describe(view.slots[offset]),
-            other_record=self.describe(other.slots[offset]),
+            record=view.slots[offset],
+            other_record=other.slots[offset],
             **evidence,
         )

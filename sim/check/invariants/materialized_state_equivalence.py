@@ -1,14 +1,13 @@
 """Materialised state: what a log folds to, compared with the committed history."""
 
-from sim.check.families import LOG_DIVERGENCE
 from sim.check.folding import base_records, delta_state, differing_keys, winners_of
-from sim.check.registry import Invariant, Kind
+from sim.check.invariant import Kind, LogInvariant
 from sim.check.replica_view import ReplicaView
 from sim.log.record import Record
 from sim.trace import Quiesced
 
 
-class MaterializedStateEquivalence(Invariant):
+class MaterializedStateEquivalence(LogInvariant):
     """A live replica that has the full high watermark folds to what the committed history does.
 
     For all live replicas r with hw(r) >= N: fold(snapshot at start(r), log(r) in [start(r), hw(r)))
@@ -18,10 +17,8 @@ class MaterializedStateEquivalence(Invariant):
     undefined then; keys whose winner the topic's retention deleted, which promises nothing.
     """
 
-    name = "materialized-state-equivalence"
     kind = Kind.AT_REST
     source = "KIP-280, KIP-630; ConsistentCommittedData (RaftEventSimulationTest)"
-    family = LOG_DIVERGENCE
     family_by_cause = True
     explained_by = "state_differs"
 
@@ -68,8 +65,8 @@ class MaterializedStateEquivalence(Invariant):
                 key,
                 "{replica} folds to {held} for {key}, the committed history to {winner}"
                 + ("; {more_keys} more keys differ." if len(differing) > 1 else "."),
-                held=self.describe(state.get(key, 0)),
-                winner=self.describe(expected.get(key, 0)),
+                held=state.get(key, 0),
+                winner=expected.get(key, 0),
                 more_keys=len(differing) - 1,
             )
 

@@ -3,12 +3,12 @@
 from typing import Any
 
 from sim import trace
-from sim.check.families import DELETED_KEY_RETURNS
 from sim.check.folding import undone_deletes
-from sim.check.registry import PART_GONE, REPLACED, Invariant, Kind
+from sim.check.invariant import DeleteInvariant, Kind
+from sim.check.listening import PART_GONE, REPLACED
 
 
-class NoResurrection(Invariant):
+class NoResurrection(DeleteInvariant):
     """At rest no log that ends above a winning tombstone gives the key a value that it beats.
 
     For tombstone X that wins key K in the committed history, and every replica r, down or up:
@@ -20,10 +20,8 @@ class NoResurrection(Invariant):
     beats, whether or not it wins. Retention promises nothing about what it deletes.
     """
 
-    name = "no-resurrection"
     kind = Kind.AT_REST
     source = "KIP-630"
-    family = DELETED_KEY_RETURNS
     family_by_cause = True
     explained_by = "state_differs"
     says = (
@@ -40,13 +38,13 @@ class NoResurrection(Invariant):
                     view.name,
                     written[uid].offset,
                     key,
-                    held=self.describe(uid),
+                    held=uid,
                     deleted_at=written[deleted[key]].offset,
                     log_end=view.log_end_offset,
                 )
 
 
-class NoTransientResurrection(Invariant):
+class NoTransientResurrection(DeleteInvariant):
     """No replica shows a deleted key for a while, between two times of rest.
 
     What `no-resurrection` says, of a live replica as soon as it is caught up:
@@ -58,9 +56,7 @@ class NoTransientResurrection(Invariant):
     nor where settings change, since the promise is that of the newest.
     """
 
-    name = "no-transient-resurrection"
     source = "KIP-630"
-    family = DELETED_KEY_RETURNS
     family_by_cause = True
     explained_by = "state_differs"
     in_stories = False
@@ -144,7 +140,7 @@ class NoTransientResurrection(Invariant):
             self.written[uid].offset,
             key,
             began=since,
-            held=self.describe(uid),
+            held=uid,
             lasted=lasted,
             unit=self.history.unit,
             since=since,

@@ -1,6 +1,6 @@
 """The head of a log goes when a snapshot covers it (KIP-630)."""
 
-from sim.check.registry import Invariant
+from sim.check.invariant import Invariant
 from sim.trace import PrefixDeleted, SnapshotOffered
 
 
@@ -13,7 +13,6 @@ class PrefixDeletionSafety(Invariant):
     Judged: on deletion, and on such a fetch. Excused: nothing.
     """
 
-    name = "prefix-deletion-safety"
     source = "KIP-630; KafkaMetadataLog.deleteBeforeSnapshot"
     explained_by = "prefix"
     says = "{follower} fetched at {offset}, below the log start of {replica}, which has "

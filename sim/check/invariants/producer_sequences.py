@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from sim.check.history import Written
-from sim.check.registry import Invariant
+from sim.check.invariant import Invariant
 from sim.check.replica_view import ReplicaView
 from sim.log.record import Batch
 from sim.trace import Acknowledged, Appended, HighWatermarkMoved, ProducersForgotten
@@ -56,7 +56,6 @@ class ProducerSequences(Invariant):
     once an offset was committed twice (`state-machine-safety`).
     """
 
-    name = "producer-sequences"
     source = "KIP-98, Idempotent Producer Guarantees; ProducerStateManager; KIP-360"
     explained_by = "sequences"
     in_stories = False

@@ -1,11 +1,10 @@
 """Readers that want to read to the end get there."""
 
-from sim.check.families import READERS
-from sim.check.registry import Invariant, Kind
+from sim.check.invariant import Kind, ReaderInvariant
 from sim.trace import ReadingEnded
 
 
-class ReaderReachesEnd(Invariant):
+class ReaderReachesEnd(ReaderInvariant):
     """A reader that wants to read up to the end it was told comes to an end.
 
     For a reader from `start` to `end` with start < end to which nothing more comes: it stops by its
@@ -15,11 +14,9 @@ class ReaderReachesEnd(Invariant):
     Judged: when nothing more comes. Excused: nothing to read.
     """
 
-    name = "reader-reaches-end"
     kind = Kind.LIVENESS
     in_stories = False
     source = "KAFKA-14302; Redpanda issues 7024, 8698; segmentio/kafka-go issue 423; brod issue 263"
-    family = READERS
     explained_by = "does_not_end"
     fairness = "the replica it reads is up, it polls until nothing more comes"
 

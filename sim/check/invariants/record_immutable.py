@@ -1,8 +1,7 @@
 """Records are not changed on their way to followers and consumers."""
 
-from sim.check.families import READERS
+from sim.check.invariant import ReaderInvariant
 from sim.check.promise import as_appended, without_flag
-from sim.check.registry import Invariant
 from sim.log.record import Record
 from sim.trace import ConfigChanged, Consumed, Copied
 
@@ -12,7 +11,7 @@ _EPOCH = (
 )
 
 
-class RecordImmutable(Invariant):
+class RecordImmutable(ReaderInvariant):
     """Whatever a follower copies and a consumer reads is, field by field, what was appended.
 
     For all copies and reads x' of a record x: key, value, timestamp, headers, flag and offset of x'
@@ -24,11 +23,9 @@ class RecordImmutable(Invariant):
     No usual event breaks it: they bring the very records that were appended.
     """
 
-    name = "record-immutable"
     source = (
         "KIP-534 (timestamps read back unchanged; Rejected Alternatives); KIP-87, Migration Plan"
     )
-    family = READERS
     explained_by = "altered"
     in_stories = False
     unusual_only = True

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant
+from sim.check.invariant import LogInvariant
 from sim.log.record import Record
 from sim.trace import Copied, Pushed
 
 
-class RecordOffsetUniqueness(Invariant):
+class RecordOffsetUniqueness(LogInvariant):
     """A record is found at one offset only, on all replicas.
 
     For all copies x' of a record x, on any replica: x'.offset = x.offset.
@@ -17,9 +16,7 @@ class RecordOffsetUniqueness(Invariant):
     offsets.
     """
 
-    name = "record-offset-uniqueness"
     source = "KIP-280"
-    family = LOG_DIVERGENCE
     explained_by = "misplaced"
     unusual_only = True
     says = "{record} stands at offset {offset} on {replica}."

@@ -1,7 +1,7 @@
 """Snapshots hold what the committed history folds to."""
 
 from sim.check.folding import delta_state, differing_keys, winners_of
-from sim.check.registry import Invariant
+from sim.check.invariant import Invariant
 from sim.check.violation import Value
 from sim.log.record import Record
 from sim.trace import HighWatermarkMoved, SnapshotInstalled, SnapshotTaken
@@ -23,7 +23,6 @@ class SnapshotConsistency(Invariant):
     No usual event breaks it: no snapshot has waited for what a usual high watermark commits.
     """
 
-    name = "snapshot-consistency"
     source = "KIP-630"
     explained_by = "snapshot_content"
     unusual_only = True

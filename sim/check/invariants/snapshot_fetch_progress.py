@@ -3,7 +3,7 @@
 from typing import Any
 
 from sim import trace
-from sim.check.registry import Invariant, Kind
+from sim.check.invariant import Invariant, Kind
 
 PATIENCE = 3
 """So many downloads in a row may not be lost to deletions at the leader."""
@@ -27,7 +27,6 @@ class SnapshotFetchProgress(Invariant):
     over.
     """
 
-    name = "snapshot-fetch-progress"
     kind = Kind.LIVENESS
     fairness = "one leader stays, and the follower and its link are left in peace"
     source = "KIP-630"

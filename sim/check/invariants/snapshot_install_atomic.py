@@ -1,6 +1,6 @@
 """A snapshot is installed whole or not at all."""
 
-from sim.check.registry import Invariant
+from sim.check.invariant import Invariant
 from sim.trace import LogEmptied, SnapshotChunkFetched, SnapshotInstalled
 
 _PART = (
@@ -17,7 +17,6 @@ class SnapshotInstallAtomic(Invariant):
     that has deleted the snapshot since.
     """
 
-    name = "snapshot-install-atomic"
     source = "KIP-630; KafkaMetadataLog.truncateToLatestSnapshot, FileRawSnapshotWriter.freeze"
     explained_by = "installed"
     in_stories = False

@@ -1,7 +1,7 @@
 """A log that holds state keeps the state of each key, whatever retention says."""
 
 from sim.check.expiry import lost_keys
-from sim.check.registry import Invariant
+from sim.check.invariant import Invariant
 from sim.trace import LogStartedAfresh, LogStartMoved, ReplicaWiped
 
 
@@ -16,7 +16,6 @@ class StateKept(Invariant):
     are meant to go; prefixes that go for a snapshot, see `prefix-deletion-safety`.
     """
 
-    name = "state-kept"
     source = "KIP-630, Motivation: with the delete policy the log does not hold the latest state"
     explained_by = "prefix"
     in_stories = False
@@ -48,7 +47,7 @@ class StateKept(Invariant):
             f"{self.says}{had}{more}.",
             log_start=start,
             cause=event.cause,
-            winner=self.describe(winner),
+            winner=winner,
             more_keys=len(lost) - 1,
         )
 

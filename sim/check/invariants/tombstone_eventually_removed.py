@@ -1,6 +1,6 @@
 """Tombstones do not pile up."""
 
-from sim.check.registry import Invariant, Kind
+from sim.check.invariant import Invariant, Kind
 from sim.trace import Cleaned, RoundsEnded, TombstoneProbed
 
 
@@ -16,7 +16,6 @@ class TombstoneEventuallyRemoved(Invariant):
     the log end, as traffic would set it free.
     """
 
-    name = "tombstone-eventually-removed"
     kind = Kind.LIVENESS
     source = "KIP-534; KAFKA-8522"
     explained_by = "still_there"

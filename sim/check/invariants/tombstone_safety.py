@@ -1,12 +1,11 @@
 """Tombstones wait for the replicas that need them (KIP-630)."""
 
-from sim.check.families import DELETED_KEY_RETURNS
-from sim.check.registry import Invariant, Kind
+from sim.check.invariant import DeleteInvariant, Kind
 from sim.check.replica_view import ReplicaView
 from sim.trace import Cleaned
 
 
-class TombstoneSafety(Invariant):
+class TombstoneSafety(DeleteInvariant):
     """A winning tombstone stays while another log needs it to delete the key.
 
     A replica r may not remove tombstone X of key K, which is not aborted and which no committed,
@@ -24,9 +23,7 @@ class TombstoneSafety(Invariant):
     No usual event breaks it: a usual pass takes no tombstone but a superseded one.
     """
 
-    name = "tombstone-safety"
     source = "KIP-630, Tombstone and Delete Operations"
-    family = DELETED_KEY_RETURNS
     explained_by = "removed_delete"
     unusual_only = True
     says = (
@@ -61,7 +58,7 @@ class TombstoneSafety(Invariant):
                         self.written[value].key,
                         holder=view.name,
                         holder_end=view.log_end_offset,
-                        held=self.describe(value),
+                        held=value,
                     )
                     break
 
@@ -74,7 +71,7 @@ class TombstoneSafety(Invariant):
         )
 
 
-class TombstoneUntilLogEnd(Invariant):
+class TombstoneUntilLogEnd(DeleteInvariant):
     """KIP-630's sentence to the letter: no log that ends at or below X holds a value X beats.
 
     Where X loses to another record, or that log deletes the key by itself, nothing comes of it:
@@ -82,10 +79,8 @@ class TombstoneUntilLogEnd(Invariant):
     No usual event breaks it: a usual pass takes no tombstone but a superseded one.
     """
 
-    name = "tombstone-until-log-end"
     kind = Kind.FINDING
     source = "KIP-630, Tombstone and Delete Operations"
-    family = DELETED_KEY_RETURNS
     explained_by = "removed_delete"
     in_stories = False
     unusual_only = True
@@ -105,5 +100,5 @@ class TombstoneUntilLogEnd(Invariant):
                     self.written[value].key,
                     holder=view.name,
                     holder_end=view.log_end_offset,
-                    held=self.describe(value),
+                    held=value,
                 )

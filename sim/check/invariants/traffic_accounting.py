@@ -3,7 +3,7 @@
 from typing import Any
 
 from sim import trace
-from sim.check.registry import Invariant
+from sim.check.invariant import Invariant
 from sim.log.record import Control
 
 _IN_LOG = (
@@ -22,7 +22,6 @@ class TrafficAccounting(Invariant):
     No usual event breaks it: no batch that is copied is a snapshot.
     """
 
-    name = "traffic-accounting"
     source = "KIP-630, Amount of Data Replicated; Rejected Alternatives"
     explained_by = "sent_twice"
     in_stories = False

@@ -1,12 +1,11 @@
 """Transaction markers wait for the replicas that need them (KIP-534, case 2)."""
 
-from sim.check.families import TRANSACTIONS
-from sim.check.registry import Invariant
+from sim.check.invariant import TransactionInvariant
 from sim.check.replica_view import ReplicaView
 from sim.trace import Cleaned, Removal
 
 
-class TxnMarkerSafety(Invariant):
+class TxnMarkerSafety(TransactionInvariant):
     """A marker stays while another replica holds data of its transaction and lacks the marker.
 
     For all markers m that a pass of r removes, other replicas s, down ones as well, with end(s) <=
@@ -16,9 +15,7 @@ class TxnMarkerSafety(Invariant):
     No usual event breaks it: a usual pass takes no control record.
     """
 
-    name = "txn-marker-safety"
     source = "KIP-534, case 2; Redpanda PR 29043"
-    family = TRANSACTIONS
     explained_by = "removed_delete"
     unusual_only = True
     says = (
@@ -56,9 +53,9 @@ class TxnMarkerSafety(Invariant):
                 self.violated(
                     remover,
                     marker.offset,
-                    marker=self.describe(marker.uid),
+                    marker=marker.uid,
                     holder=view.name,
                     holder_end=view.log_end_offset,
-                    held=self.describe(uid),
+                    held=uid,
                 )
                 return

@@ -1,8 +1,7 @@
 """Transactions: by its own log every replica gives the verdict of the committed history."""
 
-from sim.check.families import TRANSACTIONS
 from sim.check.history import ClusterHistory
-from sim.check.registry import Invariant, Kind
+from sim.check.invariant import Kind, TransactionInvariant
 from sim.check.replica_view import ReplicaView
 from sim.log.record import Control
 from sim.trace import Quiesced
@@ -35,7 +34,7 @@ def own_verdicts(
     return verdicts
 
 
-class TxnIsolation(Invariant):
+class TxnIsolation(TransactionInvariant):
     """Each transactional record has, by its replica's own log, the verdict of committed history.
 
     For all replicas r, transactional data x = committed[x.offset] in log(r): the first marker of
@@ -44,10 +43,8 @@ class TxnIsolation(Invariant):
     Judged: at rest, down replicas as well. Excused: records that were never committed.
     """
 
-    name = "txn-isolation"
     kind = Kind.AT_REST
     source = "KIP-98; Redpanda blog 2026-06-25"
-    family = TRANSACTIONS
     explained_by = "transaction"
     says = "{record} is {verdict} on {replica} but {committed_verdict} in the committed history."
 
@@ -65,7 +62,7 @@ class TxnIsolation(Invariant):
                     )
 
 
-class LsoProgress(Invariant):
+class LsoProgress(TransactionInvariant):
     """No replica has an open transaction that is decided in the committed history.
 
     For all replicas r, transactional data x in log(r), or in an empty batch of it: if committed
@@ -75,11 +72,9 @@ class LsoProgress(Invariant):
     have fetched to the end.
     """
 
-    name = "lso-progress"
     kind = Kind.AT_REST
     fairness = "faults are over and followers have fetched to the end"
     source = "Redpanda blog 2026-06-25, variant 4"
-    family = TRANSACTIONS
     explained_by = "transaction"
     says = (
         "{replica} holds the transaction of {record} open, which the committed history has "
