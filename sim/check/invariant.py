@@ -19,8 +19,10 @@ from sim.check.families import (
     TRANSACTIONS,
 )
 from sim.check.queries import HistoryQueries
+from sim.check.replica_view import ReplicaView
 from sim.check.violation import Evidence, RecordSeen, Value
 from sim.log.record import Batch
+from sim.trace import Removal
 
 
 class Kind(StrEnum):
@@ -157,6 +159,13 @@ class Invariant:
         known = self.written[uid]
         at = known.offset if offset is None else offset
         self.violated(replica, at, known.key, says, began, record=uid, **evidence)
+
+    def violated_for(
+        self, remover: str, gone: Removal, holder: ReplicaView, held: int, **evidence: Value
+    ) -> None:
+        """Report that a replica removed what another log still needed, for what that one holds."""
+        evidence |= {"holder": holder.name, "holder_end": holder.log_end_offset, "held": held}
+        self.violated(remover, gone.offset, gone.key, **evidence)
 
 
 class LogInvariant(Invariant):

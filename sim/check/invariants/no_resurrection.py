@@ -34,14 +34,9 @@ class NoResurrection(DeleteInvariant):
         written, deleted = self.written, self.history.deleted
         for view in self.replicas.values():
             for key, uid in undone_deletes(self.history, view).items():
-                self.violated(
-                    view.name,
-                    written[uid].offset,
-                    key,
-                    held=uid,
-                    deleted_at=written[deleted[key]].offset,
-                    log_end=view.log_end_offset,
-                )
+                at, offset = written[deleted[key]].offset, written[uid].offset
+                end = view.log_end_offset
+                self.violated(view.name, offset, key, held=uid, deleted_at=at, log_end=end)
 
 
 class NoTransientResurrection(DeleteInvariant):
@@ -64,14 +59,17 @@ class NoTransientResurrection(DeleteInvariant):
         "{replica} gave {held} for {lasted} {unit}, from {since} on, although {key} was deleted "
         "at offset {deleted_at} and {replica} was caught up."
     )
-    any_of = (trace.Cleaned, trace.Truncated, trace.ReplicaRestarted, *PART_GONE, *REPLACED)
+    any_of = (
+        *(trace.Cleaned, trace.Truncated, trace.ReplicaRestarted, trace.ReplicaRemoved),
+        *PART_GONE,
+        *REPLACED,
+    )
 
     def begin(self) -> None:
         """No deleted key is shown."""
         self._judged: dict[str, int] = {}
         self._shown: dict[tuple[str, str], tuple[int, int, int]] = {}
-        self._count = 0
-        self._longest_ms = 0
+        self._count = self._longest_ms = 0
 
     def counters(self) -> dict[str, int]:
         """How often a deleted key was shown, and the longest time in ms."""
@@ -88,13 +86,6 @@ class NoTransientResurrection(DeleteInvariant):
         """A tombstone may be gone, or what was shown; or it is live again, or caught up at once."""
         self._look(event.replica)
 
-    def on_replica_removed(self, event: trace.ReplicaRemoved) -> None:
-        """Nobody asks who has left for good."""
-        self._judged.pop(event.replica, None)
-        for replica, key in list(self._shown):
-            if replica == event.replica:
-                self._end(replica, key)
-
     def on_quiesced(self, _: trace.Quiesced) -> None:
         """What is still shown is no transient."""
         for replica in list(self.replicas):
@@ -104,14 +95,15 @@ class NoTransientResurrection(DeleteInvariant):
 
     def _look(self, replica: str) -> None:
         """See whether what is shown ended anywhere, and what this replica shows, if it changed."""
-        history, view = self.history, self.replicas[replica]
-        if self._shown:
-            self._end_what_is_gone()
-        changes = view.losses + history.late_for_deletes  # neither ever falls
-        if self._judged.get(replica) == changes:
+        history, view = self.history, self.replicas.get(replica)
+        self._end_what_is_gone()
+        if view is None:  # it has left for good
+            self._judged.pop(replica, None)
             return
+        changes = view.losses + history.late_for_deletes  # neither ever falls
         known = len(self.committed)
-        if not view.up or view.high_watermark < known or len(view.slots) < known:
+        caught_up = view.high_watermark >= known and len(view.slots) >= known
+        if self._judged.get(replica) == changes or not view.up or not caught_up:
             return
         self._judged[replica] = changes
         if history.committed_twice or history.settings_change:
@@ -123,17 +115,18 @@ class NoTransientResurrection(DeleteInvariant):
 
     def _end_what_is_gone(self) -> None:
         """Another record wins the key, or the replica's log gives it another value, or none."""
-        undone: dict[str, dict[str, int]] = {}
+        undone = {
+            replica: undone_deletes(self.history, self.replicas[replica])
+            for replica in {replica for replica, _ in self._shown} & self.replicas.keys()
+        }
         for replica, key in list(self._shown):
-            if replica not in undone:
-                undone[replica] = undone_deletes(self.history, self.replicas[replica])
-            if key not in undone[replica]:
+            if key not in undone.get(replica, {}):
                 self._end(replica, key)
 
     def _end(self, replica: str, key: str) -> None:
         """A replica shows a deleted key no longer."""
         since, uid, tombstone = self._shown.pop((replica, key))
-        lasted = self.history.at - since
+        lasted, deleted_at = self.history.at - since, self.written[tombstone].offset
         self._longest_ms = max(self._longest_ms, lasted)
         self.violated(
             replica,
@@ -144,5 +137,5 @@ class NoTransientResurrection(DeleteInvariant):
             lasted=lasted,
             unit=self.history.unit,
             since=since,
-            deleted_at=self.written[tombstone].offset,
+            deleted_at=deleted_at,
         )

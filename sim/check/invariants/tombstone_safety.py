@@ -52,14 +52,7 @@ class TombstoneSafety(DeleteInvariant):
                 continue  # by the settings of before it was superseded
             for view, value in laggards(event.replica, removal.uid):
                 if not self._is_beaten_on(view, value):
-                    self.violated(
-                        event.replica,
-                        removal.offset,
-                        self.written[value].key,
-                        holder=view.name,
-                        holder_end=view.log_end_offset,
-                        held=value,
-                    )
+                    self.violated_for(event.replica, removal, view, value)
                     break
 
     def _is_beaten_on(self, view: ReplicaView, value: int) -> bool:
@@ -94,11 +87,4 @@ class TombstoneUntilLogEnd(DeleteInvariant):
         """Look at every other log that ends at or below a removed tombstone."""
         for removal in self.history.removed.get("tombstone", ()):
             for view, value in self.queries.laggards(event.replica, removal.uid)[:1]:
-                self.violated(
-                    event.replica,
-                    removal.offset,
-                    self.written[value].key,
-                    holder=view.name,
-                    holder_end=view.log_end_offset,
-                    held=value,
-                )
+                self.violated_for(event.replica, removal, view, value)

@@ -2,7 +2,7 @@
 
 from sim.check.invariant import TransactionInvariant
 from sim.check.replica_view import ReplicaView
-from sim.trace import Cleaned, Removal
+from sim.trace import Cleaned
 
 
 class TxnMarkerSafety(TransactionInvariant):
@@ -29,13 +29,14 @@ class TxnMarkerSafety(TransactionInvariant):
             data = self._data_of(self.replicas[event.replica], removal.offset, removal.uid)
             for view in self.replicas.values():
                 if view.name != event.replica and view.log_end_offset <= removal.offset:
-                    self._judge(event.replica, removal, view, data)
+                    for uid in [uid for uid in data if self.queries.holds(view, uid)][:1]:
+                        self.violated_for(event.replica, removal, view, uid, marker=removal.uid)
 
     def _data_of(self, view: ReplicaView, marker_offset: int, marker: int) -> list[int]:
         """Uids that the marker decides: its producer's data since that producer's last marker."""
         written, committed = self.written, self.committed
         producer = written[marker].batch.producer_id
-        data = []
+        data: list[int] = []
         for offset in range(marker_offset - 1, -1, -1):
             uid = view.lineage[offset]
             if uid == 0 and offset < len(committed):
@@ -46,16 +47,3 @@ class TxnMarkerSafety(TransactionInvariant):
                     break
                 data.append(uid)
         return data
-
-    def _judge(self, remover: str, marker: Removal, view: ReplicaView, data: list[int]) -> None:
-        for uid in data:
-            if self.queries.holds(view, uid):
-                self.violated(
-                    remover,
-                    marker.offset,
-                    marker=marker.uid,
-                    holder=view.name,
-                    holder_end=view.log_end_offset,
-                    held=uid,
-                )
-                return
