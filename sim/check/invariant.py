@@ -124,6 +124,7 @@ class Invariant:
         key: str | None = None,
         says: str = "",
         began: int | None = None,
+        /,
         **evidence: Value,
     ) -> None:
         """Report a violation.
@@ -137,19 +138,18 @@ class Invariant:
             began: When it began to be so (ms, or a step), where that is known.
             evidence: The values that decided; there is at least one. A record is named by its uid.
         """
-        values: list[tuple[str, Value]] = []
         for name, value in evidence.items():
-            is_uid = name in _RECORDS and isinstance(value, int)
-            values.append((name, self.describe(value) if is_uid else value))
-        self._report(replica, offset, key, says or self.says, tuple(values), began)
+            if name in _RECORDS and isinstance(value, int):
+                evidence[name] = self.describe(value)
+        self._report(replica, offset, key, says or self.says, tuple(evidence.items()), began)
 
     def violated_by(
         self,
         replica: str | None,
         uid: int,
-        says: str = "",
-        began: int | None = None,
         offset: int | None = None,
+        says: str = "",
+        /,
         **evidence: Value,
     ) -> None:
         """Report a violation about a record, which is evidence as `record`.
@@ -158,14 +158,28 @@ class Invariant:
         """
         known = self.written[uid]
         at = known.offset if offset is None else offset
-        self.violated(replica, at, known.key, says, began, record=uid, **evidence)
+        self.violated(replica, at, known.key, says, record=uid, **evidence)
 
     def violated_for(
-        self, remover: str, gone: Removal, holder: ReplicaView, held: int, **evidence: Value
+        self, remover: str, gone: Removal, holder: ReplicaView, held: int, /, **evidence: Value
     ) -> None:
         """Report that a replica removed what another log still needed, for what that one holds."""
         evidence |= {"holder": holder.name, "holder_end": holder.log_end_offset, "held": held}
         self.violated(remover, gone.offset, gone.key, **evidence)
+
+    def violated_by_two(
+        self,
+        view: ReplicaView,
+        other: ReplicaView,
+        offset: int,
+        says: str = "",
+        /,
+        **evidence: Value,
+    ) -> None:
+        """Report that two logs hold different records at an offset."""
+        mine, theirs = view.slots[offset], other.slots[offset]
+        evidence |= {"other": other.name, "record": mine, "other_record": theirs}
+        self.violated(view.name, offset, None, says, **evidence)
 
 
 class LogInvariant(Invariant):

@@ -50,7 +50,7 @@ def _discover_own() -> None:
     package = import_module("sim.check.invariants")
     for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
         import_module(found.name)
-    families = [Invariant, *Invariant.__subclasses__()]
+    families: list[Any] = [Invariant, *Invariant.__subclasses__()]
     known: list[Any] = [cls for family in families for cls in family.__subclasses__()]
     made = [cls for cls in known if cls.__module__.startswith(package.__name__)]
     for cls in sorted(made, key=name_of):  # of a native class mypyc gives no `__module__`
@@ -71,7 +71,8 @@ def register(cls: type[Invariant]) -> None:
     name = name_of(cls)
     if name in INVARIANTS:
         raise ValueError(f"invariant {name!r} is registered twice")
-    methods_of(cls)
+    listener: Any = cls
+    methods_of(listener)
     INVARIANTS[name] = cls
 
 

@@ -1,9 +1,8 @@
 """What a cleaner leaves behind it: one record of a key."""
 
-from collections import Counter
+from collections import defaultdict
 
 from sim.check.invariant import Invariant
-from sim.check.replica_view import ReplicaView
 from sim.trace import Cleaned
 
 
@@ -24,26 +23,21 @@ class CleanPrefix(Invariant):
 
     def on_cleaned(self, event: Cleaned) -> None:
         """Look for keys that are in the clean section more than once."""
-        view, known = self.replicas[event.replica], self.written
+        view, protected, known = self.replicas[event.replica], event.protected_offset, self.written
         below = view.first_dirty_offset
-        keys = [
-            key for uid in view.slots[:below] if uid > 0 and (key := known[uid].key) is not None
+        keyed = [
+            (key, offset)
+            for offset, uid in enumerate(view.slots[:below])
+            if uid > 0 and (key := known[uid].key) is not None
         ]
-        if len(set(keys)) < len(keys):
-            for key, counted in Counter(keys).items():
-                if counted > 1:
-                    self._judge(view, key, event.protected_offset)
-
-    def _judge(self, view: ReplicaView, key: str, protected: int | None) -> None:
-        below = view.first_dirty_offset
-        held = sorted(
-            offset
-            for uid in self.history.uids_of_key[key]
-            if (offset := self.written[uid].offset) < below and view.uid_at(offset) == uid
-        )
-        if held and held[-1] == protected and max(view.slots[protected + 1 :], default=0) <= 0:
-            held.pop()
-        if len(held) > 1:
-            self.violated(
-                view.name, held[-1], key, clean_below=below, counted=len(held), holds=tuple(held)
-            )
+        if len({key for key, _ in keyed}) == len(keyed):
+            return
+        holds: defaultdict[str, list[int]] = defaultdict(list)
+        for key, offset in keyed:
+            holds[key].append(offset)
+        for key, held in holds.items():
+            if held[-1] == protected and max(view.slots[protected + 1 :], default=0) <= 0:
+                held.pop()
+            if len(held) > 1:
+                told = {"clean_below": below, "counted": len(held)}
+                self.violated(view.name, held[-1], key, holds=tuple(held), **told)

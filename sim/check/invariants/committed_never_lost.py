@@ -34,4 +34,4 @@ class CommittedNeverLost(LogInvariant):
                 and view.uid_at(offset) != uid
                 and not self.queries.may_be_absent_now(uid)
             ):
-                self.violated_by(event.replica, uid, offset=offset)
+                self.violated_by(event.replica, uid, offset)

@@ -26,14 +26,8 @@ class CompactionBound(Invariant):
         for removal in event.removals:
             winner = removal.winner_offset
             if max(removal.offset, -1 if winner is None else winner) >= committed:
-                self.violated(
-                    event.replica,
-                    removal.offset,
-                    removal.key,
-                    "{replica} removed {record}"
-                    + ("" if winner is None else ", beaten by the record at {winner_offset}")
-                    + ", with its high watermark at {high_watermark}.",
-                    record=removal.uid,
-                    winner_offset=winner,
-                    high_watermark=committed,
-                )
+                says = "{replica} removed {record}"
+                says += "" if winner is None else ", beaten by the record at {winner_offset}"
+                says += ", with its high watermark at {high_watermark}."
+                what = {"record": removal.uid, "winner_offset": winner, "high_watermark": committed}
+                self.violated(event.replica, removal.offset, removal.key, says, **what)

@@ -34,12 +34,6 @@ class ConsistentRead(ReaderInvariant):
         for record in event.records:
             first, reader = self._read.setdefault(record.offset, (record.uid, event.consumer))
             if first != record.uid:
-                self.violated(
-                    event.replica,
-                    record.offset,
-                    record.key,
-                    first_reader=reader,
-                    first=first,
-                    reader=event.consumer,
-                    record=record.uid,
-                )
+                readers = {"first_reader": reader, "reader": event.consumer}
+                where = (event.replica, record.offset, record.key)
+                self.violated(*where, first=first, record=record.uid, **readers)

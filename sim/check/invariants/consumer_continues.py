@@ -41,21 +41,13 @@ class ConsumerContinues(ReaderInvariant):
         """It is moved into the log, not past what is there."""
         before, position = self._positions.get(event.consumer, 0), event.position
         self._positions[event.consumer] = position
-        start: int | None = None
-        if event.cause == "below_log_start":
-            start = self.replicas[event.replica].log_start_offset
-            justified = before < position <= start
-            why = "the log of {replica} starts at {log_start}."
-        else:
-            justified, why = position < before, "a log that ends earlier sends it back."
+        start = self.replicas[event.replica].log_start_offset
+        into_log = event.cause == "below_log_start"
+        justified = before < position <= start if into_log else position < before
         if not justified:
-            self.violated(
-                event.replica,
-                position,
-                None,
-                "{reader} was moved from {before} to {offset} ({cause}), but " + why,
-                reader=event.consumer,
-                before=before,
-                cause=event.cause,
-                log_start=start,
-            )
+            why = "the log of {replica} starts at {log_start}."
+            says = "{reader} was moved from {before} to {offset} ({cause}), but "
+            says += why if into_log else "a log that ends earlier sends it back."
+            told = {"before": before, "log_start": start if into_log else None}
+            reader, cause = event.consumer, event.cause
+            self.violated(event.replica, position, None, says, reader=reader, cause=cause, **told)

@@ -1,5 +1,7 @@
 """What a consumer keeps of each key after it has read everything."""
 
+from collections import defaultdict
+
 from sim.check.invariant import Kind, ReaderInvariant
 from sim.trace import Consumed, Quiesced
 
@@ -22,12 +24,12 @@ class ConsumerEndsCurrent(ReaderInvariant):
 
     def begin(self) -> None:
         """Nothing read yet."""
-        self._tables: dict[str, dict[str, int]] = {}
+        self._tables: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self._positions: dict[str, int] = {}
 
     def on_consumed(self, event: Consumed) -> None:
         """Enter what was given into the consumer's table."""
-        table = self._tables.setdefault(event.consumer, {})
+        table = self._tables[event.consumer]
         self._positions[event.consumer] = event.end
         by_strategy = self.history.rules.reading.consumer_order == "strategy"
         for record in event.records:
@@ -38,11 +40,10 @@ class ConsumerEndsCurrent(ReaderInvariant):
 
     def on_quiesced(self, _: Quiesced) -> None:
         """Compare the tables of those that have read everything with the committed history."""
-        beats, is_committed = self.queries.beats, self.queries.is_committed
+        winners, queries = self.history.winners, self.queries
         for consumer, table in self._tables.items():
-            if self._positions[consumer] < len(self.committed):
-                continue
-            for key, uid in table.items():
-                winner = self.history.winners.get(key)
-                if winner is not None and is_committed(uid) and beats(winner, uid):
+            kept = table.items() if self._positions[consumer] >= len(self.committed) else ()
+            for key, uid in kept:
+                winner = winners.get(key, uid)
+                if queries.is_committed(uid) and queries.beats(winner, uid):
                     self.violated_by(None, uid, reader=consumer, winner=winner)

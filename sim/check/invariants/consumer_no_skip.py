@@ -55,8 +55,8 @@ class ConsumerNoSkip(ReaderInvariant):
         winner = uid if twice else history.winners.get(key, uid)
         beaten = queries.beats(winner, uid) or history.lost_under_earlier_rules(uid)
         if counts is True and not beaten and not self._is_beaten_on(view, key, uid):
-            told = {"reader": event.consumer, "end": event.end}
-            self.violated_by(event.replica, uid, offset=offset, **told)
+            reader, end = event.consumer, event.end
+            self.violated_by(event.replica, uid, offset, reader=reader, end=end)
 
     def _is_beaten_on(self, view: ReplicaView, key: str, uid: int) -> bool:
         """A log holds a record of the key that beats `uid`, and by its own markers counts."""

@@ -26,12 +26,8 @@ class ConsumerReadsCommitted(TransactionInvariant):
         if not (history.status or history.undecided) or not event.committed:
             return
         for record in event.records:
-            uid, offset = record.uid, record.offset
-            if offset >= len(self.committed) or self.committed[offset] != uid:
-                continue
-            fate = history.status.get(uid)
-            if self.written[uid].batch.transactional and fate is not True:
-                word = "undecided" if fate is None else "aborted"
-                self.violated_by(
-                    event.replica, uid, offset=offset, reader=event.consumer, fate=word
-                )
+            uid, offset, fate = record.uid, record.offset, history.status.get(record.uid)
+            committed = self.committed[offset : offset + 1] == [uid]
+            if committed and self.written[uid].batch.transactional and fate is not True:
+                word, reader = "undecided" if fate is None else "aborted", event.consumer
+                self.violated_by(event.replica, uid, offset, reader=reader, fate=word)

@@ -24,11 +24,6 @@ class ConsumerTakesDeletes(ReaderInvariant):
             for record in records:
                 if self.written[record.uid].tombstone != as_delete:
                     what = "a delete" if as_delete else f"data: {record.key}={record.value}"
-                    self.violated(
-                        event.replica,
-                        record.offset,
-                        record.key,
-                        reader=event.consumer,
-                        record=record.uid,
-                        what=what,
-                    )
+                    told = {"reader": event.consumer, "what": what}
+                    where = (event.replica, record.offset, record.key)
+                    self.violated(*where, record=record.uid, **told)

@@ -56,17 +56,9 @@ class CoordinatorServesLoaded(ReaderInvariant):
 
     def _judge(self, replica: str, epoch: int, key: str, uid: int, does: str) -> None:
         winner = self._winners.get((replica, epoch), {}).get(key)
-        if winner is None or uid == winner or self._is_newer(key, uid, winner):
-            return
-        self.violated(
-            replica,
-            self.written[winner].offset,
-            key,
-            epoch=epoch,
-            does=does,
-            record=uid,
-            winner=winner,
-        )
+        if winner is not None and uid != winner and not self._is_newer(key, uid, winner):
+            offset = self.written[winner].offset
+            self.violated(replica, offset, key, epoch=epoch, does=does, record=uid, winner=winner)
 
     def _is_newer(self, key: str, uid: int, winner: int) -> bool:
         """An answer other than the winner may come from a record that beats it."""

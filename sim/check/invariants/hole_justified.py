@@ -30,9 +30,7 @@ class HoleJustified(LogInvariant):
                     self._judge(view, offset, leader)
 
     def _judge(self, view: ReplicaView, offset: int, leader: ReplicaView | None) -> None:
-        belonging = self.committed[offset : offset + 1]
-        if leader is not None:
-            belonging.append(leader.uid_at(offset))
-        for uid in belonging:
+        held = [] if leader is None else [leader.uid_at(offset)]
+        for uid in self.committed[offset : offset + 1] + held:
             if uid in self.written and not self.queries.may_be_absent_now(uid):
-                self.violated_by(view.name, uid, offset=offset)
+                self.violated_by(view.name, uid, offset)

@@ -24,11 +24,6 @@ class LeaderCompleteness(LogInvariant):
         view, committed = self.replicas[event.replica], len(self.committed)
         missing = self.queries.first_missing(view, committed, twice_counts=True)
         if missing is not None:
-            self.violated(
-                event.replica,
-                missing,
-                epoch=event.epoch,
-                log_end=view.log_end_offset,
-                record=self.committed[missing],
-                committed_below=committed,
-            )
+            end, lacked = view.log_end_offset, self.committed[missing]
+            told = {"epoch": event.epoch, "log_end": end, "committed_below": committed}
+            self.violated(event.replica, missing, record=lacked, **told)

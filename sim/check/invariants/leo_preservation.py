@@ -30,4 +30,4 @@ class LeoPreservation(LogInvariant):
     def _judge(self, replica: str, end: int, what: str) -> None:
         before = self.replicas[replica].log_end_offset_before
         if end != before:
-            self.violated(replica, end, says=what + self.says, before=before)
+            self.violated(replica, end, None, what + self.says, before=before)

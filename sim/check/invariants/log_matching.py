@@ -2,8 +2,7 @@
 
 from sim.check.invariant import LogInvariant, Writing
 from sim.check.replica_view import ReplicaView
-from sim.check.violation import Value
-from sim.trace import Appended, Copied
+from sim.trace import Copied, Pushed
 
 _BELOW = (
     "{replica} and {other} share {shared} at {shared_at} but differ at {offset}: {record} and "
@@ -34,11 +33,11 @@ class LogMatching(LogInvariant):
         for offset, view, other in self.history.disagreements:
             epoch = self.written[view.slots[offset]].batch.epoch
             if epoch == self.written[other.slots[offset]].batch.epoch:
-                self._report_two(view, other, offset, self.says, epoch=epoch)
-        if not isinstance(event, Appended):
-            is_copy = isinstance(event, Copied)
-            start = event.fetch_offset if is_copy else event.batch.base_offset
-            self._judge_below(self.replicas[event.replica], start)
+                self.violated_by_two(view, other, offset, epoch=epoch)
+        if isinstance(event, Copied):
+            self._judge_below(self.replicas[event.replica], event.fetch_offset)
+        elif isinstance(event, Pushed):
+            self._judge_below(self.replicas[event.replica], event.batch.base_offset)
 
     def _judge_below(self, view: ReplicaView, start: int) -> None:
         """Look below the records that were copied from offset `start` on."""
@@ -48,23 +47,7 @@ class LogMatching(LogInvariant):
                 for above in range(max(start, offset + 1), len(view.slots)):
                     shared = view.slots[above]
                     if shared > 0 and shared == other.uid_at(above):
-                        self._report_two(
+                        self.violated_by_two(
                             view, other, offset, _BELOW, shared=shared, shared_at=above
                         )
                         break
-
-    def _report_two(
-        self, view: ReplicaView, other: ReplicaView, offset: int, says: str, **evidence: Value
-    ) -> None:
-        mine, theirs = view.slots[offset], other.slots[offset]
-        self.violated(
-            view.name,
-            offset,
-            None,
-            says,
-            None,
-            other=other.name,
-            record=mine,
-            other_record=theirs,
-            **evidence,
-        )

@@ -31,4 +31,4 @@ class NoOffsetReuse(LogInvariant):
             offset, uid = record.offset, record.uid
             if offset < len(committed) and committed[offset] != uid:
                 first = self.describe(committed[offset])
-                self.violated_by(event.replica, uid, offset=offset, first=first)
+                self.violated_by(event.replica, uid, offset, first=first)

@@ -128,14 +128,6 @@ class NoTransientResurrection(DeleteInvariant):
         since, uid, tombstone = self._shown.pop((replica, key))
         lasted, deleted_at = self.history.at - since, self.written[tombstone].offset
         self._longest_ms = max(self._longest_ms, lasted)
-        self.violated(
-            replica,
-            self.written[uid].offset,
-            key,
-            began=since,
-            held=uid,
-            lasted=lasted,
-            unit=self.history.unit,
-            since=since,
-            deleted_at=deleted_at,
-        )
+        offset, unit = self.written[uid].offset, self.history.unit
+        times = {"lasted": lasted, "since": since, "deleted_at": deleted_at}
+        self.violated(replica, offset, key, "", since, held=uid, unit=unit, **times)

@@ -23,11 +23,11 @@ class PrefixDeletionSafety(Invariant):
         mark = min(event.high_watermark, view.high_watermark)
         if start > mark:
             above = "{replica} deleted below {offset}, above its high watermark {high_watermark}."
-            self.violated(event.replica, start, says=above, high_watermark=mark)
+            self.violated(event.replica, start, None, above, high_watermark=mark)
         newest = max((end for end, _ in view.snapshots), default=-1)
         if newest < start:
             bare = "{replica} deleted below {offset} without a snapshot that covers it."
-            self.violated(event.replica, start, says=bare, snapshot_end=newest)
+            self.violated(event.replica, start, None, bare, snapshot_end=newest)
 
     def on_snapshot_offered(self, event: SnapshotOffered) -> None:
         """A follower below the log start has to be offered one."""
@@ -36,4 +36,4 @@ class PrefixDeletionSafety(Invariant):
             has = "no snapshot" if end < 0 else "only one up to {snapshot_end}"
             says = self.says + has + " to offer."
             follower, at = event.follower, event.fetch_offset
-            self.violated(event.replica, at, says=says, follower=follower, snapshot_end=end)
+            self.violated(event.replica, at, None, says, follower=follower, snapshot_end=end)

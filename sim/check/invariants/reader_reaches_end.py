@@ -3,6 +3,8 @@
 from sim.check.invariant import Kind, ReaderInvariant
 from sim.trace import ReadingEnded
 
+_NO_MORE = "{replica} holds nothing more from its position {position} up to the end {end}."
+
 
 class ReaderReachesEnd(ReaderInvariant):
     """A reader that wants to read up to the end it was told comes to an end.
@@ -23,24 +25,15 @@ class ReaderReachesEnd(ReaderInvariant):
     def on_reading_ended(self, event: ReadingEnded) -> None:
         """Compare where the reader is with what it waits for."""
         start, end, position = event.start, event.end, event.position
-        missing: int | None = None
+        wanted, given, missing = end - start, event.given, None
         if event.until == "position":
             waits, missing, what = position < end, end, "its position {position} to be {end}"
         elif event.until == "last_offset":
             waits, missing = event.last_offset + 1 < end, end - 1
             what = "the record at offset {offset}"
         else:
-            waits, what = event.given < end - start, "{wanted} records, and got {given}"
+            waits, what = given < wanted, "{wanted} records, and got {given}"
         if start < end and waits:
-            self.violated(
-                event.replica,
-                missing,
-                None,
-                f"{{reader}} waits for {what}; "
-                "{replica} holds nothing more from its position {position} up to the end {end}.",
-                reader=event.consumer,
-                position=position,
-                end=end,
-                wanted=end - start,
-                given=event.given,
-            )
+            says = f"{{reader}} waits for {what}; {_NO_MORE}"
+            told = {"position": position, "end": end, "wanted": wanted, "given": given}
+            self.violated(event.replica, missing, None, says, reader=event.consumer, **told)

@@ -56,7 +56,7 @@ class RecordImmutable(ReaderInvariant):
                 epoch, appended_in = batch.epoch, self.written[record.uid].batch.epoch
                 if epoch != appended_in:
                     told = {"epoch": epoch, "appended_in": appended_in}
-                    self.violated(event.replica, batch.base_offset, says=_EPOCH, **told)
+                    self.violated(event.replica, batch.base_offset, None, _EPOCH, **told)
 
     def on_consumed(self, event: Consumed) -> None:
         """Compare each record a consumer is given with the append.

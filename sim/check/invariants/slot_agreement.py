@@ -28,12 +28,6 @@ class SlotAgreement(LogInvariant):
         """Something new may disagree, or a disagreement is below both high watermarks now."""
         for offset, view, other in self.history.disagreements:
             if offset < view.high_watermark and offset < other.high_watermark:
-                self.violated(
-                    view.name,
-                    offset,
-                    record=view.slots[offset],
-                    other=other.name,
-                    other_record=other.slots[offset],
-                    high_watermark=view.high_watermark,
-                    other_high_watermark=other.high_watermark,
-                )
+                marks = {"high_watermark": view.high_watermark}
+                marks["other_high_watermark"] = other.high_watermark
+                self.violated_by_two(view, other, offset, **marks)

@@ -58,7 +58,7 @@ class SnapshotFetchProgress(Invariant):
         self._lost[replica] = lost = self._lost.get(replica, 0) + begun
         if begun and lost == PATIENCE:
             end, epoch = event.end_offset, event.epoch
-            self.violated(replica, says=_LOST, lost=lost, snapshot_end=end, epoch=epoch)
+            self.violated(replica, None, None, _LOST, lost=lost, snapshot_end=end, epoch=epoch)
 
     def on_leader_elected(self, _: trace.LeaderElected) -> None:
         """Another leader: everybody starts over."""
@@ -81,4 +81,4 @@ class SnapshotFetchProgress(Invariant):
         """Nobody may be left."""
         if event.synced:
             for replica, (end, received, unit, since) in self._fetching.items():
-                self.violated(replica, end, began=since, received=received, unit=unit)
+                self.violated(replica, end, None, "", since, received=received, unit=unit)

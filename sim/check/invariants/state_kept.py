@@ -35,21 +35,13 @@ class StateKept(Invariant):
         start, view = event.log_start_offset, self.replicas[event.replica]
         lost = lost_keys(self.history, view, self._starts.get(event.replica, 0))
         self._starts[event.replica] = start
-        if not lost:
-            return
-        winner = self.history.winners.get(lost[0], 0)
-        had = ": {winner}" if winner else ""
-        more = ", and {more_keys} more keys" if len(lost) > 1 else ""
-        self.violated(
-            event.replica,
-            self.written[winner].offset if winner else start,
-            lost[0],
-            f"{self.says}{had}{more}.",
-            log_start=start,
-            cause=event.cause,
-            winner=winner,
-            more_keys=len(lost) - 1,
-        )
+        for key in lost[:1]:
+            winner, more = self.history.winners.get(key, 0), len(lost) - 1
+            says = self.says + (": {winner}" if winner else "")
+            says += ", and {more_keys} more keys." if more else "."
+            at = self.written[winner].offset if winner else start
+            told = {"log_start": start, "winner": winner, "more_keys": more}
+            self.violated(event.replica, at, key, says, cause=event.cause, **told)
 
     def on_replica_wiped(self, event: ReplicaWiped) -> None:
         """A new disk begins anew."""

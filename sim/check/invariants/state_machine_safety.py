@@ -24,13 +24,7 @@ class StateMachineSafety(LogInvariant):
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """Look at what this advance committed again."""
-        if not event.leading:
-            return
-        for offset, uid in self.history.recommitted:
-            self.violated(
-                event.replica,
-                offset,
-                first=self.committed[offset],
-                record=uid,
-                high_watermark=event.high_watermark,
-            )
+        mark = event.high_watermark
+        for offset, uid in self.history.recommitted if event.leading else ():
+            first = self.committed[offset]
+            self.violated(event.replica, offset, first=first, record=uid, high_watermark=mark)
