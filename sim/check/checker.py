@@ -11,9 +11,9 @@ from sim.check.family_by_cause import family_of
 from sim.check.history import ClusterHistory
 from sim.check.history_keeper import HistoryKeeper
 from sim.check.invariant import Kind
-from sim.check.listening import Handler, handlers_of
+from sim.check.listening import Handler
 from sim.check.queries import HistoryQueries, unlabelled
-from sim.check.registry import INVARIANTS, PLUGGED, discover
+from sim.check.registry import INVARIANTS, LISTENERS, PLUGGED, discover
 from sim.check.violation import Evidence, Violation
 from sim.invariant_plugins import watch
 from sim.rules import Rules
@@ -76,10 +76,6 @@ class Checker:
             for name in INVARIANTS
             if name in asked and name not in PLUGGED
         }
-        for invariant in self._invariants.values():
-            handlers = handlers_of(invariant)
-            needed = {kind: handlers[kind] for kind in handlers if invariant.needs(kind)}
-            self.listen(needed, unusual_only=invariant.unusual_only)
         for name, made in PLUGGED.items():
             if name in asked:
                 self.listen(watch(made, self.queries, partial(self._record, name)))
@@ -117,11 +113,14 @@ class Checker:
                 handler(event)
 
     def _route_of(self, kind: type) -> Route:
-        """Into the history, then to whoever listens, the invariants first."""
+        """Into the history, then to the invariants, then to the listeners."""
         found = [
-            (handlers[kind], unusual_only)
-            for handlers, unusual_only in self._listeners
-            if kind in handlers
+            (getattr(invariant, method), invariant.unusual_only)
+            for name, method in LISTENERS.get(kind, ())
+            if (invariant := self._invariants.get(name)) is not None and invariant.needs(kind)
+        ]
+        found += [
+            (each[kind], unusual_only) for each, unusual_only in self._listeners if kind in each
         ]
         usual = [handler for handler, unusual_only in found if not unusual_only]
         take_in = self._keeper.handlers.get(kind, _always_unusual)

@@ -7,7 +7,7 @@ from sim.check.invariant import Invariant, Kind
 from sim.check.registry import INVARIANTS, register
 from sim.check.violation import RecordSeen, Violation
 from sim.cli.listing import invariants
-from sim.trace import HighWatermarkMoved, ReplicaAdded
+from sim.trace import HighWatermarkMoved
 from tests.check.events import RULES, cluster
 
 
@@ -32,30 +32,6 @@ def test_a_name_is_taken() -> None:
             register(Twin)
     finally:
         del INVARIANTS["twin"]
-
-
-def test_an_invariant_is_not_handed_events_that_it_does_not_need() -> None:
-    heard: list[object] = []
-
-    class Picky(Invariant):
-        def needs(self, event: type) -> bool:
-            return event is HighWatermarkMoved
-
-        def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
-            heard.append(event)
-
-        def on_replica_added(self, event: ReplicaAdded) -> None:
-            heard.append(event)
-
-    register(Picky)
-    try:
-        checker = Checker(RULES, ["picky"])
-        for event in [*cluster("r1"), moved := HighWatermarkMoved("r1", 0, leading=False)]:
-            checker.on(0, event)
-    finally:
-        del INVARIANTS["picky"]
-
-    assert heard == [moved]
 
 
 def test_a_violation_keeps_values_and_its_sentence_is_made_of_them() -> None:

@@ -1,6 +1,6 @@
 """What a cleaner leaves behind it: one record of a key."""
 
-from collections import defaultdict
+from collections import Counter
 
 from sim.check.invariant import Invariant
 from sim.trace import Cleaned
@@ -23,21 +23,16 @@ class CleanPrefix(Invariant):
 
     def on_cleaned(self, event: Cleaned) -> None:
         """Look for keys that are in the clean section more than once."""
-        view, protected, known = self.replicas[event.replica], event.protected_offset, self.written
-        below = view.first_dirty_offset
-        keyed = [
-            (key, offset)
-            for offset, uid in enumerate(view.slots[:below])
-            if uid > 0 and (key := known[uid].key) is not None
-        ]
-        if len({key for key, _ in keyed}) == len(keyed):
-            return
-        holds: defaultdict[str, list[int]] = defaultdict(list)
-        for key, offset in keyed:
-            holds[key].append(offset)
-        for key, held in holds.items():
-            if held[-1] == protected and max(view.slots[protected + 1 :], default=0) <= 0:
-                held.pop()
-            if len(held) > 1:
-                told = {"clean_below": below, "counted": len(held)}
-                self.violated(view.name, held[-1], key, holds=tuple(held), **told)
+        view, known = self.replicas[event.replica], self.written
+        slots, below = view.slots, view.first_dirty_offset
+        keys = [key for uid in slots[:below] if uid > 0 and (key := known[uid].key) is not None]
+        repeated = Counter(keys) if len(set(keys)) < len(keys) else {}
+        for key, counted in repeated.items():
+            if counted > 1:
+                held = [at for at in range(below) if slots[at] > 0 and known[slots[at]].key == key]
+                newest = held[-1]
+                if newest == event.protected_offset and max(slots[newest + 1 :], default=0) <= 0:
+                    held.pop()
+                if len(held) > 1:
+                    told = {"clean_below": below, "counted": len(held)}
+                    self.violated(view.name, held[-1], key, holds=tuple(held), **told)

@@ -30,10 +30,6 @@ class CoordinatorServesLoaded(ReaderInvariant):
         """Nobody was elected."""
         self._winners: dict[tuple[str, int], dict[str, int]] = {}
 
-    def needs(self, event: type) -> bool:
-        """Where nobody coordinates, nobody answers."""
-        return self.history.rules.coordinator.coordinator != "none"
-
     def on_leader_elected(self, event: LeaderElected) -> None:
         """Note what was committed, as far as the new leader has it."""
         self._winners[(event.replica, event.epoch)] = {

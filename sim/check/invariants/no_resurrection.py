@@ -96,7 +96,8 @@ class NoTransientResurrection(DeleteInvariant):
     def _look(self, replica: str) -> None:
         """See whether what is shown ended anywhere, and what this replica shows, if it changed."""
         history, view = self.history, self.replicas.get(replica)
-        self._end_what_is_gone()
+        if self._shown:
+            self._end_what_is_gone()
         if view is None:  # it has left for good
             self._judged.pop(replica, None)
             return

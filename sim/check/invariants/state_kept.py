@@ -25,13 +25,11 @@ class StateKept(Invariant):
         """Every log starts at 0."""
         self._starts: dict[str, int] = {}
 
-    def needs(self, event: type) -> bool:
-        """Only a log that holds state can lose any."""
-        rules = self.history.rules
-        return rules.snapshots.log_holds == "state" or rules.coordinator.coordinator != "none"
-
     def on_log_start_moved(self, event: LogStartMoved) -> None:
         """Look for keys whose state was below the new start, and nowhere else."""
+        rules = self.history.rules
+        if rules.snapshots.log_holds != "state" and rules.coordinator.coordinator == "none":
+            return
         start, view = event.log_start_offset, self.replicas[event.replica]
         lost = lost_keys(self.history, view, self._starts.get(event.replica, 0))
         self._starts[event.replica] = start
