@@ -10,8 +10,10 @@ from sim.check.durability import DurabilityContract
 from sim.check.family_by_cause import family_of
 from sim.check.history import ClusterHistory
 from sim.check.history_keeper import HistoryKeeper
+from sim.check.invariant import Kind
+from sim.check.listening import Handler
 from sim.check.queries import HistoryQueries, unlabelled
-from sim.check.registry import INVARIANTS, LISTENERS, PLUGGED, Handler, Kind, discover
+from sim.check.registry import INVARIANTS, LISTENERS, PLUGGED, discover
 from sim.check.violation import Evidence, Violation
 from sim.invariant_plugins import watch
 from sim.rules import Rules
@@ -57,7 +59,7 @@ class Checker:
         contract.
         """
         discover()
-        asked = list(names)
+        asked = {*names}
         self._within_contract = within_contract
         self.violations: list[Violation] = []
         self._seen: set[tuple[str, str | None, int | None, str | None]] = set()
@@ -67,13 +69,13 @@ class Checker:
         self.queries = HistoryQueries(self.history, label=label)
         self.contract = DurabilityContract(self.queries)
         self._keeper = HistoryKeeper(self.history)
-        self._invariants = {
-            name: INVARIANTS[name](self.queries, self._record)
-            for name in asked
-            if name in INVARIANTS and name not in PLUGGED
-        }
         self._listeners: list[tuple[Mapping[type, Handler], bool]] = []
         self._routes: dict[str, Route] = {}
+        self._invariants = {
+            name: INVARIANTS[name](self.queries, partial(self._record, name))
+            for name in INVARIANTS
+            if name in asked and name not in PLUGGED
+        }
         for name, made in PLUGGED.items():
             if name in asked:
                 self.listen(watch(made, self.queries, partial(self._record, name)))

@@ -1,25 +1,62 @@
-"""Whoever listens to events has a method for each: `on_leader_elected` takes LeaderElected."""
+"""Whoever listens to events has a method for each: `on_leader_elected` takes LeaderElected.
+
+A method named after a group of events takes all of them, but for those that have one of their own.
+`on_any_of` is one whose group the class names, as `any_of`.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cache
-from typing import Any, get_args
+from typing import Any, Final
 
-from sim.trace import Event
+from sim import trace
+from sim.invariant_plugins import events_by_method
+
+WRITTEN: Final = (trace.Appended, trace.Copied, trace.Pushed)
+"""Events by which a log gets records."""
+
+CUT: Final = (trace.Truncated, trace.ReplicaCrashed, trace.ReplicaRestarted)
+"""Events after which a log may end lower; a restart may take the log end from the last record."""
+
+PART_GONE: Final = (trace.PrefixDeleted, trace.LogStartMoved, trace.SegmentsLost)
+"""Events by which a log loses a part that is not its end."""
+
+REPLACED: Final = (
+    trace.ReplicaWiped,
+    trace.LogEmptied,
+    trace.LogStartedAfresh,
+    trace.SnapshotInstalled,
+)
+"""Events by which nothing stays of a log."""
+
+Handler = Callable[[Any], None]
+"""What takes an event of one class, such as a bound `on_...` method."""
 
 
-def handlers_of(listener: object) -> dict[type, Callable[..., None]]:
+def handlers_of(listener: object) -> dict[type, Handler]:
     """Class of event -> the method of a listener that takes it."""
     of: Any = type(listener)
-    return {kind: getattr(listener, method) for kind, method in _methods(of).items()}
+    return {kind: getattr(listener, method) for kind, method in methods_of(of).items()}
 
 
 @cache
-def _methods(listener: type) -> dict[type, str]:
-    named = {
-        "on_" + re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower(): kind
-        for kind in get_args(Event)
+def methods_of(listener: Any) -> dict[type, str]:
+    """Class of event -> the name of the method by which a class of listeners takes it.
+
+    Raises:
+        ValueError: A method `on_...` is not named after an event or a group.
+    """
+    events = events_by_method()
+    groups = {
+        "on_written": WRITTEN,
+        "on_cut": CUT,
+        "on_replaced": REPLACED,
+        "on_any_of": getattr(listener, "any_of", ()),
     }
-    return {named[name]: name for name in dir(listener) if name.startswith("on_")}
+    methods = [name for name in dir(listener) if name.startswith("on_")]
+    for name in methods:
+        if name not in events and name not in groups:
+            raise ValueError(f"{listener.__name__}.{name}: there is no such event")
+    found = {kind: name for name in methods for kind in groups.get(name, ())}
+    return found | {events[name]: name for name in methods if name in events}

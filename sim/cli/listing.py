@@ -75,14 +75,14 @@ def invariants() -> Rows:
     known_invariants()
     return [
         {
-            "invariant": cls.name,
+            "invariant": name,
             "kind": str(cls.kind),
-            "family": declared_family(cls.name),
+            "family": declared_family(name),
             "says": " ".join((cls.__doc__ or "").split("\n\n")[0].split())
             + (f" Fair when {cls.fairness}." if cls.fairness else ""),
             "source": cls.source,
         }
-        for cls in INVARIANTS.values()
+        for name, cls in INVARIANTS.items()
     ]
 
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from sim.check.registry import INVARIANTS, Kind, discover
+from sim.check.invariant import Kind
+from sim.check.registry import INVARIANTS, discover
 from sim.scenario.model import Scenario
 from sim.story.format import Story
 from sim.what_if.changes import rule_changes, violated_by, with_rule

@@ -3,17 +3,16 @@
 import pytest
 
 from sim.check import Checker
-from sim.check.registry import INVARIANTS, LISTENERS, Invariant, Kind, register
+from sim.check.invariant import Invariant, Kind
+from sim.check.registry import INVARIANTS, register
 from sim.check.violation import RecordSeen, Violation
 from sim.cli.listing import invariants
-from sim.trace import HighWatermarkMoved, ReplicaAdded
+from sim.trace import HighWatermarkMoved
 from tests.check.events import RULES, cluster
 
 
 def test_a_method_that_no_event_is_called_like_is_refused() -> None:
     class Deaf(Invariant):
-        name = "deaf"
-
         def on_apended(self, event: object) -> None:
             """Nobody would ever call it."""
 
@@ -23,49 +22,16 @@ def test_a_method_that_no_event_is_called_like_is_refused() -> None:
     assert "deaf" not in INVARIANTS
 
 
-def test_a_name_is_missing_or_taken() -> None:
-    class Nameless(Invariant):
-        pass
-
+def test_a_name_is_taken() -> None:
     class Twin(Invariant):
-        name = "twin"
+        pass
 
     register(Twin)
     try:
         with pytest.raises(ValueError, match="'twin' is registered twice"):
             register(Twin)
-        with pytest.raises(ValueError, match="Nameless has no name"):
-            register(Nameless)
     finally:
         del INVARIANTS["twin"]
-
-
-def test_an_invariant_is_not_handed_events_that_it_does_not_need() -> None:
-    heard: list[object] = []
-
-    class Picky(Invariant):
-        name = "picky"
-
-        def needs(self, event: type) -> bool:
-            return event is HighWatermarkMoved
-
-        def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
-            heard.append(event)
-
-        def on_replica_added(self, event: ReplicaAdded) -> None:
-            heard.append(event)
-
-    register(Picky)
-    try:
-        checker = Checker(RULES, ["picky"])
-        for event in [*cluster("r1"), moved := HighWatermarkMoved("r1", 0, leading=False)]:
-            checker.on(0, event)
-    finally:
-        del INVARIANTS["picky"]
-        for heard_by in LISTENERS.values():
-            heard_by[:] = [each for each in heard_by if each[0] != "picky"]
-
-    assert heard == [moved]
 
 
 def test_a_violation_keeps_values_and_its_sentence_is_made_of_them() -> None:

@@ -3,7 +3,8 @@
 import pytest
 
 from sim.check.checker import story_invariants
-from sim.check.registry import INVARIANTS, Kind
+from sim.check.invariant import Kind
+from sim.check.registry import INVARIANTS
 from tests.story.running import high_watermark, log, log_end, run_steps
 
 ALONE = {"replicas": ("1",)}

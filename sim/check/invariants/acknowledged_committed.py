@@ -1,13 +1,14 @@
 """What `acks: all` promises: whoever is told that a batch is written is told of a committed one."""
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant
+from collections import defaultdict
+
+from sim.check.invariant import LogInvariant
 from sim.check.replica_view import ReplicaView
 from sim.check.violation import Value
 from sim.trace import Acknowledged, Copied, HighWatermarkMoved, Quiesced
 
 
-class AcknowledgedCommitted(Invariant):
+class AcknowledgedCommitted(LogInvariant):
     """Nothing is acknowledged with acks=all before it is committed by the run's rule.
 
     When leader L acknowledges [first, last] with acks=all at time t::
@@ -25,9 +26,7 @@ class AcknowledgedCommitted(Invariant):
     committed twice, of which `state-machine-safety` tells.
     """
 
-    name = "acknowledged-committed"
     source = "producer configuration acks, topic configuration min.insync.replicas; DelayedProduce"
-    family = LOG_DIVERGENCE
     explained_by = "acknowledged"
     in_stories = False
     says = "{replica} told a producer that {record} at {offset} is committed, but "
@@ -38,7 +37,7 @@ class AcknowledgedCommitted(Invariant):
         self._needed = rules.topic.min_isr if rules.replication.commit == "isr" else 1
         self._seen = 0
         self._too_few: dict[int, int] = {}
-        self._had_below: dict[str, int] = {}
+        self._had_below: defaultdict[str, int] = defaultdict(int)
         self._owed: list[tuple[str, int, int, int]] = []
 
     def needs(self, event: type) -> bool:
@@ -47,8 +46,7 @@ class AcknowledgedCommitted(Invariant):
 
     def on_copied(self, event: Copied) -> None:
         """Once it was there: a leader may have counted it before a crash took it."""
-        if event.log_end_offset > self._had_below.get(event.replica, 0):
-            self._had_below[event.replica] = event.log_end_offset
+        self._had_below[event.replica] = max(self._had_below[event.replica], event.log_end_offset)
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """Count who has what is committed just now."""
@@ -62,7 +60,7 @@ class AcknowledgedCommitted(Invariant):
         self._seen = committed
 
     def _has(self, view: ReplicaView, offset: int) -> bool:
-        below = max(view.log_start_offset, self._had_below.get(view.name, 0))
+        below = max(view.log_start_offset, self._had_below[view.name])
         return offset < below or self.queries.has_committed(view, offset)
 
     def on_acknowledged(self, event: Acknowledged) -> None:
@@ -71,16 +69,12 @@ class AcknowledgedCommitted(Invariant):
         if acks != "all":
             return
         end, view = last + 1, self.replicas[replica]
-        mark = view.high_watermark
         as_committed = self.committed[first:end] == view.lineage[first:end]
-        if end <= mark and as_committed and not self._too_few:
+        if end <= view.high_watermark and as_committed and not self._too_few:
             return
         for offset in range(first, end):
             uid = view.lineage[offset] if offset < len(view.lineage) else 0
-            if offset >= mark:
-                why = "its high watermark is {high_watermark}."
-                self._broken(replica, uid, offset, why, high_watermark=mark)
-            elif replica != self.history.leader:
+            if offset < view.high_watermark and replica != self.history.leader:
                 self._owed.append((replica, uid, offset, self.history.at))
             else:
                 self._judge(replica, uid, offset)
@@ -91,26 +85,20 @@ class AcknowledgedCommitted(Invariant):
             self._judge(replica, uid, offset, at)
 
     def _judge(self, replica: str, uid: int, offset: int, began: int | None = None) -> None:
-        known = len(self.committed)
-        if offset >= known:
+        known, mark = len(self.committed), self.replicas[replica].high_watermark
+        evidence: dict[str, Value] = {"high_watermark": mark}
+        if began is None and offset >= mark:
+            why = "its high watermark is {high_watermark}."
+        elif offset >= known:
             why = "nothing is committed from {committed_below} on."
-            self._broken(replica, uid, offset, why, began, committed_below=known)
+            evidence = {"committed_below": known}
         elif self.committed[offset] != uid:
-            first = self.describe(self.committed[offset])
-            self._broken(replica, uid, offset, "{first} is committed there.", began, first=first)
+            why, evidence = "{first} is committed there.", {"first": self.committed[offset]}
         elif offset in self._too_few:
-            why, counted = "{counted} logs had it then, {needed} are needed.", self._too_few[offset]
-            self._broken(replica, uid, offset, why, began, counted=counted, needed=self._needed)
-
-    def _broken(
-        self,
-        replica: str,
-        uid: int,
-        offset: int,
-        why: str,
-        began: int | None = None,
-        **evidence: Value,
-    ) -> None:
+            why = "{counted} logs had it then, {needed} are needed."
+            evidence = {"counted": self._too_few[offset], "needed": self._needed}
+        else:
+            return
         if offset not in self.history.committed_twice:
-            key, record = self.queries.key_of(uid), self.describe(uid)
-            self.violated(replica, offset, key, self.says + why, began, record=record, **evidence)
+            key = self.queries.key_of(uid)
+            self.violated(replica, offset, key, self.says + why, began, record=uid, **evidence)

@@ -1,11 +1,10 @@
 """What `acks: 1` risks: a batch that was acknowledged and then lost with its leader."""
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant, Kind
+from sim.check.invariant import Kind, LogInvariant
 from sim.trace import Acknowledged, Quiesced
 
 
-class AcknowledgedKept(Invariant):
+class AcknowledgedKept(LogInvariant):
     """What a producer was told to be written, before it was committed, is committed in the end.
 
     For all records x that a leader acknowledged with acks=1: x.offset < N and
@@ -14,10 +13,8 @@ class AcknowledgedKept(Invariant):
     `acknowledged-committed` judges.
     """
 
-    name = "acknowledged-kept"
     kind = Kind.FINDING
     source = "producer configuration acks; KIP-966, Motivation"
-    family = LOG_DIVERGENCE
     explained_by = "acknowledged"
     in_stories = False
     says = "{replica} acknowledged {record}, which was never committed."

@@ -2,8 +2,7 @@
 
 from collections import Counter
 
-from sim.check.registry import Invariant
-from sim.check.replica_view import ReplicaView
+from sim.check.invariant import Invariant
 from sim.trace import Cleaned
 
 
@@ -16,7 +15,6 @@ class CleanPrefix(Invariant):
     whatever it is (KIP-280, option 1); it goes as soon as the log goes on.
     """
 
-    name = "clean-prefix"
     source = "KIP-280"
     explained_by = "kept_both"
     says = (
@@ -26,25 +24,15 @@ class CleanPrefix(Invariant):
     def on_cleaned(self, event: Cleaned) -> None:
         """Look for keys that are in the clean section more than once."""
         view, known = self.replicas[event.replica], self.written
-        below = view.first_dirty_offset
-        keys = [
-            key for uid in view.slots[:below] if uid > 0 and (key := known[uid].key) is not None
-        ]
-        if len(set(keys)) < len(keys):
-            for key, counted in Counter(keys).items():
-                if counted > 1:
-                    self._judge(view, key, event.protected_offset)
-
-    def _judge(self, view: ReplicaView, key: str, protected: int | None) -> None:
-        below = view.first_dirty_offset
-        held = sorted(
-            offset
-            for uid in self.history.uids_of_key[key]
-            if (offset := self.written[uid].offset) < below and view.uid_at(offset) == uid
-        )
-        if held and held[-1] == protected and max(view.slots[protected + 1 :], default=0) <= 0:
-            held.pop()
-        if len(held) > 1:
-            self.violated(
-                view.name, held[-1], key, clean_below=below, counted=len(held), holds=tuple(held)
-            )
+        slots, below = view.slots, view.first_dirty_offset
+        keys = [key for uid in slots[:below] if uid > 0 and (key := known[uid].key) is not None]
+        repeated = Counter(keys) if len(set(keys)) < len(keys) else {}
+        for key, counted in repeated.items():
+            if counted > 1:
+                held = [at for at in range(below) if slots[at] > 0 and known[slots[at]].key == key]
+                newest = held[-1]
+                if newest == event.protected_offset and max(slots[newest + 1 :], default=0) <= 0:
+                    held.pop()
+                if len(held) > 1:
+                    told = {"clean_below": below, "counted": len(held)}
+                    self.violated(view.name, held[-1], key, holds=tuple(held), **told)

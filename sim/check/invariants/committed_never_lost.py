@@ -1,11 +1,10 @@
 """A committed record is lost when the leader lacks it without a reason."""
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant, Kind
+from sim.check.invariant import Kind, LogInvariant
 from sim.trace import Quiesced
 
 
-class CommittedNeverLost(Invariant):
+class CommittedNeverLost(LogInvariant):
     """Each committed record is on the leader, or its absence there is justified.
 
     For the leader l, offsets start(l) <= o < N: log(l)[o] = committed[o], or the absence of
@@ -15,10 +14,8 @@ class CommittedNeverLost(Invariant):
     `state-machine-safety` reports and after which the reference is undefined.
     """
 
-    name = "committed-never-lost"
     kind = Kind.AT_REST
     source = "KIP-101; CommittedIsDurable (etcd raft)"
-    family = LOG_DIVERGENCE
     explained_by = "lost_record"
     says = "committed {record} is not on the leader {replica} and nothing committed supersedes it."
 
@@ -37,4 +34,4 @@ class CommittedNeverLost(Invariant):
                 and view.uid_at(offset) != uid
                 and not self.queries.may_be_absent_now(uid)
             ):
-                self.violated_by(event.replica, uid, offset=offset)
+                self.violated_by(event.replica, uid, offset)

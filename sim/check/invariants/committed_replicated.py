@@ -1,12 +1,11 @@
 """What committing means: enough replicas have the record."""
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant
+from sim.check.invariant import LogInvariant
 from sim.check.replica_view import ReplicaView
 from sim.trace import HighWatermarkMoved, IsrChanged
 
 
-class CommittedReplicated(Invariant):
+class CommittedReplicated(LogInvariant):
     """Who has to have committed offsets has them: every in-sync replica, or a majority.
 
     `commit: isr`: for all members r of the in-sync set, offsets start(r) <= o < N: r has o.
@@ -20,9 +19,7 @@ class CommittedReplicated(Invariant):
     none unexplained.
     """
 
-    name = "committed-replicated"
     source = "StrongIsr; MajorityReachedHighWatermark (RaftEventSimulationTest)"
-    family = LOG_DIVERGENCE
     explained_by = "committed_without"
     unusual_only = True
     says = ", log end offset {log_end}, lacks committed offset {offset} ({record})."
@@ -44,27 +41,21 @@ class CommittedReplicated(Invariant):
         by_isr = history.rules.replication.commit == "isr"
         members = [self.replicas[name] for name in (history.isr if by_isr else history.voters)]
         needed = len(members) if by_isr else len(members) // 2 + 1
-        missing: list[tuple[ReplicaView, int]] = []
-        for view in members:
-            offset = self.queries.first_missing(view, below, twice_counts=False)
-            if offset is not None:
-                missing.append((view, offset))
+        first_missing = [
+            (view, self.queries.first_missing(view, below, twice_counts=False)) for view in members
+        ]
+        missing = [(view, offset) for view, offset in first_missing if offset is not None]
         if not by_isr:
             too_few = len(missing) > len(members) - needed
             missing = self._lacked_by_too_many(members, needed) if too_few else []
-        what += " {high_watermark}, but {replica}, "
-        what += "in-sync replica" if by_isr else "one of {needed} needed voters"
+        who = "in-sync replica" if by_isr else "one of {needed} needed voters"
+        says = f"{what} {{high_watermark}}, but {{replica}}, {who}{self.says}"
+        leading = {"leader": leader, "joined": joined}
+        counts = {"needed": needed, "high_watermark": self.replicas[leader].high_watermark}
         for view, offset in missing:
+            end, uid = view.log_end_offset, self.committed[offset]
             self.violated(
-                view.name,
-                offset,
-                says=what + self.says,
-                leader=leader,
-                joined=joined,
-                needed=needed,
-                high_watermark=self.replicas[leader].high_watermark,
-                log_end=view.log_end_offset,
-                record=self.describe(self.committed[offset]),
+                view.name, offset, None, says, log_end=end, record=uid, **leading, **counts
             )
 
     def _lacked_by_too_many(

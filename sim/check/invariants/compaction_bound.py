@@ -1,6 +1,6 @@
 """How far a cleaner may go: it neither removes nor believes what is not committed."""
 
-from sim.check.registry import Invariant
+from sim.check.invariant import Invariant
 from sim.trace import Cleaned
 
 
@@ -14,7 +14,6 @@ class CompactionBound(Invariant):
     No usual event breaks it: a usual pass takes and believes nothing at the high watermark.
     """
 
-    name = "compaction-bound"
     source = "KAFKA-13194; LogCleanerManager.cleanableOffsets"
     explained_by = "compaction_bound"
     unusual_only = True
@@ -27,14 +26,8 @@ class CompactionBound(Invariant):
         for removal in event.removals:
             winner = removal.winner_offset
             if max(removal.offset, -1 if winner is None else winner) >= committed:
-                self.violated(
-                    event.replica,
-                    removal.offset,
-                    removal.key,
-                    "{replica} removed {record}"
-                    + ("" if winner is None else ", beaten by the record at {winner_offset}")
-                    + ", with its high watermark at {high_watermark}.",
-                    record=self.describe(removal.uid),
-                    winner_offset=winner,
-                    high_watermark=committed,
-                )
+                says = "{replica} removed {record}"
+                says += "" if winner is None else ", beaten by the record at {winner_offset}"
+                says += ", with its high watermark at {high_watermark}."
+                what = {"record": removal.uid, "winner_offset": winner, "high_watermark": committed}
+                self.violated(event.replica, removal.offset, removal.key, says, **what)

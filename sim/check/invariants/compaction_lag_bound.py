@@ -1,6 +1,6 @@
 """How long a record may wait until it can be cleaned (KIP-354)."""
 
-from sim.check.registry import Invariant, Kind
+from sim.check.invariant import Invariant, Kind
 from sim.trace import CleanerLooked
 
 
@@ -16,7 +16,6 @@ class CompactionLagBound(Invariant):
     segment, traffic or a timer (UnifiedLog.maybeRoll is called by appends alone).
     """
 
-    name = "compaction-lag-bound"
     kind = Kind.LIVENESS
     fairness = "the cleaner looks, and traffic or a timer closes segments"
     source = "KIP-354, Proposed Changes, note 1"
@@ -31,22 +30,15 @@ class CompactionLagBound(Invariant):
         """Look for the oldest record that waits and is not eligible."""
         if event.difference_max_ms is None:
             return
-        limit_ms = event.max_lag_ms + 2 * event.difference_max_ms
+        max_lag_ms, difference_max_ms = event.max_lag_ms, event.difference_max_ms
+        limit_ms = max_lag_ms + 2 * difference_max_ms
         start = event.upper_bound if event.eligible else event.first_dirty_offset
         slots = self.replicas[event.replica].slots[start : event.stable_offset]
         for offset, uid in enumerate(slots, start):
             record = self.written[uid].record if uid > 0 else None
-            if record is None or record.key is None:
-                continue
-            waited_ms = event.now_ms - record.timestamp_ms
+            waited_ms = event.now_ms - record.timestamp_ms if record and record.key else 0
             if waited_ms > limit_ms:
-                self.violated_by(
-                    event.replica,
-                    uid,
-                    offset=offset,
-                    waited_ms=waited_ms,
-                    limit_ms=limit_ms,
-                    max_lag_ms=event.max_lag_ms,
-                    difference_max_ms=event.difference_max_ms,
-                )
+                told = {"waited_ms": waited_ms, "limit_ms": limit_ms, "max_lag_ms": max_lag_ms}
+                told["difference_max_ms"] = difference_max_ms
+                self.violated_by(event.replica, uid, offset, **told)
                 return

@@ -1,20 +1,17 @@
 """Readers of one offset are given one record, whichever replica they read."""
 
-from sim.check.families import READERS
-from sim.check.registry import Invariant
+from sim.check.invariant import ReaderInvariant
 from sim.trace import Consumed
 
 
-class ConsistentRead(Invariant):
+class ConsistentRead(ReaderInvariant):
     """Two consumers that were given a record at the same offset were given the same record.
 
     For all records x, y given to anybody from any replica: x.offset = y.offset implies x = y.
     Judged: at each read. Excused: nothing.
     """
 
-    name = "consistent-read"
     source = "ConsistentRead (KIP-966 specification)"
-    family = READERS
     explained_by = "passed"
     in_stories = False
     says = "{first_reader} read {first} and {reader} read {record} at offset {offset}."
@@ -37,12 +34,6 @@ class ConsistentRead(Invariant):
         for record in event.records:
             first, reader = self._read.setdefault(record.offset, (record.uid, event.consumer))
             if first != record.uid:
-                self.violated(
-                    event.replica,
-                    record.offset,
-                    record.key,
-                    first_reader=reader,
-                    first=self.describe(first),
-                    reader=event.consumer,
-                    record=self.describe(record.uid),
-                )
+                readers = {"first_reader": reader, "reader": event.consumer}
+                where = (event.replica, record.offset, record.key)
+                self.violated(*where, first=first, record=record.uid, **readers)

@@ -1,11 +1,10 @@
 """A consumer goes on where it ended."""
 
-from sim.check.families import READERS
-from sim.check.registry import Invariant
+from sim.check.invariant import ReaderInvariant
 from sim.trace import Consumed, ConsumerReset
 
 
-class ConsumerContinues(Invariant):
+class ConsumerContinues(ReaderInvariant):
     """A consumer goes on where it ended, unless it was reset, and it is reset for its cause alone.
 
     With P(c) the position of consumer c, 0 at first, then the `end` of what it read last or the
@@ -21,9 +20,7 @@ class ConsumerContinues(Invariant):
     is another one, sends a consumer back and does not skip.
     """
 
-    name = "consumer-continues"
     source = "consumer configuration auto.offset.reset; KIP-320; SubscriptionState.position"
-    family = READERS
     explained_by = "moved_reader"
     in_stories = False
     says = "{reader} was at {before} and reads on at {offset} of {replica}; nothing has reset it."
@@ -44,21 +41,13 @@ class ConsumerContinues(Invariant):
         """It is moved into the log, not past what is there."""
         before, position = self._positions.get(event.consumer, 0), event.position
         self._positions[event.consumer] = position
-        start: int | None = None
-        if event.cause == "below_log_start":
-            start = self.replicas[event.replica].log_start_offset
-            justified = before < position <= start
-            why = "the log of {replica} starts at {log_start}."
-        else:
-            justified, why = position < before, "a log that ends earlier sends it back."
+        start = self.replicas[event.replica].log_start_offset
+        into_log = event.cause == "below_log_start"
+        justified = before < position <= start if into_log else position < before
         if not justified:
-            self.violated(
-                event.replica,
-                position,
-                None,
-                "{reader} was moved from {before} to {offset} ({cause}), but " + why,
-                reader=event.consumer,
-                before=before,
-                cause=event.cause,
-                log_start=start,
-            )
+            why = "the log of {replica} starts at {log_start}."
+            says = "{reader} was moved from {before} to {offset} ({cause}), but "
+            says += why if into_log else "a log that ends earlier sends it back."
+            told = {"before": before, "log_start": start if into_log else None}
+            reader, cause = event.consumer, event.cause
+            self.violated(event.replica, position, None, says, reader=reader, cause=cause, **told)

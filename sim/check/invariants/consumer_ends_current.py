@@ -1,11 +1,12 @@
 """What a consumer keeps of each key after it has read everything."""
 
-from sim.check.families import READERS
-from sim.check.registry import Invariant, Kind
+from collections import defaultdict
+
+from sim.check.invariant import Kind, ReaderInvariant
 from sim.trace import Consumed, Quiesced
 
 
-class ConsumerEndsCurrent(Invariant):
+class ConsumerEndsCurrent(ReaderInvariant):
     """A consumer that has read everything keeps, of no key, a record that the winner beats.
 
     For all consumers c with position(c) >= N, keys k: winner(k) does not beat table(c)[k], where
@@ -13,10 +14,8 @@ class ConsumerEndsCurrent(Invariant):
     Judged: at rest. Excused: kept records that were aborted, are undecided or were never committed.
     """
 
-    name = "consumer-ends-current"
     kind = Kind.FINDING
     source = "KIP-280, Recommendations: consumers should be aware of the strategy"
-    family = READERS
     explained_by = "reader_keeps"
     says = (
         "{reader} has read everything and keeps {record} for {key}; the committed history has "
@@ -25,12 +24,12 @@ class ConsumerEndsCurrent(Invariant):
 
     def begin(self) -> None:
         """Nothing read yet."""
-        self._tables: dict[str, dict[str, int]] = {}
+        self._tables: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self._positions: dict[str, int] = {}
 
     def on_consumed(self, event: Consumed) -> None:
         """Enter what was given into the consumer's table."""
-        table = self._tables.setdefault(event.consumer, {})
+        table = self._tables[event.consumer]
         self._positions[event.consumer] = event.end
         by_strategy = self.history.rules.reading.consumer_order == "strategy"
         for record in event.records:
@@ -41,11 +40,10 @@ class ConsumerEndsCurrent(Invariant):
 
     def on_quiesced(self, _: Quiesced) -> None:
         """Compare the tables of those that have read everything with the committed history."""
-        beats, is_committed = self.queries.beats, self.queries.is_committed
+        winners, queries = self.history.winners, self.queries
         for consumer, table in self._tables.items():
-            if self._positions[consumer] < len(self.committed):
-                continue
-            for key, uid in table.items():
-                winner = self.history.winners.get(key)
-                if winner is not None and is_committed(uid) and beats(winner, uid):
-                    self.violated_by(None, uid, reader=consumer, winner=self.describe(winner))
+            kept = table.items() if self._positions[consumer] >= len(self.committed) else ()
+            for key, uid in kept:
+                winner = winners.get(key, uid)
+                if queries.is_committed(uid) and queries.beats(winner, uid):
+                    self.violated_by(None, uid, reader=consumer, winner=winner)

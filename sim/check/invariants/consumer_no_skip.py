@@ -1,12 +1,13 @@
 """Readers are given every record that still counts."""
 
-from sim.check.families import READERS
-from sim.check.registry import Invariant
+from collections import defaultdict
+
+from sim.check.invariant import ReaderInvariant
 from sim.check.replica_view import ReplicaView
 from sim.trace import Consumed
 
 
-class ConsumerNoSkip(Invariant):
+class ConsumerNoSkip(ReaderInvariant):
     """A consumer's position never passes a live committed record it has not been given.
 
     For a read of c from r, offsets start(r) <= o < min(position(c), hw(r), N): if x = committed[o]
@@ -17,23 +18,19 @@ class ConsumerNoSkip(Invariant):
     what is not live; what lost under rules in force earlier, and may be gone since.
     """
 
-    name = "consumer-no-skip"
     source = "KIP-280"
-    family = READERS
     explained_by = "passed"
     says = "{reader} is at position {end} on {replica} and was never given the live {record}."
 
     def begin(self) -> None:
         """Nothing given yet."""
-        self._given: dict[str, set[int]] = {}
+        self._given: defaultdict[str, set[int]] = defaultdict(set)
 
     def on_consumed(self, event: Consumed) -> None:
         """Judge the offsets passed just now, and those that were committed twice."""
         replica, consumer, start, end, _, _, _ = event
         history, committed = self.history, self.committed
-        given = self._given.get(consumer)
-        if given is None:
-            given = self._given[consumer] = set()
+        given = self._given[consumer]
         given.update(history.uids_read)
         view = self.replicas[replica]
         end = min(end, view.high_watermark, len(committed))
@@ -49,25 +46,24 @@ class ConsumerNoSkip(Invariant):
                 self._judge(event, view, uid, offset)
 
     def _judge(self, event: Consumed, view: ReplicaView, uid: int, offset: int) -> None:
-        history, beats, verdict_in = self.history, self.queries.beats, self.queries.verdict_in
-        known = self.written.get(uid)
-        if known is None or known.key is None or not self.queries.is_value(uid):
+        history, key, queries = self.history, self.queries.key_of(uid), self.queries
+        if key is None or not queries.is_value(uid):
             return
-        twice, counts = offset in history.committed_twice, history.status.get(uid)
-        if twice or not known.batch.transactional:
-            counts = verdict_in(view, uid)
-        if counts is not True:
-            return
-        winner = None if twice else history.winners.get(known.key)
-        if winner is not None and winner != uid and beats(winner, uid):
-            return
-        if history.lost_under_earlier_rules(uid):
-            return
-        for other in history.uids_of_key[known.key]:
-            if (
-                beats(other, uid)
-                and self.queries.holds(view, other)
-                and verdict_in(view, other) is True
-            ):
-                return
-        self.violated_by(event.replica, uid, offset=offset, reader=event.consumer, end=event.end)
+        twice = offset in history.committed_twice
+        by_history = self.written[uid].batch.transactional and not twice
+        counts = history.status.get(uid) if by_history else queries.verdict_in(view, uid)
+        winner = uid if twice else history.winners.get(key, uid)
+        beaten = queries.beats(winner, uid) or history.lost_under_earlier_rules(uid)
+        if counts is True and not beaten and not self._is_beaten_on(view, key, uid):
+            reader, end = event.consumer, event.end
+            self.violated_by(event.replica, uid, offset, reader=reader, end=end)
+
+    def _is_beaten_on(self, view: ReplicaView, key: str, uid: int) -> bool:
+        """A log holds a record of the key that beats `uid`, and by its own markers counts."""
+        queries = self.queries
+        return any(
+            queries.beats(other, uid)
+            and queries.holds(view, other)
+            and queries.verdict_in(view, other) is True
+            for other in self.history.uids_of_key[key]
+        )

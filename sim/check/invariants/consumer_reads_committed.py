@@ -1,11 +1,10 @@
 """What `isolation.level=read_committed` promises."""
 
-from sim.check.families import TRANSACTIONS
-from sim.check.registry import Invariant
+from sim.check.invariant import TransactionInvariant
 from sim.trace import Consumed
 
 
-class ConsumerReadsCommitted(Invariant):
+class ConsumerReadsCommitted(TransactionInvariant):
     """A read_committed consumer is given no record of an aborted or undecided transaction.
 
     For all x given to such a consumer with committed[x.offset] = x: x is of no transaction, or of a
@@ -13,9 +12,7 @@ class ConsumerReadsCommitted(Invariant):
     markers say. Excused: records that were never committed, which other invariants judge.
     """
 
-    name = "consumer-reads-committed"
     source = "KIP-98, isolation.level; CompletedFetch.nextFetchedRecord"
-    family = TRANSACTIONS
     explained_by = "transaction"
     in_stories = False
     says = (
@@ -29,12 +26,8 @@ class ConsumerReadsCommitted(Invariant):
         if not (history.status or history.undecided) or not event.committed:
             return
         for record in event.records:
-            uid, offset = record.uid, record.offset
-            if offset >= len(self.committed) or self.committed[offset] != uid:
-                continue
-            fate = history.status.get(uid)
-            if self.written[uid].batch.transactional and fate is not True:
-                word = "undecided" if fate is None else "aborted"
-                self.violated_by(
-                    event.replica, uid, offset=offset, reader=event.consumer, fate=word
-                )
+            uid, offset, fate = record.uid, record.offset, history.status.get(record.uid)
+            committed = self.committed[offset : offset + 1] == [uid]
+            if committed and self.written[uid].batch.transactional and fate is not True:
+                word, reader = "undecided" if fate is None else "aborted", event.consumer
+                self.violated_by(event.replica, uid, offset, reader=reader, fate=word)

@@ -1,11 +1,10 @@
 """What consumers take for a delete while marks of two kinds are about (KIP-87)."""
 
-from sim.check.families import READERS
-from sim.check.registry import Invariant
+from sim.check.invariant import ReaderInvariant
 from sim.trace import Understood
 
 
-class ConsumerTakesDeletes(Invariant):
+class ConsumerTakesDeletes(ReaderInvariant):
     """A consumer takes tombstones for deletes, and nothing else.
 
     For all keyed records x given to a consumer of a declared version: it takes x for a delete if,
@@ -14,9 +13,7 @@ class ConsumerTakesDeletes(Invariant):
     on a new one that was not changed. Excused: consumers that declare no version.
     """
 
-    name = "consumer-takes-deletes"
     source = "KIP-87, Migration Plan and its vote thread"
-    family = READERS
     explained_by = "understood"
     in_stories = False
     says = "{reader} took the {record} for {what}."
@@ -27,11 +24,6 @@ class ConsumerTakesDeletes(Invariant):
             for record in records:
                 if self.written[record.uid].tombstone != as_delete:
                     what = "a delete" if as_delete else f"data: {record.key}={record.value}"
-                    self.violated(
-                        event.replica,
-                        record.offset,
-                        record.key,
-                        reader=event.consumer,
-                        record=self.describe(record.uid),
-                        what=what,
-                    )
+                    told = {"reader": event.consumer, "what": what}
+                    where = (event.replica, record.offset, record.key)
+                    self.violated(*where, record=record.uid, **told)

@@ -1,13 +1,13 @@
 """Readers in time do not miss a delete (KIP-534)."""
 
 from bisect import bisect_left
+from collections import defaultdict
 
-from sim.check.families import READERS
-from sim.check.registry import Invariant
+from sim.check.invariant import ReaderInvariant
 from sim.trace import Consumed
 
 
-class ConsumerTombstoneVisibility(Invariant):
+class ConsumerTombstoneVisibility(ReaderInvariant):
     """A consumer in time reads the delete of what it has read.
 
     For a read of c at t' over [from, to), tombstones X = winner(k) with from <= X.offset < to: if c
@@ -17,9 +17,7 @@ class ConsumerTombstoneVisibility(Invariant):
     rule keeps the global form, and stories that show it expect the violation.
     """
 
-    name = "consumer-tombstone-visibility"
     source = "KIP-534, Motivation"
-    family = READERS
     explained_by = "passed_a_delete"
     says = (
         "{reader} read {record} at {read_at_ms} ms and passed the tombstone at offset {offset} on "
@@ -29,20 +27,16 @@ class ConsumerTombstoneVisibility(Invariant):
 
     def begin(self) -> None:
         """No reads yet."""
-        self._reads: dict[str, list[Consumed]] = {}
-        self._entered: dict[str, int] = {}
-        self._times: dict[tuple[str, str], dict[int, int]] = {}
+        self._reads: defaultdict[str, list[Consumed]] = defaultdict(list)
+        self._times: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
 
     def on_consumed(self, event: Consumed) -> None:
         """Note what was given, then judge the tombstones that were passed."""
         _, consumer, start, end, _, _, _ = event
         history = self.history
-        self._reads.setdefault(consumer, []).append(event)
+        self._reads[consumer].append(event)
         tombstones = history.committed_tombstones
-        for index in range(bisect_left(tombstones, start), len(tombstones)):
-            offset = tombstones[index]
-            if offset >= end:
-                break
+        for offset in tombstones[bisect_left(tombstones, start) : bisect_left(tombstones, end)]:
             uid = self.committed[offset]
             key = self.written[uid].key or ""
             if history.winners.get(key) == uid and uid not in history.uids_read:
@@ -50,29 +44,20 @@ class ConsumerTombstoneVisibility(Invariant):
 
     def _given(self, consumer: str, key: str) -> dict[int, int]:
         """The records of a key that a consumer was given: uid -> when, in ms, for the last time."""
-        reads = self._reads[consumer]
-        for event in reads[self._entered.get(consumer, 0) :]:
+        for event in self._reads.pop(consumer, ()):
             for record in event.records:
                 if record.key is not None:
-                    self._times.setdefault((consumer, record.key), {})[record.uid] = event.now_ms
-        self._entered[consumer] = len(reads)
-        return self._times.get((consumer, key), {})
+                    self._times[consumer, record.key][record.uid] = event.now_ms
+        return self._times[consumer, key]
 
     def _judge(self, event: Consumed, key: str, tombstone: int, offset: int) -> None:
         given = self._given(event.consumer, key)
         if tombstone in given or any(self.written[uid].offset > offset for uid in given):
             return
-        retention_ms = self.history.rules.topic.delete_retention_ms
+        retention_ms, now_ms = self.history.rules.topic.delete_retention_ms, event.now_ms
         for uid, at_ms in given.items():
-            if self.queries.beats(tombstone, uid) and event.now_ms <= at_ms + retention_ms:
-                self.violated(
-                    event.replica,
-                    offset,
-                    key,
-                    reader=event.consumer,
-                    record=self.describe(uid),
-                    read_at_ms=at_ms,
-                    now_ms=event.now_ms,
-                    retention_ms=retention_ms,
-                )
+            if self.queries.beats(tombstone, uid) and now_ms <= at_ms + retention_ms:
+                times = {"read_at_ms": at_ms, "now_ms": now_ms, "retention_ms": retention_ms}
+                reader = event.consumer
+                self.violated(event.replica, offset, key, reader=reader, record=uid, **times)
                 return

@@ -1,11 +1,10 @@
 """A coordinator answers by nothing older than what was committed before its epoch."""
 
-from sim.check.families import READERS
-from sim.check.registry import Invariant
+from sim.check.invariant import ReaderInvariant
 from sim.trace import CoordinatorAnswered, CoordinatorLoaded, LeaderElected
 
 
-class CoordinatorServesLoaded(Invariant):
+class CoordinatorServesLoaded(ReaderInvariant):
     """What a coordinator serves is at least as new as all that was committed when it was elected.
 
     For the coordinator of (r, e), its election at log end offset s with N committed offsets, a key
@@ -16,12 +15,10 @@ class CoordinatorServesLoaded(Invariant):
     above s; refusals; what was committed while it leads, which its clients wait for.
     """
 
-    name = "coordinator-serves-loaded"
     source = (
         "CoordinatorRuntime, CoordinatorLoaderImpl.doLoad; TransactionStateManager; KIP-630, "
         "Motivation: loading, and tombstones that are lost"
     )
-    family = READERS
     explained_by = "coordinator"
     in_stories = False
     says = (
@@ -32,10 +29,6 @@ class CoordinatorServesLoaded(Invariant):
     def begin(self) -> None:
         """Nobody was elected."""
         self._winners: dict[tuple[str, int], dict[str, int]] = {}
-
-    def needs(self, event: type) -> bool:
-        """Where nobody coordinates, nobody answers."""
-        return self.history.rules.coordinator.coordinator != "none"
 
     def on_leader_elected(self, event: LeaderElected) -> None:
         """Note what was committed, as far as the new leader has it."""
@@ -59,17 +52,9 @@ class CoordinatorServesLoaded(Invariant):
 
     def _judge(self, replica: str, epoch: int, key: str, uid: int, does: str) -> None:
         winner = self._winners.get((replica, epoch), {}).get(key)
-        if winner is None or uid == winner or self._is_newer(key, uid, winner):
-            return
-        self.violated(
-            replica,
-            self.written[winner].offset,
-            key,
-            epoch=epoch,
-            does=does,
-            record=self.describe(uid),
-            winner=self.describe(winner),
-        )
+        if winner is not None and uid != winner and not self._is_newer(key, uid, winner):
+            offset = self.written[winner].offset
+            self.violated(replica, offset, key, epoch=epoch, does=does, record=uid, winner=winner)
 
     def _is_newer(self, key: str, uid: int, winner: int) -> bool:
         """An answer other than the winner may come from a record that beats it."""

@@ -1,11 +1,10 @@
 """One leader per epoch."""
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant
+from sim.check.invariant import LogInvariant
 from sim.trace import LeaderElected
 
 
-class ElectionSafety(Invariant):
+class ElectionSafety(LogInvariant):
     """At most one replica ever leads an epoch.
 
     For all elections of r in epoch e and of s in epoch e: r = s.
@@ -13,9 +12,7 @@ class ElectionSafety(Invariant):
     breaks is `offset-epoch-uniqueness`.
     """
 
-    name = "election-safety"
     source = "Raft 5.2; KIP-595"
-    family = LOG_DIVERGENCE
     explained_by = "epoch_led_twice"
     says = "{replica} was elected in epoch {epoch}, which {leader} led already."
 

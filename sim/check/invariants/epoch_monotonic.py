@@ -1,12 +1,10 @@
 """Epochs rise along a log, and in the life of a replica."""
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant
-from sim.log.record import Batch
-from sim.trace import Appended, Copied, Pushed, ReplicaCrashed, ReplicaRestarted, ReplicaWiped
+from sim.check.invariant import LogInvariant, Writing, batches_of
+from sim.trace import ReplicaCrashed, ReplicaRestarted, ReplicaWiped
 
 
-class EpochMonotonic(Invariant):
+class EpochMonotonic(LogInvariant):
     """Along a log epochs never fall with the offset; a replica never goes back to an older one.
 
     For all replicas r, offsets o < p of its log: epoch(log(r)[o]) <= epoch(log(r)[p]), a snapshot
@@ -17,9 +15,7 @@ class EpochMonotonic(Invariant):
     No usual event breaks it: no log ever held a higher epoch than what it is given.
     """
 
-    name = "epoch-monotonic"
     source = "MonotonicEpoch (RaftEventSimulationTest)"
-    family = LOG_DIVERGENCE
     explained_by = "epochs_fell"
     in_stories = False
     unusual_only = True
@@ -43,19 +39,16 @@ class EpochMonotonic(Invariant):
         if event.epoch < before:
             says = "{replica} came back in epoch {epoch}, having been in {before}."
             end, epoch = event.log_end_offset, event.epoch
-            self.violated(event.replica, end, says=says, epoch=epoch, before=before)
+            self.violated(event.replica, end, None, says, epoch=epoch, before=before)
 
-    def on_appended(self, event: Appended) -> None:
-        """After a leader's append."""
-        self._judge(event.replica, (event.batch,))
-
-    def on_copied(self, event: Copied) -> None:
-        """After a follower's copy."""
-        self._judge(event.replica, event.batches)
-
-    def on_pushed(self, event: Pushed) -> None:
-        """After a copy at another offset."""
-        self._judge(event.replica, (event.batch,))
+    def on_written(self, event: Writing) -> None:
+        """Compare each batch with the one before it, the first with what the log held."""
+        batches = batches_of(event)
+        before = self._epoch_below(event.replica, batches[0].base_offset)
+        for batch in batches:
+            if batch.epoch < before:
+                self.violated(event.replica, batch.base_offset, epoch=batch.epoch, before=before)
+            before = batch.epoch
 
     def _epoch_below(self, replica: str, base: int) -> int:
         """The epoch of what the log held last below `base`; -1 = it holds nothing there."""
@@ -66,11 +59,3 @@ class EpochMonotonic(Invariant):
             if known is not None:
                 return known.batch.epoch
         return max((epoch for end, epoch in view.snapshots if end == start), default=-1)
-
-    def _judge(self, replica: str, batches: tuple[Batch, ...]) -> None:
-        """Compare each batch with the one before it, the first with what the log held."""
-        before = self._epoch_below(replica, batches[0].base_offset)
-        for batch in batches:
-            if batch.epoch < before:
-                self.violated(replica, batch.base_offset, epoch=batch.epoch, before=before)
-            before = batch.epoch

@@ -1,11 +1,10 @@
 """What a leader believes a follower has, it has."""
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant
+from sim.check.invariant import LogInvariant
 from sim.trace import PositionRecorded
 
 
-class FollowerPositionSound(Invariant):
+class FollowerPositionSound(LogInvariant):
     """The position a leader records for a follower is at most the follower's log end offset.
 
     For all positions p that a leader records for f: p <= end(f).
@@ -13,9 +12,7 @@ class FollowerPositionSound(Invariant):
     No usual event breaks it: a usual position is one that the follower has reached.
     """
 
-    name = "follower-position-sound"
     source = "KIP-280; LocalLog.read with Partition.fetchRecords"
-    family = LOG_DIVERGENCE
     explained_by = "believed_position"
     unusual_only = True
     says = (

@@ -4,7 +4,8 @@ from collections import Counter
 from typing import Final
 
 from sim import trace
-from sim.check.registry import REPLACED, Invariant
+from sim.check.invariant import Invariant
+from sim.check.listening import REPLACED
 from sim.trace.cluster import INSTANT_FAULTS
 
 BOUND_MS: Final = 10_000
@@ -36,7 +37,6 @@ class HighWatermarkAdvances(Invariant):
     something is appended, and at rest: what is due later than the last append is judged at rest.
     """
 
-    name = "high-watermark-advances"
     source = "Partition.maybeIncrementLeaderHW; KIP-392; KIP-595, Quorum State; Raft, 5.3"
     explained_by = "watermark_stays"
     fairness = "for 10 s one leader and in-sync set, all of them up, and no fault going on"
@@ -48,7 +48,7 @@ class HighWatermarkAdvances(Invariant):
         """Nothing is due."""
         rules = self.history.rules.replication
         self._by_isr = rules.commit == "isr"
-        self._min_isr = max(self.history.rules.topic.min_isr, 1)
+        self._at_least = max(self.history.rules.topic.min_isr, 1) if self._by_isr else 1
         self._joining = rules.high_watermark_waits_for != "in_sync_set"
         self._going_on: Counter[tuple[str, str]] = Counter()
         self._epoch_start = 0
@@ -90,25 +90,15 @@ class HighWatermarkAdvances(Invariant):
         leader = history.leader
         if leader is None or not views[leader].up:
             return 0
-        end = len(views[leader].slots)
-        if self._by_isr:
-            if len(history.isr) < self._min_isr:
-                return 0
-            for name in history.isr:
-                if not views[name].up:
-                    return 0
-                end = min(end, len(views[name].slots))
-            if self._joining:
-                for view in views.values():
-                    if view.up:
-                        end = min(end, len(view.slots))
-            return end
-        ends = sorted([len(views[name].slots) for name in history.voters if views[name].up])
-        needed = len(history.voters) // 2 + 1
-        if len(ends) < needed:
+        members = history.isr if self._by_isr else history.voters
+        needed = len(members) if self._by_isr else len(members) // 2 + 1
+        ends = sorted([len(views[name].slots) for name in members if views[name].up])
+        if len(ends) < max(needed, self._at_least):
             return 0
-        reached = min(ends[-needed], end)
-        return reached if reached > self._epoch_start else 0
+        reached = min(ends[-needed], len(views[leader].slots))
+        if self._by_isr and self._joining:
+            reached = min([reached, *[len(view.slots) for view in views.values() if view.up]])
+        return reached if self._by_isr or reached > self._epoch_start else 0
 
     def _report_stuck(self, leader: str, mark: int, when: str, began: int | None) -> None:
         who = "every in-sync replica" if self._by_isr else "a majority of the voters"

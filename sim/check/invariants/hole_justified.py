@@ -1,12 +1,11 @@
 """Offsets without a record: each has to have a reason."""
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant, Kind
+from sim.check.invariant import Kind, LogInvariant
 from sim.check.replica_view import HOLE, ReplicaView
 from sim.trace import Quiesced
 
 
-class HoleJustified(Invariant):
+class HoleJustified(LogInvariant):
     """Every missing offset is missing for a reason.
 
     For all replicas r, offsets start(r) <= o < end(r) without record or batch: the absence of
@@ -15,10 +14,8 @@ class HoleJustified(Invariant):
     that was never committed; tombstones and markers, which their own invariants judge.
     """
 
-    name = "hole-justified"
     kind = Kind.AT_REST
     source = "KIP-280, KIP-630"
-    family = LOG_DIVERGENCE
     explained_by = "lost_record"
     says = (
         "{replica} has a hole at offset {offset}, but {record} is neither superseded nor aborted."
@@ -33,9 +30,7 @@ class HoleJustified(Invariant):
                     self._judge(view, offset, leader)
 
     def _judge(self, view: ReplicaView, offset: int, leader: ReplicaView | None) -> None:
-        belonging = self.committed[offset : offset + 1]
-        if leader is not None:
-            belonging.append(leader.uid_at(offset))
-        for uid in belonging:
+        held = [] if leader is None else [leader.uid_at(offset)]
+        for uid in self.committed[offset : offset + 1] + held:
             if uid in self.written and not self.queries.may_be_absent_now(uid):
-                self.violated_by(view.name, uid, offset=offset)
+                self.violated_by(view.name, uid, offset)

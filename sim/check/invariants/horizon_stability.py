@@ -1,6 +1,6 @@
 """Delete horizons are set once (KIP-534)."""
 
-from sim.check.registry import Invariant
+from sim.check.invariant import Invariant
 from sim.trace import Cleaned
 
 
@@ -16,7 +16,6 @@ class HorizonStability(Invariant):
     No usual event breaks it: a usual pass sets no delete horizon.
     """
 
-    name = "horizon-stability"
     source = "KIP-534"
     explained_by = "horizon_changed"
     in_stories = False

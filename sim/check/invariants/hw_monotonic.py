@@ -1,11 +1,10 @@
 """High watermarks rise."""
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant
+from sim.check.invariant import LogInvariant
 from sim.trace import HighWatermarkMoved
 
 
-class HwMonotonic(Invariant):
+class HwMonotonic(LogInvariant):
     """A high watermark falls only with a lost tail, a truncation or a wipe.
 
     For all moves of the high watermark of r from h to h': h' >= h.
@@ -18,9 +17,7 @@ class HwMonotonic(Invariant):
     No usual event breaks it: a usual high watermark rises.
     """
 
-    name = "hw-monotonic"
     source = "MonotonicHighWatermark (RaftEventSimulationTest); UnifiedLog.maybeUpdateHighWatermark"
-    family = LOG_DIVERGENCE
     explained_by = "high_watermark_fell"
     in_stories = False
     unusual_only = True

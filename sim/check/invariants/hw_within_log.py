@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import CUT, Invariant
+from sim.check.invariant import LogInvariant
+from sim.check.listening import CUT
 from sim.trace import Cleaned, HighWatermarkMoved
 
 
-class HwWithinLog(Invariant):
+class HwWithinLog(LogInvariant):
     """The high watermark never exceeds the log end offset.
 
     For all replicas r: hw(r) <= end(r).
@@ -17,9 +17,7 @@ class HwWithinLog(Invariant):
     the log end.
     """
 
-    name = "hw-within-log"
     source = "LogCabin, RaftConsensusInvariants"
-    family = LOG_DIVERGENCE
     explained_by = "high_watermark_fell"
     unusual_only = True
     says = "{replica} has high watermark {offset} above its log end offset {log_end}."

@@ -1,7 +1,7 @@
 """A key ends on what its producers meant: what KIP-280's strategies are for."""
 
 from sim.check.intent import unmeant
-from sim.check.registry import Invariant, Kind
+from sim.check.invariant import Invariant, Kind
 from sim.trace import Quiesced
 
 
@@ -15,7 +15,6 @@ class KeyEndsAsMeant(Invariant):
     that arrives late wins, and every other invariant holds.
     """
 
-    name = "key-ends-as-meant"
     kind = Kind.FINDING
     source = "KIP-280, Motivation"
     explained_by = "ends_on"
@@ -31,4 +30,4 @@ class KeyEndsAsMeant(Invariant):
                 self.violated(leader, None, key, gone, meant=newer)
             else:
                 at = self.written[held].offset
-                self.violated(leader, at, key, held=self.describe(held), meant=newer)
+                self.violated(leader, at, key, held=held, meant=newer)

@@ -1,6 +1,6 @@
 """What the metric of KIP-354 says about logs that are overdue."""
 
-from sim.check.registry import Invariant, Kind
+from sim.check.invariant import Invariant, Kind
 from sim.trace import CleanerLooked
 
 
@@ -12,7 +12,6 @@ class LagMetric(Invariant):
     may go on telling an old figure.
     """
 
-    name = "lag-metric"
     kind = Kind.FINDING
     source = "KIP-354, Public Interfaces; PreCleanStats.updateMaxCompactionDelay"
     explained_by = "lag"

@@ -1,11 +1,10 @@
 """Leaders append, and change nothing."""
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant
+from sim.check.invariant import LogInvariant
 from sim.trace import Truncated
 
 
-class LeaderAppendOnly(Invariant):
+class LeaderAppendOnly(LogInvariant):
     """A leader never truncates or replaces its log while it leads.
 
     For all cuts of r: r does not lead.
@@ -13,9 +12,7 @@ class LeaderAppendOnly(Invariant):
     installed snapshot, which `leader-never-loads-snapshot` does.
     """
 
-    name = "leader-append-only"
     source = "Raft 5.3"
-    family = LOG_DIVERGENCE
     explained_by = "truncated"
     in_stories = False
     says = "{replica} truncated from {log_end} to {offset} while it was leading."

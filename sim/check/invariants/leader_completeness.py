@@ -1,11 +1,10 @@
 """Who is elected has everything that is committed."""
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant
+from sim.check.invariant import LogInvariant
 from sim.trace import LeaderElected
 
 
-class LeaderCompleteness(Invariant):
+class LeaderCompleteness(LogInvariant):
     """A new leader has every committed offset: the record, an empty batch or a justified hole.
 
     For r elected, offsets start(r) <= o < N: r has o.
@@ -13,9 +12,7 @@ class LeaderCompleteness(Invariant):
     Excused: offsets below the log start, for which a snapshot stands (`prefix-deletion-safety`).
     """
 
-    name = "leader-completeness"
     source = "Raft 5.4; StrongIsr (Kip320.tla)"
-    family = LOG_DIVERGENCE
     explained_by = "leader_lacks"
     says = (
         "{replica} was elected in epoch {epoch} with log end offset {log_end} but lacks committed "
@@ -27,11 +24,6 @@ class LeaderCompleteness(Invariant):
         view, committed = self.replicas[event.replica], len(self.committed)
         missing = self.queries.first_missing(view, committed, twice_counts=True)
         if missing is not None:
-            self.violated(
-                event.replica,
-                missing,
-                epoch=event.epoch,
-                log_end=view.log_end_offset,
-                record=self.describe(self.committed[missing]),
-                committed_below=committed,
-            )
+            end, lacked = view.log_end_offset, self.committed[missing]
+            told = {"epoch": event.epoch, "log_end": end, "committed_below": committed}
+            self.violated(event.replica, missing, record=lacked, **told)

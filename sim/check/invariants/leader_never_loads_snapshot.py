@@ -1,6 +1,6 @@
 """Leaders do not install snapshots."""
 
-from sim.check.registry import Invariant
+from sim.check.invariant import Invariant
 from sim.trace import SnapshotInstalled
 
 
@@ -11,7 +11,6 @@ class LeaderNeverLoadsSnapshot(Invariant):
     Judged: on each install. Excused: nothing.
     """
 
-    name = "leader-never-loads-snapshot"
     source = "LeaderNeverLoadSnapshot (RaftEventSimulationTest)"
     explained_by = "installed"
     in_stories = False

@@ -1,11 +1,10 @@
 """Followers get to the leader's log end."""
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant, Kind
+from sim.check.invariant import Kind, LogInvariant
 from sim.trace import Quiesced
 
 
-class LeoConvergence(Invariant):
+class LeoConvergence(LogInvariant):
     """At rest every live replica's log ends where the leader's does.
 
     For the leader l, live replicas r: end(r) = end(l).
@@ -13,10 +12,8 @@ class LeoConvergence(Invariant):
     whole, and followers fetch until nothing changes.
     """
 
-    name = "leo-convergence"
     kind = Kind.LIVENESS
     source = "KIP-280"
-    family = LOG_DIVERGENCE
     explained_by = "stays_behind"
     fairness = "faults are over, there is a leader, and followers fetch until nothing changes"
     says = (

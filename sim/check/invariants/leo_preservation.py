@@ -1,11 +1,10 @@
 """Where a log ends survives cleaning and restarts."""
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant
+from sim.check.invariant import LogInvariant
 from sim.trace import Cleaned, ReplicaRestarted
 
 
-class LeoPreservation(Invariant):
+class LeoPreservation(LogInvariant):
     """Cleaning and a restart leave the log end offset where it was.
 
     For each pass and restart of r: end(r) after = end(r) before.
@@ -14,9 +13,7 @@ class LeoPreservation(Invariant):
     No usual event breaks it: a usual pass leaves the log end.
     """
 
-    name = "leo-preservation"
     source = "KIP-280; etcd #17780"
-    family = LOG_DIVERGENCE
     explained_by = "log_end_moved"
     in_stories = False
     unusual_only = True
@@ -33,4 +30,4 @@ class LeoPreservation(Invariant):
     def _judge(self, replica: str, end: int, what: str) -> None:
         before = self.replicas[replica].log_end_offset_before
         if end != before:
-            self.violated(replica, end, says=what + self.says, before=before)
+            self.violated(replica, end, None, what + self.says, before=before)

@@ -1,14 +1,17 @@
 """Materialised state: what a log folds to, compared with the committed history."""
 
-from sim.check.families import LOG_DIVERGENCE
+from collections.abc import Callable, Mapping
+
 from sim.check.folding import base_records, delta_state, differing_keys, winners_of
-from sim.check.registry import Invariant, Kind
-from sim.check.replica_view import ReplicaView
+from sim.check.invariant import Kind, LogInvariant
 from sim.log.record import Record
 from sim.trace import Quiesced
 
+State = Mapping[str, int | str]
+"""Key -> uid of its value, or the value where records are deltas."""
 
-class MaterializedStateEquivalence(Invariant):
+
+class MaterializedStateEquivalence(LogInvariant):
     """A live replica that has the full high watermark folds to what the committed history does.
 
     For all live replicas r with hw(r) >= N: fold(snapshot at start(r), log(r) in [start(r), hw(r)))
@@ -18,62 +21,52 @@ class MaterializedStateEquivalence(Invariant):
     undefined then; keys whose winner the topic's retention deleted, which promises nothing.
     """
 
-    name = "materialized-state-equivalence"
     kind = Kind.AT_REST
     source = "KIP-280, KIP-630; ConsistentCommittedData (RaftEventSimulationTest)"
-    family = LOG_DIVERGENCE
     family_by_cause = True
     explained_by = "state_differs"
+    says = "{replica} folds to {held} for {key}, the committed history to {winner}"
+
+    def begin(self) -> None:
+        """Whether records are deltas."""
+        self._deltas = self.history.rules.snapshots.state_machine == "deltas"
 
     def on_quiesced(self, _: Quiesced) -> None:
         """Fold the log of every live replica."""
-        history, written = self.history, self.written
+        history = self.history
         if history.committed_twice:
             return
-        caught_up = [
-            view
-            for view in self.replicas.values()
-            if view.up and view.high_watermark >= len(self.committed)
-        ]
-        if history.rules.snapshots.state_machine == "deltas":
-            values = delta_state(history, self.committed)
-            for view in caught_up:
-                self._compare_deltas(view, values)
-            return
-        expected = {key: uid for key, uid in history.winners.items() if not written[uid].tombstone}
+        fold: Callable[..., State] = delta_state if self._deltas else winners_of
+        expected = fold(history, self.committed) if self._deltas else self._values()
         equal: list[tuple[list[int], tuple[Record, ...]]] = []
-        for view in caught_up:
+        for view in self.replicas.values():
             log = (view.known_to_be_committed(), base_records(view))
-            if log not in equal:  # most logs are the same at rest
-                state = winners_of(history, *log)
+            if view.up and view.high_watermark >= len(self.committed) and log not in equal:
+                state = fold(history, *log)
                 if state == expected:
-                    equal.append(log)
+                    equal.append(log)  # most logs are the same at rest
                 else:
-                    self._compare(view, state, expected)
+                    self._compare(view.name, state, expected)
 
-    def _compare_deltas(self, view: ReplicaView, expected: dict[str, str]) -> None:
-        state = delta_state(self.history, view.known_to_be_committed(), base_records(view))
-        for key in differing_keys(state, expected)[:1]:
-            says = "{replica} has {key}={held}, the committed history has {key}={wanted}."
-            held, wanted = state.get(key), expected.get(key)
-            self.violated(view.name, None, key, says, held=held, wanted=wanted)
+    def _values(self) -> dict[str, int]:
+        winners = self.history.winners
+        return {key: uid for key, uid in winners.items() if not self.written[uid].tombstone}
 
-    def _compare(self, view: ReplicaView, state: dict[str, int], expected: dict[str, int]) -> None:
+    def _compare(self, replica: str, state: State, expected: State) -> None:
         differing = [key for key in differing_keys(state, expected) if not self._expired(key)]
-        if differing:
-            key = differing[0]
-            self.violated(
-                view.name,
-                None,
-                key,
-                "{replica} folds to {held} for {key}, the committed history to {winner}"
-                + ("; {more_keys} more keys differ." if len(differing) > 1 else "."),
-                held=self.describe(state.get(key, 0)),
-                winner=self.describe(expected.get(key, 0)),
-                more_keys=len(differing) - 1,
-            )
+        for key in differing[:1]:
+            held, winner = state.get(key), expected.get(key)
+            if self._deltas:
+                says = "{replica} has {key}={held}, the committed history has {key}={wanted}."
+                self.violated(replica, None, key, says, held=held, wanted=winner)
+                continue
+            more = len(differing) - 1
+            says = self.says + ("; {more_keys} more keys differ." if more else ".")
+            values = {"held": held or 0, "winner": winner or 0, "more_keys": more}
+            self.violated(replica, None, key, says, **values)
 
     def _expired(self, key: str) -> bool:
         """The winner of a key was deleted by the topic's retention, which promises nothing."""
         winner = self.history.winners.get(key)
-        return winner is not None and self.written[winner].offset < self.history.expired_below
+        below = self.history.expired_below
+        return not self._deltas and winner is not None and self.written[winner].offset < below

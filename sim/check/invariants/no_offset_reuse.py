@@ -1,11 +1,10 @@
 """A committed offset is taken for good (KIP-280)."""
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant
+from sim.check.invariant import LogInvariant
 from sim.trace import Appended
 
 
-class NoOffsetReuse(Invariant):
+class NoOffsetReuse(LogInvariant):
     """An offset that was committed is never assigned again.
 
     For all records x that a leader appends: x.offset >= N.
@@ -16,9 +15,7 @@ class NoOffsetReuse(Invariant):
     nothing.
     """
 
-    name = "no-offset-reuse"
     source = "KIP-280; KAFKA-17076"
-    family = LOG_DIVERGENCE
     explained_by = "two_records"
     unusual_only = True
     says = "{replica} gave offset {offset} to {record}, but it was committed as {first}."
@@ -34,4 +31,4 @@ class NoOffsetReuse(Invariant):
             offset, uid = record.offset, record.uid
             if offset < len(committed) and committed[offset] != uid:
                 first = self.describe(committed[offset])
-                self.violated_by(event.replica, uid, offset=offset, first=first)
+                self.violated_by(event.replica, uid, offset, first=first)

@@ -3,12 +3,12 @@
 from typing import Any
 
 from sim import trace
-from sim.check.families import DELETED_KEY_RETURNS
 from sim.check.folding import undone_deletes
-from sim.check.registry import PART_GONE, REPLACED, Invariant, Kind
+from sim.check.invariant import DeleteInvariant, Kind
+from sim.check.listening import PART_GONE, REPLACED
 
 
-class NoResurrection(Invariant):
+class NoResurrection(DeleteInvariant):
     """At rest no log that ends above a winning tombstone gives the key a value that it beats.
 
     For tombstone X that wins key K in the committed history, and every replica r, down or up:
@@ -20,10 +20,8 @@ class NoResurrection(Invariant):
     beats, whether or not it wins. Retention promises nothing about what it deletes.
     """
 
-    name = "no-resurrection"
     kind = Kind.AT_REST
     source = "KIP-630"
-    family = DELETED_KEY_RETURNS
     family_by_cause = True
     explained_by = "state_differs"
     says = (
@@ -36,17 +34,12 @@ class NoResurrection(Invariant):
         written, deleted = self.written, self.history.deleted
         for view in self.replicas.values():
             for key, uid in undone_deletes(self.history, view).items():
-                self.violated(
-                    view.name,
-                    written[uid].offset,
-                    key,
-                    held=self.describe(uid),
-                    deleted_at=written[deleted[key]].offset,
-                    log_end=view.log_end_offset,
-                )
+                at, offset = written[deleted[key]].offset, written[uid].offset
+                end = view.log_end_offset
+                self.violated(view.name, offset, key, held=uid, deleted_at=at, log_end=end)
 
 
-class NoTransientResurrection(Invariant):
+class NoTransientResurrection(DeleteInvariant):
     """No replica shows a deleted key for a while, between two times of rest.
 
     What `no-resurrection` says, of a live replica as soon as it is caught up:
@@ -58,9 +51,7 @@ class NoTransientResurrection(Invariant):
     nor where settings change, since the promise is that of the newest.
     """
 
-    name = "no-transient-resurrection"
     source = "KIP-630"
-    family = DELETED_KEY_RETURNS
     family_by_cause = True
     explained_by = "state_differs"
     in_stories = False
@@ -68,14 +59,17 @@ class NoTransientResurrection(Invariant):
         "{replica} gave {held} for {lasted} {unit}, from {since} on, although {key} was deleted "
         "at offset {deleted_at} and {replica} was caught up."
     )
-    any_of = (trace.Cleaned, trace.Truncated, trace.ReplicaRestarted, *PART_GONE, *REPLACED)
+    any_of = (
+        *(trace.Cleaned, trace.Truncated, trace.ReplicaRestarted, trace.ReplicaRemoved),
+        *PART_GONE,
+        *REPLACED,
+    )
 
     def begin(self) -> None:
         """No deleted key is shown."""
         self._judged: dict[str, int] = {}
         self._shown: dict[tuple[str, str], tuple[int, int, int]] = {}
-        self._count = 0
-        self._longest_ms = 0
+        self._count = self._longest_ms = 0
 
     def counters(self) -> dict[str, int]:
         """How often a deleted key was shown, and the longest time in ms."""
@@ -92,13 +86,6 @@ class NoTransientResurrection(Invariant):
         """A tombstone may be gone, or what was shown; or it is live again, or caught up at once."""
         self._look(event.replica)
 
-    def on_replica_removed(self, event: trace.ReplicaRemoved) -> None:
-        """Nobody asks who has left for good."""
-        self._judged.pop(event.replica, None)
-        for replica, key in list(self._shown):
-            if replica == event.replica:
-                self._end(replica, key)
-
     def on_quiesced(self, _: trace.Quiesced) -> None:
         """What is still shown is no transient."""
         for replica in list(self.replicas):
@@ -108,14 +95,16 @@ class NoTransientResurrection(Invariant):
 
     def _look(self, replica: str) -> None:
         """See whether what is shown ended anywhere, and what this replica shows, if it changed."""
-        history, view = self.history, self.replicas[replica]
+        history, view = self.history, self.replicas.get(replica)
         if self._shown:
             self._end_what_is_gone()
-        changes = view.losses + history.late_for_deletes  # neither ever falls
-        if self._judged.get(replica) == changes:
+        if view is None:  # it has left for good
+            self._judged.pop(replica, None)
             return
+        changes = view.losses + history.late_for_deletes  # neither ever falls
         known = len(self.committed)
-        if not view.up or view.high_watermark < known or len(view.slots) < known:
+        caught_up = view.high_watermark >= known and len(view.slots) >= known
+        if self._judged.get(replica) == changes or not view.up or not caught_up:
             return
         self._judged[replica] = changes
         if history.committed_twice or history.settings_change:
@@ -127,26 +116,19 @@ class NoTransientResurrection(Invariant):
 
     def _end_what_is_gone(self) -> None:
         """Another record wins the key, or the replica's log gives it another value, or none."""
-        undone: dict[str, dict[str, int]] = {}
+        undone = {
+            replica: undone_deletes(self.history, self.replicas[replica])
+            for replica in {replica for replica, _ in self._shown} & self.replicas.keys()
+        }
         for replica, key in list(self._shown):
-            if replica not in undone:
-                undone[replica] = undone_deletes(self.history, self.replicas[replica])
-            if key not in undone[replica]:
+            if key not in undone.get(replica, {}):
                 self._end(replica, key)
 
     def _end(self, replica: str, key: str) -> None:
         """A replica shows a deleted key no longer."""
         since, uid, tombstone = self._shown.pop((replica, key))
-        lasted = self.history.at - since
+        lasted, deleted_at = self.history.at - since, self.written[tombstone].offset
         self._longest_ms = max(self._longest_ms, lasted)
-        self.violated(
-            replica,
-            self.written[uid].offset,
-            key,
-            began=since,
-            held=self.describe(uid),
-            lasted=lasted,
-            unit=self.history.unit,
-            since=since,
-            deleted_at=self.written[tombstone].offset,
-        )
+        offset, unit = self.written[uid].offset, self.history.unit
+        times = {"lasted": lasted, "since": since, "deleted_at": deleted_at}
+        self.violated(replica, offset, key, "", since, held=uid, unit=unit, **times)

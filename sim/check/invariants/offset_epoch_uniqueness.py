@@ -1,11 +1,10 @@
 """One append for one offset in one epoch."""
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant
+from sim.check.invariant import LogInvariant
 from sim.trace import Appended
 
 
-class OffsetEpochUniqueness(Invariant):
+class OffsetEpochUniqueness(LogInvariant):
     """An (offset, epoch) is assigned once.
 
     For all appended records x, y: x.offset = y.offset and x.epoch = y.epoch implies x = y.
@@ -13,9 +12,7 @@ class OffsetEpochUniqueness(Invariant):
     No usual event breaks it: its offsets were given to nobody in that epoch.
     """
 
-    name = "offset-epoch-uniqueness"
     source = "KIP-595; QuorumState.initialize"
-    family = LOG_DIVERGENCE
     explained_by = "two_records"
     unusual_only = True
     says = "{replica} gave offset {offset} in epoch {epoch} to {record}; it was given to {first}."
@@ -28,6 +25,6 @@ class OffsetEpochUniqueness(Invariant):
                 record.offset,
                 record.key,
                 epoch=event.batch.epoch,
-                record=self.describe(record.uid),
-                first=self.describe(first),
+                record=record.uid,
+                first=first,
             )

@@ -1,6 +1,6 @@
 """The head of a log goes when a snapshot covers it (KIP-630)."""
 
-from sim.check.registry import Invariant
+from sim.check.invariant import Invariant
 from sim.trace import PrefixDeleted, SnapshotOffered
 
 
@@ -13,7 +13,6 @@ class PrefixDeletionSafety(Invariant):
     Judged: on deletion, and on such a fetch. Excused: nothing.
     """
 
-    name = "prefix-deletion-safety"
     source = "KIP-630; KafkaMetadataLog.deleteBeforeSnapshot"
     explained_by = "prefix"
     says = "{follower} fetched at {offset}, below the log start of {replica}, which has "
@@ -24,11 +23,11 @@ class PrefixDeletionSafety(Invariant):
         mark = min(event.high_watermark, view.high_watermark)
         if start > mark:
             above = "{replica} deleted below {offset}, above its high watermark {high_watermark}."
-            self.violated(event.replica, start, says=above, high_watermark=mark)
+            self.violated(event.replica, start, None, above, high_watermark=mark)
         newest = max((end for end, _ in view.snapshots), default=-1)
         if newest < start:
             bare = "{replica} deleted below {offset} without a snapshot that covers it."
-            self.violated(event.replica, start, says=bare, snapshot_end=newest)
+            self.violated(event.replica, start, None, bare, snapshot_end=newest)
 
     def on_snapshot_offered(self, event: SnapshotOffered) -> None:
         """A follower below the log start has to be offered one."""
@@ -37,4 +36,4 @@ class PrefixDeletionSafety(Invariant):
             has = "no snapshot" if end < 0 else "only one up to {snapshot_end}"
             says = self.says + has + " to offer."
             follower, at = event.follower, event.fetch_offset
-            self.violated(event.replica, at, says=says, follower=follower, snapshot_end=end)
+            self.violated(event.replica, at, None, says, follower=follower, snapshot_end=end)

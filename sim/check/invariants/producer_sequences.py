@@ -1,12 +1,18 @@
 """What idempotence promises: every batch of a producer once, and none left out."""
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 from sim.check.history import Written
-from sim.check.registry import Invariant
+from sim.check.invariant import Invariant
 from sim.check.replica_view import ReplicaView
 from sim.log.record import Batch
 from sim.trace import Acknowledged, Appended, HighWatermarkMoved, ProducersForgotten
+
+_REPEATED = (
+    "sequence number {sequence} of producer {producer} is committed at offset {offset}, after all "
+    "below {sequences_below}"
+)
 
 
 @dataclass
@@ -22,19 +28,6 @@ class _Committed:
     epoch: int
     end: int = 0
     missing: set[int] = field(default_factory=set)
-
-
-@dataclass
-class _Sent:
-    """What was appended of one epoch of a producer.
-
-    Attributes:
-        batches: Its batches, in order.
-        highest: The highest sequence number in them; -1 = there is none.
-    """
-
-    batches: list[Batch] = field(default_factory=list)
-    highest: int = -1
 
 
 class ProducerSequences(Invariant):
@@ -56,7 +49,6 @@ class ProducerSequences(Invariant):
     once an offset was committed twice (`state-machine-safety`).
     """
 
-    name = "producer-sequences"
     source = "KIP-98, Idempotent Producer Guarantees; ProducerStateManager; KIP-360"
     explained_by = "sequences"
     in_stories = False
@@ -67,7 +59,8 @@ class ProducerSequences(Invariant):
 
     def begin(self) -> None:
         """Nobody has sent anything."""
-        self._sent: dict[tuple[int, int], _Sent] = {}
+        self._sent: defaultdict[tuple[int, int], list[Batch]] = defaultdict(list)
+        self._highest: dict[tuple[int, int], int] = {}
         self._forgotten: set[int] = set()
         self._excused: set[int] = set()
         self._committed: dict[int, _Committed] = {}
@@ -76,20 +69,18 @@ class ProducerSequences(Invariant):
     def on_appended(self, event: Appended) -> None:
         """Note a batch; where it repeats an earlier one, whether the leader could know that."""
         replica, batch = event
-        first, producer_id = batch.base_sequence, batch.producer_id
-        if first < 0 or producer_id < 0 or not batch.records:
+        first, producer = batch.base_sequence, batch.producer_id
+        if first < 0 or producer < 0 or not batch.records:
             return
-        producer = (producer_id, batch.producer_epoch)
-        sent = self._sent.get(producer)
-        if sent is None:
-            sent = self._sent[producer] = _Sent()
-        if first <= sent.highest:
+        sender = (producer, batch.producer_epoch)
+        sent, highest = self._sent[sender], self._highest.get(sender, -1)
+        if first <= highest:
             view = self.replicas[replica]
-            if producer_id in self._forgotten or not _knows(view, batch, sent.batches):
+            if producer in self._forgotten or not _knows(view, batch, sent):
                 self._excused.add(batch.records[0].uid)
-        sent.batches.append(batch)
-        sent.highest = max(sent.highest, _last_sequence(batch))
-        self._forgotten.discard(producer_id)
+        sent.append(batch)
+        self._highest[sender] = max(highest, _last_sequence(batch))
+        self._forgotten.discard(producer)
 
     def on_producers_forgotten(self, event: ProducersForgotten) -> None:
         """From now on, until they send again, they may be unknown to anybody."""
@@ -108,47 +99,32 @@ class ProducerSequences(Invariant):
     def _take(self, record: Written) -> None:
         """A record of a numbered batch is committed."""
         batch = record.batch
-        index = record.offset - batch.base_offset
-        producer_id, sequence = batch.producer_id, batch.base_sequence + index
-        known = self._committed.get(producer_id)
+        index, producer = record.offset - batch.base_offset, batch.producer_id
+        sequence = batch.base_sequence + index
+        known = self._committed.get(producer)
         if known is None or batch.producer_epoch > known.epoch:
-            known = self._committed[producer_id] = _Committed(batch.producer_epoch)
+            known = self._committed[producer] = _Committed(batch.producer_epoch)
         if sequence >= known.end:
             known.missing.update(range(known.end, sequence))
             known.end = sequence + 1
-        elif (
-            index == 0
-            and batch.producer_epoch == known.epoch
-            and batch.records[0].uid not in self._excused
-            and not self.history.committed_twice
-        ):
-            self.violated(
-                None,
-                batch.base_offset,
-                batch.records[0].key,
-                "sequence number {sequence} of producer {producer} is committed at offset "
-                "{offset}, after all below {sequences_below}"
-                + (" but this one." if sequence in known.missing else "."),
-                sequence=sequence,
-                producer=producer_id,
-                sequences_below=known.end,
-            )
+        elif index == 0 and batch.producer_epoch == known.epoch:
+            first, below = batch.records[0], known.end
+            if first.uid not in self._excused and not self.history.committed_twice:
+                says = _REPEATED + (" but this one." if sequence in known.missing else ".")
+                told = {"sequence": sequence, "producer": producer, "sequences_below": below}
+                self.violated(None, first.offset, first.key, says, **told)
 
     def on_acknowledged(self, event: Acknowledged) -> None:
         """What a producer is told to be committed is committed under its number."""
-        replica, producer_id, first, first_offset, last_offset, _, acks = event
-        history = self.history
-        if first < 0 or acks != "all" or history.committed_twice:
+        replica, producer, first, first_offset, last_offset, _, acks = event
+        if first < 0 or acks != "all" or self.history.committed_twice:
             return
-        if last_offset >= len(history.committed):
+        if last_offset >= len(self.committed):
             return  # too early, which `acknowledged-committed` tells
-        known = self._committed.get(producer_id)
-        end = first + last_offset + 1 - first_offset
-        if known is not None and end <= known.end and not known.missing:
-            return
-        for sequence in range(first, end):
-            if known is None or sequence >= known.end or sequence in known.missing:
-                self.violated(replica, first_offset, producer=producer_id, sequence=sequence)
+        known = self._committed.get(producer) or _Committed(0)
+        for sequence in range(first, first + last_offset + 1 - first_offset):
+            if sequence >= known.end or sequence in known.missing:
+                self.violated(replica, first_offset, producer=producer, sequence=sequence)
                 return
 
 

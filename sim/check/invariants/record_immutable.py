@@ -1,8 +1,7 @@
 """Records are not changed on their way to followers and consumers."""
 
-from sim.check.families import READERS
+from sim.check.invariant import ReaderInvariant
 from sim.check.promise import as_appended, without_flag
-from sim.check.registry import Invariant
 from sim.log.record import Record
 from sim.trace import ConfigChanged, Consumed, Copied
 
@@ -12,7 +11,7 @@ _EPOCH = (
 )
 
 
-class RecordImmutable(Invariant):
+class RecordImmutable(ReaderInvariant):
     """Whatever a follower copies and a consumer reads is, field by field, what was appended.
 
     For all copies and reads x' of a record x: key, value, timestamp, headers, flag and offset of x'
@@ -24,11 +23,9 @@ class RecordImmutable(Invariant):
     No usual event breaks it: they bring the very records that were appended.
     """
 
-    name = "record-immutable"
     source = (
         "KIP-534 (timestamps read back unchanged; Rejected Alternatives); KIP-87, Migration Plan"
     )
-    family = READERS
     explained_by = "altered"
     in_stories = False
     unusual_only = True
@@ -40,27 +37,26 @@ class RecordImmutable(Invariant):
 
     def on_config_changed(self, event: ConfigChanged) -> None:
         """Note who reads in which version."""
-        for name, value in event.settings:
-            if name == "format" and value == "2":
-                self._without_flag.add(event.replica)
-            elif name == "format":
-                self._without_flag.discard(event.replica)
+        settings = dict(event.settings)
+        if settings.get("format") == "2":
+            self._without_flag.add(event.replica)
+        elif "format" in settings:
+            self._without_flag.discard(event.replica)
 
     def on_copied(self, event: Copied) -> None:
         """Compare each copied record with the append."""
         deletes = self.history.is_tombstone
         for record in self.history.altered:
-            original = self.written[record.uid].record
-            copy = as_appended(record)
+            original, copy = self.written[record.uid].record, as_appended(record)
             same = copy._replace(flagged=original.flagged) == original
-            if copy != original and (not same or deletes(copy) != deletes(original)):
+            if not same or deletes(copy) != deletes(original):
                 self._report_altered(event.replica, event.replica, "copied", record)
         for batch in event.batches:
-            if batch.records:
-                epoch = self.written[batch.records[0].uid].batch.epoch
-                if batch.epoch != epoch:
-                    base, own = batch.base_offset, batch.epoch
-                    self.violated(event.replica, base, says=_EPOCH, epoch=own, appended_in=epoch)
+            for record in batch.records[:1]:
+                epoch, appended_in = batch.epoch, self.written[record.uid].batch.epoch
+                if epoch != appended_in:
+                    told = {"epoch": epoch, "appended_in": appended_in}
+                    self.violated(event.replica, batch.base_offset, None, _EPOCH, **told)
 
     def on_consumed(self, event: Consumed) -> None:
         """Compare each record a consumer is given with the append.
@@ -69,20 +65,12 @@ class RecordImmutable(Invariant):
         """
         for record in event.records:
             original = self.written[record.uid].record
-            if record is original or record == original:
-                continue
             if event.consumer in self._without_flag and record == without_flag(original):
                 continue
             if record._replace(flagged=original.flagged) != original:
                 self._report_altered(event.replica, event.consumer, "read", record)
 
     def _report_altered(self, replica: str, who: str, did: str, record: Record) -> None:
-        self.violated(
-            replica,
-            record.offset,
-            record.key,
-            who=who,
-            did=did,
-            given=str(record),
-            appended=str(self.written[record.uid].record),
-        )
+        appended = str(self.written[record.uid].record)
+        told = {"who": who, "did": did, "given": str(record), "appended": appended}
+        self.violated(replica, record.offset, record.key, **told)

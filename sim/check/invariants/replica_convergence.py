@@ -1,11 +1,10 @@
 """At rest the logs of followers agree with the leader's."""
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant, Kind
+from sim.check.invariant import Kind, LogInvariant
 from sim.trace import Quiesced
 
 
-class ReplicaConvergence(Invariant):
+class ReplicaConvergence(LogInvariant):
     """At rest no live replica holds another record than the leader at the same offset.
 
     For the leader l, live replicas r, offsets o: if both hold a record at o it is the same.
@@ -13,10 +12,8 @@ class ReplicaConvergence(Invariant):
     replicas that are down.
     """
 
-    name = "replica-convergence"
     kind = Kind.AT_REST
     source = "KIP-279"
-    family = LOG_DIVERGENCE
     explained_by = "two_records"
     says = "offset {offset} is {record} on {replica} and {leader_record} on the leader {leader}."
 
@@ -30,9 +27,5 @@ class ReplicaConvergence(Invariant):
                 mine, theirs = view.uid_at(offset), leader.uid_at(offset)
                 if view.up and mine > 0 and theirs > 0 and mine != theirs:
                     self.violated(
-                        view.name,
-                        offset,
-                        record=self.describe(mine),
-                        leader_record=self.describe(theirs),
-                        leader=leader.name,
+                        view.name, offset, record=mine, leader_record=theirs, leader=leader.name
                     )

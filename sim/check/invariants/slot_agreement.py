@@ -1,11 +1,11 @@
 """Below the high watermark one offset is one record, on every replica (KIP-280)."""
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import WRITTEN, Invariant
+from sim.check.invariant import LogInvariant
+from sim.check.listening import WRITTEN
 from sim.trace import Event, HighWatermarkMoved, ReplicaRestarted
 
 
-class SlotAgreement(Invariant):
+class SlotAgreement(LogInvariant):
     """No two replicas hold different records at an offset below both high watermarks.
 
     For all replicas r, s, offsets o < min(hw(r), hw(s)): if both hold a record at o it is the same.
@@ -15,9 +15,7 @@ class SlotAgreement(Invariant):
     No usual event breaks it: no two logs disagree, so no two disagree below a high watermark.
     """
 
-    name = "slot-agreement"
     source = "KIP-280"
-    family = LOG_DIVERGENCE
     explained_by = "two_records"
     unusual_only = True
     says = (
@@ -30,12 +28,6 @@ class SlotAgreement(Invariant):
         """Something new may disagree, or a disagreement is below both high watermarks now."""
         for offset, view, other in self.history.disagreements:
             if offset < view.high_watermark and offset < other.high_watermark:
-                self.violated(
-                    view.name,
-                    offset,
-                    record=self.describe(view.slots[offset]),
-                    other=other.name,
-                    other_record=self.describe(other.slots[offset]),
-                    high_watermark=view.high_watermark,
-                    other_high_watermark=other.high_watermark,
-                )
+                marks = {"high_watermark": view.high_watermark}
+                marks["other_high_watermark"] = other.high_watermark
+                self.violated_by_two(view, other, offset, **marks)

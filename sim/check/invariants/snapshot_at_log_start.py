@@ -1,6 +1,6 @@
 """A log that lost its head continues a snapshot."""
 
-from sim.check.registry import Invariant
+from sim.check.invariant import Invariant
 from sim.trace import PrefixDeleted
 
 
@@ -11,7 +11,6 @@ class SnapshotAtLogStart(Invariant):
     Judged: on prefix deletion. Excused: logs without snapshots, whose start retention moves.
     """
 
-    name = "snapshot-at-log-start"
     source = "SnapshotAtLogStart (RaftEventSimulationTest)"
     explained_by = "prefix"
     says = "{replica} starts its log at {offset} without a snapshot that ends there."

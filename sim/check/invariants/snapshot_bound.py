@@ -1,6 +1,6 @@
 """Snapshots hold committed records alone."""
 
-from sim.check.registry import Invariant
+from sim.check.invariant import Invariant
 from sim.trace import SnapshotTaken
 
 
@@ -11,7 +11,6 @@ class SnapshotBound(Invariant):
     Judged: as it is taken. Excused: nothing.
     """
 
-    name = "snapshot-bound"
     source = "KIP-630; KafkaMetadataLog.createNewSnapshot"
     explained_by = "snapshot_bound"
     says = "{replica} took snapshot ({offset}, {epoch}) above its high watermark {high_watermark}."

@@ -1,7 +1,7 @@
 """Snapshots hold what the committed history folds to."""
 
 from sim.check.folding import delta_state, differing_keys, winners_of
-from sim.check.registry import Invariant
+from sim.check.invariant import Invariant
 from sim.check.violation import Value
 from sim.log.record import Record
 from sim.trace import HighWatermarkMoved, SnapshotInstalled, SnapshotTaken
@@ -23,7 +23,6 @@ class SnapshotConsistency(Invariant):
     No usual event breaks it: no snapshot has waited for what a usual high watermark commits.
     """
 
-    name = "snapshot-consistency"
     source = "KIP-630"
     explained_by = "snapshot_content"
     unusual_only = True
@@ -40,22 +39,17 @@ class SnapshotConsistency(Invariant):
             if other is not None and _contents(other) != _contents(event.records):
                 self._differs(event, None, "differs from that of {other}.", None, other=view.name)
         self._waiting.append((self.history.at, event))
-        self._judge()
+        self.on_high_watermark_moved()
 
-    def on_high_watermark_moved(self, _: HighWatermarkMoved) -> None:
+    def on_high_watermark_moved(self, _: HighWatermarkMoved | None = None) -> None:
         """The history grew: some snapshot may be judged now."""
-        if self._waiting:
-            self._judge()
-
-    def _judge(self) -> None:
         known = len(self.committed)
-        due = [each for each in self._waiting if each[1].end_offset <= known]
-        self._waiting = [each for each in self._waiting if each[1].end_offset > known]
-        for at, event in due:
+        for at, event in self._waiting:
             view = self.replicas.get(event.replica)  # it may have left since
-            kept = None if view is None else view.snapshots.get((event.end_offset, event.epoch))
-            if kept is not None and not self.history.committed_twice:
+            kept = view is not None and (event.end_offset, event.epoch) in view.snapshots
+            if event.end_offset <= known and kept and not self.history.committed_twice:
                 self._compare_with_fold(event, at)
+        self._waiting = [each for each in self._waiting if each[1].end_offset > known]
 
     def _compare_with_fold(self, event: _Snapshot, at: int) -> None:
         below = self.committed[: event.end_offset]
@@ -70,8 +64,8 @@ class SnapshotConsistency(Invariant):
         found, expected = _contents(event.records), winners_of(self.history, below)
         for key in differing_keys(found, expected)[:1]:
             says = "has {held} for {key}; the committed history has {winner}."
-            record, winner = self.describe(found.get(key, 0)), self.describe(expected.get(key, 0))
-            self._differs(event, key, says, at, held=record, winner=winner)
+            uid, winner = found.get(key, 0), expected.get(key, 0)
+            self._differs(event, key, says, at, held=uid, winner=winner)
 
     def _differs(
         self, event: _Snapshot, key: str | None, says: str, began: int | None, **evidence: Value

@@ -3,7 +3,7 @@
 from typing import Any
 
 from sim import trace
-from sim.check.registry import Invariant, Kind
+from sim.check.invariant import Invariant, Kind
 
 PATIENCE = 3
 """So many downloads in a row may not be lost to deletions at the leader."""
@@ -27,7 +27,6 @@ class SnapshotFetchProgress(Invariant):
     over.
     """
 
-    name = "snapshot-fetch-progress"
     kind = Kind.LIVENESS
     fairness = "one leader stays, and the follower and its link are left in peace"
     source = "KIP-630"
@@ -59,7 +58,7 @@ class SnapshotFetchProgress(Invariant):
         self._lost[replica] = lost = self._lost.get(replica, 0) + begun
         if begun and lost == PATIENCE:
             end, epoch = event.end_offset, event.epoch
-            self.violated(replica, says=_LOST, lost=lost, snapshot_end=end, epoch=epoch)
+            self.violated(replica, None, None, _LOST, lost=lost, snapshot_end=end, epoch=epoch)
 
     def on_leader_elected(self, _: trace.LeaderElected) -> None:
         """Another leader: everybody starts over."""
@@ -82,4 +81,4 @@ class SnapshotFetchProgress(Invariant):
         """Nobody may be left."""
         if event.synced:
             for replica, (end, received, unit, since) in self._fetching.items():
-                self.violated(replica, end, began=since, received=received, unit=unit)
+                self.violated(replica, end, None, "", since, received=received, unit=unit)

@@ -1,6 +1,6 @@
 """A snapshot is installed whole or not at all."""
 
-from sim.check.registry import Invariant
+from sim.check.invariant import Invariant
 from sim.trace import LogEmptied, SnapshotChunkFetched, SnapshotInstalled
 
 _PART = (
@@ -17,7 +17,6 @@ class SnapshotInstallAtomic(Invariant):
     that has deleted the snapshot since.
     """
 
-    name = "snapshot-install-atomic"
     source = "KIP-630; KafkaMetadataLog.truncateToLatestSnapshot, FileRawSnapshotWriter.freeze"
     explained_by = "installed"
     in_stories = False
@@ -33,13 +32,9 @@ class SnapshotInstallAtomic(Invariant):
     def on_log_emptied(self, event: LogEmptied) -> None:
         """Nothing may go before what replaces it is there."""
         if event.log_end_offset > 0:
-            self.violated(
-                event.replica,
-                event.log_end_offset,
-                high_watermark=event.high_watermark,
-                snapshot_end=event.end_offset,
-                epoch=event.epoch,
-            )
+            mark, end = event.high_watermark, event.end_offset
+            told = {"high_watermark": mark, "snapshot_end": end, "epoch": event.epoch}
+            self.violated(event.replica, event.log_end_offset, **told)
 
     def on_snapshot_chunk_fetched(self, event: SnapshotChunkFetched) -> None:
         """Remember whose snapshot it is."""
@@ -50,7 +45,5 @@ class SnapshotInstallAtomic(Invariant):
         source = self.replicas.get(self._sources.pop(event.replica, ""))
         whole = None if source is None else source.snapshots.get((event.end_offset, event.epoch))
         if whole is not None and whole != event.records:
-            end, epoch, size = event.end_offset, event.epoch, len(event.records)
-            self.violated(
-                event.replica, end, says=_PART, installed=size, epoch=epoch, counted=len(whole)
-            )
+            told = {"installed": len(event.records), "epoch": event.epoch, "counted": len(whole)}
+            self.violated(event.replica, event.end_offset, None, _PART, **told)

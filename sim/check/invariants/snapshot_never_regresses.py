@@ -1,6 +1,6 @@
 """Snapshots do not take a replica back."""
 
-from sim.check.registry import Invariant
+from sim.check.invariant import Invariant
 from sim.trace import SnapshotInstalled
 
 
@@ -14,7 +14,6 @@ class SnapshotNeverRegresses(Invariant):
     below the snapshot has to be replaced, too.
     """
 
-    name = "snapshot-never-regresses"
     source = "KafkaMetadataLog.truncateToLatestSnapshot"
     explained_by = "installed"
     in_stories = False

@@ -1,7 +1,7 @@
 """A log that holds state keeps the state of each key, whatever retention says."""
 
 from sim.check.expiry import lost_keys
-from sim.check.registry import Invariant
+from sim.check.invariant import Invariant
 from sim.trace import LogStartedAfresh, LogStartMoved, ReplicaWiped
 
 
@@ -16,7 +16,6 @@ class StateKept(Invariant):
     are meant to go; prefixes that go for a snapshot, see `prefix-deletion-safety`.
     """
 
-    name = "state-kept"
     source = "KIP-630, Motivation: with the delete policy the log does not hold the latest state"
     explained_by = "prefix"
     in_stories = False
@@ -26,31 +25,21 @@ class StateKept(Invariant):
         """Every log starts at 0."""
         self._starts: dict[str, int] = {}
 
-    def needs(self, event: type) -> bool:
-        """Only a log that holds state can lose any."""
-        rules = self.history.rules
-        return rules.snapshots.log_holds == "state" or rules.coordinator.coordinator != "none"
-
     def on_log_start_moved(self, event: LogStartMoved) -> None:
         """Look for keys whose state was below the new start, and nowhere else."""
+        rules = self.history.rules
+        if rules.snapshots.log_holds != "state" and rules.coordinator.coordinator == "none":
+            return
         start, view = event.log_start_offset, self.replicas[event.replica]
         lost = lost_keys(self.history, view, self._starts.get(event.replica, 0))
         self._starts[event.replica] = start
-        if not lost:
-            return
-        winner = self.history.winners.get(lost[0], 0)
-        had = ": {winner}" if winner else ""
-        more = ", and {more_keys} more keys" if len(lost) > 1 else ""
-        self.violated(
-            event.replica,
-            self.written[winner].offset if winner else start,
-            lost[0],
-            f"{self.says}{had}{more}.",
-            log_start=start,
-            cause=event.cause,
-            winner=self.describe(winner),
-            more_keys=len(lost) - 1,
-        )
+        for key in lost[:1]:
+            winner, more = self.history.winners.get(key, 0), len(lost) - 1
+            says = self.says + (": {winner}" if winner else "")
+            says += ", and {more_keys} more keys." if more else "."
+            at = self.written[winner].offset if winner else start
+            told = {"log_start": start, "winner": winner, "more_keys": more}
+            self.violated(event.replica, at, key, says, cause=event.cause, **told)
 
     def on_replica_wiped(self, event: ReplicaWiped) -> None:
         """A new disk begins anew."""

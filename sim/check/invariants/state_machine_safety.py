@@ -1,11 +1,10 @@
 """What is committed at an offset is committed for ever."""
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant
+from sim.check.invariant import LogInvariant
 from sim.trace import HighWatermarkMoved
 
 
-class StateMachineSafety(Invariant):
+class StateMachineSafety(LogInvariant):
     """No offset is ever committed with two different records.
 
     For all offsets o, leaders l, m that commit o: the record at o that l commits = the one m
@@ -15,9 +14,7 @@ class StateMachineSafety(Invariant):
     committed.
     """
 
-    name = "state-machine-safety"
     source = "Raft 5.4.3"
-    family = LOG_DIVERGENCE
     explained_by = "two_records"
     unusual_only = True
     says = (
@@ -27,13 +24,7 @@ class StateMachineSafety(Invariant):
 
     def on_high_watermark_moved(self, event: HighWatermarkMoved) -> None:
         """Look at what this advance committed again."""
-        if not event.leading:
-            return
-        for offset, uid in self.history.recommitted:
-            self.violated(
-                event.replica,
-                offset,
-                first=self.describe(self.committed[offset]),
-                record=self.describe(uid),
-                high_watermark=event.high_watermark,
-            )
+        mark = event.high_watermark
+        for offset, uid in self.history.recommitted if event.leading else ():
+            first = self.committed[offset]
+            self.violated(event.replica, offset, first=first, record=uid, high_watermark=mark)

@@ -1,6 +1,6 @@
 """Tombstones do not pile up."""
 
-from sim.check.registry import Invariant, Kind
+from sim.check.invariant import Invariant, Kind
 from sim.trace import Cleaned, RoundsEnded, TombstoneProbed
 
 
@@ -16,7 +16,6 @@ class TombstoneEventuallyRemoved(Invariant):
     the log end, as traffic would set it free.
     """
 
-    name = "tombstone-eventually-removed"
     kind = Kind.LIVENESS
     source = "KIP-534; KAFKA-8522"
     explained_by = "still_there"
@@ -40,6 +39,8 @@ class TombstoneEventuallyRemoved(Invariant):
             return
         undecided = [written[uid].offset for uids in history.undecided.values() for uid in uids]
         stable = min(undecided, default=len(self.committed))
+        says = self.says + " after {rounds} rounds of cleaning, {interval_ms} ms apart."
+        told = {"rounds": event.rounds, "interval_ms": event.interval_ms}
         for name in event.cleaners:
             view = self.replicas[name]
             kept = self._protected.get(name)
@@ -48,18 +49,11 @@ class TombstoneEventuallyRemoved(Invariant):
             for offset in range(view.log_start_offset, min(stable, view.high_watermark)):
                 uid = view.uid_at(offset)
                 if uid > 0 and written[uid].tombstone and offset != kept:
-                    self.violated(
-                        name,
-                        offset,
-                        written[uid].key,
-                        self.says + " after {rounds} rounds of cleaning, {interval_ms} ms apart.",
-                        rounds=event.rounds,
-                        interval_ms=event.interval_ms,
-                    )
+                    self.violated(name, offset, written[uid].key, says, **told)
 
     def on_tombstone_probed(self, event: TombstoneProbed) -> None:
         """Look for tombstones of the key in the logs of live replicas."""
         for view in self.replicas.values():
             for uid in self.history.uids_of_key.get(event.key, ()):
                 if view.up and self.written[uid].tombstone and self.queries.holds(view, uid):
-                    self.violated_by(view.name, uid, self.says + ".")
+                    self.violated_by(view.name, uid, None, self.says + ".")

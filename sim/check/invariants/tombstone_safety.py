@@ -1,12 +1,11 @@
 """Tombstones wait for the replicas that need them (KIP-630)."""
 
-from sim.check.families import DELETED_KEY_RETURNS
-from sim.check.registry import Invariant, Kind
+from sim.check.invariant import DeleteInvariant, Kind
 from sim.check.replica_view import ReplicaView
 from sim.trace import Cleaned
 
 
-class TombstoneSafety(Invariant):
+class TombstoneSafety(DeleteInvariant):
     """A winning tombstone stays while another log needs it to delete the key.
 
     A replica r may not remove tombstone X of key K, which is not aborted and which no committed,
@@ -24,9 +23,7 @@ class TombstoneSafety(Invariant):
     No usual event breaks it: a usual pass takes no tombstone but a superseded one.
     """
 
-    name = "tombstone-safety"
     source = "KIP-630, Tombstone and Delete Operations"
-    family = DELETED_KEY_RETURNS
     explained_by = "removed_delete"
     unusual_only = True
     says = (
@@ -55,14 +52,7 @@ class TombstoneSafety(Invariant):
                 continue  # by the settings of before it was superseded
             for view, value in laggards(event.replica, removal.uid):
                 if not self._is_beaten_on(view, value):
-                    self.violated(
-                        event.replica,
-                        removal.offset,
-                        self.written[value].key,
-                        holder=view.name,
-                        holder_end=view.log_end_offset,
-                        held=self.describe(value),
-                    )
+                    self.violated_for(event.replica, removal, view, value)
                     break
 
     def _is_beaten_on(self, view: ReplicaView, value: int) -> bool:
@@ -74,7 +64,7 @@ class TombstoneSafety(Invariant):
         )
 
 
-class TombstoneUntilLogEnd(Invariant):
+class TombstoneUntilLogEnd(DeleteInvariant):
     """KIP-630's sentence to the letter: no log that ends at or below X holds a value X beats.
 
     Where X loses to another record, or that log deletes the key by itself, nothing comes of it:
@@ -82,10 +72,8 @@ class TombstoneUntilLogEnd(Invariant):
     No usual event breaks it: a usual pass takes no tombstone but a superseded one.
     """
 
-    name = "tombstone-until-log-end"
     kind = Kind.FINDING
     source = "KIP-630, Tombstone and Delete Operations"
-    family = DELETED_KEY_RETURNS
     explained_by = "removed_delete"
     in_stories = False
     unusual_only = True
@@ -99,11 +87,4 @@ class TombstoneUntilLogEnd(Invariant):
         """Look at every other log that ends at or below a removed tombstone."""
         for removal in self.history.removed.get("tombstone", ()):
             for view, value in self.queries.laggards(event.replica, removal.uid)[:1]:
-                self.violated(
-                    event.replica,
-                    removal.offset,
-                    self.written[value].key,
-                    holder=view.name,
-                    holder_end=view.log_end_offset,
-                    held=self.describe(value),
-                )
+                self.violated_for(event.replica, removal, view, value)

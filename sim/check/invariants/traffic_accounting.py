@@ -3,7 +3,7 @@
 from typing import Any
 
 from sim import trace
-from sim.check.registry import Invariant
+from sim.check.invariant import Invariant
 from sim.log.record import Control
 
 _IN_LOG = (
@@ -22,7 +22,6 @@ class TrafficAccounting(Invariant):
     No usual event breaks it: no batch that is copied is a snapshot.
     """
 
-    name = "traffic-accounting"
     source = "KIP-630, Amount of Data Replicated; Rejected Alternatives"
     explained_by = "sent_twice"
     in_stories = False
@@ -48,16 +47,16 @@ class TrafficAccounting(Invariant):
         for batch in event.batches:
             if batch.control is Control.SNAPSHOT:
                 base, size = batch.base_offset, batch.size_bytes
-                self.violated(event.replica, base, says=_IN_LOG, size_bytes=size)
+                self.violated(event.replica, base, None, _IN_LOG, size_bytes=size)
 
     def on_snapshot_chunk_fetched(self, event: trace.SnapshotChunkFetched) -> None:
         """The next chunk begins where the last one ended."""
-        expected = self._received.get(event.replica, 0)
-        if event.position != expected:
-            end, epoch, position = event.end_offset, event.epoch, event.position
-            self.violated(event.replica, end, epoch=epoch, position=position, received=expected)
+        expected, position = self._received.get(event.replica, 0), event.position
+        if position != expected:
+            told = {"epoch": event.epoch, "position": position, "received": expected}
+            self.violated(event.replica, event.end_offset, **told)
         size = event.size_bytes if event.in_bytes else event.entries
-        self._received[event.replica] = event.position + size
+        self._received[event.replica] = position + size
 
     def on_any_of(self, event: Any) -> None:
         """The next one starts at 0, and so does another attempt."""

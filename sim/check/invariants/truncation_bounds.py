@@ -1,11 +1,10 @@
 """How far down a truncation may go."""
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant
+from sim.check.invariant import LogInvariant
 from sim.trace import Truncated
 
 
-class NoTruncationBelowHw(Invariant):
+class NoTruncationBelowHw(LogInvariant):
     """A replica never truncates below its own high watermark.
 
     For all cuts of r to t: t >= hw(r) before.
@@ -13,9 +12,7 @@ class NoTruncationBelowHw(Invariant):
     is left to `hole-justified`.
     """
 
-    name = "no-truncation-below-hw"
     source = "KIP-595; KafkaMetadataLog.truncateTo"
-    family = LOG_DIVERGENCE
     explained_by = "truncated"
     says = (
         "{replica} truncated from {log_end} to {offset}, below its high watermark {high_watermark}."
@@ -30,16 +27,14 @@ class NoTruncationBelowHw(Invariant):
             )
 
 
-class TruncationBelowLogStart(Invariant):
+class TruncationBelowLogStart(LogInvariant):
     """A replica never truncates below its log start offset.
 
     For all cuts of r to t: t >= start(r).
     Judged: on each cut. Excused: nothing.
     """
 
-    name = "truncation-below-log-start"
     source = "KIP-595; UnifiedLog.truncateTo"
-    family = LOG_DIVERGENCE
     explained_by = "truncated"
     says = "{replica} truncated to {offset}, below its log start offset {log_start}."
 

@@ -1,12 +1,11 @@
 """Transaction markers wait for the replicas that need them (KIP-534, case 2)."""
 
-from sim.check.families import TRANSACTIONS
-from sim.check.registry import Invariant
+from sim.check.invariant import TransactionInvariant
 from sim.check.replica_view import ReplicaView
-from sim.trace import Cleaned, Removal
+from sim.trace import Cleaned
 
 
-class TxnMarkerSafety(Invariant):
+class TxnMarkerSafety(TransactionInvariant):
     """A marker stays while another replica holds data of its transaction and lacks the marker.
 
     For all markers m that a pass of r removes, other replicas s, down ones as well, with end(s) <=
@@ -16,9 +15,7 @@ class TxnMarkerSafety(Invariant):
     No usual event breaks it: a usual pass takes no control record.
     """
 
-    name = "txn-marker-safety"
     source = "KIP-534, case 2; Redpanda PR 29043"
-    family = TRANSACTIONS
     explained_by = "removed_delete"
     unusual_only = True
     says = (
@@ -32,13 +29,14 @@ class TxnMarkerSafety(Invariant):
             data = self._data_of(self.replicas[event.replica], removal.offset, removal.uid)
             for view in self.replicas.values():
                 if view.name != event.replica and view.log_end_offset <= removal.offset:
-                    self._judge(event.replica, removal, view, data)
+                    for uid in [uid for uid in data if self.queries.holds(view, uid)][:1]:
+                        self.violated_for(event.replica, removal, view, uid, marker=removal.uid)
 
     def _data_of(self, view: ReplicaView, marker_offset: int, marker: int) -> list[int]:
         """Uids that the marker decides: its producer's data since that producer's last marker."""
         written, committed = self.written, self.committed
         producer = written[marker].batch.producer_id
-        data = []
+        data: list[int] = []
         for offset in range(marker_offset - 1, -1, -1):
             uid = view.lineage[offset]
             if uid == 0 and offset < len(committed):
@@ -49,16 +47,3 @@ class TxnMarkerSafety(Invariant):
                     break
                 data.append(uid)
         return data
-
-    def _judge(self, remover: str, marker: Removal, view: ReplicaView, data: list[int]) -> None:
-        for uid in data:
-            if self.queries.holds(view, uid):
-                self.violated(
-                    remover,
-                    marker.offset,
-                    marker=self.describe(marker.uid),
-                    holder=view.name,
-                    holder_end=view.log_end_offset,
-                    held=self.describe(uid),
-                )
-                return

@@ -1,41 +1,30 @@
 """Transactions: by its own log every replica gives the verdict of the committed history."""
 
-from sim.check.families import TRANSACTIONS
 from sim.check.history import ClusterHistory
-from sim.check.registry import Invariant, Kind
-from sim.check.replica_view import ReplicaView
-from sim.log.record import Control
+from sim.check.invariant import Kind, TransactionInvariant
+from sim.check.replica_view import HOLE, ReplicaView
 from sim.trace import Quiesced
 
 _WORDS = {True: "committed", False: "aborted", None: "open"}
 
 
-def own_verdicts(
-    history: ClusterHistory, view: ReplicaView, *, with_empty: bool
-) -> dict[int, bool | None]:
-    """Uid of transactional data of a log -> verdict of that log's own markers; None = open.
+def transactional(history: ClusterHistory, view: ReplicaView, *, with_empty: bool) -> list[int]:
+    """The transactional data of a log by uid, in order.
 
     `with_empty` also counts batches that are left without records: they keep a transaction open.
     """
-    written = history.written
-    verdicts: dict[int, bool | None] = {}
-    pending: dict[int, list[int]] = {}
-    for offset in range(view.log_start_offset, view.log_end_offset):
-        slot = view.slots[offset]
-        uid = slot if slot > 0 else (view.lineage[offset] if slot < 0 and with_empty else 0)
-        known = written.get(uid)
-        if known is None or not known.batch.transactional:
-            continue
-        if known.batch.control is None:
-            verdicts[uid] = None
-            pending.setdefault(known.batch.producer_id, []).append(uid)
-        elif slot > 0:
-            for data in pending.pop(known.batch.producer_id, ()):
-                verdicts[data] = known.batch.control is Control.COMMIT
-    return verdicts
+    if not history.status and not history.undecided:
+        return []
+    start = view.log_start_offset
+    held = [
+        slot if slot > 0 or not with_empty or slot == HOLE else own
+        for slot, own in zip(view.slots[start:], view.lineage[start:], strict=True)
+    ]
+    known = [(uid, history.written[uid].batch) for uid in held if uid in history.written]
+    return [uid for uid, batch in known if batch.transactional and batch.control is None]
 
 
-class TxnIsolation(Invariant):
+class TxnIsolation(TransactionInvariant):
     """Each transactional record has, by its replica's own log, the verdict of committed history.
 
     For all replicas r, transactional data x = committed[x.offset] in log(r): the first marker of
@@ -44,28 +33,23 @@ class TxnIsolation(Invariant):
     Judged: at rest, down replicas as well. Excused: records that were never committed.
     """
 
-    name = "txn-isolation"
     kind = Kind.AT_REST
     source = "KIP-98; Redpanda blog 2026-06-25"
-    family = TRANSACTIONS
     explained_by = "transaction"
     says = "{record} is {verdict} on {replica} but {committed_verdict} in the committed history."
 
     def on_quiesced(self, _: Quiesced) -> None:
         """Compare each log's verdicts with those of the committed history."""
         history = self.history
-        if not history.status and not history.undecided:
-            return
         for view in self.replicas.values():
-            for uid, verdict in own_verdicts(history, view, with_empty=False).items():
-                told = history.status.get(uid)
+            for uid in transactional(history, view, with_empty=False):
+                told, verdict = history.status.get(uid), self.queries.verdict_in(view, uid)
                 if verdict is not told and self.queries.in_committed_history(uid):
-                    self.violated_by(
-                        view.name, uid, verdict=_WORDS[verdict], committed_verdict=_WORDS[told]
-                    )
+                    words = {"verdict": _WORDS[verdict], "committed_verdict": _WORDS[told]}
+                    self.violated_by(view.name, uid, **words)
 
 
-class LsoProgress(Invariant):
+class LsoProgress(TransactionInvariant):
     """No replica has an open transaction that is decided in the committed history.
 
     For all replicas r, transactional data x in log(r), or in an empty batch of it: if committed
@@ -75,11 +59,9 @@ class LsoProgress(Invariant):
     have fetched to the end.
     """
 
-    name = "lso-progress"
     kind = Kind.AT_REST
     fairness = "faults are over and followers have fetched to the end"
     source = "Redpanda blog 2026-06-25, variant 4"
-    family = TRANSACTIONS
     explained_by = "transaction"
     says = (
         "{replica} holds the transaction of {record} open, which the committed history has "
@@ -89,13 +71,10 @@ class LsoProgress(Invariant):
     def on_quiesced(self, _: Quiesced) -> None:
         """Look for open transactions whose marker was committed."""
         history = self.history
-        if not history.status:
-            return
         for view in self.replicas.values():
-            for uid, verdict in own_verdicts(history, view, with_empty=True).items():
+            for uid in transactional(history, view, with_empty=True):
                 told = history.status.get(uid)
-                if verdict is None and told is not None:
-                    record, offset = self.describe(uid), self.written[uid].offset
-                    word = _WORDS[told]
-                    self.violated(view.name, offset, record=record, committed_verdict=word)
+                if told is not None and self.queries.verdict_in(view, uid) is None:
+                    offset, word = self.written[uid].offset, _WORDS[told]
+                    self.violated(view.name, offset, record=uid, committed_verdict=word)
                     break

@@ -1,11 +1,10 @@
 """The winner of a key is not cleaned away."""
 
-from sim.check.families import LOG_DIVERGENCE
-from sim.check.registry import Invariant, Kind
+from sim.check.invariant import Kind, LogInvariant
 from sim.trace import Quiesced
 
 
-class WinnerRetained(Invariant):
+class WinnerRetained(LogInvariant):
     """A committed winning value is on every replica whose log covers its offset.
 
     For all keys k with x = winner(k) a value, replicas r with start(r) <= x.offset < end(r):
@@ -13,10 +12,8 @@ class WinnerRetained(Invariant):
     Judged: at rest, down replicas as well. Excused: everything once an offset was committed twice.
     """
 
-    name = "winner-retained"
     kind = Kind.AT_REST
     source = "KIP-280"
-    family = LOG_DIVERGENCE
     explained_by = "lost_record"
     in_stories = False
     says = "{replica} lacks {record}, the winner of its key."
