@@ -239,12 +239,13 @@ class RunCounters:
 
     def on_cleaned(self, event: trace.Cleaned) -> None:
         """Count what went, by its reason."""
-        counts, removed = self.counts, self._queries.history.removed
-        if removed:
-            counts["records_removed"] += len(event.removals)
-            counts["tombstones_removed"] += len(removed.get("tombstone", ()))
-            counts["markers_removed"] += len(removed.get("marker", ()))
-            counts["log_ends_cleaned"] += event.removals[-1].offset == event.log_end_offset - 1
+        counts, removals = self.counts, event.removals
+        if removals:
+            counts["records_removed"] += len(removals)
+            reasons = [removal.reason for removal in removals]
+            counts["tombstones_removed"] += reasons.count("tombstone")
+            counts["markers_removed"] += reasons.count("marker")
+            counts["log_ends_cleaned"] += removals[-1].offset == event.log_end_offset - 1
         counts["oversized_batches"] += len(event.oversized)
         self._stubs[event.replica] = event.stubs
 

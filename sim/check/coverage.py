@@ -150,21 +150,19 @@ class Coverage:
     def on_cleaned(self, event: trace.Cleaned) -> None:
         """Look at what a pass removed, and why."""
         history, names = self._history, self._names
-        removed = history.removed
         if event.partial:
             names.add("partial-round")
-        if "aborted" in removed:
-            names.add("aborted-data-removed")
-        if "tombstone" in removed:
-            highest = removed["tombstone"][-1].offset
-            if any(len(view.slots) <= highest for view in history.replicas.values()):
-                names.add("tombstone-removed-while-follower-lagged")
-        for removal in history.beaten_by_earlier:
-            if removal.reason == "superseded":
+        for removal in event.removals:
+            if removal.reason == "aborted":
+                names.add("aborted-data-removed")
+            elif removal.reason == "tombstone":
+                if any(len(v.slots) <= removal.offset for v in history.replicas.values()):
+                    names.add("tombstone-removed-while-follower-lagged")
+            elif removal.winner_offset is not None and removal.winner_offset < removal.offset:
                 names.add("earlier-record-won")
                 if self._is_bare(removal.uid):
                     names.add("unversioned-write-lost")
-        if removed or event.dropped:
+        if event.removals or event.dropped:
             self._look_at_tail(event, history.replicas[event.replica])
 
     def _is_bare(self, uid: int) -> bool:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cache
-from typing import Any, get_args
+from typing import Any
 
-from sim.trace import Event
+from sim.invariant_plugins import events_by_method
 
 
-def handlers_of(listener: object) -> dict[type, Callable[..., None]]:
-    """Class of event -> the method of a listener that takes it."""
+def handlers_of(listener: object, *, prefix: str = "") -> dict[type, Callable[..., Any]]:
+    """Class of event -> the method of a listener that takes it; names may have a prefix."""
     of: Any = type(listener)
-    return {kind: getattr(listener, method) for kind, method in _methods(of).items()}
+    return {kind: getattr(listener, method) for kind, method in _methods(of, prefix).items()}
 
 
 @cache
-def _methods(listener: type) -> dict[type, str]:
-    named = {
-        "on_" + re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower(): kind
-        for kind in get_args(Event)
-    }
-    return {named[name]: name for name in dir(listener) if name.startswith("on_")}
+def _methods(listener: type, prefix: str) -> dict[type, str]:
+    named = {kind: prefix + method for method, kind in events_by_method().items()}
+    return {kind: method for kind, method in named.items() if hasattr(listener, method)}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from sim.check.history import ClusterHistory
 from sim.check.replica_view import EMPTY, HOLE, ReplicaView
 from sim.check.violation import RecordSeen
-from sim.log.record import Control
+from sim.log.record import Batch, Control, Record
 
 
 def unlabelled(_: int) -> str | None:
@@ -81,6 +81,11 @@ class HistoryQueries:
         return self.in_committed_history(uid) and (
             known.plain or not known.batch.transactional or self.history.status.get(uid) is True
         )
+
+    def altered(self, batches: Iterable[Batch]) -> list[Record]:
+        """The records in copied batches that are not the very ones that were appended."""
+        copies = [record for batch in batches for record in batch.records]
+        return [copy for copy in copies if self.history.written[copy.uid].record is not copy]
 
     def laggards(self, remover: str, tombstone: int) -> list[tuple[ReplicaView, int]]:
         """Who else, down or up, ends at or below a tombstone and holds a value that it beats.

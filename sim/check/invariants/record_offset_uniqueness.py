@@ -26,7 +26,7 @@ class RecordOffsetUniqueness(Invariant):
 
     def on_copied(self, event: Copied) -> None:
         """Compare each copy's offset with that of the append."""
-        self._judge(event.replica, self.history.altered)
+        self._judge(event.replica, self.queries.altered(event.batches))
 
     def on_pushed(self, event: Pushed) -> None:
         """Compare the pushed copy's offset with that of the append."""
