@@ -59,7 +59,7 @@ class ClusterHistory:
         unit: What `at` counts: `ms` or `steps`.
         replicas: By name, in order of creation.
         removed_replicas: Who has left for good.
-        leader: Who was elected in the newest epoch.
+        leader: Who was elected in the newest epoch; None = nobody, or it has left for good.
         newest_epoch: The highest epoch anybody was elected in.
         isr: The in-sync set, as that leader sees it.
         voters: Who counts for a majority.
@@ -89,7 +89,7 @@ class ClusterHistory:
         uids_read: By the latest read: the uids of its records.
         reads_deviate: Whether some reader was given something else than the committed record of an
             offset, just as it was appended.
-        previous_log_start: Of the replica whose log was cut, before that.
+        previous_log_start: Of the replica whose log was cut, or lost its beginning, before that.
         previous_high_watermark: Of the replica whose high watermark moved, or whose log was cut,
             cleaned or replaced by a snapshot last, before that.
     """

@@ -64,6 +64,8 @@ class HistoryKeeper:
         del self._replicas[event.replica]
         history = self.history
         history.removed_replicas.add(event.replica)
+        if event.replica == history.leader:
+            history.leader = None
         history.isr, history.voters = history.present(history.isr), history.present(history.voters)
 
     def _on_replica_crashed(self, event: trace.ReplicaCrashed) -> None:
@@ -330,6 +332,7 @@ class HistoryKeeper:
 
     def _on_prefix_deleted(self, event: trace.PrefixDeleted | trace.LogStartMoved) -> None:
         view, start = self._replicas[event.replica], event.log_start_offset
+        self.history.previous_log_start = view.log_start_offset
         view.lose(range(view.log_start_offset, start))
         view.log_start_offset = start
         view.first_dirty_offset = max(view.first_dirty_offset, start)

@@ -9,7 +9,7 @@ import pytest
 
 from sim import trace
 from sim.check import Checker
-from sim.check.counters import COUNTER, COUNTERS, RunCounters
+from sim.check.counters import COSTS, COUNTER, COUNTERS, RunCounters
 from sim.log.record import BATCH_HEADER_BYTES, size_of
 from sim.rules import RULES as RULE_NAMES
 from sim.scenario.file.load import load_scenario
@@ -160,7 +160,19 @@ def test_what_others_report_is_among_all_counters_in_the_order_of_their_columns(
 
     assert (*found,) == COUNTERS
     assert found["messages"] == 5
-    assert [COUNTER[name].column for name in COUNTERS] == list(range(len(COUNTERS)))
+
+
+def test_what_is_compared_as_a_cost_is_counted() -> None:
+    assert COSTS.keys() <= COUNTER.keys()
+
+
+def test_nobody_leads_when_the_leader_has_left_for_good() -> None:
+    """Its log is gone, and no other one is whose readers count."""
+    led = [(0, committed("r2", 1))]
+    found = counted(*led, (0, trace.ReplicaRemoved("r2")))
+
+    assert found["committed"] == 1
+    assert (found["stale_reads_last"], found["unmeant_keys"]) == (0, 0)
 
 
 def test_no_counter_is_called_like_a_rule() -> None:
