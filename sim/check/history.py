@@ -76,7 +76,7 @@ class ClusterHistory:
         aborted: uids of committed data whose transaction was aborted.
         undecided: producer -> uids of committed data of its open transaction.
         committed_tombstones: Offsets at which a tombstone is committed, in order.
-        contested_offsets: Offsets that were given to more than one uid.
+        contested_offsets: Offsets that were given to more than one uid, or in two epochs.
         disagreements: (offset, replica, replica) of all that hold different uids at present, in
             order of offsets, then of creation.
         expired_below: Offsets below were deleted by retention on some replica (exclusive).
@@ -139,8 +139,7 @@ class ClusterHistory:
         self.aborted: set[int] = set()
         self.undecided: dict[int, list[int]] = {}
         self.committed_tombstones: list[int] = []
-        self._first_uid: dict[int, int] = {}
-        self._uid_in_epoch: dict[tuple[int, int], int] = {}
+        self._given: dict[int, dict[int, int]] = defaultdict(dict)
         self.contested_offsets: set[int] = set()
         self.disagreements: list[tuple[int, ReplicaView, ReplicaView]] = []
         self.expired_below = 0
@@ -208,10 +207,6 @@ class ClusterHistory:
         known = self.written.get(uid)
         return known is not None and known.batch.control is not None
 
-    def is_needed(self, offset: int) -> bool:
-        """Something is committed at an offset, and no committed fact explains its absence."""
-        return offset < len(self.committed) and not self.may_be_absent(self.committed[offset])
-
     @property
     def settings_change(self) -> bool:
         """Other rules than the promised ones were in force on some replica, too."""
@@ -240,12 +235,11 @@ class ClusterHistory:
 
     def assign(self, offset: int, epoch: int, uid: int) -> int:
         """Note that an offset was given to `uid`; to whom it was given first in that epoch."""
-        first = self._first_uid.setdefault(offset, uid)
-        if first == uid:
-            return uid
-        self.contested_offsets.add(offset)
-        self._uid_in_epoch.setdefault((offset, self.written[first].batch.epoch), first)
-        return self._uid_in_epoch.setdefault((offset, epoch), uid)
+        given = self._given[offset]
+        first = given.setdefault(epoch, uid)
+        if first != uid or len(given) > 1:
+            self.contested_offsets.add(offset)
+        return first
 
     def commit_again(self, start: int, uids: list[int]) -> None:
         """A leader commits offsets from `start` on that were committed before."""
@@ -270,19 +264,23 @@ class ClusterHistory:
                     self._decide(uid, known.batch)
                 elif known.key is not None:
                     self._fold(known.key, uid, known)
-        end, everywhere = start + len(uids), True
-        for view in self.replicas.values():
-            held = view.slots[start:end]
-            if held == uids:
-                everywhere = everywhere and not view.unexplained_offsets
-            else:
-                everywhere = False
-                for offset, slot, uid in zip(range(start, end), held, uids, strict=False):
-                    if slot != uid:
-                        view.losses += 1
-                        if slot > 0 or not self.may_be_absent(uid):
-                            view.unexplained_offsets.add(offset)
-        return everywhere
+        agree = [self.compare(view, start, uids) for view in self.replicas.values()]
+        return all(agree) and not any(view.unexplained_offsets for view in self.replicas.values())
+
+    def compare(self, view: ReplicaView, start: int, uids: list[int]) -> bool:
+        """Whether a log has committed `uids` from offset `start` on; note where it has others.
+
+        What it does not reach is not noted.
+        """
+        held = view.slots[start : start + len(uids)]
+        if held == uids:
+            return True
+        for offset, (slot, uid) in enumerate(zip(held, uids, strict=False), start):
+            if slot != uid:
+                view.losses += 1
+                if slot > 0 or not self.may_be_absent(uid):
+                    view.unexplained_offsets.add(offset)
+        return False
 
     def _decide(self, uid: int, batch: Batch) -> None:
         """A record of a transaction, or a control record, is committed."""

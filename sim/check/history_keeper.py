@@ -186,11 +186,8 @@ class HistoryKeeper:
             self._leave_a_gap(view, start, leader)
         slots += uids
         view.lineage += uids
-        if start < len(committed) and committed[start : len(slots)] != uids:
-            for offset, uid in enumerate(committed[start : len(slots)], start):
-                if slots[offset] != uid:
-                    view.unexplained_offsets.add(offset)
-                    view.losses += 1
+        if start < len(committed):
+            self.history.compare(view, start, committed[start : len(slots)])
 
     def _on_gap_learned(self, event: trace.GapLearned) -> None:
         leader = self._replicas.get(event.leader)
@@ -203,15 +200,14 @@ class HistoryKeeper:
             return
         view.losses += 1
         inherited = leader.lineage[start:end] if leader is not None else []
-        unexplained = leader.unexplained_offsets if leader is not None else ()
         view.slots += [HOLE] * (end - start)
         view.lineage += inherited + [0] * (end - start - len(inherited))
         for uid in inherited:
             if uid in self._written:
                 view.highest_epoch = max(view.highest_epoch, self._written[uid].batch.epoch)
-        for offset in range(start, end):
-            if self.history.is_needed(offset) or offset in unexplained:
-                view.unexplained_offsets.add(offset)
+        self.history.compare(view, start, self._committed[start:end])
+        if leader is not None:
+            view.unexplained_offsets |= leader.unexplained_offsets.intersection(range(start, end))
 
     def _on_consumed(self, event: trace.Consumed) -> bool:
         history, committed, written = self.history, self._committed, self._written
@@ -261,12 +257,11 @@ class HistoryKeeper:
         if event.kept_high_watermark:
             view.high_watermark = event.high_watermark
         if event.lowest is not None:  # the rest of a batch that straddled the target
-            lost = range(max(event.lowest, view.log_start_offset), target)
-            view.lose(lost)
-            view.unexplained_offsets.difference_update(lost)
-            view.unexplained_offsets.update([each for each in lost if history.is_needed(each)])
-            for offset in lost:
-                view.lineage[offset] = 0
+            lowest = max(event.lowest, view.log_start_offset)
+            view.lose(range(lowest, target))
+            view.lineage[lowest:target] = [0] * (target - lowest)
+            view.unexplained_offsets.difference_update(range(lowest, target))
+            history.compare(view, lowest, self._committed[lowest:target])
 
     def _on_cleaned(self, event: trace.Cleaned) -> bool:
         view, history = self._replicas[event.replica], self.history
