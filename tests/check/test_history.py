@@ -116,6 +116,12 @@ CASES: list[tuple[list[Event], Callable[[Checker], object], object]] = [
         [[100, 101]],
     ),
     ([*CLEANED, GapLearned("r2", "r1", 0, 1)], facts("r2", "slots", "lineage"), [[HOLE], [100]]),
+    # So it does what nothing explains, though nothing is committed yet.
+    (
+        [*REWRITTEN, cleaned("r1", 2, removed(0, "k", "x"), hw=0), copied("r2", "r1", 0, NEW)],
+        facts("r2", "unexplained_offsets"),
+        [{0}],
+    ),
     # What stays of a batch.
     (SWEPT, facts("r1", "slots"), [[HOLE, EMPTY]]),
     ([*SWEPT, cleaned("r1", 2, dropped=(1,))], facts("r1", "slots"), [[HOLE, HOLE]]),
@@ -191,6 +197,7 @@ CASES: list[tuple[list[Event], Callable[[Checker], object], object]] = [
     ([*TWO, *appended("r1", A, B), committed("r1", 2), copied("r2", "r1", 0, B)], missing("r2"), 0),
     ([*TWO, *appended("r1", A), Appended("r2", OTHER), committed("r1", 1)], missing("r2"), 0),
     ([*TWO, *appended("r1", A), committed("r1", 1), Pushed("r2", "r1", OTHER)], missing("r2"), 0),
+    ([*REWRITTEN, Appended("r2", OTHER), committed("r1", 2)], missing("r2"), 0),
     # Who has left for good neither leads nor counts, until it is there again.
     (
         [*TWO, ReplicaRemoved("r1")],
