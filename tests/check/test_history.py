@@ -5,27 +5,11 @@ from typing import Any
 
 import pytest
 
+from sim import trace
 from sim.check import Checker
 from sim.check.replica_view import EMPTY, HOLE
 from sim.log import data_batch
-from sim.trace import (
-    Appended,
-    Event,
-    GapLearned,
-    HighWatermarkMoved,
-    LeaderElected,
-    LogStartedAfresh,
-    LogStartMoved,
-    Pushed,
-    ReplicaAdded,
-    ReplicaCrashed,
-    ReplicaRemoved,
-    ReplicaRestarted,
-    ReplicaWiped,
-    SegmentsLost,
-    SnapshotInstalled,
-    Truncated,
-)
+from sim.trace import Event
 from tests.check.events import (
     appended,
     batch,
@@ -43,7 +27,10 @@ from tests.check.events import (
 A, B, OTHER = batch(0, "a"), batch(1, "b"), batch(0, "b", uid=7, epoch=2)
 OLD, NEW, DELETE = batch(0, "k"), batch(1, "k"), batch(1, "k", None)
 WIDE = data_batch((record(1, "b"), record(2, "c")), epoch=1)
-R2_LEADS = LeaderElected("r2", 2, 0, ("r2",), ("r2",))
+R2_LEADS = trace.LeaderElected("r2", 2, 0, ("r2",), ("r2",))
+R2_KNOWS = trace.HighWatermarkMoved("r2", 1, leading=False)
+LEARNED, PUSHED = trace.GapLearned("r2", "r1", 0, 1), trace.Pushed("r2", "r1", OTHER)
+COMMITTED = ("history", "committed")
 TWO = cluster("r1", "r2")
 AB = [*cluster("r1"), *appended("r1", A, B)]
 REWRITTEN = [*TWO, *appended("r1", OLD, NEW)]
@@ -60,8 +47,8 @@ SWEPT = [
     *[*cluster("r1"), *appended("r1", OLD, DELETE), committed("r1", 2)],
     cleaned("r1", 2, superseded(0, "k", 1), removed(1, "k", "tombstone"), emptied=(1,)),
 ]
-STRADDLED = [*AB[:-1], Appended("r1", WIDE)]
-CUT = Truncated("r1", 2, 3, 0, 0, leading=False, lowest=1)
+STRADDLED = [*AB[:-1], trace.Appended("r1", WIDE)]
+CUT = trace.Truncated("r1", 2, 3, 0, 0, leading=False, lowest=1)
 
 
 def facts(of: str, *names: str) -> Callable[[Checker], list[Any]]:
@@ -91,10 +78,15 @@ def missing(name: str) -> Callable[[Checker], int | None]:
 
 CASES: list[tuple[list[Event], Callable[[Checker], object], object]] = [
     # Committed is what the leader's log has when its high watermark moves, cleaned away or not.
-    ([*AB, committed("r1", 1)], facts("history", "committed"), [[100]]),
+    ([*AB, committed("r1", 1)], facts(*COMMITTED), [[100]]),
     (
-        [*TWO, *appended("r1", A), copied("r2", "r1", 0, A), HighWatermarkMoved("r2", 1, False)],
-        facts("history", "committed"),
+        [
+            *TWO,
+            *appended("r1", A),
+            copied("r2", "r1", 0, A),
+            R2_KNOWS,
+        ],
+        facts(*COMMITTED),
         [[]],
     ),
     (
@@ -104,7 +96,7 @@ CASES: list[tuple[list[Event], Callable[[Checker], object], object]] = [
     ),
     (
         [*REWRITTEN, cleaned("r1", 2, superseded(0, "k", 1), hw=0), committed("r1", 2)],
-        facts("history", "committed"),
+        facts(*COMMITTED),
         [[100, 101]],
     ),
     # A follower inherits the lineage of a gap that it copies, or that it learns of.
@@ -112,10 +104,10 @@ CASES: list[tuple[list[Event], Callable[[Checker], object], object]] = [
     ([*CLEANED, copied("r2", "r1", 0, NEW)], facts("r2", "lineage"), [[100, 101]]),
     (
         [*CLEANED, copied("r2", "r1", 0, NEW), R2_LEADS, committed("r2", 2)],
-        facts("history", "committed"),
+        facts(*COMMITTED),
         [[100, 101]],
     ),
-    ([*CLEANED, GapLearned("r2", "r1", 0, 1)], facts("r2", "slots", "lineage"), [[HOLE], [100]]),
+    ([*CLEANED, LEARNED], facts("r2", "slots", "lineage"), [[HOLE], [100]]),
     # So it does what nothing explains, though nothing is committed yet.
     (
         [*REWRITTEN, cleaned("r1", 2, removed(0, "k", "x"), hw=0), copied("r2", "r1", 0, NEW)],
@@ -129,7 +121,7 @@ CASES: list[tuple[list[Event], Callable[[Checker], object], object]] = [
     # An offset that is committed twice keeps its first record.
     ([*AB, committed("r1", 1), committed("r1", 1)], facts("history", "committed_twice"), [{}]),
     (
-        [*SUCCEEDED, Appended("r2", OTHER), committed("r2", 1)],
+        [*SUCCEEDED, trace.Appended("r2", OTHER), committed("r2", 1)],
         facts("history", "committed", "committed_twice", "recommitted"),
         [[100], {0: 7}, [(0, 7)]],
     ),
@@ -141,12 +133,12 @@ CASES: list[tuple[list[Event], Callable[[Checker], object], object]] = [
     # The winner follows the strategy, and the verdict of transactions.
     (UNDECIDED, facts("history", "winners"), [{"k": 100}]),
     (
-        [*UNDECIDED, Appended("r1", marker(2, 7, commit=True)), committed("r1", 3)],
+        [*UNDECIDED, trace.Appended("r1", marker(2, 7, commit=True)), committed("r1", 3)],
         facts("history", "winners"),
         [{"k": 101}],
     ),
     (
-        [*UNDECIDED, Appended("r1", marker(2, 7, commit=False)), committed("r1", 3)],
+        [*UNDECIDED, trace.Appended("r1", marker(2, 7, commit=False)), committed("r1", 3)],
         facts("history", "winners"),
         [{"k": 100}],
     ),
@@ -156,31 +148,31 @@ CASES: list[tuple[list[Event], Callable[[Checker], object], object]] = [
     ([*REWRITTEN, committed("r1", 2)], may_be_absent(100, 101), [True, False]),
     (ABORTED, may_be_absent(100, 101, 102, 103), [True] * 4),
     ([*REWRITTEN, committed("r1", 1)], absent_now, True),
-    ([*REWRITTEN, committed("r1", 1), ReplicaCrashed("r1", 1, 1)], absent_now, False),
-    ([*REWRITTEN, committed("r1", 1), ReplicaRemoved("r1")], absent_now, False),
+    ([*REWRITTEN, committed("r1", 1), trace.ReplicaCrashed("r1", 1, 1)], absent_now, False),
+    ([*REWRITTEN, committed("r1", 1), trace.ReplicaRemoved("r1")], absent_now, False),
     # What a disk forgets that was cut, lost or replaced.
-    ([*AB, Truncated("r1", 1, 2, 0, 0, leading=False)], facts("r1", "slots"), [[100]]),
-    ([*AB, ReplicaCrashed("r1", 1, 0)], facts("r1", "slots", "up"), [[100], False]),
-    ([*AB, ReplicaWiped("r1", "a new disk")], facts("r1", "slots"), [[]]),
-    ([*AB, SegmentsLost("r1", (0,))], facts("r1", "slots"), [[HOLE, 101]]),
-    ([*AB, Appended("r1", batch(1, "b", uid=9, epoch=2))], facts("r1", "slots"), [[100, 9]]),
+    ([*AB, trace.Truncated("r1", 1, 2, 0, 0, leading=False)], facts("r1", "slots"), [[100]]),
+    ([*AB, trace.ReplicaCrashed("r1", 1, 0)], facts("r1", "slots", "up"), [[100], False]),
+    ([*AB, trace.ReplicaWiped("r1", "a new disk")], facts("r1", "slots"), [[]]),
+    ([*AB, trace.SegmentsLost("r1", (0,))], facts("r1", "slots"), [[HOLE, 101]]),
+    ([*AB, trace.Appended("r1", batch(1, "b", uid=9, epoch=2))], facts("r1", "slots"), [[100, 9]]),
     (
-        [*AB, SnapshotInstalled("r1", 5, 1, (), 2, 0, leading=False)],
+        [*AB, trace.SnapshotInstalled("r1", 5, 1, (), 2, 0, leading=False)],
         facts("r1", "log_start_offset", "log_end_offset", "high_watermark", "snapshots"),
         [5, 5, 5, {(5, 1): ()}],
     ),
     (
-        [*AB, LogStartedAfresh("r1", 5, 5, 2)],
+        [*AB, trace.LogStartedAfresh("r1", 5, 5, 2)],
         facts("r1", "log_start_offset", "log_end_offset", "first_dirty_offset"),
         [5, 5, 5],
     ),
     (
-        [*AB, LogStartMoved("r1", 1, 2, "ms")],
+        [*AB, trace.LogStartMoved("r1", 1, 2, "ms")],
         facts("r1", "log_start_offset", "slots", "first_dirty_offset"),
         [1, [HOLE, 101], 1],
     ),
     (
-        [*AB, ReplicaCrashed("r1", 2, 0), ReplicaRestarted("r1", 1, 0)],
+        [*AB, trace.ReplicaCrashed("r1", 2, 0), trace.ReplicaRestarted("r1", 1, 0)],
         facts("r1", "log_end_offset_before", "log_end_offset", "up"),
         [2, 1, True],
     ),
@@ -189,23 +181,23 @@ CASES: list[tuple[list[Event], Callable[[Checker], object], object]] = [
     ([*STRADDLED, committed("r1", 3), CUT], missing("r1"), 1),
     # Committed offsets that a log lacks: cut, lost, never had, or another record.
     ([*AB, committed("r1", 2)], missing("r1"), None),
-    ([*AB, committed("r1", 2), SegmentsLost("r1", (0,))], missing("r1"), 0),
-    ([*AB, committed("r1", 2), ReplicaCrashed("r1", 1, 0)], missing("r1"), 1),
+    ([*AB, committed("r1", 2), trace.SegmentsLost("r1", (0,))], missing("r1"), 0),
+    ([*AB, committed("r1", 2), trace.ReplicaCrashed("r1", 1, 0)], missing("r1"), 1),
     ([*AB, committed("r1", 2), cleaned("r1", 2, removed(0, "a", "x"))], missing("r1"), 0),
     ([*AB, cleaned("r1", 2, removed(0, "a", "x"), hw=0), committed("r1", 2)], missing("r1"), 0),
     ([*CLEANED, committed("r1", 2), copied("r2", "r1", 0, NEW)], missing("r2"), None),
     ([*TWO, *appended("r1", A, B), committed("r1", 2), copied("r2", "r1", 0, B)], missing("r2"), 0),
-    ([*TWO, *appended("r1", A), Appended("r2", OTHER), committed("r1", 1)], missing("r2"), 0),
-    ([*TWO, *appended("r1", A), committed("r1", 1), Pushed("r2", "r1", OTHER)], missing("r2"), 0),
-    ([*REWRITTEN, Appended("r2", OTHER), committed("r1", 2)], missing("r2"), 0),
+    ([*TWO, *appended("r1", A), trace.Appended("r2", OTHER), committed("r1", 1)], missing("r2"), 0),
+    ([*TWO, *appended("r1", A), committed("r1", 1), PUSHED], missing("r2"), 0),
+    ([*REWRITTEN, trace.Appended("r2", OTHER), committed("r1", 2)], missing("r2"), 0),
     # Who has left for good neither leads nor counts, until it is there again.
     (
-        [*TWO, ReplicaRemoved("r1")],
+        [*TWO, trace.ReplicaRemoved("r1")],
         facts("history", "leader", "isr", "voters"),
         [None, ("r2",), ("r2",)],
     ),
     (
-        [*TWO, ReplicaRemoved("r2"), ReplicaAdded("r2")],
+        [*TWO, trace.ReplicaRemoved("r2"), trace.ReplicaAdded("r2")],
         facts("history", "removed_replicas"),
         [set()],
     ),

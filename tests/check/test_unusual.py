@@ -4,6 +4,7 @@ from contextlib import suppress
 
 import pytest
 
+from sim import trace
 from sim.check import Checker
 from sim.check.checker import known_invariants
 from sim.check.history import ClusterHistory
@@ -13,16 +14,7 @@ from sim.rules import Rules, rules_from
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.timed_run import run_scenario
-from sim.trace import (
-    Appended,
-    Consumed,
-    Event,
-    HighWatermarkMoved,
-    LeaderElected,
-    PositionRecorded,
-    ReplicaRemoved,
-    SnapshotTaken,
-)
+from sim.trace import Event
 from tests.check.defects import PLANTED
 from tests.check.events import (
     RULES,
@@ -103,20 +95,20 @@ TWO = [
     committed("r1", 2),
 ]
 DELETED = [*cluster("r1"), *appended("r1", FIRST, DELETE, marker(2, 7, commit=True))]
-LEADS = LeaderElected("r2", 2, 0, ("r2",), ("r1", "r2"))
+LEADS = trace.LeaderElected("r2", 2, 0, ("r2",), ("r1", "r2"))
 OTHER = appended("r2", batch(0, "k", "another", uid=9, epoch=2))
 FORKED = [*ALONE, LEADS, *OTHER]
 GONE = cleaned("r1", 2, superseded(0, "k", 1))
 ANOTHER = batch(0, "k", "another")
-FOUND = Consumed("r1", "c", 0, 2, (FIRST.records[0],), 5)
+FOUND = trace.Consumed("r1", "c", 0, 2, (FIRST.records[0],), 5)
 ALTERED = FOUND._replace(records=ANOTHER.records)
 
 USUAL: list[tuple[list[Event], Event]] = [
-    (TWO, Appended("r1", batch(2, "k"))),
+    (TWO, trace.Appended("r1", batch(2, "k"))),
     (ALONE, copied("r2", "r1", 0, FIRST)),
-    (TWO, PositionRecorded("r1", "r2", 2)),
+    (TWO, trace.PositionRecorded("r1", "r2", 2)),
     (ALONE, committed("r1", 1)),
-    (TWO, HighWatermarkMoved("r2", 2, leading=False)),
+    (TWO, trace.HighWatermarkMoved("r2", 2, leading=False)),
     (TWO, FOUND),
     (TWO, GONE),
     (
@@ -126,19 +118,19 @@ USUAL: list[tuple[list[Event], Event]] = [
 ]
 UNUSUAL: list[tuple[list[Event], Event]] = [
     # Written in an older epoch, over another record, or not as it was appended.
-    (TWO, Appended("r1", batch(2, "k", epoch=0))),
-    (TWO, Appended("r1", batch(1, "k", uid=9))),
-    ([*TWO, *appended("r1", batch(2, "k"))], Appended("r1", batch(2, "k", uid=9, epoch=2))),
-    (TWO, Appended("r1", batch(2, "k")._replace(delete_horizon_ms=5))),
+    (TWO, trace.Appended("r1", batch(2, "k", epoch=0))),
+    (TWO, trace.Appended("r1", batch(1, "k", uid=9))),
+    ([*TWO, *appended("r1", batch(2, "k"))], trace.Appended("r1", batch(2, "k", uid=9, epoch=2))),
+    (TWO, trace.Appended("r1", batch(2, "k")._replace(delete_horizon_ms=5))),
     (ALONE, copied("r2", "r1", 0, ANOTHER)),
     (ALONE, copied("r2", "r1", 0, ANOTHER, batch(1, "k"))),
-    (TWO, PositionRecorded("r1", "r2", 3)),
+    (TWO, trace.PositionRecorded("r1", "r2", 3)),
     # Committed above the log, again, as something else, by too few, or below a snapshot.
-    (TWO, HighWatermarkMoved("r2", 3, leading=False)),
+    (TWO, trace.HighWatermarkMoved("r2", 3, leading=False)),
     (TWO, committed("r1", 1)),
-    ([*ALONE, committed("r1", 1), ReplicaRemoved("r1"), LEADS, *OTHER], committed("r2", 1)),
+    ([*ALONE, committed("r1", 1), trace.ReplicaRemoved("r1"), LEADS, *OTHER], committed("r2", 1)),
     ([*cluster("r1", "r2"), *appended("r1", FIRST)], committed("r1", 1)),
-    ([*ALONE, SnapshotTaken("r1", 1, 1, ())], committed("r1", 1)),
+    ([*ALONE, trace.SnapshotTaken("r1", 1, 1, ())], committed("r1", 1)),
     # Read before it was committed, or not as it was appended, or after somebody read such a thing.
     (ALONE, FOUND),
     (TWO, ALTERED),
@@ -153,8 +145,8 @@ UNUSUAL: list[tuple[list[Event], Event]] = [
     ([*DELETED, committed("r1", 3)], cleaned("r1", 3, removed(2, None, "marker"))),
     ([*TWO, *appended("r1", batch(2, "k"))], cleaned("r1", 2, removed(0, "k", "tombstone"))),
     # While two logs disagree.
-    (FORKED, Appended("r2", batch(1, "k", epoch=2))),
-    (FORKED, HighWatermarkMoved("r1", 0, leading=False)),
+    (FORKED, trace.Appended("r2", batch(1, "k", epoch=2))),
+    (FORKED, trace.HighWatermarkMoved("r1", 0, leading=False)),
 ]
 
 
