@@ -20,15 +20,11 @@ from sim.rules import Rules
 from sim.trace import NAMES, Event, Named, ReplicaCrashed
 
 TakeIn = Callable[[Any], bool]
-"""What takes an event of one class into the history, and says whether it is unusual."""
+"""What takes an event of one class into the history, and says whether it is usual."""
 
 Route = tuple[TakeIn, tuple[list[Handler], list[Handler]]]
-"""Where events of a class go: into the history, then to the first handlers if they are usual, to
-the second ones if they are unusual."""
-
-
-def _always_unusual(_: object) -> bool:
-    return True
+"""Where events of a class go: into the history, then to the first handlers if they are unusual, to
+the second ones if they are usual."""
 
 
 class Checker:
@@ -123,10 +119,8 @@ class Checker:
             (each[kind], unusual_only) for each, unusual_only in self._listeners if kind in each
         ]
         usual = [handler for handler, unusual_only in found if not unusual_only]
-        take_in = self._keeper.handlers.get(kind, _always_unusual)
-        if kind is ReplicaCrashed:
-            take_in = self._crashed
-        return take_in, (usual, [handler for handler, _ in found])
+        take_in = self._crashed if kind is ReplicaCrashed else self._keeper.apply
+        return take_in, ([handler for handler, _ in found], usual)
 
     def _crashed(self, event: ReplicaCrashed) -> bool:
         """The contract asks what there was before the crash."""

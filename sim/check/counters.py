@@ -1,183 +1,208 @@
 """Counters of a run: what happened how often, and what it cost.
 
-A counter stands in `COUNTER` with all there is to say about it. Its number is the one of an event,
-or `RunCounters` counts it, or somebody reports it under its name: the simulated cluster, the
+A counter stands in `COUNTER` with all there is to say about it. Events of one class are added up to
+it, or `RunCounters` counts it, or somebody reports it under its name: the simulated cluster, the
 scenario, an invariant.
 """
 
 from __future__ import annotations
 
 from collections import Counter as Multiset
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
 
 from sim import trace
 from sim.check.checker import Checker
-from sim.check.counter import Counter
 from sim.check.history import ClusterHistory
 from sim.check.intent import unmeant
 from sim.check.listening import handlers_of
 from sim.check.queries import HistoryQueries
-from sim.check.removal_delays import DELAYS, RemovalDelays
+from sim.check.removal_delays import RemovalDelays
 from sim.check.replica_view import EMPTY
 from sim.log.record import BATCH_HEADER_BYTES, size_of
 
+
+def _one(_: object) -> int:
+    return 1
+
+
+class Counter(NamedTuple):
+    """An integer that says what happened how often in a run, or what it cost.
+
+    Attributes:
+        unit: Such as `ms` or `bytes`.
+        means: In a sentence.
+        source: Who counts it, or a KIP, rule or invariant that defines it.
+        event: The class of events that are added up to it; None = it is counted in another way.
+        amount: What one such event adds.
+    """
+
+    unit: str
+    means: str
+    source: str = "sim.check.counters"
+    event: type | None = None
+    amount: Callable[[Any], int] = _one
+
+    def of(self, event: type, amount: Callable[[Any], int] = _one) -> Counter:
+        """The same; events of a class are added up to it, each as 1 or with its `amount`."""
+        return self._replace(event=event, amount=amount)
+
+
 _EXPOSURE, _WORLD = "sim.scenario.exposure", "sim.cluster"
 _CHECKS, _LOADS = "workload.check_before_send", "rule coordinator_loads"
-_RETURNS = "invariant no-transient-resurrection"
+_RETURNS, _GUARD = "invariant no-transient-resurrection", "rule lag_guard"
 
 COUNTER: dict[str, Counter] = {
-    # The cluster and the world around it.
-    "events": Counter(
-        2, "events", "Events of the core, all of which are in the digest.", "sim.trace"
+    "records": Counter("records", "Appended by leaders, markers included."),
+    "committed": Counter("offsets", "Offsets that were committed."),
+    "events": Counter("events", "Events of the core, all of which are in the digest.", "sim.trace"),
+    "elections": Counter("elections", "Leaders that were elected.").of(trace.LeaderElected),
+    "isr_changes": Counter("changes", "Changes of the in-sync set.").of(trace.IsrChanged),
+    "truncations": Counter("truncations", "Logs that were cut.").of(trace.Truncated),
+    "cleanings": Counter("passes", "Cleaning passes.").of(trace.Cleaned),
+    "records_removed": Counter("records", "Removed by cleaning passes, of all replicas.").of(
+        trace.Cleaned, lambda event: len(event.removals)
     ),
-    "elections": Counter(3, "elections", "Leaders that were elected.", of=trace.LeaderElected),
-    "isr_changes": Counter(4, "changes", "Changes of the in-sync set.", of=trace.IsrChanged),
-    "leader_changes": Counter(40, "elections", "Of another replica than the leader before."),
-    "faults": Counter(19, "faults", "That were injected.", of=trace.FaultInjected),
-    "outages": Counter(46, "faults", "That keep a replica away or behind.", _EXPOSURE),
-    "outages_beyond_retention": Counter(
-        47, "faults", "Of those, longer than a tombstone lives (delete_retention_ms).", _EXPOSURE
+    "tombstones_removed": Counter("records", "Of those, tombstones whose time was over.").of(
+        trace.Cleaned, lambda event: _gone(event, "tombstone")
     ),
-    "rolls": Counter(48, "faults", "That make a replica start a new segment.", _EXPOSURE),
-    "simulator_events": Counter(37, "events", "Of the simulated world, not of the core.", _WORLD),
-    "messages": Counter(38, "messages", "Sent over the simulated network.", _WORLD),
-    "messages_lost": Counter(39, "messages", "Of those, the ones that were lost.", _WORLD),
-    # What is in logs.
-    "records": Counter(0, "records", "Appended by leaders, markers included."),
-    "committed": Counter(1, "offsets", "Offsets that were committed."),
-    "truncations": Counter(5, "truncations", "Logs that were cut.", of=trace.Truncated),
-    "bytes_appended": Counter(21, "bytes", "In batches that leaders appended."),
-    "bytes_retained": Counter(
-        24, "bytes", "In all logs at the end; one batch header for each record or empty batch."
-    ).compared_as("bytes retained"),
-    "bytes_replicated": Counter(
-        22, "bytes", "In batches and snapshot chunks that followers copied."
-    ).compared_as("bytes replicated"),
-    "records_retained": Counter(25, "records", "In all logs at the end."),
-    "empty_batches": Counter(26, "batches", "Without records, in all logs at the end.").compared_as(
-        "empty batches"
-    ),
-    "tombstones_left": Counter(27, "records", "In all logs at the end."),
-    # What cleaning passes do.
-    "cleanings": Counter(6, "passes", "Cleaning passes.", of=trace.Cleaned),
-    "records_removed": Counter(7, "records", "Removed by cleaning passes, of all replicas."),
-    "tombstones_removed": Counter(8, "records", "Of those, tombstones whose time was over."),
-    "markers_removed": Counter(
-        42, "records", "Transaction markers that passes removed.", "KIP-534"
-    ),
-    "log_ends_cleaned": Counter(41, "passes", "That removed the last record of a log.", "KIP-280"),
-    "oversized_batches": Counter(
-        12, "batches", "Rebuilt by a cleaner to more bytes than max.message.bytes."
-    ),
-    "stubs_kept": Counter(
-        13,
-        "tombstones",
-        "Removed ones that all cleaners remember at the end.",
-        "rule late_versions",
-    ),
-    "gaps_learned": Counter(
-        16,
-        "answers",
-        "By which a follower learned that nothing is left up to an offset.",
-        "fix gap_fetch",
-        trace.GapLearned,
-    ).compared_as("gaps told to followers"),
-    "log_ends_persisted": Counter(
-        17, "writes", "Ends of passes that were written down.", "fix persisted_leo"
-    ).compared_as("log ends written down"),
-    # What the invariants that judge deletes count, and what waits to be removed.
     "tombstones_removed_early": Counter(
-        9,
         "records",
         "Tombstones that went while a log ended at or below them.",
         "KIP-630; invariant tombstone-until-log-end",
-    ).compared_as("tombstones removed that KIP-630's sentence keeps"),
+    ),
     "resurrections": Counter(
-        10, "times", "Times that a live replica that was caught up showed a deleted key.", _RETURNS
-    ).compared_as("times that a replica showed a deleted key"),
-    "resurrection_ms": Counter(11, "ms", "The longest of those.", _RETURNS).compared_as(
-        "longest time that a replica showed a deleted key, ms"
+        "times", "Times that a live replica that was caught up showed a deleted key.", _RETURNS
     ),
-    **DELAYS,
-    # Logs that are fetched again.
-    "rebuilds": Counter(
-        32, "logs", "Thrown away since they were too far behind.", "rule lag_guard"
-    ).compared_as("logs thrown away"),
-    "bytes_rebuilt": Counter(33, "bytes", "Fetched again for those.", "rule lag_guard").compared_as(
-        "bytes fetched again for them"
-    ),
-    "snapshots_fetched": Counter(
-        18, "snapshots", "Installed by followers.", "KIP-630", trace.SnapshotInstalled
-    ).compared_as("snapshots installed"),
-    # What readers are given, and what is sent and refused.
-    "reads": Counter(20, "records", "That consumers were given."),
-    "bytes_down_converted": Counter(
-        23,
-        "bytes",
-        "Of stored batches that were rewritten for who has an older format, without zero copy.",
-        "KIP-87",
-    ),
-    "stale_reads_last": Counter(
-        36,
-        "keys",
-        "For which a reader of the leader's log ends on a record that loses.",
-        "rule consumer_order",
-    ).compared_as("stale records a consumer reads last"),
-    "sends": Counter(44, "sends", "Of the scenario's producers, retries not counted.", _EXPOSURE),
-    "late_sends": Counter(
-        45, "sends", "Of those, not the newest of their key when sent.", _EXPOSURE
+    "resurrection_ms": Counter("ms", "The longest of those.", _RETURNS),
+    "oversized_batches": Counter(
+        "batches", "Rebuilt by a cleaner to more bytes than max.message.bytes."
+    ).of(trace.Cleaned, lambda event: len(event.oversized)),
+    "stubs_kept": Counter(
+        "tombstones", "Removed ones that all cleaners remember at the end.", "rule late_versions"
     ),
     "sends_refused": Counter(
-        14,
         "batches",
         "Kept out by a leader: by a floor, their format, or a later instance of their producer.",
         "KIP-87; KIP-98; rule late_versions",
-    ),
+    ).of(trace.AppendRefused, lambda event: event.reason != "not_enough_replicas"),
     "not_enough_replicas": Counter(
-        15,
         "batches",
         "Refused since fewer than min.insync.replicas were in sync.",
         "NOT_ENOUGH_REPLICAS",
     ),
-    "checks": Counter(
-        49, "fetches", "Of applications that read before they send.", _CHECKS
-    ).compared_as("fetches to check before a send"),
-    "check_wait_ms": Counter(
-        50, "ms", "The longest that a send waited for that.", _CHECKS
-    ).compared_as("longest wait of a send for its check, ms"),
-    "sends_withheld": Counter(51, "sends", "Left out for what was found.", _CHECKS).compared_as(
-        "sends left out after a check"
+    "gaps_learned": Counter(
+        "answers",
+        "By which a follower learned that nothing is left up to an offset.",
+        "fix gap_fetch",
+    ).of(trace.GapLearned),
+    "log_ends_persisted": Counter(
+        "writes", "Ends of passes that were written down.", "fix persisted_leo"
     ),
-    # What coordinators load, and on what keys end.
-    "logs_loaded": Counter(
-        52,
-        "logs",
-        "That a new coordinator has read to the end.",
-        "rule coordinator",
-        trace.CoordinatorLoaded,
+    "snapshots_fetched": Counter("snapshots", "Installed by followers.", "KIP-630").of(
+        trace.SnapshotInstalled
     ),
-    "coordinator_load_ms": Counter(53, "ms", "The longest that took.", _LOADS).compared_as(
-        "longest load of a coordinator, ms"
+    "faults": Counter("faults", "That were injected.").of(trace.FaultInjected),
+    "reads": Counter("records", "That consumers were given.").of(
+        trace.Consumed, lambda event: len(event.records)
     ),
-    "asks_refused": Counter(
-        54, "answers", "COORDINATOR_LOAD_IN_PROGRESS to who asked for a key.", _LOADS
+    "bytes_appended": Counter("bytes", "In batches that leaders appended.").of(
+        trace.Appended, lambda event: event.batch.size_bytes
     ),
-    "keys": Counter(34, "keys", "With a committed, decided record."),
+    "bytes_replicated": Counter("bytes", "In batches and snapshot chunks that followers copied."),
+    "bytes_down_converted": Counter(
+        "bytes",
+        "Of stored batches that were rewritten for who has an older format, without zero copy.",
+        "KIP-87",
+    ).of(trace.Converted, lambda event: event.size_bytes),
+    "bytes_retained": Counter(
+        "bytes", "In all logs at the end; one batch header for each record or empty batch."
+    ),
+    "records_retained": Counter("records", "In all logs at the end."),
+    "empty_batches": Counter("batches", "Without records, in all logs at the end."),
+    "tombstones_left": Counter("records", "In all logs at the end."),
+    "tombstone_wait_ms": Counter("ms", "The longest that cleaners passed over a due tombstone."),
+    "marker_wait_ms": Counter("ms", "The longest that cleaners passed over a due marker."),
+    "tombstones_waiting": Counter(
+        "records", "Due tombstones that the last passes before the faults end left."
+    ),
+    "markers_waiting": Counter(
+        "records", "Due markers that the last passes before the faults end left."
+    ),
+    "rebuilds": Counter("logs", "Thrown away since they were too far behind.", _GUARD).of(
+        trace.ReplicaWiped, lambda event: event.reason == trace.REBUILT
+    ),
+    "bytes_rebuilt": Counter("bytes", "Fetched again for those.", _GUARD),
+    "keys": Counter("keys", "With a committed, decided record."),
     "keys_won_earlier": Counter(
-        35, "keys", "Of those, whose winner is not the last of their committed records.", "KIP-280"
+        "keys", "Of those, whose winner is not the last of their committed records.", "KIP-280"
+    ),
+    "stale_reads_last": Counter(
+        "keys",
+        "For which a reader of the leader's log ends on a record that loses.",
+        "rule consumer_order",
+    ),
+    "simulator_events": Counter("events", "Of the simulated world, not of the core.", _WORLD),
+    "messages": Counter("messages", "Sent over the simulated network.", _WORLD),
+    "messages_lost": Counter("messages", "Of those, the ones that were lost.", _WORLD),
+    "leader_changes": Counter("elections", "Of another replica than the leader before."),
+    "log_ends_cleaned": Counter("passes", "That removed the last record of a log.", "KIP-280").of(
+        trace.Cleaned, lambda event: _takes(event, event.log_end_offset - 1)
+    ),
+    "markers_removed": Counter("records", "Transaction markers that passes removed.", "KIP-534").of(
+        trace.Cleaned, lambda event: _gone(event, "marker")
     ),
     "unmeant_keys": Counter(
-        43, "keys", "That end on what their producer did not mean.", "invariant key-ends-as-meant"
-    ).compared_as("keys that end on what their producer did not mean"),
+        "keys", "That end on what their producer did not mean.", "invariant key-ends-as-meant"
+    ),
+    "sends": Counter("sends", "Of the scenario's producers, retries not counted.", _EXPOSURE),
+    "late_sends": Counter("sends", "Of those, not the newest of their key when sent.", _EXPOSURE),
+    "outages": Counter("faults", "That keep a replica away or behind.", _EXPOSURE),
+    "outages_beyond_retention": Counter(
+        "faults", "Of those, longer than a tombstone lives (delete_retention_ms).", _EXPOSURE
+    ),
+    "rolls": Counter("faults", "That make a replica start a new segment.", _EXPOSURE),
+    "checks": Counter("fetches", "Of applications that read before they send.", _CHECKS),
+    "check_wait_ms": Counter("ms", "The longest that a send waited for that.", _CHECKS),
+    "sends_withheld": Counter("sends", "Left out for what was found.", _CHECKS),
+    "logs_loaded": Counter(
+        "logs", "That a new coordinator has read to the end.", "rule coordinator"
+    ).of(trace.CoordinatorLoaded),
+    "coordinator_load_ms": Counter("ms", "The longest that took.", _LOADS),
+    "asks_refused": Counter(
+        "answers", "COORDINATOR_LOAD_IN_PROGRESS to who asked for a key.", _LOADS
+    ).of(trace.CoordinatorAnswered, lambda event: event.error != "NONE"),
 }
+"""Every counter by name, in the order of every table, which is published: a new one is the last."""
 
-COUNTERS: tuple[str, ...] = tuple(sorted(COUNTER, key=lambda name: COUNTER[name].column))
+COUNTERS: tuple[str, ...] = tuple(COUNTER)
 """Names of the counters, in the order of every table. All are integers."""
 
-COSTS: dict[str, str] = {name: one.title for name, one in COUNTER.items() if one.title}
+COSTS: dict[str, str] = {
+    "bytes_retained": "bytes retained",
+    "bytes_replicated": "bytes replicated",
+    "empty_batches": "empty batches",
+    "gaps_learned": "gaps told to followers",
+    "log_ends_persisted": "log ends written down",
+    "tombstones_removed_early": "tombstones removed that KIP-630's sentence keeps",
+    "resurrections": "times that a replica showed a deleted key",
+    "resurrection_ms": "longest time that a replica showed a deleted key, ms",
+    "tombstone_wait_ms": "longest wait of a tombstone that is due, ms",
+    "marker_wait_ms": "longest wait of a marker that is due, ms",
+    "tombstones_waiting": "tombstones that wait when the faults end",
+    "markers_waiting": "markers that wait when the faults end",
+    "rebuilds": "logs thrown away",
+    "bytes_rebuilt": "bytes fetched again for them",
+    "snapshots_fetched": "snapshots installed",
+    "stale_reads_last": "stale records a consumer reads last",
+    "checks": "fetches to check before a send",
+    "check_wait_ms": "longest wait of a send for its check, ms",
+    "sends_withheld": "sends left out after a check",
+    "coordinator_load_ms": "longest load of a coordinator, ms",
+    "unmeant_keys": "keys that end on what their producer did not mean",
+}
 """The counters that say what rules cost, with what reports call them."""
-
-_OF_EVENTS: dict[type, str] = {one.of: name for name, one in COUNTER.items() if one.of is not None}
 
 
 class RunCounters:
@@ -202,8 +227,10 @@ class RunCounters:
         self._stubs: dict[str, int] = {}
         self._ends: dict[str, int] = {}
         self._refills: dict[str, int] = {}
-        self._delays = RemovalDelays(checker.history, until_ms=faults_end_ms)
-        checker.listen(dict.fromkeys(_OF_EVENTS, self._happened))
+        self._delays = RemovalDelays(checker.queries, until_ms=faults_end_ms)
+        for name, one in COUNTER.items():
+            if one.event is not None:
+                checker.listen({one.event: partial(self._add, name, one.amount)})
         checker.listen(handlers_of(self))
         checker.listen(handlers_of(self._delays))
 
@@ -214,51 +241,24 @@ class RunCounters:
         events, and what the scenario exposes it to.
         """
         queries, counts = self._queries, self.counts
-        counts |= _retained(queries.history) | self._delays.counters()
-        counts["committed"] = len(queries.history.committed)
+        history = queries.history
+        counts |= _retained(history) | self._delays.counters()
+        counts["records"] = len(history.written)
+        counts["committed"] = len(history.committed)
         counts["stubs_kept"] = sum(self._stubs.values())
         counts["log_ends_persisted"] = counts["cleanings"] * self._persists_log_end
-        counts["keys"] = len(queries.history.winners)
+        counts["keys"] = len(history.winners)
         counts["keys_won_earlier"] = _keys_won_earlier(queries)
         counts["stale_reads_last"] = _stale_keys(queries)
         counts["unmeant_keys"] = sum(1 for _ in unmeant(queries))
         return {name: reported.get(name, count) for name, count in counts.items()}
 
-    def _happened(self, event: trace.Event) -> None:
-        self.counts[_OF_EVENTS[type(event)]] += 1
-
-    def on_appended(self, event: trace.Appended) -> None:
-        """Add up records and bytes."""
-        counts, batch = self.counts, event.batch
-        counts["records"] += len(batch.records)
-        counts["bytes_appended"] += batch.size_bytes
-
-    def on_append_refused(self, event: trace.AppendRefused) -> None:
-        """The cluster counts those that too few replicas refused."""
-        self.counts["sends_refused"] += event.reason != "not_enough_replicas"
+    def _add(self, name: str, amount: Callable[[Any], int], event: trace.Event) -> None:
+        self.counts[name] += amount(event)
 
     def on_cleaned(self, event: trace.Cleaned) -> None:
-        """Count what went, by its reason."""
-        counts, removed = self.counts, self._queries.history.removed
-        if removed:
-            counts["records_removed"] += len(event.removals)
-            counts["tombstones_removed"] += len(removed.get("tombstone", ()))
-            counts["markers_removed"] += len(removed.get("marker", ()))
-            counts["log_ends_cleaned"] += event.removals[-1].offset == event.log_end_offset - 1
-        counts["oversized_batches"] += len(event.oversized)
+        """What its cleaner remembers now."""
         self._stubs[event.replica] = event.stubs
-
-    def on_consumed(self, event: trace.Consumed) -> None:
-        """Count records."""
-        self.counts["reads"] += len(event.records)
-
-    def on_converted(self, event: trace.Converted) -> None:
-        """Add up bytes."""
-        self.counts["bytes_down_converted"] += event.size_bytes
-
-    def on_coordinator_answered(self, event: trace.CoordinatorAnswered) -> None:
-        """Count refusals."""
-        self.counts["asks_refused"] += event.error != "NONE"
 
     def on_coordinator_loaded(self, event: trace.CoordinatorLoaded) -> None:
         """Keep the longest time."""
@@ -275,10 +275,9 @@ class RunCounters:
         self._stubs.pop(event.replica, None)
 
     def on_replica_wiped(self, event: trace.ReplicaWiped) -> None:
-        """What its cleaner remembered is gone."""
+        """What its cleaner remembered is gone; a log that was thrown away is fetched again."""
         self._stubs.pop(event.replica, None)
         if event.reason == trace.REBUILT:
-            self.counts["rebuilds"] += 1
             self._refills[event.replica] = self._ends.get(event.replica, 0)
 
     def on_snapshot_chunk_fetched(self, event: trace.SnapshotChunkFetched) -> None:
@@ -288,12 +287,22 @@ class RunCounters:
     def on_copied(self, event: trace.Copied) -> None:
         """Add up bytes; a rebuilt log fetches again what is below its old end."""
         replica, _, _, batches, log_end_offset = event
-        counts = self.counts
+        counts, refilled_below = self.counts, self._refills.get(replica, 0)
         for batch in batches:
             counts["bytes_replicated"] += batch.size_bytes
-            if self._refills and batch.base_offset < self._refills.get(replica, 0):
+            if batch.base_offset < refilled_below:
                 counts["bytes_rebuilt"] += batch.size_bytes
         self._ends[replica] = log_end_offset
+
+
+def _gone(event: trace.Cleaned, reason: str) -> int:
+    """How many records a pass removed for a reason."""
+    return sum(removal.reason == reason for removal in event.removals)
+
+
+def _takes(event: trace.Cleaned, offset: int) -> bool:
+    """Whether the last record that a pass removed was at an offset."""
+    return any(removal.offset == offset for removal in event.removals[-1:])
 
 
 def _retained(history: ClusterHistory) -> dict[str, int]:
@@ -318,12 +327,12 @@ def _retained(history: ClusterHistory) -> dict[str, int]:
 
 def _keys_won_earlier(queries: HistoryQueries) -> int:
     """Keys whose winner would be another record under the offset strategy."""
-    history, count = queries.history, 0
-    for key, winner in history.winners.items():
-        offset = history.written[winner].offset
-        later = [uid for uid in history.uids_of_key[key] if history.written[uid].offset > offset]
-        count += any(queries.is_committed(uid) for uid in later)
-    return count
+    written, found = queries.history.written, 0
+    for key, winner in queries.history.winners.items():
+        uids = queries.history.uids_of_key[key]
+        later = [uid for uid in uids if written[uid].offset > written[winner].offset]
+        found += any(map(queries.is_committed, later))
+    return found
 
 
 def _stale_keys(queries: HistoryQueries) -> int:
@@ -339,15 +348,10 @@ def _stale_keys(queries: HistoryQueries) -> int:
     view = history.replicas[history.leader]
     last: dict[str, int] = {}
     by_strategy = history.rules.reading.consumer_order == "strategy"
-    for slot in view.slots[: view.high_watermark]:
-        if slot > 0:
-            key = history.written[slot].key
-            if key is not None and slot not in history.aborted:
-                known = last.get(key) if by_strategy else None
-                if known is None or queries.beats(slot, known):
-                    last[key] = slot
-    return sum(
-        1
-        for key, uid in last.items()
-        if (winner := history.winners.get(key)) is not None and queries.beats(winner, uid)
-    )
+    for uid in view.slots[: view.high_watermark]:
+        key = queries.key_of(uid)
+        if key is not None and uid not in history.aborted:
+            known = last.get(key) if by_strategy else None
+            if known is None or queries.beats(uid, known):
+                last[key] = uid
+    return sum(queries.beats(uid, last[key]) for key, uid in history.winners.items() if key in last)

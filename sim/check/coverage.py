@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final
 
 from sim import trace
 from sim.check.checker import Checker
@@ -13,92 +13,65 @@ from sim.check.listening import handlers_of
 from sim.check.replica_view import ReplicaView
 from sim.log.record import Batch, Control
 
-
-class Situation(NamedTuple):
-    """Something that a run may reach.
-
-    Attributes:
-        means: In words.
-        by: The counter that is above 0 then, or the events that show it, whatever is in them;
-            None = `Coverage` looks at what is in events.
-    """
-
-    means: str
-    by: str | type | None = None
-
-
-_TABLE = {
-    "record-removed": Situation("a cleaning pass removed a record", "records_removed"),
-    "earlier-record-won": Situation("a record was superseded by one at a lower offset"),
-    "tail-removed": Situation("the last batch below the log end was removed"),
-    "tail-emptied": Situation("the last batch below the log end was kept without records"),
-    "tail-missing-at-fetch": Situation("a leader recorded a position above what it sent"),
-    "tombstone-removed": Situation(
-        "a tombstone was removed past its horizon", "tombstones_removed"
-    ),
-    "tombstone-removed-while-follower-lagged": Situation(
-        "a tombstone was removed that a replica had not got"
-    ),
-    "marker-removed": Situation("a transaction marker was removed", "markers_removed"),
-    "aborted-data-removed": Situation("data of an aborted transaction was removed"),
-    "transaction-aborted": Situation("an ABORT marker was appended"),
-    "leader-migrated": Situation(
-        "another replica than the last leader was elected", "leader_changes"
-    ),
-    "unclean-election": Situation(
-        "a controller made a leader that need not have all that is committed", trace.UncleanElection
-    ),
-    "migrated-after-tail-removed": Situation(
-        "leadership moved while a leader's last batch was gone"
-    ),
-    "isr-shrunk": Situation("a replica left the in-sync set"),
-    "isr-expanded": Situation("a replica joined the in-sync set"),
-    "follower-truncated": Situation("a follower cut a conflicting tail", "truncations"),
-    "replica-rebuilt": Situation("a replica lost its log and started over", trace.ReplicaWiped),
-    "snapshot-installed": Situation(
-        "a follower replaced its log by a snapshot", "snapshots_fetched"
-    ),
-    "snapshot-fetch-dropped": Situation(
-        "a follower gave up a snapshot that it was fetching", trace.SnapshotFetchDropped
-    ),
-    "partial-round": Situation(
-        "a cleaning pass ended below its bound, since the offset map was full"
-    ),
-    "cleaning-failed": Situation(
-        "a cleaning pass could not go on, and there is none before a restart", trace.CleaningFailed
-    ),
-    "batch-oversized": Situation(
-        "a delete horizon made a batch larger than max.message.bytes", "oversized_batches"
-    ),
-    "old-segments-deleted": Situation(
-        "a replica deleted segments by retention.ms or retention.bytes", trace.LogStartMoved
-    ),
-    "live-key-expired": Situation(
-        "retention deleted the latest record of a key, which no snapshot has"
-    ),
-    "follower-started-afresh": Situation(
-        "a follower was below the leader's log start and began anew there", trace.LogStartedAfresh
-    ),
-    "unversioned-write-lost": Situation(
-        "a record without version lost to an earlier one with a version"
-    ),
-    "append-refused": Situation("a leader refused what a producer sent", trace.AppendRefused),
-    "delete-value-dropped": Situation(
-        "a replica stored a delete without the value it was sent with"
-    ),
-    "delete-value-withheld": Situation(
-        "a consumer without the flag was given null for what a delete says"
-    ),
-    "settings-changed": Situation("new settings reached a broker or a producer during the run"),
-    OUTSIDE: Situation("a crash took a committed record from the last replica that had to keep it"),
-    "fault-injected": Situation("the world did something to the cluster", "faults"),
+SITUATIONS: dict[str, str] = {
+    "record-removed": "a cleaning pass removed a record",
+    "earlier-record-won": "a record was superseded by one at a lower offset",
+    "tail-removed": "the last batch below the log end was removed",
+    "tail-emptied": "the last batch below the log end was kept without records",
+    "tail-missing-at-fetch": "a leader recorded a position above what it sent",
+    "tombstone-removed": "a tombstone was removed past its horizon",
+    "tombstone-removed-while-follower-lagged": "a tombstone was removed that a replica had not got",
+    "marker-removed": "a transaction marker was removed",
+    "aborted-data-removed": "data of an aborted transaction was removed",
+    "transaction-aborted": "an ABORT marker was appended",
+    "leader-migrated": "another replica than the last leader was elected",
+    "unclean-election": "a controller made a leader that need not have all that is committed",
+    "migrated-after-tail-removed": "leadership moved while a leader's last batch was gone",
+    "isr-shrunk": "a replica left the in-sync set",
+    "isr-expanded": "a replica joined the in-sync set",
+    "follower-truncated": "a follower cut a conflicting tail",
+    "replica-rebuilt": "a replica lost its log and started over",
+    "snapshot-installed": "a follower replaced its log by a snapshot",
+    "snapshot-fetch-dropped": "a follower gave up a snapshot that it was fetching",
+    "partial-round": "a cleaning pass ended below its bound, since the offset map was full",
+    "cleaning-failed": "a cleaning pass could not go on, and there is none before a restart",
+    "batch-oversized": "a delete horizon made a batch larger than max.message.bytes",
+    "old-segments-deleted": "a replica deleted segments by retention.ms or retention.bytes",
+    "live-key-expired": "retention deleted the latest record of a key, which no snapshot has",
+    "follower-started-afresh": "a follower was below the leader's log start and began anew there",
+    "unversioned-write-lost": "a record without version lost to an earlier one with a version",
+    "append-refused": "a leader refused what a producer sent",
+    "delete-value-dropped": "a replica stored a delete without the value it was sent with",
+    "delete-value-withheld": "a consumer without the flag was given null for what a delete says",
+    "settings-changed": "new settings reached a broker or a producer during the run",
+    OUTSIDE: "a crash took a committed record from the last replica that had to keep it",
+    "fault-injected": "the world did something to the cluster",
 }
-
-SITUATIONS: dict[str, str] = {name: one.means for name, one in _TABLE.items()}
 """Every situation by name, with what it means."""
 
-_COUNTED = {name: one.by for name, one in _TABLE.items() if isinstance(one.by, str)}
-_SHOWN_BY = {one.by: name for name, one in _TABLE.items() if isinstance(one.by, type)}
+_COUNTED: Final = {
+    "record-removed": "records_removed",
+    "tombstone-removed": "tombstones_removed",
+    "marker-removed": "markers_removed",
+    "leader-migrated": "leader_changes",
+    "follower-truncated": "truncations",
+    "snapshot-installed": "snapshots_fetched",
+    "batch-oversized": "oversized_batches",
+    "fault-injected": "faults",
+}
+"""Situations that occurred if a counter is above 0."""
+
+_SHOWN_BY: Final[dict[type, str]] = {
+    trace.PositionRecorded: "tail-missing-at-fetch",
+    trace.UncleanElection: "unclean-election",
+    trace.ReplicaWiped: "replica-rebuilt",
+    trace.SnapshotFetchDropped: "snapshot-fetch-dropped",
+    trace.CleaningFailed: "cleaning-failed",
+    trace.LogStartMoved: "old-segments-deleted",
+    trace.LogStartedAfresh: "follower-started-afresh",
+    trace.AppendRefused: "append-refused",
+}
+"""Events that show a situation whatever is in them, unless they are usual ones."""
 
 
 class Coverage:
@@ -113,9 +86,7 @@ class Coverage:
         self._isr: tuple[str, ...] = ()
         self._leader: str | None = None
         self._tails_gone: dict[str, Batch] = {}
-        self._starts: dict[str, int] = {}
-        checker.listen(dict.fromkeys(_SHOWN_BY, self._happened))
-        checker.listen({trace.PositionRecorded: self._position_recorded}, unusual_only=True)
+        checker.listen(dict.fromkeys(_SHOWN_BY, self._happened), unusual_only=True)
         checker.listen(handlers_of(self))
 
     @property
@@ -126,14 +97,10 @@ class Coverage:
             names.add(OUTSIDE)
         if Control.ABORT in self._history.controls:
             names.add("transaction-aborted")
-        return tuple([name for name in _TABLE if name in names or name in self._names])
+        return tuple([name for name in SITUATIONS if name in names or name in self._names])
 
     def _happened(self, event: trace.Event) -> None:
         self._names.add(_SHOWN_BY[type(event)])
-
-    def _position_recorded(self, _: trace.PositionRecorded) -> None:
-        """It is unusual by being above what the follower has."""
-        self._names.add("tail-missing-at-fetch")
 
     def on_config_changed(self, event: trace.ConfigChanged) -> None:
         """Settings that reach somebody first are not new."""
@@ -142,29 +109,26 @@ class Coverage:
 
     def on_log_start_moved(self, event: trace.LogStartMoved) -> None:
         """Deleted segments may have been all that held the value of a key."""
-        since = self._starts.get(event.replica, 0)
-        if lost_keys(self._history, self._history.replicas[event.replica], since):
+        history = self._history
+        if lost_keys(history, history.replicas[event.replica], history.previous_log_start):
             self._names.add("live-key-expired")
-        self._starts[event.replica] = event.log_start_offset
 
     def on_cleaned(self, event: trace.Cleaned) -> None:
         """Look at what a pass removed, and why."""
         history, names = self._history, self._names
-        removed = history.removed
         if event.partial:
             names.add("partial-round")
-        if "aborted" in removed:
-            names.add("aborted-data-removed")
-        if "tombstone" in removed:
-            highest = removed["tombstone"][-1].offset
-            if any(len(view.slots) <= highest for view in history.replicas.values()):
-                names.add("tombstone-removed-while-follower-lagged")
-        for removal in history.beaten_by_earlier:
-            if removal.reason == "superseded":
+        for removal in event.removals:
+            if removal.reason == "aborted":
+                names.add("aborted-data-removed")
+            elif removal.reason == "tombstone":
+                if any(len(v.slots) <= removal.offset for v in history.replicas.values()):
+                    names.add("tombstone-removed-while-follower-lagged")
+            elif removal.winner_offset is not None and removal.winner_offset < removal.offset:
                 names.add("earlier-record-won")
                 if self._is_bare(removal.uid):
                     names.add("unversioned-write-lost")
-        if removed or event.dropped:
+        if event.removals or event.dropped:
             self._look_at_tail(event, history.replicas[event.replica])
 
     def _is_bare(self, uid: int) -> bool:

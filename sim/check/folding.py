@@ -107,8 +107,6 @@ def _delta_records(
 
 def differing_keys(one: Mapping[str, object], other: Mapping[str, object]) -> list[str]:
     """Keys of which two states do not say the same, in order."""
-    if one == other:
-        return []
     return [key for key in sorted({*one, *other}) if one.get(key) != other.get(key)]
 
 

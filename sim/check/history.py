@@ -7,15 +7,22 @@ replica is compared with it, not with another replica. What invariants ask about
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
 
 from sim.check.promise import Mark, Version, VersionOf, promised_mark, promised_order
-from sim.check.replica_view import ReplicaView
+from sim.check.replica_view import HOLE, ReplicaView
 from sim.log.record import Batch, Control, Record
 from sim.rules import Rules
-from sim.trace import Removal
+
+_NO_DATA: Final = (None, Control.COMMIT, Control.ABORT)
+"""What a batch without keys may be that a cleaner takes: data, or the end of a transaction."""
 
 
+@dataclass(slots=True)
 class Written:
     """What is known of one append.
 
@@ -29,18 +36,13 @@ class Written:
         plain: Data outside transactions.
     """
 
-    __slots__ = ("batch", "key", "offset", "plain", "record", "tombstone", "version")
-
-    def __init__(
-        self, record: Record, batch: Batch, version: Version, *, tombstone: bool, plain: bool
-    ) -> None:
-        """A record of a batch."""
-        self.record = record
-        self.offset, self.key, _, _, _, _, _ = record
-        self.batch = batch
-        self.version = version
-        self.tombstone = tombstone
-        self.plain = plain
+    record: Record
+    offset: int
+    key: str | None
+    batch: Batch
+    version: Version
+    tombstone: bool
+    plain: bool
 
 
 class ClusterHistory:
@@ -57,7 +59,7 @@ class ClusterHistory:
         unit: What `at` counts: `ms` or `steps`.
         replicas: By name, in order of creation.
         removed_replicas: Who has left for good.
-        leader: Who was elected in the newest epoch.
+        leader: Who was elected in the newest epoch; None = nobody, or it has left for good.
         newest_epoch: The highest epoch anybody was elected in.
         isr: The in-sync set, as that leader sees it.
         voters: Who counts for a majority.
@@ -74,27 +76,20 @@ class ClusterHistory:
         aborted: uids of committed data whose transaction was aborted.
         undecided: producer -> uids of committed data of its open transaction.
         committed_tombstones: Offsets at which a tombstone is committed, in order.
-        contested_offsets: Offsets that were given to more than one uid.
+        contested_offsets: Offsets that were given to more than one uid, or in two epochs.
         disagreements: (offset, replica, replica) of all that hold different uids at present, in
             order of offsets, then of creation.
         expired_below: Offsets below were deleted by retention on some replica (exclusive).
         recommitted: By the latest high watermark: (offset, uid) that were committed as another.
         reassigned: By the latest append: (record, uid that had the same offset and epoch before).
-        altered: By the latest copy: records that are not the very ones that were appended.
         snapshots_ahead: The highest end of a snapshot that was taken or installed above what was
             committed then.
-        removed: By the latest cleaning: reason -> removals.
-        removed_deletes: By the latest cleaning: the winning tombstones that went, for whatever
-            reason it gave: not aborted, and beaten by no committed, decided record.
-        removed_markers: By the latest cleaning: the control records that went.
         moved_horizons: By the latest cleaning: base offset, delete horizon that the batch had, and
             the other one that it got.
-        beaten_by_earlier: By the latest cleaning: what went for a record at a lower offset.
-        removed_below: By the latest cleaning: above all that went and what it went for (exclusive).
         uids_read: By the latest read: the uids of its records.
         reads_deviate: Whether some reader was given something else than the committed record of an
             offset, just as it was appended.
-        previous_log_start: Of the replica whose log was cut, before that.
+        previous_log_start: Of the replica whose log was cut, or lost its beginning, before that.
         previous_high_watermark: Of the replica whose high watermark moved, or whose log was cut,
             cleaned or replaced by a snapshot last, before that.
     """
@@ -116,7 +111,6 @@ class ClusterHistory:
         self.at = 0
         self.position = -1
         self.unit = unit
-        self._by_isr = rules.replication.commit == "isr"
         earlier = tuple(earlier)
         self._version = promised_order(rules)
         self._earlier: list[tuple[VersionOf, dict[str, Version]]] = [
@@ -134,7 +128,7 @@ class ClusterHistory:
         self.isr: tuple[str, ...] = ()
         self.voters: tuple[str, ...] = ()
         self.written: dict[int, Written] = {}
-        self.uids_of_key: dict[str, list[int]] = {}
+        self.uids_of_key: dict[str, list[int]] = defaultdict(list)
         self.controls: set[Control] = set()
         self.committed: list[int] = []
         self.committed_twice: dict[int, int] = {}
@@ -145,20 +139,13 @@ class ClusterHistory:
         self.aborted: set[int] = set()
         self.undecided: dict[int, list[int]] = {}
         self.committed_tombstones: list[int] = []
-        self._first_uid: dict[int, int] = {}
-        self._uid_in_epoch: dict[tuple[int, int], int] = {}
+        self._given: dict[int, dict[int, int]] = defaultdict(dict)
         self.contested_offsets: set[int] = set()
         self.disagreements: list[tuple[int, ReplicaView, ReplicaView]] = []
         self.expired_below = 0
         self.recommitted: list[tuple[int, int]] = []
         self.reassigned: list[tuple[Record, int]] = []
-        self.altered: list[Record] = []
-        self.removed: dict[str, list[Removal]] = {}
-        self.removed_deletes: list[Removal] = []
-        self.removed_markers: list[Removal] = []
         self.moved_horizons: list[tuple[int, int, int]] = []
-        self.beaten_by_earlier: list[Removal] = []
-        self.removed_below = 0
         self.uids_read: list[int] = []
         self.snapshots_ahead = 0
         self.reads_deviate = False
@@ -173,18 +160,19 @@ class ClusterHistory:
         known = self.written.get(uid)
         if known is None:
             return True
-        key = known.key
-        if key is None:
-            control = known.batch.control
-            return control is None or control is Control.COMMIT or control is Control.ABORT
-        winner = self.winners.get(key)
-        if winner is not None and self.written[winner].version > known.version:
-            return True
+        if known.key is None:
+            return known.batch.control in _NO_DATA
         return (
             known.tombstone
+            or self._is_beaten(known)
             or uid in self.aborted
             or (bool(self._earlier) and self.lost_under_earlier_rules(uid))
         )
+
+    def _is_beaten(self, known: Written) -> bool:
+        """A committed, decided record beats a keyed one."""
+        winner = self.winners.get(known.key or "")
+        return winner is not None and self.written[winner].version > known.version
 
     def lost_under_earlier_rules(self, uid: int) -> bool:
         """By rules in force earlier, a committed record beats keyed `uid`, or it is a delete."""
@@ -206,12 +194,18 @@ class ClusterHistory:
         Where settings change, one that a record beats under earlier ones does not win, either.
         """
         known = self.written.get(uid)
-        if known is None or not known.tombstone or uid in self.aborted:
-            return False
-        winner = self.winners.get(known.key or "")
-        if winner is not None and self.written[winner].version > known.version:
-            return False
-        return not self._earlier or not self._beaten_earlier(known.record)
+        return (
+            known is not None
+            and known.tombstone
+            and uid not in self.aborted
+            and not self._is_beaten(known)
+            and not self._beaten_earlier(known.record)
+        )
+
+    def is_marker(self, uid: int) -> bool:
+        """A control record."""
+        known = self.written.get(uid)
+        return known is not None and known.batch.control is not None
 
     @property
     def settings_change(self) -> bool:
@@ -220,7 +214,7 @@ class ClusterHistory:
 
     def enter(self, batch: Batch) -> list[int]:
         """Note the records of a new append; their uids."""
-        written, uids_of_key, first_uid = self.written, self.uids_of_key, self._first_uid
+        self.reassigned = []
         data = batch.control is None
         plain = data and not batch.transactional
         if batch.control is not None:
@@ -231,26 +225,21 @@ class ClusterHistory:
             entered.append(uid)
             tombstone = data and key is not None and self.is_tombstone(record)
             version = self._version(record)
-            written[uid] = Written(record, batch, version, tombstone=tombstone, plain=plain)
+            self.written[uid] = Written(record, offset, key, batch, version, tombstone, plain)
             if key is not None:
-                if key in uids_of_key:
-                    uids_of_key[key].append(uid)
-                else:
-                    uids_of_key[key] = [uid]
-            if first_uid.setdefault(offset, uid) != uid:
-                earlier = self.assign(offset, batch.epoch, uid)
-                if earlier != uid:
-                    self.reassigned.append((record, earlier))
+                self.uids_of_key[key].append(uid)
+            earlier = self.assign(offset, batch.epoch, uid)
+            if earlier != uid:
+                self.reassigned.append((record, earlier))
         return entered
 
     def assign(self, offset: int, epoch: int, uid: int) -> int:
         """Note that an offset was given to `uid`; to whom it was given first in that epoch."""
-        first = self._first_uid.setdefault(offset, uid)
-        if first == uid:
-            return uid
-        self.contested_offsets.add(offset)
-        self._uid_in_epoch.setdefault((offset, self.written[first].batch.epoch), first)
-        return self._uid_in_epoch.setdefault((offset, epoch), uid)
+        given = self._given[offset]
+        first = given.setdefault(epoch, uid)
+        if first != uid or len(given) > 1:
+            self.contested_offsets.add(offset)
+        return first
 
     def commit_again(self, start: int, uids: list[int]) -> None:
         """A leader commits offsets from `start` on that were committed before."""
@@ -275,19 +264,23 @@ class ClusterHistory:
                     self._decide(uid, known.batch)
                 elif known.key is not None:
                     self._fold(known.key, uid, known)
-        end, everywhere = start + len(uids), True
-        for view in self.replicas.values():
-            held = view.slots[start:end]
-            if held == uids:
-                everywhere = everywhere and not view.unexplained_offsets
-            else:
-                everywhere = False
-                for offset, slot, uid in zip(range(start, end), held, uids, strict=False):
-                    if slot != uid:
-                        view.losses += 1
-                        if slot > 0 or not self.may_be_absent(uid):
-                            view.unexplained_offsets.add(offset)
-        return everywhere
+        agree = [self.compare(view, start, uids) for view in self.replicas.values()]
+        return all(agree) and not any(view.unexplained_offsets for view in self.replicas.values())
+
+    def compare(self, view: ReplicaView, start: int, uids: list[int]) -> bool:
+        """Whether a log has committed `uids` from offset `start` on; note where it has others.
+
+        What it does not reach is not noted.
+        """
+        held = view.slots[start : start + len(uids)]
+        if held == uids:
+            return True
+        for offset, (slot, uid) in enumerate(zip(held, uids, strict=False), start):
+            if slot != uid:
+                view.losses += 1
+                if slot > 0 or not self.may_be_absent(uid):
+                    view.unexplained_offsets.add(offset)
+        return False
 
     def _decide(self, uid: int, batch: Batch) -> None:
         """A record of a transaction, or a control record, is committed."""
@@ -321,25 +314,19 @@ class ClusterHistory:
 
     def too_few_have_it(self) -> bool:
         """Someone who has to have what is committed may lack some of it."""
-        members = self.isr if self._by_isr else self.voters
-        may_lack = 0 if self._by_isr else len(members) - (len(members) // 2 + 1)
-        known = len(self.committed)
-        for name in members:
-            view = self.replicas[name]
-            if len(view.slots) < known or view.unexplained_offsets:
-                may_lack -= 1
-        return may_lack < 0
+        by_isr, known = self.rules.replication.commit == "isr", len(self.committed)
+        members = [self.replicas[name] for name in (self.isr if by_isr else self.voters)]
+        lacking = [view for view in members if len(view.slots) < known or view.unexplained_offsets]
+        return len(lacking) > (0 if by_isr else (len(members) - 1) // 2)
 
     def find_disagreements(self) -> None:
         """Find the contested offsets at which replicas hold different uids now."""
-        views = list(self.replicas.values())
-        self.disagreements = []
-        for offset in sorted(self.contested_offsets):
-            holders = [view for view in views if view.uid_at(offset) > 0]
-            for index, view in enumerate(holders):
-                for other in holders[index + 1 :]:
-                    if view.slots[offset] != other.slots[offset]:
-                        self.disagreements.append((offset, view, other))
+        self.disagreements = [
+            (offset, view, other)
+            for offset in sorted(self.contested_offsets)
+            for view, other in combinations(self.replicas.values(), 2)
+            if HOLE < view.uid_at(offset) != other.uid_at(offset) > HOLE
+        ]
 
     def present(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Those replicas that have not left for good."""

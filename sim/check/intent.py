@@ -42,8 +42,7 @@ def unmeant(queries: HistoryQueries) -> Iterator[Unmeant]:
     if history.leader is None or history.rules.snapshots.state_machine == "deltas":
         return
     view = history.replicas[history.leader]
-    slots = view.slots[view.log_start_offset : view.high_watermark]
-    state = winners_of(history, slots, base_records(view))
+    state = winners_of(history, view.known_to_be_committed(), base_records(view))
     header = history.rules.topic.strategy_header or DEFAULT_HEADER
     for key, winner in history.winners.items():
         uids = [uid for uid in history.uids_of_key[key] if queries.is_committed(uid)]

@@ -34,15 +34,15 @@ Handler = Callable[[Any], None]
 """What takes an event of one class, such as a bound `on_...` method."""
 
 
-def handlers_of(listener: object) -> dict[type, Handler]:
-    """Class of event -> the method of a listener that takes it."""
+def handlers_of(listener: object, *, prefix: str = "") -> dict[type, Callable[..., Any]]:
+    """Class of event -> the method of a listener that takes it; names may have a prefix."""
     of: Any = type(listener)
-    return {kind: getattr(listener, method) for kind, method in methods_of(of).items()}
+    return {kind: getattr(listener, prefix + name) for kind, name in methods_of(of, prefix).items()}
 
 
 @cache
-def methods_of(listener: Any) -> dict[type, str]:
-    """Class of event -> the name of the method by which a class of listeners takes it.
+def methods_of(listener: Any, prefix: str = "") -> dict[type, str]:
+    """Class of event -> the name of the method by which a class of listeners takes it, less prefix.
 
     Raises:
         ValueError: A method `on_...` is not named after an event or a group.
@@ -54,7 +54,8 @@ def methods_of(listener: Any) -> dict[type, str]:
         "on_replaced": REPLACED,
         "on_any_of": getattr(listener, "any_of", ()),
     }
-    methods = [name for name in dir(listener) if name.startswith("on_")]
+    start = f"{prefix}on_"
+    methods = [name.removeprefix(prefix) for name in dir(listener) if name.startswith(start)]
     for name in methods:
         if name not in events and name not in groups:
             raise ValueError(f"{listener.__name__}.{name}: there is no such event")

@@ -48,20 +48,13 @@ def promised_order(rules: Rules) -> VersionOf:
     if strategy == "header":
         header = rules.topic.strategy_header or DEFAULT_HEADER
         numbers = _long if rules.cleaner.header_form in _BY_LONG else _long_or_varint
-        return _ByHeader(header, numbers).version
+        return _by_header(header, numbers)
     return registered_order(strategy)
 
 
 def promised_mark(rules: Rules) -> Mark:
     """What marks a tombstone under these rules."""
-    mark = rules.cleaner.tombstone_mark
-    if mark == "null_value":
-        return _has_no_value
-    if mark == "magic":
-        return _by_its_format
-    if mark == "header":
-        return _has_the_header
-    return _has_the_flag
+    return _MARKS[rules.cleaner.tombstone_mark]
 
 
 def meant_version(record: Record, header: str) -> int | None:
@@ -96,25 +89,19 @@ def _by_timestamp(record: Record) -> Version:
     return (record.timestamp_ms, record.offset)
 
 
-class _ByHeader:
+def _by_header(header: str, number: Callable[[bytes | None], int | None]) -> VersionOf:
     """A record with a version wins over any without one."""
 
-    def __init__(self, header: str, number: Callable[[bytes | None], int | None]) -> None:
-        self._header = header
-        self._number = number
+    def version(record: Record) -> Version:
+        found = number(_last(record, header))
+        return (0, 0, record.offset) if found is None else (1, found, record.offset)
 
-    def version(self, record: Record) -> Version:
-        number = self._number(_last(record, self._header))
-        return (0, 0, record.offset) if number is None else (1, number, record.offset)
+    return version
 
 
 def _last(record: Record, header: str) -> bytes | None:
     """The value of the last header of exactly this name."""
-    found: bytes | None = None
-    for name, value in record.headers:
-        if name == header:
-            found = value
-    return found
+    return dict(record.headers).get(header)
 
 
 def _long(value: bytes | None) -> int | None:
@@ -137,20 +124,18 @@ def _long_or_varint(value: bytes | None) -> int | None:
     return None
 
 
-def _has_no_value(record: Record) -> bool:
-    return record.value is None
-
-
 def _has_the_flag(record: Record) -> bool:
-    """KIP-87: the attribute, whatever the value is."""
     return record.flagged is True
 
 
-def _has_the_header(record: Record) -> bool:
-    """KIP-87, Rejected Alternatives: key 5 of the headers, a boolean."""
-    return _last(record, "5") == b"\x01"
-
-
-def _by_its_format(record: Record) -> bool:
-    """KIP-87, Migration Plan: the flag where the record's format has one, else the null value."""
-    return record.value is None if record.flagged is None else record.flagged
+_MARKS: Final[dict[str, Mark]] = {
+    "null_value": lambda record: record.value is None,
+    # KIP-87: the attribute, whatever the value is.
+    "flag": _has_the_flag,
+    "explicit": _has_the_flag,
+    # KIP-87, Rejected Alternatives: key 5 of the headers, a boolean.
+    "header": lambda record: _last(record, "5") == b"\x01",
+    # KIP-87, Migration Plan: the flag where the record's format has one, else the null value.
+    "magic": lambda record: record.value is None if record.flagged is None else record.flagged,
+}
+"""What marks a tombstone, by the rule `tombstone_mark`."""

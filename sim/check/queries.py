@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import chain
 
 from sim.check.history import ClusterHistory
 from sim.check.replica_view import EMPTY, HOLE, ReplicaView
 from sim.check.violation import RecordSeen
-from sim.log.record import Control
+from sim.log.record import Batch, Control, Record
 
 
 def unlabelled(_: int) -> str | None:
@@ -69,7 +70,7 @@ class HistoryQueries:
         """Keyed data that is neither a tombstone nor aborted."""
         known = self.history.written[uid]
         return (
-            (known.plain or known.batch.control is None)
+            known.batch.control is None
             and known.key is not None
             and not known.tombstone
             and uid not in self.history.aborted
@@ -81,6 +82,11 @@ class HistoryQueries:
         return self.in_committed_history(uid) and (
             known.plain or not known.batch.transactional or self.history.status.get(uid) is True
         )
+
+    def altered(self, batches: Iterable[Batch]) -> list[Record]:
+        """The records in copied batches that are not the very ones that were appended."""
+        copies = [record for batch in batches for record in batch.records]
+        return [copy for copy in copies if self.history.written[copy.uid].record is not copy]
 
     def laggards(self, remover: str, tombstone: int) -> list[tuple[ReplicaView, int]]:
         """Who else, down or up, ends at or below a tombstone and holds a value that it beats.
@@ -111,7 +117,7 @@ class HistoryQueries:
             if (
                 above is not None
                 and above.producer_id == batch.producer_id
-                and (above.control is Control.COMMIT or above.control is Control.ABORT)
+                and above.control in (Control.COMMIT, Control.ABORT)
             ):
                 return above.control is Control.COMMIT
         return None
@@ -151,16 +157,13 @@ class HistoryQueries:
 
         `twice_counts` false leaves out offsets that were committed twice.
         """
-        history = self.history
+        history, end = self.history, len(view.slots)
         below = min(below, len(history.committed))
-        if len(view.slots) >= below and not view.unexplained_offsets:
+        if end >= below and not view.unexplained_offsets:
             return None
-        twice, start = history.committed_twice, view.log_start_offset
-        for offset in sorted(view.unexplained_offsets):
-            judged = twice_counts or offset not in twice
-            if judged and start <= offset < below and not self.has_committed(view, offset):
-                return offset
-        for offset in range(max(len(view.slots), start), below):
-            if twice_counts or offset not in twice:
+        start, twice = view.log_start_offset, () if twice_counts else history.committed_twice
+        for offset in chain(sorted(view.unexplained_offsets), range(max(end, start), below)):
+            judged = start <= offset < below and offset not in twice
+            if judged and not self.has_committed(view, offset):
                 return offset
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from sim.log.record import Batch, Record
@@ -76,15 +77,17 @@ class ReplicaView:
         del self.lineage[offset:]
         self.unexplained_offsets = {each for each in self.unexplained_offsets if each < offset}
 
+    def lose(self, offsets: Iterable[int]) -> None:
+        """Leave holes where something was."""
+        self.losses += 1
+        for offset in offsets:
+            self.slots[offset] = HOLE
+
     def truncate_to(self, end: int) -> None:
         """Forget everything at or above `end`."""
         if end < len(self.slots):
             self.losses += 1
-        del self.slots[end:]
-        del self.lineage[end:]
-        if self.unexplained_offsets:
-            self.unexplained_offsets = {each for each in self.unexplained_offsets if each < end}
-        if self.horizons:
-            self.horizons = {base: at for base, at in self.horizons.items() if base < end}
+            self.overwrite_from(end)
+        self.horizons = {base: at for base, at in self.horizons.items() if base < end}
         self.high_watermark = min(self.high_watermark, end)
         self.first_dirty_offset = min(self.first_dirty_offset, end)

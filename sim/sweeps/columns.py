@@ -130,7 +130,7 @@ def columns() -> Iterator[Column]:
     """Every column, in the order of its table."""
     yield from _RUN_HEAD
     for name in COUNTERS:
-        unit, means, source = COUNTER[name][1:4]
+        unit, means, source = COUNTER[name][:3]
         yield Column(name, means, source, "int64", unit)
     yield from _RUN_TAIL
     for table, told in (("violations", _VIOLATIONS), ("summary.csv", _SUMMARY)):

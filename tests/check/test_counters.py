@@ -9,7 +9,7 @@ import pytest
 
 from sim import trace
 from sim.check import Checker
-from sim.check.counters import COUNTER, COUNTERS, RunCounters
+from sim.check.counters import COSTS, COUNTER, COUNTERS, RunCounters
 from sim.log.record import BATCH_HEADER_BYTES, size_of
 from sim.rules import RULES as RULE_NAMES
 from sim.scenario.file.load import load_scenario
@@ -34,9 +34,9 @@ START = [*cluster("r2", "r1"), *appended("r1", VALUE, DELETE, COMMIT), copied("r
 """r2 leads; r1 has k=v, the tombstone of k and a COMMIT, and r2 the first of them."""
 
 
-def counted(*steps: tuple[int, Event], rules: str = "offset") -> Counter[str]:
+def counted(*steps: tuple[int, Event], **rules: str) -> Counter[str]:
     """After a start, and (ms, event); faults end after 10,000 ms."""
-    checker = Checker(RULES.with_values({"strategy": rules}), [])
+    checker = Checker(RULES.with_values({"strategy": "offset", **rules}), [])
     counters = RunCounters(checker, persists_log_end=True, faults_end_ms=10_000)
     for at_ms, event in [*[(0, event) for event in START], *steps]:
         checker.on(at_ms, event)
@@ -160,7 +160,24 @@ def test_what_others_report_is_among_all_counters_in_the_order_of_their_columns(
 
     assert (*found,) == COUNTERS
     assert found["messages"] == 5
-    assert [COUNTER[name].column for name in COUNTERS] == list(range(len(COUNTERS)))
+
+
+def test_what_is_compared_as_a_cost_is_counted() -> None:
+    assert COSTS.keys() <= COUNTER.keys()
+
+
+READ = [(0, event) for event in [copied("r2", "r1", 1, DELETE), committed("r2", 2)]]
+
+
+@pytest.mark.parametrize("consumer_order", ["offset", "strategy"])
+def test_a_reader_of_all_that_is_committed_ends_on_the_winner(consumer_order: str) -> None:
+    assert counted(*READ, consumer_order=consumer_order)["stale_reads_last"] == 0
+
+
+def test_nobody_reads_a_leader_that_has_left_for_good() -> None:
+    found = counted(*READ, (0, trace.ReplicaRemoved("r2")))
+
+    assert (found["committed"], found["stale_reads_last"], found["unmeant_keys"]) == (2, 0, 0)
 
 
 def test_no_counter_is_called_like_a_rule() -> None:

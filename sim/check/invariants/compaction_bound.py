@@ -21,8 +21,6 @@ class CompactionBound(Invariant):
     def on_cleaned(self, event: Cleaned) -> None:
         """Look at each removal and its winner."""
         committed = min(event.high_watermark, self.history.previous_high_watermark)
-        if self.history.removed_below <= committed:
-            return
         for removal in event.removals:
             winner = removal.winner_offset
             if max(removal.offset, -1 if winner is None else winner) >= committed:

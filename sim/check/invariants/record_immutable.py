@@ -46,8 +46,9 @@ class RecordImmutable(ReaderInvariant):
     def on_copied(self, event: Copied) -> None:
         """Compare each copied record with the append."""
         deletes = self.history.is_tombstone
-        for record in self.history.altered:
-            original, copy = self.written[record.uid].record, as_appended(record)
+        for record in self.queries.altered(event.batches):
+            original = self.written[record.uid].record
+            copy = as_appended(record)
             same = copy._replace(flagged=original.flagged) == original
             if not same or deletes(copy) != deletes(original):
                 self._report_altered(event.replica, event.replica, "copied", record)

@@ -43,11 +43,11 @@ class TombstoneSafety(DeleteInvariant):
     def on_cleaned(self, event: Cleaned) -> None:
         """Look for a log that needs one of the winning tombstones that went."""
         history, laggards = self.history, self.queries.laggards
-        for removal in history.removed.get("tombstone", ()):
+        for removal in [one for one in event.removals if one.reason == "tombstone"]:
             self._early += bool(laggards(event.replica, removal.uid))
         if history.rules.replication.lag_guard != "none":
             return
-        for removal in history.removed_deletes:
+        for removal in [one for one in event.removals if history.is_winning_delete(one.uid)]:
             if history.settings_change and removal.reason != "tombstone":
                 continue  # by the settings of before it was superseded
             for view, value in laggards(event.replica, removal.uid):
@@ -85,6 +85,6 @@ class TombstoneUntilLogEnd(DeleteInvariant):
 
     def on_cleaned(self, event: Cleaned) -> None:
         """Look at every other log that ends at or below a removed tombstone."""
-        for removal in self.history.removed.get("tombstone", ()):
+        for removal in [one for one in event.removals if one.reason == "tombstone"]:
             for view, value in self.queries.laggards(event.replica, removal.uid)[:1]:
                 self.violated_for(event.replica, removal, view, value)
