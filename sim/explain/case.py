@@ -137,9 +137,10 @@ class Case:
             position: Of the event by which it decided; None = no single one.
             mechanisms: What it is an instance of.
             values: What the template names and the event does not have; `before` = the position
-                before which its words are true, if that is not the event's.
+                before which its words are true, if that is not the event's; `kind` = that of the
+                fact, if it is not the template's.
         """
-        kind = KINDS[name]
+        kind = values.get("kind") or KINDS[name]
         by = self.order_kind() if kind == WINS else kind
         return Fact(by, told(self, name, position, values), position, mechanisms)
 

@@ -126,7 +126,8 @@ def why_kept(case: Case, step: Step, low: int, high: int) -> str:
     elif cleaner.map_reads_from != "segment_start":
         because = f" (map_reads_from: {cleaner.map_reads_from})"
     elif cleaner.map_range == "dirty" and high < event.first_dirty_offset:
-        because = f": its map began at {event.first_dirty_offset} (map_range: dirty) and knew only what is above"
+        began = event.first_dirty_offset
+        because = f": its map began at {began} (map_range: dirty) and knew only what is above"
     elif event.partial:
         because = f": its map was full at {event.upper_bound}"
     return because + _crashed_after(case, step)

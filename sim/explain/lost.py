@@ -11,26 +11,10 @@ from typing import Final
 
 from sim import trace
 from sim.explain import mechanisms as of
+from sim.explain import told
 from sim.explain.case import Case, Facts, as_context, first_is, mechanisms_of
 from sim.explain.past import END, Became, Step
 from sim.explain.removed import removal_at, removed
-from sim.explain.told import (
-    by_counting,
-    came_back,
-    chosen_uncleanly,
-    counted_by,
-    forked,
-    given_before,
-    led_on,
-    led_twice,
-    lost_by,
-    never_had,
-    not_cut,
-    position_of,
-    stands_in_snapshot,
-    told_cut,
-    why_mistaken,
-)
 
 NESTED_MAX: Final = 16
 """So many losses are asked in turn, each why the one before happened."""
@@ -90,10 +74,10 @@ def _taken(case: Case, became: Became, step: Step, offset: int, uid: int | None)
             removal = removal_at(step.event, offset)
             gone = [removed(case, at, removal)] if removal else []
             before = gone or lacks(case, step.event.replica, offset, uid, at)
-            return [*as_context(before), *lost_by(case, step, of.END_FROM_LAST)]
-        case Became.EXPIRED if stands_in_snapshot(case, step, offset):
-            return lost_by(case, step, of.SNAPSHOT_LACKS)
-    return lost_by(case, step, _LOST_BY[became])
+            return [*as_context(before), *told.lost_by(case, step, of.END_FROM_LAST)]
+        case Became.EXPIRED if told.stands_in_snapshot(case, step, offset):
+            return told.lost_by(case, step, of.SNAPSHOT_LACKS)
+    return told.lost_by(case, step, _LOST_BY[became])
 
 
 def cleaned(case: Case, step: Step, offset: int) -> Facts:
@@ -112,7 +96,7 @@ def cleaned(case: Case, step: Step, offset: int) -> Facts:
 def _never_came(case: Case, replica: str, offset: int, before: int) -> Facts:
     """Its log ends at or below the offset: did it lag, or was there nothing to copy?"""
     past, end = case.past, case.past.log_end(replica, before)
-    never = [never_had(case, replica, offset, before)]
+    never = [told.never_had(case, replica, offset, before)]
     if any(isinstance(step.event, trace.Pushed) for step in past.steps_before(replica, before)):
         return first_is(never, of.NUMBERED_ITSELF)
     belief = past.believed(replica, offset, before)
@@ -164,7 +148,7 @@ def _other(case: Case, step: Step, offset: int, uid: int | None) -> Facts:
     past, replica, written = case.past, step.event.replica, case.history.written
     other = past.uid_at(replica, offset, step.position + 1)
     if uid is None or uid not in past.appended_at or isinstance(step.event, trace.Pushed):
-        return lost_by(case, step, of.NUMBERED_ITSELF)
+        return told.lost_by(case, step, of.NUMBERED_ITSELF)
     if written[uid].batch.epoch == written[other].batch.epoch:
         return _given_again(case, offset, *sorted((uid, other), key=past.appended_at.__getitem__))
     commit = past.first_commit(offset)
@@ -184,10 +168,10 @@ def _given_again(case: Case, offset: int, first: int, second: int) -> Facts:
     gave = case.fact("gave", position, offset=offset, uid=second)
     same_epoch = written[first].batch.epoch == written[second].batch.epoch
     if same_epoch and past.event(past.appended_at[first]).replica != leader:
-        led = led_twice(case)
+        led = told.led_twice(case)
         return [*led, gave] if led else first_is([gave], of.TWO_LEADERS)
     facts = without(case, leader, offset, first, position)
-    went_on = led_on(case, leader, position) if same_epoch else []
+    went_on = told.led_on(case, leader, position) if same_epoch else []
     if of.TAIL_LOST not in mechanisms_of(facts):
         went_on = as_context(went_on)
     return [*facts, *went_on, gave]
@@ -230,7 +214,7 @@ def given_twice(case: Case, offset: int) -> Facts:
         again, first, later = True, uids[0], uids[1:]
     if not again:
         return []
-    return [*_given_again(case, offset, first, later[0]), given_before(case, offset, first)]
+    return [*_given_again(case, offset, first, later[0]), told.given_before(case, offset, first)]
 
 
 def two_records_at(case: Case, offset: int) -> Facts:
@@ -242,7 +226,7 @@ def two_records_at(case: Case, offset: int) -> Facts:
     uids = case.past.uids_at.get(offset, [])
     if len(uids) < 2:
         return lacks(case, case.replica, offset) if case.replica else []
-    given = [given_before(case, offset, uid) for uid in uids[-2:]]
+    given = [told.given_before(case, offset, uid) for uid in uids[-2:]]
     return given_twice(case, offset) or tail_kept(case, offset, given)
 
 
@@ -251,8 +235,8 @@ def tail_kept(case: Case, offset: int, otherwise: Facts, whose: str | None = Non
 
     `whose` names a log that has, or had, the one that does not belong there.
     """
-    uncut, old = not_cut(case, offset, whose), forked(case, offset)
-    if old and by_counting(case, offset):
+    uncut, old = told.not_cut(case, offset, whose), told.forked(case, offset)
+    if old and told.by_counting(case, offset):
         return [*first_is(old, of.OLD_EPOCH_COMMITTED), *uncut]
     unknown = _leader_cannot_tell(case, offset, uncut)
     facts = [*uncut, *old] or otherwise
@@ -283,7 +267,7 @@ def _counted(case: Case, replica: str, offset: int, before: int, names: tuple[st
         return []
     led = past.last(trace.LeaderElected, replica=replica, before=before)
     facts: Facts = []
-    if led is not None and chosen_uncleanly(case, led) and led > since:
+    if led is not None and told.chosen_uncleanly(case, led) and led > since:
         return elected(case, led, offset, of.UNCLEAN)
     if led is not None and led > since:
         facts = elected(case, led, offset)
@@ -301,11 +285,11 @@ def _too_few(case: Case, offset: int, committed: int) -> Facts:
         return []
     for step in (step for steps in case.past.steps.values() for step in steps):
         if isinstance(step.event, trace.ReplicaCrashed) and step.after <= offset < step.before:
-            return lost_by(case, step, of.TAIL_LOST)
-    if not by_counting(case, offset):
+            return told.lost_by(case, step, of.TAIL_LOST)
+    if not told.by_counting(case, offset):
         return []
-    counted = counted_by(case, committed, offset)
-    old = forked(case, offset) or [case.fact("counted", committed, counted=counted)]
+    counted = told.counted_by(case, committed, offset)
+    old = told.forked(case, offset) or [case.fact("counted", committed, counted=counted)]
     return first_is(old, of.OLD_EPOCH_COMMITTED)
 
 
@@ -332,7 +316,7 @@ def elected(case: Case, position: int, offset: int | None = None, *mechanisms: s
 def joined(case: Case, position: int, *mechanisms: str) -> Facts:
     """Why a replica was admitted to the in-sync set."""
     past, event = case.past, case.past.event(position)
-    at = position_of(case, event.replica, event.joined, position) or 0
+    at = told.position_of(case, event.replica, event.joined, position) or 0
     end = past.log_end(event.joined, position)
     belief = past.believed(event.joined, end, position) if at > end else None
     facts = [] if belief is None else as_context(recorded(case, belief))
@@ -357,7 +341,7 @@ def cut(case: Case, step: Step, offset: int, uid: int | None) -> Facts:
     """A truncation: did its leader lack what was cut, or was it mistaken?"""
     event, at, leader = step.event, step.position, case.past.leader_at(step.position)
     facts: Facts = []
-    mechanism = () if event.leading else (why_mistaken(case, step),)
+    mechanism = () if event.leading else (told.why_mistaken(case, step),)
     if leader is not None and leader[0] != event.replica:
         facts = without(case, leader[0], offset, uid, at)
         if case.past.origin(leader[0], offset, uid, at).became is Became.CLEANED:
@@ -367,6 +351,6 @@ def cut(case: Case, step: Step, offset: int, uid: int | None) -> Facts:
     if mechanism:
         facts = as_context(facts)
     return [
-        *(facts or came_back(case, event.replica, at)),
-        told_cut(case, step, leader, *mechanism),
+        *(facts or told.came_back(case, event.replica, at)),
+        told.told_cut(case, step, leader, *mechanism),
     ]

@@ -10,7 +10,7 @@ from sim.check.promise import DEFAULT_HEADER
 from sim.explain import mechanisms as of
 from sim.explain.case import Case, Fact
 from sim.explain.past import Became, Horizon
-from sim.explain.sentences import FactKind, listed
+from sim.explain.sentences import WINS, FactKind, listed
 from sim.log.record import Control
 
 NAMED: Final = 4
@@ -47,7 +47,7 @@ def _superseded(case: Case, position: int, removal: trace.Removal, winner_offset
     unfair = bool(winner) and keyed and not case.beats(winner, uid)
     uncommitted = winner_offset >= event.high_watermark
     last = event.protected_offset is None and removal.offset == event.log_end_offset - 1
-    fact = case.fact(
+    return case.fact(
         "superseded",
         position,
         _how_evicted(case, position, removal, winner_offset),
@@ -60,8 +60,8 @@ def _superseded(case: Case, position: int, removal: trace.Removal, winner_offset
         needed=_still_needed(case, position, removal) if case.tombstone(uid) else None,
         uncommitted=uncommitted,
         alone=last and not uncommitted and removal.offset not in event.emptied,
+        kind="position" if uncommitted else WINS,
     )
-    return fact._replace(kind="position") if uncommitted else fact
 
 
 def _how_evicted(case: Case, position: int, removal: trace.Removal, winner_offset: int) -> str:
@@ -153,7 +153,7 @@ def _expired(case: Case, position: int, removal: trace.Removal) -> Fact:
         kind, because = "horizon", "at once (tombstone_removal: immediate)" * (rule == "immediate")
     needed = _still_needed(case, position, removal)
     values = {"uid": removal.uid, "tombstone": data, "because": because, "needed": needed}
-    return case.fact("expired", position, mechanism, **values)._replace(kind=kind)
+    return case.fact("expired", position, mechanism, kind=kind, **values)
 
 
 def _by_rule(case: Case, position: int, removal: trace.Removal, base: int) -> str:

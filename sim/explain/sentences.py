@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sim.explain.past import END
 from sim.rules.rules import GROUP_OF
@@ -20,30 +19,15 @@ from sim.trace.sentences import describe
 if TYPE_CHECKING:
     from sim.explain.case import Case
 
-FactKind = Literal[
-    "version",
-    "timestamp",
-    "order",
-    "clock",
-    "horizon",
-    "epoch",
-    "position",
-    "sequence",
-    "loss",
-    "election",
-    "snapshot",
-    "marker",
-    "write",
-    "read",
-    "fault",
-]
-"""What kind of value decided: `order` = the order of offsets, `position` = a log end, a fetch
-position, a high watermark or another bound, `loss` = what a crash or a file took."""
+FactKind = str
+"""What kind of value decided, one of the keys of `TEMPLATES`: `order` = the order of offsets,
+`position` = a log end, a fetch position, a high watermark or another bound, `loss` = what a crash
+or a file took."""
 
 WINS: Final = "wins"
 """In place of a kind: that by which the strategy of the cleaner says who wins."""
 
-TEMPLATES: Final[dict[FactKind | Literal["wins"], dict[str, str]]] = {
+TEMPLATES: Final[dict[FactKind, dict[str, str]]] = {
     "clock": {
         "looked": "{replica} looked {when}, {clock}: dirty from {first_dirty_offset}, last stable "
         "offset {stable_offset}, {due} up to {upper_bound}, {delay_ms:,} ms overdue, metric "
@@ -143,18 +127,14 @@ TEMPLATES: Final[dict[FactKind | Literal["wins"], dict[str, str]]] = {
         "came back": "{replica} came back {when} with high watermark {high_watermark} and log end "
         "offset {log_end_offset}",
         "coordinated": "coordinated removal allows only what is below {below}: {ends:listed}",
-        "emptied": "{replica} emptied its log for snapshot ({end_offset}, {epoch}) {when}, when "
-        "its log ended at {log_end_offset} and its high watermark was {high_watermark}",
-        "end moved": "the log end offset of {replica} went from {replica:end} to {log_end_offset} "
-        "{when}",
         "event": "{event}",
         "event then": "{event} {when}",
+        "end moved": "the log end offset of {replica} went from {replica:end} to {log_end_offset} "
+        "{when}",
         "gave": "{replica}, log end offset {replica:end}, gave offset {offset} to {uid:record} in "
         "epoch {uid:epoch} {when}",
         "handed on": "{name} has {uid:record} from a log that was not cleaned",
         "holds nothing": "the log of {name} ends at {end}, and holds nothing at {last}",
-        "installed": "{replica} installed snapshot ({end_offset}, {epoch}) {when}, when its log "
-        "ended at {log_end_offset} and its high watermark was {high_watermark}",
         "joined": "{joined} joined the in-sync set {when} by its position {at}, high watermark "
         "{replica:mark}, log end offset {joined:end}",
         "kept from": "{name} holds {uid:record} and did not give it",
@@ -193,17 +173,14 @@ TEMPLATES: Final[dict[FactKind | Literal["wins"], dict[str, str]]] = {
     "sequence": {
         "appended": "{replica} appended sequence numbers {first} to {last} of producer {producer} "
         "(its epoch {epoch}) at {low} to {high} {when}",
-        "forgotten": "{event} {when}",
     },
     "snapshot": {
         "LogEmptied": "{replica} emptied its log, which ended at {log_end_offset} (high watermark "
         "{high_watermark}), for snapshot ({end_offset}, {epoch}) {when}",
         "SnapshotInstalled": "{replica} replaced its log, which ended at {log_end_offset} (high "
         "watermark {high_watermark}), by snapshot ({end_offset}, {epoch}) {when}",
-        "fetched": "{event}",
         "gave up": "{replica} gave up snapshot ({end_offset}, {epoch}) {when}: {reason}"
         "<, which {deleter} had deleted {deleted}>",
-        "offered": "{event} {when}",
         "sent twice": "{replica}, which had all below {fetch_offset}, copied {size:,} bytes from "
         "{leader} {when}, a snapshot in the log among them (snapshot_placement: "
         "{snapshot_placement})",
@@ -217,21 +194,19 @@ TEMPLATES: Final[dict[FactKind | Literal["wins"], dict[str, str]]] = {
         "timestamp": "{uid:record} has timestamp {timestamp_ms:,} ms",
     },
     "version": {
-        "changed": "{field} of {uid:record} was {was!r} as appended and is {now!r}",
-        "rewrote": "{event}",
+        "changed": "{field} of {uid:record} was {was} as appended and is {now}",
         "its records": "its records: {uids:records}",
         "stopped at": "a pass of {replica} could not go on at {offset} {when}, {uid:record}",
-        "understood": "{consumer} was given value {value!r}, flag {flag}, and took it for {what}; "
-        "appended was value {was!r}, flag {was_flag} (tombstone_mark: {tombstone_mark})",
+        "understood": "{consumer} was given value {value}, flag {flag}, and took it for {what}; "
+        "appended was value {was}, flag {was_flag} (tombstone_mark: {tombstone_mark})",
     },
     "wins": {
         "came late": "{uid:record} was appended {when}, when {name} held nothing of "
         "{deleted:record} any more: only its {by} says that it loses",
         "given last": "the consumer was given {kept:record} last and goes by offsets; "
         "{winner:record} wins by {by}",
-        "held both": "{name} holds {losers:records} beside {best:record}, which beats it",
-        "kept both": "{name} holds {losers:records} beside {best:record}, which beats it; its pass "
-        "over [{first_dirty_offset}, {upper_bound}) {when} kept both{because}",
+        "kept both": "{name} holds {losers:records} beside {best:record}, which beats it<; its "
+        "pass over [{first_dirty_offset}, {upper_bound}) {when} kept both>{because}",
         "kept loser": "the pass of {replica} over [{first_dirty_offset}, {upper_bound}) {when} "
         "kept {loser:record}, though {winner:record} beats it{because}",
         "left": "the pass {when} left {uid:record} where it was",
@@ -244,101 +219,88 @@ TEMPLATES: Final[dict[FactKind | Literal["wins"], dict[str, str]]] = {
         "(marker_lookup: {marker_lookup})><, while {needed}><uncommitted?, which was not "
         "committed: high watermark {high_watermark}><alone?, and nothing of its offset stayed>",
     },
-    "write": {
-        "shown by": "{event} {when}",
-    },
 }
 """The sentences of facts without their full stops, by the kind of value that decides."""
 
 KINDS: Final = {name: kind for kind, named in TEMPLATES.items() for name in named}
-_TEMPLATE: Final = {name: text for named in TEMPLATES.values() for name, text in named.items()}
 
-_PART: Final = re.compile(r"<(?:(\w+)\?)?([^<>]*)>|\{(\w+)([:!][^{}]*)?\}")
 
-Before = int
-"""Position of the event before which a word is true."""
+def _pieces(template: str) -> list[tuple[bool, str, str]]:
+    """A template taken apart: whether a piece may be left out, on what that depends, its text."""
+    pieces = [piece.rpartition("?") for piece in re.split("[<>]", template)]
+    return [(index % 2 > 0, condition, text) for index, (condition, _, text) in enumerate(pieces)]
 
-_SHOWN: Final[dict[str, Callable[[Case, Any, Before], object]]] = {
-    ":record": lambda case, uid, _: case.name(uid),
-    ":records": lambda case, uids, _: case.names(uids) or "nothing",
-    ":epoch": lambda case, uid, _: case.history.written[uid].batch.epoch,
-    ":end": lambda case, replica, before: case.past.log_end(replica, before),
-    ":mark": lambda case, replica, before: case.past.high_watermark(replica, before),
-    ":epochs": lambda case, replica, before: case.epochs_of(replica, before),
-    ":fault": lambda case, replica, before: case.fault(replica, before),
-    ":snapshot": lambda case, replica, before: case.past.newest_snapshot(replica, before) or "none",
-    ":when": lambda case, position, _: case.when(position),
-    ":since": lambda case, position, _: case.when(position).removeprefix("at "),
-    ":listed": lambda _, words, __: listed(words) or "none",
-    "!r": lambda _, value, __: repr(value),
+
+_PIECES: Final = {
+    name: _pieces(text) for named in TEMPLATES.values() for name, text in named.items()
 }
 
 
-class _Part(NamedTuple):
-    """A piece of a template: plain text, a value, or a part that may be left out."""
+class _Named:
+    """What a template may name: of its values, its event, the rules, in this order."""
 
-    text: str
-    name: str = ""
-    form: str = ""
-    condition: str = ""
-    inside: tuple[Any, ...] = ()
+    def __init__(self, case: Case, position: int | None, values: Mapping[str, Any]) -> None:
+        self.case = case
+        self.position = position
+        self.values = values
+        self.lacks = False
+
+    def __getitem__(self, name: str) -> _Shown:
+        value = self.value(name)
+        self.lacks = self.lacks or value is None or value == ""
+        end = END if self.position is None else self.position
+        return _Shown(self.case, value, self.values.get("before", end))
+
+    def value(self, name: str) -> Any:
+        if name in self.values:
+            return self.values[name]
+        event = None
+        if self.position is not None:
+            event = self.case.past.event(self.position)
+            if name in _OF_EVENTS:
+                return _OF_EVENTS[name](self.case, self.position, event)
+        if name in GROUP_OF:
+            return getattr(getattr(self.case.rules, GROUP_OF[name]), name)
+        return getattr(event, name, None)
 
 
-@cache
-def _parts(template: str) -> tuple[_Part, ...]:
-    """A template taken apart: text, then in turn what stands in brackets and the text behind it."""
-    pieces = _PART.split(template)
-    found = [_Part(pieces[0])]
-    for at in range(1, len(pieces), 5):
-        condition, optional, name, form, text = pieces[at : at + 5]
-        inside = () if optional is None else _parts(optional)
-        found += [_Part("", name or "", form or "", condition or "", inside), _Part(text)]
-    return tuple(part for part in found if part != _Part(""))
+class _Shown(NamedTuple):
+    """A value in a sentence, which is true before a position."""
+
+    case: Case
+    value: Any
+    before: int
+
+    def __format__(self, form: str) -> str:
+        if form in _FORMS:
+            return str(_FORMS[form](self.case, self.value, self.before))
+        return "None" if self.value is None else format(self.value, form)
 
 
 def told(case: Case, name: str, position: int | None, values: Mapping[str, Any]) -> str:
     """The sentence of that name about an event, or about all of a run."""
-    return _Told(case, position, values).text(_parts(_TEMPLATE[name]))
+    said = []
+    for optional, condition, text in _PIECES[name]:
+        named = _Named(case, position, values)
+        if not condition or named.value(condition):
+            shown = text.format_map(named)
+            said.append("" if optional and not condition and named.lacks else shown)
+    return "".join(said)
 
 
-class _Told(NamedTuple):
-    """What a template may name."""
-
-    case: Case
-    position: int | None
-    values: Mapping[str, Any]
-
-    def text(self, parts: tuple[_Part, ...]) -> str:
-        return "".join(map(self._shown, parts))
-
-    def _shown(self, part: _Part) -> str:
-        if part.name:
-            return self._word(part.name, part.form)
-        if part.condition:
-            return self.text(part.inside) if self._value(part.condition) else ""
-        names = [each.name for each in part.inside if each.name]
-        empty = any(self._value(name) in (None, "") for name in names)
-        return "" if empty else part.text + self.text(part.inside)
-
-    def _word(self, name: str, form: str) -> str:
-        value = self._value(name)
-        if form in _SHOWN:
-            end = END if self.position is None else self.position
-            return str(_SHOWN[form](self.case, value, self.values.get("before", end)))
-        return format(value, form[1:]) if form else str(value)
-
-    def _value(self, name: str) -> Any:
-        if name in self.values:
-            return self.values[name]
-        case, event = self.case, None
-        if self.position is not None:
-            event = case.past.event(self.position)
-            if name in _OF_EVENTS:
-                return _OF_EVENTS[name](case, self.position, event)
-        if name in GROUP_OF:
-            return getattr(getattr(case.rules, GROUP_OF[name]), name)
-        return getattr(event, name, None)
-
+_FORMS: Final[dict[str, Callable[[Case, Any, int], object]]] = {
+    "record": lambda case, uid, _: case.name(uid),
+    "records": lambda case, uids, _: case.names(uids) or "nothing",
+    "epoch": lambda case, uid, _: case.history.written[uid].batch.epoch,
+    "end": lambda case, replica, before: case.past.log_end(replica, before),
+    "mark": lambda case, replica, before: case.past.high_watermark(replica, before),
+    "epochs": lambda case, replica, before: case.epochs_of(replica, before),
+    "fault": lambda case, replica, before: case.fault(replica, before),
+    "snapshot": lambda case, replica, before: case.past.newest_snapshot(replica, before) or "none",
+    "since": lambda case, position, _: case.when(position).removeprefix("at "),
+    "listed": lambda _, words, __: listed(words) or "none",
+}
+"""How a value is shown; true just before the event at a position."""
 
 _OF_EVENTS: Final[dict[str, Callable[[Case, int, Any], str]]] = {
     "when": lambda case, position, _: case.when(position),
@@ -346,6 +308,7 @@ _OF_EVENTS: Final[dict[str, Callable[[Case, int, Any], str]]] = {
     "clock": lambda case, _, event: case.clock(event.replica, event.now_ms),
     "by_clock": lambda case, position, _: case.by_clock(position),
 }
+"""What may be named of every event."""
 
 
 def listed(words: list[str]) -> str:

@@ -163,10 +163,9 @@ def told_cut(case: Case, step: Step, leader: tuple[str, int] | None, *mechanisms
     event = step.event
     name, epoch = leader if leader is not None and leader[0] != event.replica else (None, None)
     reached = event.lowest if (event.lowest or 0) < event.target else None
-    fact = case.fact(
-        "truncated", step.position, *mechanisms, leader=name, epoch=epoch, reached=reached
-    )
-    return fact._replace(kind="position") if event.target == event.high_watermark else fact
+    kind = "position" if event.target == event.high_watermark else "epoch"
+    values = {"leader": name, "epoch": epoch, "reached": reached, "kind": kind}
+    return case.fact("truncated", step.position, *mechanisms, **values)
 
 
 def came_back(case: Case, name: str, before: int) -> Facts:

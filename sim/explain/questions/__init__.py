@@ -56,4 +56,4 @@ def _fallback(case: Case) -> Facts:
     for name in () if offset is None else [replica] if replica else case.past.steps:
         if offset is not None and not case.past.uid_at(name, offset):
             facts += lacks(case, name, offset)
-    return facts or [case.fact("shown by", case.judged)]
+    return facts or [case.fact("event then", case.judged, kind="write")]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from sim import trace
+from sim.explain import lost
 from sim.explain import mechanisms as of
 from sim.explain.case import Case, Fact, Facts, as_context
-from sim.explain.lost import lacks
 
 
 def compaction_bound(case: Case) -> Facts:
     """A pass went above the high watermark."""
     offset = case.violation.offset
-    facts = [] if offset is None else lacks(case, case.shown_by.replica, offset)
+    facts = [] if offset is None else lost.lacks(case, case.shown_by.replica, offset)
     return [*as_context(facts), case.fact("went up", case.judged, of.BY_UNCOMMITTED)]
 
 
@@ -51,7 +51,7 @@ def snapshot_content(case: Case) -> Facts:
     known = case.written(winner)
     if known is None or known.offset >= event.end_offset or winner in held:
         return facts
-    return [*lacks(case, event.replica, known.offset, winner, at), *facts]
+    return [*lost.lacks(case, event.replica, known.offset, winner, at), *facts]
 
 
 def prefix(case: Case) -> Facts:
@@ -60,9 +60,8 @@ def prefix(case: Case) -> Facts:
     start = case.past.last(*kinds, replica=case.replica)
     facts = [] if start is None else [_moved_start(case, start)]
     if start != case.judged:
-        wiped = isinstance(case.shown_by, trace.ReplicaWiped)
-        fact = case.fact("fetched", case.judged)
-        facts.append(fact._replace(kind="loss") if wiped else fact)
+        kind = "loss" if isinstance(case.shown_by, trace.ReplicaWiped) else "snapshot"
+        facts.append(case.fact("event", case.judged, kind=kind))
     return facts
 
 
@@ -84,8 +83,7 @@ def installed(case: Case) -> Facts:
     led = past.last(trace.LeaderElected, replica=event.replica)
     facts = [] if taken is None else [case.fact("taken", taken)]
     facts += [] if led is None else [case.fact("leads", led, at=led)]
-    emptied = isinstance(event, trace.LogEmptied)
-    return [*facts, case.fact("emptied" if emptied else "installed", case.judged)]
+    return [*facts, case.fact(type(event).__name__, case.judged, kind="position")]
 
 
 def fetching(case: Case) -> Facts:
@@ -95,7 +93,7 @@ def fetching(case: Case) -> Facts:
     if dropped:
         return [_dropped(case, position) for position in (dropped[-1], *dropped[:-1])]
     last = past.last(trace.SnapshotChunkFetched, replica=case.replica)
-    return [] if last is None else [case.fact("fetched", last)]
+    return [] if last is None else [case.fact("event", last, kind="snapshot")]
 
 
 def _dropped(case: Case, position: int) -> Fact:
@@ -123,5 +121,5 @@ def sent_twice(case: Case) -> Facts:
         size = sum(batch.size_bytes for batch in event.batches)
         return [case.fact("sent twice", judged, size=size)]
     before = case.past.last(*_FETCHING, replica=event.replica, before=judged)
-    facts = [] if before is None else [case.fact("fetched", before)]
+    facts = [] if before is None else [case.fact("event", before, kind="snapshot")]
     return [*facts, case.fact("event then", judged)]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sim import trace
+from sim.explain import lost
 from sim.explain import mechanisms as of
 from sim.explain.case import Case, Fact, Facts, as_context, first_also, first_is
-from sim.explain.lost import cleaned, lacks, two_records_at
 from sim.explain.past import Became
 from sim.log.record import Record
 
@@ -14,28 +14,28 @@ def passed(case: Case, offset: int) -> Facts:
     """A consumer passed an offset, or two were given different records there."""
     past, replica = case.past, case.shown_by.replica
     if len(past.uids_at.get(offset, ())) > 1:
-        facts = two_records_at(case, offset)
+        facts = lost.two_records_at(case, offset)
     elif past.fate(replica, offset, None).became is Became.HELD:
         facts = [_kept_from(case, replica, offset)]
     else:
-        facts = lacks(case, replica, offset)
+        facts = lost.lacks(case, replica, offset)
     return [*facts, *_reads(case, offset)]
 
 
 def _kept_from(case: Case, replica: str, offset: int) -> Fact:
     uid, at = case.past.uid_at(replica, offset), case.past.slot(replica, offset)
     known = case.written(uid)
-    fact = case.fact("kept from", at, of.KEPT_FROM_READER, name=replica, uid=uid)
-    return fact._replace(kind="marker") if known and known.batch.transactional else fact
+    kind = "marker" if known and known.batch.transactional else "position"
+    return case.fact("kept from", at, of.KEPT_FROM_READER, name=replica, uid=uid, kind=kind)
 
 
 def passed_a_delete(case: Case) -> Facts:
     """A consumer in time did not see a delete."""
     became, _, step = case.past.origin(case.replica, case.offset, None)
     if became is not Became.CLEANED or step is None:
-        facts = lacks(case, case.replica, case.offset)
+        facts = lost.lacks(case, case.replica, case.offset)
     else:
-        facts = cleaned(case, step, case.offset)
+        facts = lost.cleaned(case, step, case.offset)
         facts = first_also(facts, of.OTHER_REPLICA) if _read_elsewhere(case) else facts
     return [*facts, *_reads(case, case.offset)]
 
@@ -53,7 +53,7 @@ def does_not_end(case: Case) -> Facts:
     event = case.shown_by
     rest = range(event.start, event.end)
     holes = [offset for offset in rest if not case.past.uid_at(event.replica, offset)]
-    facts = lacks(case, event.replica, holes[-1]) if holes else []
+    facts = lost.lacks(case, event.replica, holes[-1]) if holes else []
     return first_is([*as_context(facts), *_reads(case, None)], of.NO_RECORD_LEFT)
 
 
@@ -96,9 +96,11 @@ def altered(case: Case) -> Facts:
 
 
 def _changed(case: Case, record: Record, original: Record, field: str) -> Fact:
-    values = {"was": getattr(original, field), "now": getattr(record, field), "uid": record.uid}
-    fact = case.fact("changed", case.judged, f"{field} changed", field=field, **values)
-    return fact._replace(kind="timestamp") if field == "timestamp_ms" else fact
+    kind = "timestamp" if field == "timestamp_ms" else "version"
+    values = {"was": repr(getattr(original, field)), "now": repr(getattr(record, field))}
+    return case.fact(
+        "changed", case.judged, f"{field} changed", field=field, uid=record.uid, kind=kind, **values
+    )
 
 
 def _rewritten(case: Case, offset: int | None) -> Facts:
@@ -107,7 +109,7 @@ def _rewritten(case: Case, offset: int | None) -> Facts:
     for position in case.past.all(trace.Cleaned, trace.Converted):
         event = case.past.event(position)
         if isinstance(event, trace.Converted):
-            found += [case.fact("rewrote", position)] * (offset in event.values_lost)
+            found += [case.fact("event", position, kind="version")] * (offset in event.values_lost)
         elif any(base <= (offset or 0) for base, _ in (*event.rewritten, *event.horizons)):
             stamps = ", ".join(f"{base}: {at:,} ms" for base, at in event.horizons) or "none"
             found.append(case.fact("rewritten", position, stamps=stamps))
@@ -120,18 +122,15 @@ def understood(case: Case) -> Facts:
     converted = past.all(trace.Converted)[::-1]
     told = [one for one in converted if offset in past.event(one).values_lost]
     told += past.all(trace.ConfigChanged, replica=event.consumer)
-    facts = [case.fact("rewrote", position) for position in told]
+    facts = [case.fact("event", position, kind="version") for position in told]
     given = [record for record in (*event.values, *event.deletes) if record.offset == offset]
     for record in given:
         known = case.written(record.uid)
         if known is not None:
-            values = {"value": record.value, "flag": record.flagged, "was": known.record.value}
+            values = {"value": repr(record.value), "flag": str(record.flagged)}
             what = "a delete" if record in event.deletes else "a value"
-            flagged = known.record.flagged
-            return [
-                *facts,
-                case.fact("understood", case.judged, what=what, was_flag=flagged, **values),
-            ]
+            was = {"was": repr(known.record.value), "was_flag": str(known.record.flagged)}
+            return [*facts, case.fact("understood", case.judged, what=what, **values, **was)]
     return facts
 
 
@@ -150,7 +149,7 @@ def sequences(case: Case, offset: int) -> Facts:
             and earlier.batch.base_sequence >= max(0, batch.base_sequence)
             and not past.uid_at(leader, earlier.offset, at)
         ):
-            knew += lacks(case, leader, earlier.offset, before=at)
+            knew += lost.lacks(case, leader, earlier.offset, before=at)
     return [*as_context(list(dict.fromkeys(knew))), *_told_of(case, batch.producer_id)[-4:]]
 
 
@@ -160,7 +159,9 @@ def _told_of(case: Case, producer: int) -> Facts:
     for position in case.past.all(trace.Appended, trace.ProducersForgotten):
         event = case.past.event(position)
         if isinstance(event, trace.ProducersForgotten):
-            facts += [case.fact("forgotten", position)] * (producer in event.producers)
+            facts += [case.fact("event then", position, kind="sequence")] * (
+                producer in event.producers
+            )
         elif event.batch.producer_id == producer:
             batch = event.batch
             low, high, first = batch.base_offset, batch.last_offset, batch.base_sequence

@@ -8,10 +8,10 @@ from operator import itemgetter
 from sim import trace
 from sim.check.families import TRANSACTIONS
 from sim.check.folding import own_state
+from sim.explain import lost
 from sim.explain import mechanisms as of
 from sim.explain.case import Case, Facts, as_context, first_also, first_is, mechanisms_of
 from sim.explain.deleted import kept_loser, last_removal, undecided, undeleted, why_kept
-from sim.explain.lost import cleaned, lacks, two_records_at
 from sim.explain.past import Became
 from sim.explain.removed import holders, removal_at, why_needed
 from sim.log.record import Control
@@ -68,7 +68,7 @@ def _lacks_winner(case: Case, replica: str, winner: int, before: int) -> Facts:
     """The winner is not in the log, or does not count there."""
     offset = case.history.written[winner].offset
     if case.past.uid_at(replica, offset, before) != winner:
-        return lacks(case, replica, offset, winner, before)
+        return lost.lacks(case, replica, offset, winner, before)
     if offset < case.past.high_watermark(replica):
         return undecided(case, replica, winner)
     leader, epoch = case.past.leader_at() or (None, 0)
@@ -82,7 +82,7 @@ def _not_committed(case: Case, replica: str, held: int) -> Facts:
     committed = case.past.committed_at(offset)
     if committed in (0, held):
         return undecided(case, replica, held)
-    found = two_records_at(case, offset)
+    found = lost.two_records_at(case, offset)
     mechanisms = () if mechanisms_of(found) else (of.TAIL_KEPT,)
     values = {"name": replica, "held": held, "committed": committed}
     at = case.past.slot(replica, offset)
@@ -122,7 +122,7 @@ def kept_both(case: Case) -> Facts:
     steps = case.past.steps_before(replica, case.past.end)
     passes = [step for step in steps if isinstance(step.event, trace.Cleaned)]
     if not passes:
-        return [case.fact("held both", None, of.NOT_MAPPED, **values)]
+        return [case.fact("kept both", None, of.NOT_MAPPED, because="", **values)]
     kept = [written[uid].offset for uid in held]
     mechanism = of.NOT_MAPPED
     if any(step.event.protected_offset in kept for step in passes):
@@ -131,10 +131,10 @@ def kept_both(case: Case) -> Facts:
         mechanism = of.AS_ABORTED
     elif passes[0].event.first_dirty_offset <= min(kept):
         mechanism = of.UNFINISHED
-    lost = [offset for offset in kept if offset != written[best].offset]
-    ends = [offset for offset in lost if offset == passes[0].event.protected_offset]
-    because = why_kept(case, passes[0], (ends or lost)[0], written[best].offset)
-    return [case.fact("kept both", passes[0].position, mechanism, because=because, **values)]
+    at, beaten = passes[0].position, [each for each in kept if each != written[best].offset]
+    ends = [offset for offset in beaten if offset == passes[0].event.protected_offset]
+    because = why_kept(case, passes[0], (ends or beaten)[0], written[best].offset)
+    return [case.fact("kept both", at, mechanism, because=because, **values)]
 
 
 def _some_aborted(case: Case, uids: list[int]) -> bool:
@@ -179,13 +179,13 @@ def removed_delete(case: Case, replica: str, offset: int) -> Facts:
         removal, at = removal_at(step.event, offset), step.position
         if removal is None:
             continue
-        facts = cleaned(case, step, offset)
+        facts = lost.cleaned(case, step, offset)
         for holder in list(holders(case, at, removal))[:1]:
             facts = first_also(facts, why_needed(case, holder, offset, removal.uid, at))
             if past.fate(holder, offset, removal.uid, at).became is Became.CUT:
-                facts += lacks(case, holder, offset, removal.uid, at)
+                facts += lost.lacks(case, holder, offset, removal.uid, at)
         return facts
-    return lacks(case, replica, offset)
+    return lost.lacks(case, replica, offset)
 
 
 def still_there(case: Case, replica: str, offset: int) -> Facts:
@@ -281,4 +281,4 @@ def _gone_from(case: Case, name: str, committed: int) -> Facts:
     values = [uid for uid in case.held(name, case.key) if case.beats(committed, uid)]
     if case.tombstone(committed) and values:
         return undeleted(case, name, values[-1], committed)
-    return lacks(case, name, case.history.written[committed].offset, committed)
+    return lost.lacks(case, name, case.history.written[committed].offset, committed)

@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 from sim import trace
+from sim.explain import lost, told
 from sim.explain import mechanisms as of
 from sim.explain.case import Case, Fact, Facts, as_context, mechanisms_of
-from sim.explain.lost import (
-    cut,
-    elected,
-    end_fell,
-    ends_in_a_hole,
-    given_twice,
-    joined,
-    lacks,
-    recorded,
-    two_records_at,
-    without,
-)
 from sim.explain.past import END
 from sim.explain.sentences import listed
-from sim.explain.told import led_twice, position_of
 
 
 def lost_record(case: Case, offset: int) -> Facts:
@@ -29,8 +17,8 @@ def lost_record(case: Case, offset: int) -> Facts:
     if not replica:
         return []
     uid = case.past.committed_at(offset)
-    again = given_twice(case, offset)
-    return again or without(case, replica, offset, uid, lag_is_news=True)
+    again = lost.given_twice(case, offset)
+    return again or lost.without(case, replica, offset, uid, lag_is_news=True)
 
 
 def misplaced(case: Case, replica: str, offset: int) -> Facts:
@@ -39,20 +27,20 @@ def misplaced(case: Case, replica: str, offset: int) -> Facts:
         if isinstance(step.event, trace.Pushed):
             base = step.event.batch.base_offset
             return [case.fact("Pushed", step.position, of.NUMBERED_ITSELF, base=base)]
-    return lacks(case, replica, offset)
+    return lost.lacks(case, replica, offset)
 
 
 def leader_lacks(case: Case, replica: str, offset: int) -> Facts:
     """A leader was elected without what was committed."""
     assert replica == case.replica
     facts = lost_record(case, offset)
-    told = any(fact.position == case.judged for fact in facts)
-    return facts if told else [*facts, *elected(case, case.judged, offset)]
+    known = any(fact.position == case.judged for fact in facts)
+    return facts if known else [*facts, *lost.elected(case, case.judged, offset)]
 
 
 def two_records(case: Case, offset: int) -> Facts:
     """Two records were given the offset of a violation: why both are there."""
-    return two_records_at(case, offset)
+    return lost.two_records_at(case, offset)
 
 
 def committed_without(case: Case) -> Facts:
@@ -60,9 +48,9 @@ def committed_without(case: Case) -> Facts:
     offset = case.violation.offset
     found = [] if offset is None else lost_record(case, offset)
     if offset is not None and of.TAIL_KEPT in mechanisms_of(found):
-        found = two_records_at(case, offset) if len(case.past.uids_at[offset]) > 1 else found
+        found = lost.two_records_at(case, offset) if len(case.past.uids_at[offset]) > 1 else found
     if isinstance(case.shown_by, trace.IsrChanged):
-        return [*found, *joined(case, case.judged)]
+        return [*found, *lost.joined(case, case.judged)]
     if isinstance(case.shown_by, trace.HighWatermarkMoved):
         counted = listed(_positions(case, case.shown_by.replica))
         return [*found, case.fact("mark counted", case.judged, counted=counted)]
@@ -71,7 +59,7 @@ def committed_without(case: Case) -> Facts:
 
 def _positions(case: Case, leader: str) -> list[str]:
     """What a leader believes of its followers, beside what they have."""
-    believed = ((other, position_of(case, leader, other)) for other in case.past.steps)
+    believed = ((other, told.position_of(case, leader, other)) for other in case.past.steps)
     return [
         f"{other} at {at} (log end offset {case.past.log_end(other, case.judged)})"
         for other, at in believed
@@ -81,7 +69,7 @@ def _positions(case: Case, leader: str) -> list[str]:
 
 def believed_position(case: Case) -> Facts:
     """A leader believes in a position that its follower has not."""
-    return recorded(case, case.judged)
+    return lost.recorded(case, case.judged)
 
 
 def truncated(case: Case) -> Facts:
@@ -89,7 +77,7 @@ def truncated(case: Case) -> Facts:
     event = case.shown_by
     step = case.past.steps_before(event.replica, case.past.end)[0]
     uid = case.past.last_written(event.replica, event.target, case.judged)
-    return cut(case, step, event.target, uid)
+    return lost.cut(case, step, event.target, uid)
 
 
 def high_watermark_fell(case: Case) -> Facts:
@@ -98,7 +86,7 @@ def high_watermark_fell(case: Case) -> Facts:
     name, end = event.replica, past.log_end(event.replica)
     if not isinstance(event, trace.HighWatermarkMoved):
         kept = case.fact("kept mark", judged, name=name, before=END)
-        return [*as_context(lacks(case, name, end)), kept]
+        return [*as_context(lost.lacks(case, name, end)), kept]
     moved = case.fact("mark moved", judged, end=end, told=not event.leading)
     leader = past.leader_at(judged)
     if event.leading or leader is None or leader[0] == name:
@@ -110,7 +98,7 @@ def high_watermark_fell(case: Case) -> Facts:
 
 def epoch_led_twice(case: Case) -> Facts:
     """Two leaders of one epoch: what the second one's voters had forgotten."""
-    return led_twice(case)
+    return told.led_twice(case)
 
 
 def epochs_fell(case: Case) -> Facts:
@@ -162,7 +150,7 @@ def epoch_answers(case: Case) -> Facts:
     for below in () if offset is None else range(max(0, offset - 1), offset + 1):
         for name in past.steps:
             if past.slot(name, below) is not None and not past.uid_at(name, below):
-                gone += lacks(case, name, below)
+                gone += lost.lacks(case, name, below)
     return [*as_context(gone), *facts, case.fact("began", None, mechanism, began=_epochs(starts))]
 
 
@@ -175,7 +163,7 @@ def log_end_moved(case: Case) -> Facts:
     judged, event = case.judged, case.shown_by
     last = max(case.past.log_end(event.replica, judged) - 1, 0)
     at = judged + 1 if isinstance(event, trace.Cleaned) else judged
-    gone = as_context(lacks(case, event.replica, last, before=at))
+    gone = as_context(lost.lacks(case, event.replica, last, before=at))
     return [*gone, case.fact("end moved", judged, of.END_FROM_LAST)]
 
 
@@ -187,17 +175,17 @@ def stays_behind(case: Case) -> Facts:
     led = past.last(trace.LeaderElected) or 0
     name, end, high = leader[0], past.log_end(case.replica), past.log_end(leader[0])
     values = {"name": case.replica, "leader": name, "end": end, "high": high, "last": high - 1}
-    hole = end <= high and ends_in_a_hole(case, name, end, past.end)
+    hole = end <= high and lost.ends_in_a_hole(case, name, end, past.end)
     if hole:
-        facts = end_fell(case, name, end, past.end)
+        facts = lost.end_fell(case, name, end, past.end)
     elif end > high:
-        facts = [*lacks(case, name, high, before=led), *elected(case, led, high)]
+        facts = [*lost.lacks(case, name, high, before=led), *lost.elected(case, led, high)]
     else:
-        facts = [] if past.uid_at(name, end) else as_context(lacks(case, name, end))
+        facts = [] if past.uid_at(name, end) else as_context(lost.lacks(case, name, end))
         tried = past.last(trace.SnapshotOffered, follower=case.replica)
         if tried is not None:
             again = (of.OFFERED_AGAIN,) if tried >= led else ()
-            facts.append(case.fact("offered", tried, *again))
+            facts.append(case.fact("event then", tried, *again, kind="snapshot"))
     known = hole or mechanisms_of(facts)
     mechanisms = () if known else (of.NEVER_COPIED,)
     idle = not hole and end <= high
@@ -220,10 +208,10 @@ def watermark_stays(case: Case) -> Facts:
 def acknowledged(case: Case, offset: int) -> Facts:
     """A producer was told what is not, or did not stay, committed."""
     past, leader = case.past, case.past.leader_at()
-    lost = [] if leader is None else lacks(case, leader[0], offset)
+    gone = [] if leader is None else lost.lacks(case, leader[0], offset)
     for position in reversed(past.all(trace.Acknowledged, replica=case.violation.replica)):
         event = past.event(position)
         if event.first_offset <= offset <= event.last_offset:
             said = "committed" if event.acks == "all" else "written (acks=1)"
-            return [*lost, case.fact("acknowledged", position, said=said)]
-    return lost
+            return [*gone, case.fact("acknowledged", position, said=said)]
+    return gone
