@@ -73,18 +73,19 @@ def _left(case: Case, replica: str, value: int, deciding: int, step: Step) -> Fa
             for each in case.past.steps_before(replica, step.position)
             if isinstance(each.event, trace.Cleaned)
         ]
-        batches = [written[uid].batch for uid in (value, deciding)]
-        if _some_aborted(case, {each.producer_id for each in batches if each.transactional}):
+        if some_aborted(case, [value, deciding]):
             also = [of.AS_ABORTED]
         elif any(each.first_dirty_offset <= low and high < each.upper_bound for each in passes):
             also = [of.UNFINISHED]
     return case.fact("left", step.position, *also, of.VALUE_LEFT, uid=value)
 
 
-def _some_aborted(case: Case, producers: set[int]) -> bool:
-    """Whether a transaction of some of these producers was aborted."""
-    batches = [case.history.written[uid].batch for uid in case.past.controls]
-    return any(b.control is Control.ABORT and b.producer_id in producers for b in batches)
+def some_aborted(case: Case, uids: list[int]) -> bool:
+    """Whether a transaction of the producers of some of these records was aborted."""
+    batches = [case.history.written[uid].batch for uid in uids]
+    producers = {batch.producer_id for batch in batches if batch.transactional}
+    ends = [case.history.written[uid].batch for uid in case.past.controls]
+    return any(b.control is Control.ABORT and b.producer_id in producers for b in ends)
 
 
 def _late(case: Case, replica: str, value: int, delete: int, step: Step, went: Facts) -> Facts:

@@ -148,7 +148,7 @@ def _expired(case: Case, position: int, removal: trace.Removal) -> Fact:
         ends = [f"{each} at {past.log_end(each, position)}" for each in others]
         because = f"as every log end offset it knew of was above it (now {listed(ends)})"
     elif rule in BY_TIME:
-        kind, because = _by_time(case, event, past.horizon(event.replica, base, position), base)
+        kind, because = _by_time(case, position, base)
     else:
         kind, because = "horizon", "at once (tombstone_removal: immediate)" * (rule == "immediate")
     needed = _still_needed(case, position, removal)
@@ -166,11 +166,8 @@ def _by_rule(case: Case, position: int, removal: trace.Removal, base: int) -> st
     given = past.horizon_given(event.replica, base, position)
     stamped = given is not None and isinstance(past.event(given.position), trace.Cleaned)
     if given is not None and stamped and rule not in ("immediate", "last_modified"):
-        giver, given_at = past.event(given.position), past.events[given.position][0]
-        at = past.events[position][0]
-        skewed = event.now_ms - at != giver.now_ms - given_at
-        early = past.timed and skewed and at < given_at + given.at_ms - giver.now_ms
-        return of.CLOCK_AHEAD if early else of.HORIZON_PASSED
+        apart_ms, early_ms = _early(case, position, given)
+        return of.CLOCK_AHEAD if apart_ms and early_ms > 0 else of.HORIZON_PASSED
     if rule == "immediate":
         return of.AT_ONCE
     if "last_modified" in (rule, cleaner.unstamped_tombstones):
@@ -178,26 +175,36 @@ def _by_rule(case: Case, position: int, removal: trace.Removal, base: int) -> st
     return of.HORIZON_PASSED if rule.endswith("horizon") else of.AT_ONCE
 
 
-def _by_time(
-    case: Case, event: trace.Cleaned, horizon: Horizon | None, base: int
-) -> tuple[FactKind, str]:
+def _early(case: Case, position: int, given: Horizon) -> tuple[int, int]:
+    """By how much a pass went by another clock than that of the horizon's giver, in ms.
+
+    And how long it was, in simulated time, before the one that gave it plus the retention.
+    """
+    past, apart_ms, (at, _) = case.past, 0, case.past.events[position]
+    now_ms, given_ms = past.event(position).now_ms, past.event(given.position).now_ms
+    if past.timed:
+        apart_ms = (now_ms - at) - (given_ms - past.events[given.position][0])
+    return apart_ms, given.at_ms - now_ms + apart_ms
+
+
+def _by_time(case: Case, position: int, base: int) -> tuple[FactKind, str]:
     """The clock of a pass against the delete horizon, or the retention where there is none."""
+    event = case.past.event(position)
     clock = case.clock(event.replica, event.now_ms)
-    if horizon is None:
+    given = case.past.horizon_given(event.replica, base, position)
+    if given is None:
         retention = case.rules.topic.delete_retention_ms
         return "horizon", f"since by {clock} the retention of {retention:,} ms was over"
-    first = case.past.horizon_given(event.replica, base, horizon.position + 1) or horizon
-    giver, from_whom, early_ms = case.past.event(first.position), "", 0
-    if isinstance(giver, trace.Cleaned):
-        by = case.clock(giver.replica, giver.now_ms)
-        from_whom = f" (given {case.when(first.position)} by {giver.replica}, {by})"
-        skews = case.skews or {}
-        # In simulated time this pass is so long before the one that gave it plus the retention.
-        apart_ms = skews.get(event.replica, 0) - skews.get(giver.replica, 0)
-        early_ms = horizon.at_ms - event.now_ms + apart_ms
-    early = f", {early_ms:,} ms before the retention was over" if early_ms > 0 else ""
-    why = f"since {clock} had passed its delete horizon {horizon.at_ms:,} ms{from_whom}{early}"
-    return "clock" if early_ms > 0 else "horizon", why
+    why = f"since {clock} had passed its delete horizon {given.at_ms:,} ms"
+    giver = case.past.event(given.position)
+    if not isinstance(giver, trace.Cleaned):
+        return "horizon", why
+    by = case.clock(giver.replica, giver.now_ms)
+    why += f" (given {case.when(given.position)} by {giver.replica}, {by})"
+    _, early_ms = _early(case, position, given)
+    if early_ms <= 0:
+        return "horizon", why
+    return "clock", f"{why}, {early_ms:,} ms before the retention was over"
 
 
 # A transaction was taken for aborted.
@@ -237,22 +244,14 @@ def _decided_by(case: Case, uid: int) -> list[int]:
         values = [each for each in case.uids_of(deciding.key) if not case.tombstone(each)]
         return [each for each in values if case.beats(uid, each)]
     producer = deciding.batch.producer_id
-    ends = [written[each] for each in case.past.controls]
-    committed = [
-        end.offset
-        for end in ends
-        if end.batch.producer_id == producer
-        and case.past.committed_at(end.offset) == end.record.uid
-    ]
-    begins = max((offset for offset in committed if offset < deciding.offset), default=-1)
-    return [
-        each
+    data = {
+        each: known.offset
         for each, known in written.items()
-        if begins < known.offset < deciding.offset
-        and known.batch.producer_id == producer
+        if known.batch.producer_id == producer
         and known.batch.transactional
         and known.batch.control is None
-    ]
+    }
+    return [each for each, at in data.items() if case.next_marker(producer, at) is deciding]
 
 
 def holders(case: Case, position: int, removal: trace.Removal) -> dict[str, list[int]]:

@@ -257,8 +257,8 @@ class _Named:
         event = None
         if self.position is not None:
             event = self.case.past.event(self.position)
-            if name in _OF_EVENTS:
-                return _OF_EVENTS[name](self.case, self.position, event)
+            if name in EVERY_EVENT:
+                return EVERY_EVENT[name](self.case, self.position, event)
         if name in GROUP_OF:
             return getattr(getattr(self.case.rules, GROUP_OF[name]), name)
         return getattr(event, name, None)
@@ -302,7 +302,7 @@ _FORMS: Final[dict[str, Callable[[Case, Any, int], object]]] = {
 }
 """How a value is shown; true just before the event at a position."""
 
-_OF_EVENTS: Final[dict[str, Callable[[Case, int, Any], str]]] = {
+EVERY_EVENT: Final[dict[str, Callable[[Case, int, Any], str]]] = {
     "when": lambda case, position, _: case.when(position),
     "event": lambda _, __, event: describe(event),
     "clock": lambda case, _, event: case.clock(event.replica, event.now_ms),

@@ -11,10 +11,16 @@ from sim.check.folding import own_state
 from sim.explain import lost
 from sim.explain import mechanisms as of
 from sim.explain.case import Case, Facts, as_context, first_also, first_is, mechanisms_of
-from sim.explain.deleted import kept_loser, last_removal, undecided, undeleted, why_kept
+from sim.explain.deleted import (
+    kept_loser,
+    last_removal,
+    some_aborted,
+    undecided,
+    undeleted,
+    why_kept,
+)
 from sim.explain.past import Became
 from sim.explain.removed import holders, removal_at, why_needed
-from sim.log.record import Control
 
 
 def state_differs(case: Case, replica: str, key: str) -> Facts:
@@ -127,7 +133,7 @@ def kept_both(case: Case) -> Facts:
     mechanism = of.NOT_MAPPED
     if any(step.event.protected_offset in kept for step in passes):
         mechanism = of.KEPT_AS_END
-    elif _some_aborted(case, held):
+    elif some_aborted(case, case.uids_of(case.key)):
         mechanism = of.AS_ABORTED
     elif passes[0].event.first_dirty_offset <= min(kept):
         mechanism = of.UNFINISHED
@@ -135,14 +141,6 @@ def kept_both(case: Case) -> Facts:
     ends = [offset for offset in beaten if offset == passes[0].event.protected_offset]
     because = why_kept(case, passes[0], (ends or beaten)[0], written[best].offset)
     return [case.fact("kept both", at, mechanism, because=because, **values)]
-
-
-def _some_aborted(case: Case, uids: list[int]) -> bool:
-    """Whether some are of a transaction, and some transaction was aborted."""
-    written = case.history.written
-    aborts = any(written[uid].batch.control is Control.ABORT for uid in case.past.controls)
-    of_key = case.uids_of(case.violation.key) or uids
-    return aborts and any(written[uid].batch.transactional for uid in of_key)
 
 
 def reader_keeps(case: Case) -> Facts:
