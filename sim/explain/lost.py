@@ -155,9 +155,8 @@ def _other(case: Case, step: Step, offset: int, uid: int | None) -> Facts:
     if commit is not None and commit <= past.appended_at[other]:
         return _given_again(case, offset, uid, other)
     at = step.position
-    return tail_kept(
-        case, offset, [case.fact("has since", at, at=at, other=other, uid=uid)], replica
-    )
+    since = case.fact("has since", at, at=at, other=other, uid=uid)
+    return tail_kept(case, offset, [since], replica)
 
 
 def _given_again(case: Case, offset: int, first: int, second: int) -> Facts:
@@ -303,14 +302,10 @@ def elected(case: Case, position: int, offset: int | None = None, *mechanisms: s
     marks = past.all(trace.HighWatermarkMoved, leading=True, before=position)
     committed = max((past.event(one).high_watermark for one in marks), default=0)
     beyond = offset is not None and committed > event.epoch_start_offset
-    own = case.fact(
-        "elected",
-        position,
-        *mechanisms,
-        because=past.event(unclean[-1]).because if unclean else None,
-        committed=committed if beyond else None,
-    )
-    return [*(fact for one in came for fact in as_context(joined(case, one))), own]
+    because = past.event(unclean[-1]).because if unclean else None
+    values = {"because": because, "committed": committed if beyond else None}
+    before = [fact for one in came for fact in as_context(joined(case, one))]
+    return [*before, case.fact("elected", position, *mechanisms, **values)]
 
 
 def joined(case: Case, position: int, *mechanisms: str) -> Facts:

@@ -40,7 +40,7 @@ TEMPLATES: Final[dict[FactKind, dict[str, str]]] = {
         "<, while all below {committed} was committed>",
     },
     "epoch": {
-        "answered by": "{name} knew the epochs {known:listed} since {at:since}",
+        "answered by": "{name} knew the epochs {name:epochs} since {at:since}",
         "appended in": "{replica} appended {uid:record} in epoch {uid:epoch} {when}"
         "<, when {leader} led epoch {newest} already>",
         "began": "the epochs began, as appended, {began:listed}",
@@ -61,7 +61,6 @@ TEMPLATES: Final[dict[FactKind, dict[str, str]]] = {
         "(epoch_storage: {epoch_storage})",
         "second leader": "{replica} was elected in epoch {epoch}, too, {when}, by voters among "
         "{voters:listed}",
-        "took it": "{replica} took it< from {source}> behind that {when}",
         "truncated": "{replica} (epochs {replica:epochs}) truncated from {log_end_offset} to "
         "{target}< following {leader}, leader of epoch {epoch} (which knew the epochs "
         "{leader:epochs})> {when}, high watermark {high_watermark} (truncation: {truncation})"
@@ -302,13 +301,16 @@ _FORMS: Final[dict[str, Callable[[Case, Any, int], object]]] = {
 }
 """How a value is shown; true just before the event at a position."""
 
-EVERY_EVENT: Final[dict[str, Callable[[Case, int, Any], str]]] = {
+EVERY_EVENT: Final[dict[str, Callable[[Case, int, Any], object]]] = {
     "when": lambda case, position, _: case.when(position),
     "event": lambda _, __, event: describe(event),
     "clock": lambda case, _, event: case.clock(event.replica, event.now_ms),
     "by_clock": lambda case, position, _: case.by_clock(position),
+    "base": lambda _, __, event: event.batch.base_offset,
+    "low": lambda _, __, event: event.offsets[0],
+    "high": lambda _, __, event: event.offsets[-1],
 }
-"""What may be named of every event."""
+"""What may be named of an event beside its fields."""
 
 
 def listed(words: list[str]) -> str:

@@ -183,15 +183,8 @@ def stands_in_snapshot(case: Case, step: Step, offset: int) -> bool:
 
 def lost_by(case: Case, step: Step, mechanism: str) -> Facts:
     """One event by which a log lost records otherwise than by cleaning or a truncation."""
-    return [*_followed(case, step), _loss(case, step.position, mechanism)]
-
-
-def _loss(case: Case, position: int, *mechanisms: str) -> Fact:
-    """An event that took records, by the name of its class."""
-    event = case.past.event(position)
-    base = event.batch.base_offset if isinstance(event, trace.Pushed) else None
-    low, *_, high = event.offsets * 2 if isinstance(event, trace.SegmentsLost) else (0, 0)
-    return case.fact(type(event).__name__, position, *mechanisms, base=base, low=low, high=high)
+    fact = case.fact(type(step.event).__name__, step.position, mechanism)
+    return [*_followed(case, step), fact]
 
 
 def _followed(case: Case, step: Step) -> Facts:
@@ -202,4 +195,4 @@ def _followed(case: Case, step: Step) -> Facts:
         return []
     kinds = (trace.PrefixDeleted, trace.LogStartMoved, trace.LogStartedAfresh)
     moved = case.past.last(*kinds, replica=leader[0], before=step.position)
-    return [] if moved is None else [_loss(case, moved)]
+    return [] if moved is None else [case.fact(type(case.past.event(moved)).__name__, moved)]

@@ -8,17 +8,9 @@ from operator import itemgetter
 from sim import trace
 from sim.check.families import TRANSACTIONS
 from sim.check.folding import own_state
-from sim.explain import lost
+from sim.explain import deleted, lost
 from sim.explain import mechanisms as of
 from sim.explain.case import Case, Facts, as_context, first_also, first_is, mechanisms_of
-from sim.explain.deleted import (
-    kept_loser,
-    last_removal,
-    some_aborted,
-    undecided,
-    undeleted,
-    why_kept,
-)
 from sim.explain.past import Became
 from sim.explain.removed import holders, removal_at, why_needed
 
@@ -26,7 +18,7 @@ from sim.explain.removed import holders, removal_at, why_needed
 def state_differs(case: Case, replica: str, key: str) -> Facts:
     """A log folds to something else for a key: what it lacks of the winner, what it kept."""
     if case.rules.snapshots.state_machine == "deltas":
-        return first_is(last_removal(case, key), of.INCREMENTS)
+        return first_is(deleted.last_removal(case, key), of.INCREMENTS)
     held, winner, before = _held_and_wanted(case, replica, key)
     facts: Facts = []
     if held and winner and held != winner and case.beats(winner, held):
@@ -34,7 +26,7 @@ def state_differs(case: Case, replica: str, key: str) -> Facts:
     elif winner and winner != held:
         facts = _lacks_winner(case, replica, winner, before)
     facts = facts or (_not_committed(case, replica, held) if held else [])
-    return facts or last_removal(case, key)
+    return facts or deleted.last_removal(case, key)
 
 
 def _held_and_wanted(case: Case, replica: str, key: str) -> tuple[int, int, int]:
@@ -62,11 +54,11 @@ def _outlives(case: Case, replica: str, held: int, winner: int, before: int) -> 
     known = case.history.written[winner]
     facts: Facts = []
     if case.violation.family == TRANSACTIONS:
-        facts = undecided(case, replica, held) or undecided(case, replica, winner)
+        facts = deleted.undecided(case, replica, held) or deleted.undecided(case, replica, winner)
     if not facts and case.past.uid_at(replica, known.offset, before) != winner:
         facts = _passed_over(case, replica, held, winner)
         if not facts and known.tombstone:
-            return undeleted(case, replica, held, winner, before)
+            return deleted.undeleted(case, replica, held, winner, before)
     return facts or _lacks_winner(case, replica, winner, before)
 
 
@@ -76,7 +68,7 @@ def _lacks_winner(case: Case, replica: str, winner: int, before: int) -> Facts:
     if case.past.uid_at(replica, offset, before) != winner:
         return lost.lacks(case, replica, offset, winner, before)
     if offset < case.past.high_watermark(replica):
-        return undecided(case, replica, winner)
+        return deleted.undecided(case, replica, winner)
     leader, epoch = case.past.leader_at() or (None, 0)
     other = leader if leader != replica else None
     return [case.fact("above", None, name=replica, uid=winner, leader=other, epoch=epoch)]
@@ -87,7 +79,7 @@ def _not_committed(case: Case, replica: str, held: int) -> Facts:
     offset = case.history.written[held].offset
     committed = case.past.committed_at(offset)
     if committed in (0, held):
-        return undecided(case, replica, held)
+        return deleted.undecided(case, replica, held)
     found = lost.two_records_at(case, offset)
     mechanisms = () if mechanisms_of(found) else (of.TAIL_KEPT,)
     values = {"name": replica, "held": held, "committed": committed}
@@ -110,10 +102,12 @@ def _passed_over(case: Case, replica: str, held: int, winner: int) -> Facts:
         removal = removal_at(event, high)
         beaten = removal is not None and removal.reason == "superseded"
         if saw and past.uid_at(replica, low, at + 1) == held and not beaten:
-            gone = undeleted(case, replica, held, winner) if written[winner].tombstone else []
+            gone = (
+                deleted.undeleted(case, replica, held, winner) if written[winner].tombstone else []
+            )
             end = of.KEPT_AS_END if event.protected_offset == low else of.NOT_MAPPED
             why = mechanisms_of(gone) or (end,)
-            return [kept_loser(case, step, held, winner, *why), *as_context(gone)]
+            return [deleted.kept_loser(case, step, held, winner, *why), *as_context(gone)]
     return []
 
 
@@ -133,13 +127,13 @@ def kept_both(case: Case) -> Facts:
     mechanism = of.NOT_MAPPED
     if any(step.event.protected_offset in kept for step in passes):
         mechanism = of.KEPT_AS_END
-    elif some_aborted(case, case.uids_of(case.key)):
+    elif deleted.some_aborted(case, case.uids_of(case.key)):
         mechanism = of.AS_ABORTED
     elif passes[0].event.first_dirty_offset <= min(kept):
         mechanism = of.UNFINISHED
     at, beaten = passes[0].position, [each for each in kept if each != written[best].offset]
     ends = [offset for offset in beaten if offset == passes[0].event.protected_offset]
-    because = why_kept(case, passes[0], (ends or beaten)[0], written[best].offset)
+    because = deleted.why_kept(case, passes[0], (ends or beaten)[0], written[best].offset)
     return [case.fact("kept both", at, mechanism, because=because, **values)]
 
 
@@ -152,7 +146,7 @@ def reader_keeps(case: Case) -> Facts:
     replica = "" if last is None else past.event(last).replica
     facts: Facts = []
     if winner and past.uid_at(replica, case.history.written[winner].offset) != winner:
-        facts = undeleted(case, replica, kept, winner)
+        facts = deleted.undeleted(case, replica, kept, winner)
     mechanisms = () if mechanisms_of(facts) else (of.LAST_OFFSET_WINS,)
     at = past.appended_at.get(kept)
     return [*facts, case.fact("given last", at, *mechanisms, kept=kept, winner=winner, by=by)]
@@ -167,7 +161,7 @@ def ends_on(case: Case) -> Facts:
         for known in map(case.history.written.__getitem__, uids)
     )
     records = case.fact("its records", None, of.ARRIVED_LAST if late else of.BY_LOWER, uids=uids)
-    return [*as_context(last_removal(case, case.key)), records]
+    return [*as_context(deleted.last_removal(case, case.key)), records]
 
 
 def removed_delete(case: Case, replica: str, offset: int) -> Facts:
@@ -251,7 +245,7 @@ def horizon_changed(case: Case) -> Facts:
 def transaction(case: Case, replica: str, offset: int) -> Facts:
     """Data of a transaction counts otherwise in a log than in committed history."""
     uid = case.past.uid_at(replica, offset) or case.past.committed_at(offset)
-    return undecided(case, replica, uid)
+    return deleted.undecided(case, replica, uid)
 
 
 def coordinator(case: Case) -> Facts:
@@ -278,5 +272,5 @@ def coordinator(case: Case) -> Facts:
 def _gone_from(case: Case, name: str, committed: int) -> Facts:
     values = [uid for uid in case.held(name, case.key) if case.beats(committed, uid)]
     if case.tombstone(committed) and values:
-        return undeleted(case, name, values[-1], committed)
+        return deleted.undeleted(case, name, values[-1], committed)
     return lost.lacks(case, name, case.history.written[committed].offset, committed)

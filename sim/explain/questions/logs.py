@@ -25,8 +25,7 @@ def misplaced(case: Case, replica: str, offset: int) -> Facts:
     """A record stands at an offset of a log that is not its own."""
     for step in case.past.steps_before(replica, case.past.end):
         if isinstance(step.event, trace.Pushed):
-            base = step.event.batch.base_offset
-            return [case.fact("Pushed", step.position, of.NUMBERED_ITSELF, base=base)]
+            return [case.fact("Pushed", step.position, of.NUMBERED_ITSELF)]
     return lost.lacks(case, replica, offset)
 
 
@@ -117,8 +116,7 @@ def epochs_fell(case: Case) -> Facts:
         leader, newest = past.leader_at(at) or ("", 0)
         deposed = newest if newest > known.batch.epoch else None
         facts.append(case.fact("appended in", at, uid=uid, leader=leader, newest=deposed))
-    copied = isinstance(event, trace.Copied | trace.Pushed)
-    return [*facts, case.fact("took it", judged, source=event.leader if copied else None)]
+    return facts
 
 
 def _record_before(case: Case, name: str, offset: int) -> Fact:
@@ -138,8 +136,7 @@ def epoch_answers(case: Case) -> Facts:
     for name in past.steps:
         at = past.last(trace.EpochCacheChanged, replica=name)
         if at is not None:
-            known = _epochs(dict(past.event(at).epochs))
-            facts.append(case.fact("answered by", at, name=name, known=known, at=at))
+            facts.append(case.fact("answered by", at, name=name, at=at, before=END))
     for position in past.all(trace.Appended):
         batch = past.event(position).batch
         starts.setdefault(batch.epoch, batch.base_offset)
@@ -151,11 +148,8 @@ def epoch_answers(case: Case) -> Facts:
         for name in past.steps:
             if past.slot(name, below) is not None and not past.uid_at(name, below):
                 gone += lost.lacks(case, name, below)
-    return [*as_context(gone), *facts, case.fact("began", None, mechanism, began=_epochs(starts))]
-
-
-def _epochs(starts: dict[int, int]) -> list[str]:
-    return [f"{epoch} from {start}" for epoch, start in starts.items()]
+    began = [f"{epoch} from {start}" for epoch, start in starts.items()]
+    return [*as_context(gone), *facts, case.fact("began", None, mechanism, began=began)]
 
 
 def log_end_moved(case: Case) -> Facts:
