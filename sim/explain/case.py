@@ -3,38 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from sim.check import Violation
-from sim.check.history import Written
+from sim.check.history import ClusterHistory, Written
 from sim.check.promise import DEFAULT_HEADER, meant_version
 from sim.check.violation import RecordSeen
 from sim.compaction.failures import UnreadableVersion
 from sim.explain.past import END, Past, Recorded
+from sim.explain.sentences import KINDS, WINS, FactKind, listed, told
 from sim.log.record import Record
 from sim.rules import Rules
 from sim.rules.policy import cleaner_strategy
 from sim.trace import ConfigChanged, EpochCacheChanged
-
-FactKind = Literal[
-    "version",
-    "timestamp",
-    "order",
-    "clock",
-    "horizon",
-    "epoch",
-    "position",
-    "sequence",
-    "loss",
-    "election",
-    "snapshot",
-    "marker",
-    "write",
-    "read",
-    "fault",
-]
-"""What kind of value decided: `order` = the order of offsets, `position` = a log end, a fetch
-position, a high watermark or another bound, `loss` = what a crash or a file took."""
 
 
 class Fact(NamedTuple):
@@ -71,9 +52,14 @@ def as_context(facts: Facts) -> Facts:
     return [fact._replace(mechanisms=()) for fact in facts]
 
 
-def with_first(facts: Facts, names: tuple[str, ...]) -> Fact:
-    """The first fact, which is an instance of something else before all."""
-    return facts[0]._replace(mechanisms=(*names, *facts[0].mechanisms))
+def first_is(facts: Facts, *mechanisms: str) -> Facts:
+    """The same facts, of which the first is an instance of these alone."""
+    return [fact._replace(mechanisms=mechanisms) for fact in facts[:1]] + facts[1:]
+
+
+def first_also(facts: Facts, *mechanisms: str) -> Facts:
+    """The same facts, of which the first is an instance of these, too."""
+    return first_is(facts, *mechanisms_of(facts[:1]), *mechanisms)
 
 
 def judged_at(events: Recorded, violation: Violation) -> int:
@@ -96,6 +82,11 @@ class Case:
         past: The run up to that event.
         history: What was committed and what everybody held then.
         rules: By which the run was judged.
+        replica: That of the violation; empty = it is at none.
+        offset: That of the violation; 0 where it is about none.
+        key: That of the violation; empty = it is about none.
+        answered: What was answered of a replica, an offset and an event: it is not told again.
+        nested: How many answers are being worked out, each for the one before.
         skews: Replica -> how far its clock is ahead of simulated time in ms; None = not known,
             as in a story, whose times are steps.
     """
@@ -117,10 +108,15 @@ class Case:
         self.violation = violation
         self.judged = judged_at(events, violation)
         self.rules = Rules() if rules is None else rules
-        self.past = (
+        self.past: Past = (
             Past(events[: self.judged + 1], self.rules) if past_at is None else past_at(self.judged)
         )
-        self.history = self.past.history
+        self.history: ClusterHistory = self.past.history
+        self.replica = violation.replica or ""
+        self.offset = violation.offset or 0
+        self.key = violation.key or ""
+        self.nested = 0
+        self.answered: dict[tuple[str, int, int], Facts] = {}
         self.skews = skews
         self._cleaner_version = cleaner_strategy(self.rules).version
         self._changes_strategy = any(
@@ -132,6 +128,21 @@ class Case:
     def shown_by(self) -> Any:
         """The event that showed the violation."""
         return self.past.event(self.judged)
+
+    def fact(self, name: str, position: int | None, /, *mechanisms: str, **values: Any) -> Fact:
+        """A fact in the words of a template.
+
+        Args:
+            name: Of one in `sim.explain.sentences`.
+            position: Of the event by which it decided; None = no single one.
+            mechanisms: What it is an instance of.
+            values: What the template names and the event does not have; `before` = the position
+                before which its words are true, if that is not the event's; `kind` = that of the
+                fact, if it is not the template's.
+        """
+        kind = values.get("kind") or KINDS[name]
+        by = self.order_kind() if kind == WINS else kind
+        return Fact(by, told(self, name, position, values), position, mechanisms)
 
     # Records.
 
@@ -293,10 +304,3 @@ class Case:
                 if known is not None:
                     starts.setdefault(known.batch.epoch, offset)
         return listed([f"{epoch} from {start}" for epoch, start in starts.items()]) or "none"
-
-
-def listed(words: list[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    if len(words) < 2:
-        return "".join(words)
-    return ", ".join(words[:-1]) + " and " + words[-1]

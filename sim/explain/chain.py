@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sim import trace
-from sim.explain.case import Case, listed
+from sim.explain.case import Case
 from sim.explain.causality import Cone
+from sim.explain.sentences import listed
 from sim.trace.sentences import describe
 
 

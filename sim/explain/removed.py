@@ -2,41 +2,39 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sim import trace
 from sim.check.history import Written
 from sim.check.promise import DEFAULT_HEADER
 from sim.explain import mechanisms as of
-from sim.explain.case import Case, Fact, FactKind, Facts, listed
+from sim.explain.case import Case, Fact
 from sim.explain.past import Became, Horizon
+from sim.explain.sentences import WINS, FactKind, listed
 from sim.log.record import Control
 
-NAMED = 4
+NAMED: Final = 4
 """Of the records that somebody still held so many are named: the last ones."""
 
-BY_TIME = ("horizon", "record_horizon", "last_modified", "cleaning_checkpoint")
+BY_TIME: Final = ("horizon", "record_horizon", "last_modified", "cleaning_checkpoint")
 """Values of `tombstone_removal` that compare a clock with a time."""
 
 
-def removal_at(event: trace.Cleaned, offset: int) -> trace.Removal | None:
-    """What a pass took at an offset; None = nothing."""
-    return next((each for each in event.removals if each.offset == offset), None)
+def removal_at(event: object, offset: int) -> trace.Removal | None:
+    """What a pass took at an offset; None = nothing, or the event is no pass."""
+    removals = event.removals if isinstance(event, trace.Cleaned) else ()
+    return next((each for each in removals if each.offset == offset), None)
 
 
-def removed(case: Case, position: int, removal: trace.Removal) -> Facts:
-    """The fact by which a pass removed a record, and why what evicted it is gone, too, if it is."""
-    event = case.past.event(position)
+def removed(case: Case, position: int, removal: trace.Removal) -> Fact:
+    """The fact by which a pass removed a record."""
     if removal.reason == "superseded" and removal.winner_offset is not None:
-        return [_superseded(case, position, removal, removal.winner_offset)]
+        return _superseded(case, position, removal, removal.winner_offset)
     if removal.reason in ("tombstone", "marker"):
-        return [_expired(case, position, removal)]
+        return _expired(case, position, removal)
     if removal.reason == "aborted":
-        return [_aborted(case, position, removal)]
-    span = f"[{event.first_dirty_offset}, {event.upper_bound})"
-    text = (
-        f"{event.replica} removed {case.name(removal.uid)} {case.when(position)} "
-        f"({removal.reason}) in its pass over {span}"
-    )
-    return [Fact("order", text, position, (of.UNMAPPED,))]
+        return _aborted(case, position, removal)
+    return case.fact("unmapped", position, of.UNMAPPED, uid=removal.uid, reason=removal.reason)
 
 
 # Another record won.
@@ -44,28 +42,26 @@ def removed(case: Case, position: int, removal: trace.Removal) -> Facts:
 
 def _superseded(case: Case, position: int, removal: trace.Removal, winner_offset: int) -> Fact:
     """A newer record of the key won, as the cleaner compares them."""
-    event, replica = case.past.event(position), case.past.event(position).replica
-    winner = case.past.uid_at(replica, winner_offset, position)
-    text = (
-        f"{replica} removed {case.name(removal.uid)} {case.when(position)}, beaten by "
-        f"{case.name(winner) if winner else f'the record at {winner_offset}'}"
+    event, uid, keyed = case.past.event(position), removal.uid, removal.key is not None
+    winner = case.past.uid_at(event.replica, winner_offset, position)
+    unfair = bool(winner) and keyed and not case.beats(winner, uid)
+    uncommitted = winner_offset >= event.high_watermark
+    last = event.protected_offset is None and removal.offset == event.log_end_offset - 1
+    return case.fact(
+        "superseded",
+        position,
+        _how_evicted(case, position, removal, winner_offset),
+        uid=uid,
+        winner=case.name(winner) if winner else f"the record at {winner_offset}",
+        unfair=unfair,
+        moved_ms=_moved_timestamp(case, event.replica, winner, position) if unfair else None,
+        settings=_other_settings(case, event.replica) if unfair else None,
+        one_key=not keyed,
+        needed=_still_needed(case, position, removal) if case.tombstone(uid) else None,
+        uncommitted=uncommitted,
+        alone=last and not uncommitted and removal.offset not in event.emptied,
+        kind="position" if uncommitted else WINS,
     )
-    if winner and removal.key is not None and not case.beats(winner, removal.uid):
-        text += ", which does not beat it by what the topic promises"
-        text += _moved_timestamp(case, replica, winner, position)
-        text += _other_settings(case, replica)
-    if removal.key is None:
-        text += f", as one key to the cleaner (marker_lookup: {case.rules.cleaner.marker_lookup})"
-    if case.tombstone(removal.uid):
-        needed = still_needed(case, position, removal)
-        text += f", while {needed}" if needed else ""
-    kind: FactKind = case.order_kind()
-    if winner_offset >= event.high_watermark:
-        text += f", which was not committed: high watermark {event.high_watermark}"
-        kind = "position"
-    elif event.protected_offset is None and removal.offset == event.log_end_offset - 1:
-        text += ", and nothing of its offset stayed" * (removal.offset not in event.emptied)
-    return Fact(kind, text, position, (_how_evicted(case, position, removal, winner_offset),))
 
 
 def _how_evicted(case: Case, position: int, removal: trace.Removal, winner_offset: int) -> str:
@@ -88,10 +84,9 @@ def _how_lower(case: Case, evicted: Written, by: Written) -> str:
     cleaner = case.rules.cleaner
     if settings_differ(case):
         return of.BY_OTHER_SETTINGS
-    high, low = evicted.version, by.version
     if cleaner.strategy == "timestamp":
         return of.BY_MOVED_TIME if cleaner.horizon_rebase == "deltas_kept" else of.BY_LOWER
-    if high[:-1] == low[:-1]:
+    if evicted.version[:-1] == by.version[:-1]:
         return of.BY_TIE
     if cleaner.strategy != "header":
         return of.BY_LOWER
@@ -105,7 +100,7 @@ def _how_lower(case: Case, evicted: Written, by: Written) -> str:
         return of.BY_OTHER_HEADER
     if len(first[0]) != len(second[0]):
         return of.BY_OTHER_LENGTH
-    return of.BY_NEGATIVE if low[1] < 0 else of.BY_LOWER
+    return of.BY_NEGATIVE if by.version[1] < 0 else of.BY_LOWER
 
 
 def settings_differ(case: Case) -> bool:
@@ -115,25 +110,21 @@ def settings_differ(case: Case) -> bool:
 
 
 def _other_settings(case: Case, replica: str) -> str:
-    """That the settings of a replica changed during the run, and to what."""
+    """To what the settings of a replica changed during the run; empty = they did not."""
     found = []
     for position in case.past.all(trace.ConfigChanged, replica=replica):
         settings = case.past.event(position).settings
         values = ", ".join(f"{name} {value}" for name, value in settings)
         found.append(f"{values} {case.when(position)}")
-    return f"; {replica} got other settings: {listed(found)}" if found else ""
+    return listed(found)
 
 
-def _moved_timestamp(case: Case, replica: str, winner: int, position: int) -> str:
-    """That a delete horizon took the timestamp of the winner with it."""
+def _moved_timestamp(case: Case, replica: str, winner: int, position: int) -> int | None:
+    """The delete horizon that took the timestamp of the winner with it; None = none did."""
     base = case.history.written[winner].batch.base_offset
     horizon = case.past.horizon(replica, base, position)
-    if horizon is None or case.rules.cleaner.horizon_rebase != "deltas_kept":
-        return ""
-    return (
-        f": its timestamp had moved with the base of its batch to the delete horizon "
-        f"{horizon.at_ms:,} ms (horizon_rebase: deltas_kept)"
-    )
+    kept = case.rules.cleaner.horizon_rebase == "deltas_kept"
+    return horizon.at_ms if horizon is not None and kept else None
 
 
 # A tombstone or a marker was due.
@@ -141,79 +132,79 @@ def _moved_timestamp(case: Case, replica: str, winner: int, position: int) -> st
 
 def _expired(case: Case, position: int, removal: trace.Removal) -> Fact:
     """A tombstone or a marker went: its horizon and the clock, or a bound, allowed it."""
-    event = case.past.event(position)
-    name, rule = event.replica, case.rules.cleaner.tombstone_removal
-    known = case.written(removal.uid)
+    past, event = case.past, case.past.event(position)
+    known, rule = case.written(removal.uid), case.rules.cleaner.tombstone_removal
     base = removal.offset if known is None else known.batch.base_offset
-    horizon = case.past.horizon(name, base, position)
-    what = case.name(removal.uid)
-    if removal.reason == "tombstone":
-        what = f"the tombstone {what}"
-    kind: FactKind = "horizon"
-    because = f"at once (tombstone_removal: {rule})" if rule == "immediate" else ""
-    if rule in BY_TIME:
-        kind, because = _by_time(case, event, base, horizon)
-    bound = case.past.last(trace.RemovalBoundMoved, replica=name, before=position)
-    below = 0
+    data = removal.reason == "tombstone"
+    bound = past.last(trace.RemovalBoundMoved, replica=event.replica, before=position)
+    kind: FactKind = "position"
+    mechanism, because = _by_rule(case, position, removal, base), ""
     if bound is not None:
-        moved = case.past.event(bound)
-        below = moved.offset if removal.reason == "tombstone" else moved.marker_offset
+        below = past.event(bound).offset if data else past.event(bound).marker_offset
         because = f"as all below {below} may go, it was told {case.when(bound)}"
-        kind = "position"
+        mechanism = of.COORDINATED if removal.offset < below else mechanism
     elif rule == "leo_gated":
-        ends = [f"{each} at {case.past.log_end(each, position)}" for each in _others(case, name)]
+        others = _others(case, event.replica)
+        ends = [f"{each} at {past.log_end(each, position)}" for each in others]
         because = f"as every log end offset it knew of was above it (now {listed(ends)})"
-        kind = "position"
-    text = f"{name} removed {what} {case.when(position)}" + (f" {because}" if because else "")
-    needed = still_needed(case, position, removal)
-    mechanism = (
-        of.COORDINATED if removal.offset < below else _by_rule(case, position, removal, base)
-    )
-    return Fact(kind, text + (f", while {needed}" if needed else ""), position, (mechanism,))
+    elif rule in BY_TIME:
+        kind, because = _by_time(case, position, base)
+    else:
+        kind, because = "horizon", "at once (tombstone_removal: immediate)" * (rule == "immediate")
+    needed = _still_needed(case, position, removal)
+    values = {"uid": removal.uid, "tombstone": data, "because": because, "needed": needed}
+    return case.fact("expired", position, mechanism, kind=kind, **values)
 
 
 def _by_rule(case: Case, position: int, removal: trace.Removal, base: int) -> str:
     """Which clock, or none, let a tombstone or a marker go."""
-    known = case.written(removal.uid)
+    past, known, cleaner = case.past, case.written(removal.uid), case.rules.cleaner
     data = known is not None and known.batch.control is None
     if removal.reason == "tombstone" and data and not case.tombstone(removal.uid):
         return of.BY_OTHER_SETTINGS if settings_differ(case) else of.AS_TOMBSTONE
-    event, rule = case.past.event(position), case.rules.cleaner.tombstone_removal
-    given = case.past.horizon_given(event.replica, base, position)
-    stamped = given is not None and isinstance(case.past.event(given.position), trace.Cleaned)
+    event, rule = past.event(position), cleaner.tombstone_removal
+    given = past.horizon_given(event.replica, base, position)
+    stamped = given is not None and isinstance(past.event(given.position), trace.Cleaned)
     if given is not None and stamped and rule not in ("immediate", "last_modified"):
-        giver, given_at = case.past.event(given.position), case.past.events[given.position][0]
-        at = case.past.events[position][0]
-        skewed = event.now_ms - at != giver.now_ms - given_at
-        early = case.past.timed and skewed and at < given_at + given.at_ms - giver.now_ms
-        return of.CLOCK_AHEAD if early else of.HORIZON_PASSED
+        apart_ms, early_ms = _early(case, position, given)
+        return of.CLOCK_AHEAD if apart_ms and early_ms > 0 else of.HORIZON_PASSED
     if rule == "immediate":
         return of.AT_ONCE
-    if rule == "last_modified" or case.rules.cleaner.unstamped_tombstones == "last_modified":
+    if "last_modified" in (rule, cleaner.unstamped_tombstones):
         return of.BY_SEGMENT_AGE
     return of.HORIZON_PASSED if rule.endswith("horizon") else of.AT_ONCE
 
 
-def _by_time(
-    case: Case, event: trace.Cleaned, base: int, horizon: Horizon | None
-) -> tuple[FactKind, str]:
+def _early(case: Case, position: int, given: Horizon) -> tuple[int, int]:
+    """By how much a pass went by another clock than that of the horizon's giver, in ms.
+
+    And how long it was, in simulated time, before the one that gave it plus the retention.
+    """
+    past, apart_ms, (at, _) = case.past, 0, case.past.events[position]
+    now_ms, given_ms = past.event(position).now_ms, past.event(given.position).now_ms
+    if past.timed:
+        apart_ms = (now_ms - at) - (given_ms - past.events[given.position][0])
+    return apart_ms, given.at_ms - now_ms + apart_ms
+
+
+def _by_time(case: Case, position: int, base: int) -> tuple[FactKind, str]:
     """The clock of a pass against the delete horizon, or the retention where there is none."""
+    event = case.past.event(position)
     clock = case.clock(event.replica, event.now_ms)
-    if horizon is None:
+    given = case.past.horizon_given(event.replica, base, position)
+    if given is None:
         retention = case.rules.topic.delete_retention_ms
         return "horizon", f"since by {clock} the retention of {retention:,} ms was over"
-    first = case.past.horizon_given(event.replica, base, horizon.position + 1) or horizon
-    giver, from_whom, early_ms = case.past.event(first.position), "", 0
-    if isinstance(giver, trace.Cleaned):
-        by = case.clock(giver.replica, giver.now_ms)
-        from_whom = f" (given {case.when(first.position)} by {giver.replica}, {by})"
-        skews = case.skews or {}
-        # In simulated time this pass is so long before the one that gave it plus the retention.
-        apart_ms = skews.get(event.replica, 0) - skews.get(giver.replica, 0)
-        early_ms = horizon.at_ms - event.now_ms + apart_ms
-    early = f", {early_ms:,} ms before the retention was over" if early_ms > 0 else ""
-    why = f"since {clock} had passed its delete horizon {horizon.at_ms:,} ms{from_whom}{early}"
-    return "clock" if early_ms > 0 else "horizon", why
+    why = f"since {clock} had passed its delete horizon {given.at_ms:,} ms"
+    giver = case.past.event(given.position)
+    if not isinstance(giver, trace.Cleaned):
+        return "horizon", why
+    by = case.clock(giver.replica, giver.now_ms)
+    why += f" (given {case.when(given.position)} by {giver.replica}, {by})"
+    _, early_ms = _early(case, position, given)
+    if early_ms <= 0:
+        return "horizon", why
+    return "clock", f"{why}, {early_ms:,} ms before the retention was over"
 
 
 # A transaction was taken for aborted.
@@ -221,29 +212,21 @@ def _by_time(
 
 def _aborted(case: Case, position: int, removal: trace.Removal) -> Fact:
     """Data went since the cleaner took its transaction for aborted."""
-    name, known = case.past.event(position).replica, case.written(removal.uid)
+    past, name, known = case.past, case.past.event(position).replica, case.written(removal.uid)
     producer = -1 if known is None else known.batch.producer_id
-    ends = {
-        batch.last_offset: batch.control
-        for one in case.past.all(trace.Appended, before=position)
-        if (batch := case.past.event(one).batch).control is not None
-        and batch.producer_id == producer
-    }
-    below = [offset for offset in ends if offset < removal.offset]
-    above = [offset for offset in ends if offset > removal.offset]
+    batches = [past.event(one).batch for one in past.all(trace.Appended, before=position)]
+    ends = [b for b in batches if b.control is not None and b.producer_id == producer]
+    below = [end for end in ends if end.last_offset < removal.offset]
+    above = [end for end in ends if end.last_offset > removal.offset]
     markers = []
-    for offset in (*below[-1:], *above[:1]):
-        gone = f", which {name} does not hold any more"
-        held = case.past.uid_at(name, offset, position)
-        markers.append(f"{ends[offset]} at {offset}{'' if held else gone}")
-    seen = f"; the markers next to it: {listed(markers)}" if markers else ""
-    text = (
-        f"{name} removed {case.name(removal.uid)} {case.when(position)}, taking its "
-        f"transaction (producer {producer}) for aborted{seen}"
-    )
-    needed = still_needed(case, position, removal) if case.tombstone(removal.uid) else ""
-    return Fact(
-        "marker", text + (f", while {needed}" if needed else ""), position, (of.AS_ABORTED,)
+    for end in (*below[-1:], *above[:1]):
+        held = past.uid_at(name, end.last_offset, position)
+        gone = "" if held else f", which {name} does not hold any more"
+        markers.append(f"{end.control} at {end.last_offset}{gone}")
+    needed = _still_needed(case, position, removal) if case.tombstone(removal.uid) else None
+    values = {"uid": removal.uid, "producer": producer, "needed": needed}
+    return case.fact(
+        "taken for aborted", position, of.AS_ABORTED, markers=listed(markers), **values
     )
 
 
@@ -254,49 +237,40 @@ def _others(case: Case, name: str) -> list[str]:
     return [other for other in case.past.steps if other != name]
 
 
-def decided_by(case: Case, uid: int) -> list[int]:
+def _decided_by(case: Case, uid: int) -> list[int]:
     """The records that a tombstone deletes, or the data that a marker decides."""
     deciding, written = case.history.written[uid], case.history.written
     if deciding.key is not None:
         values = [each for each in case.uids_of(deciding.key) if not case.tombstone(each)]
         return [each for each in values if case.beats(uid, each)]
-    batch = deciding.batch
-    ends = [
-        written[each].offset
-        for each in case.past.controls
-        if written[each].batch.producer_id == batch.producer_id
-        and case.past.committed_at(written[each].offset) == each
-    ]
-    begins = max((offset for offset in ends if offset < deciding.offset), default=-1)
-    return [
-        each
+    producer = deciding.batch.producer_id
+    data = {
+        each: known.offset
         for each, known in written.items()
-        if known.batch.producer_id == batch.producer_id
+        if known.batch.producer_id == producer
         and known.batch.transactional
         and known.batch.control is None
-        and begins < known.offset < deciding.offset
-    ]
+    }
+    return [each for each, at in data.items() if case.next_marker(producer, at) is deciding]
 
 
 def holders(case: Case, position: int, removal: trace.Removal) -> dict[str, list[int]]:
     """Who ended at or below a tombstone or marker as it went, and held what it decides."""
-    remover, past = case.past.event(position).replica, case.past
-    if case.written(removal.uid) is None:
+    past, written = case.past, case.history.written
+    if removal.uid not in written:
         return {}
-    decided = decided_by(case, removal.uid)
-    found = {}
-    for replica in _others(case, remover):
-        held = [
-            uid
-            for uid in decided
-            if past.uid_at(replica, case.history.written[uid].offset, position) == uid
+    decided = _decided_by(case, removal.uid)
+    held = {
+        replica: [
+            uid for uid in decided if past.uid_at(replica, written[uid].offset, position) == uid
         ]
-        if held and past.log_end(replica, position) <= removal.offset:
-            found[replica] = held
-    return found
+        for replica in _others(case, past.event(position).replica)
+        if past.log_end(replica, position) <= removal.offset
+    }
+    return {replica: uids for replica, uids in held.items() if uids}
 
 
-def still_needed(case: Case, position: int, removal: trace.Removal) -> str:
+def _still_needed(case: Case, position: int, removal: trace.Removal) -> str:
     """Who held, or was given later, a record that only the removed one takes away."""
     return "; ".join(
         f"{replica}, log end offset {case.past.log_end(replica, position)}"
@@ -321,12 +295,8 @@ def _is_new(case: Case, replica: str, before: int) -> bool:
         if isinstance(step.event, trace.ReplicaWiped):
             return True
         if isinstance(step.event, trace.ReplicaAdded):
-            return any(
-                other[0].position != step.position
-                and len(other) > 1
-                and other[1].position < step.position
-                for other in case.past.steps.values()
-            )
+            begun = [steps[1:2] for name, steps in case.past.steps.items() if name != replica]
+            return any(second.position < step.position for each in begun for second in each)
     return False
 
 

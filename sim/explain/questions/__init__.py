@@ -1,58 +1,40 @@
-"""The questions that explain violations, by the name that an invariant gives as `explained_by`."""
+"""The questions that explain violations, by the name that an invariant gives as `explained_by`.
+
+Each public function of a module here is one, under its own name. What it takes beside the case are
+fields of the violation: one that is about none of them is left to the fallback.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from inspect import isfunction, signature
+from typing import Any, Final
 
 from sim.check.registry import INVARIANTS, discover
 from sim.explain.case import Case, Facts
-from sim.explain.lost import Why
+from sim.explain.lost import lacks
 from sim.explain.questions import bounds, clients, keys, logs
 
-Question = Callable[[Case, Why], Facts]
+Question = Callable[[Case], Facts]
 """Finds the facts that decided a violation, the first of all first; [] = it finds none."""
 
+
+def _question(answer: Callable[..., Facts]) -> Question:
+    """A function that is given the fields of a violation that its parameters name."""
+    _, *needs = signature(answer).parameters
+
+    def asked(case: Case) -> Facts:
+        values: list[Any] = [getattr(case.violation, need) for need in needs]
+        return [] if None in values else answer(case, *values)
+
+    return asked
+
+
 QUESTIONS: Final[dict[str, Question]] = {
-    "acknowledged": logs.acknowledged,
-    "altered": clients.altered,
-    "believed_position": logs.believed_position,
-    "committed_without": logs.committed_without,
-    "compaction_bound": bounds.compaction_bound,
-    "coordinator": keys.coordinator,
-    "does_not_end": clients.does_not_end,
-    "ends_on": keys.ends_on,
-    "epoch_answers": logs.epoch_answers,
-    "epoch_led_twice": logs.epoch_led_twice,
-    "epochs_fell": logs.epochs_fell,
-    "fetching": bounds.fetching,
-    "high_watermark_fell": logs.high_watermark_fell,
-    "horizon_changed": keys.horizon_changed,
-    "installed": bounds.installed,
-    "kept_both": keys.kept_both,
-    "lag": bounds.lag,
-    "leader_lacks": logs.leader_lacks,
-    "log_end_moved": logs.log_end_moved,
-    "lost_record": logs.lost_record,
-    "misplaced": logs.misplaced,
-    "moved_reader": clients.moved_reader,
-    "passed": clients.passed,
-    "passed_a_delete": clients.passed_a_delete,
-    "prefix": bounds.prefix,
-    "reader_keeps": keys.reader_keeps,
-    "removed_delete": keys.removed_delete,
-    "sent_twice": bounds.sent_twice,
-    "sequences": clients.sequences,
-    "snapshot_bound": bounds.snapshot_bound,
-    "snapshot_content": bounds.snapshot_content,
-    "state_differs": keys.state_differs,
-    "stays_behind": logs.stays_behind,
-    "still_there": keys.still_there,
-    "transaction": keys.transaction,
-    "truncated": logs.truncated,
-    "two_records": logs.two_records,
-    "understood": clients.understood,
-    "watermark_stays": logs.watermark_stays,
+    name: _question(answer)
+    for module in (bounds, clients, keys, logs)
+    for name, answer in vars(module).items()
+    if isfunction(answer) and answer.__module__ == module.__name__ and not name.startswith("_")
 }
 
 
@@ -63,6 +45,15 @@ def deciding(case: Case) -> Facts:
     """
     discover()
     invariant = INVARIANTS.get(case.violation.invariant)
-    asked = QUESTIONS.get(invariant.explained_by if invariant else "", bounds.fallback)
-    why = Why(case)
-    return list(dict.fromkeys(asked(case, why) or bounds.fallback(case, why)))
+    asked = QUESTIONS.get(invariant.explained_by if invariant else "", _fallback)
+    return list(dict.fromkeys(asked(case) or _fallback(case)))
+
+
+def _fallback(case: Case) -> Facts:
+    """Whatever removal, cut, loss or election came last."""
+    offset, replica = case.violation.offset, case.violation.replica
+    facts: Facts = []
+    for name in () if offset is None else [replica] if replica else case.past.steps:
+        if offset is not None and not case.past.uid_at(name, offset):
+            facts += lacks(case, name, offset)
+    return facts or [case.fact("event then", case.judged, kind="write")]

@@ -2,120 +2,92 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sim import trace
+from sim.explain import lost
 from sim.explain import mechanisms as of
-from sim.explain.case import Case, Fact, FactKind, Facts, as_context
-from sim.explain.deleted import with_mechanism
-from sim.explain.lost import Why
+from sim.explain.case import Case, Fact, Facts, as_context, first_also, first_is
 from sim.explain.past import Became
-from sim.explain.questions.logs import two_records
 from sim.log.record import Record
-from sim.trace.sentences import describe
 
 
-def passed(case: Case, why: Why) -> Facts:
+def passed(case: Case, offset: int) -> Facts:
     """A consumer passed an offset, or two were given different records there."""
-    past, offset, replica = case.past, case.violation.offset, case.shown_by.replica
-    if offset is None:
-        return []
+    past, replica = case.past, case.shown_by.replica
     if len(past.uids_at.get(offset, ())) > 1:
-        facts = two_records(case, why)
+        facts = lost.two_records_at(case, offset)
     elif past.fate(replica, offset, None).became is Became.HELD:
         facts = [_kept_from(case, replica, offset)]
     else:
-        facts = why.lacks(replica, offset)
+        facts = lost.lacks(case, replica, offset)
     return [*facts, *_reads(case, offset)]
 
 
 def _kept_from(case: Case, replica: str, offset: int) -> Fact:
-    known = case.written(case.past.uid_at(replica, offset))
-    transactional = known is not None and known.batch.transactional
-    text = f"{replica} holds {case.name(case.past.uid_at(replica, offset))} and did not give it"
-    kind: FactKind = "marker" if transactional else "position"
-    return Fact(kind, text, case.past.slot(replica, offset), (of.KEPT_FROM_READER,))
+    uid, at = case.past.uid_at(replica, offset), case.past.slot(replica, offset)
+    known = case.written(uid)
+    kind = "marker" if known and known.batch.transactional else "position"
+    return case.fact("kept from", at, of.KEPT_FROM_READER, name=replica, uid=uid, kind=kind)
 
 
-def passed_a_delete(case: Case, why: Why) -> Facts:
+def passed_a_delete(case: Case) -> Facts:
     """A consumer in time did not see a delete."""
-    past, offset, replica = case.past, case.violation.offset or 0, case.violation.replica or ""
-    fate = past.origin(replica, offset, None)
-    cleaned = fate.became is Became.CLEANED and fate.step is not None
-    facts = why.cleaned(fate.step, offset) if cleaned and fate.step else why.lacks(replica, offset)
-    if cleaned and _read_elsewhere(case):
-        facts = [with_mechanism(facts, of.OTHER_REPLICA), *facts[1:]]
-    return [*facts, *_reads(case, offset)]
+    became, _, step = case.past.origin(case.replica, case.offset, None)
+    if became is not Became.CLEANED or step is None:
+        facts = lost.lacks(case, case.replica, case.offset)
+    else:
+        facts = lost.cleaned(case, step, case.offset)
+        facts = first_also(facts, of.OTHER_REPLICA) if _read_elsewhere(case) else facts
+    return [*facts, *_reads(case, case.offset)]
 
 
 def _read_elsewhere(case: Case) -> bool:
     """Whether the reader had the value of the key from another replica."""
     last = case.shown_by
     reads = [case.past.event(one) for one in case.past.all(trace.Consumed, consumer=last.consumer)]
-    return any(
-        read.replica != last.replica
-        for read in reads
-        for record in read.records
-        if record.key == case.violation.key
-    )
+    others = [read for read in reads if read.replica != last.replica]
+    return any(record.key == case.violation.key for read in others for record in read.records)
 
 
-def does_not_end(case: Case, why: Why) -> Facts:
+def does_not_end(case: Case) -> Facts:
     """A reader waits for what does not come."""
     event = case.shown_by
-    holes = [
-        offset
-        for offset in range(event.start, event.end)
-        if not case.past.uid_at(event.replica, offset)
-    ]
-    facts = why.lacks(event.replica, holes[-1]) if holes else []
-    facts = [*as_context(facts), *_reads(case, None)]
-    return [facts[0]._replace(mechanisms=(of.NO_RECORD_LEFT,)), *facts[1:]]
+    rest = range(event.start, event.end)
+    holes = [offset for offset in rest if not case.past.uid_at(event.replica, offset)]
+    facts = lost.lacks(case, event.replica, holes[-1]) if holes else []
+    return first_is([*as_context(facts), *_reads(case, None)], of.NO_RECORD_LEFT)
 
 
-def moved_reader(case: Case, _: Why) -> Facts:
+def moved_reader(case: Case) -> Facts:
     """A consumer went on elsewhere than where it ended."""
     return _reads(case, None)
+
+
+_READS = (trace.Consumed, trace.ConsumerReset, trace.ReadingEnded)
 
 
 def _reads(case: Case, offset: int | None) -> Facts:
     """The read or the reset by which a consumer passed an offset, and the last one."""
     consumer = getattr(case.shown_by, "consumer", "")
-    positions = case.past.all(
-        trace.Consumed, trace.ConsumerReset, trace.ReadingEnded, consumer=consumer
-    )
-    if not positions or positions[-1] != case.judged:
-        positions.append(case.judged)
-    told = [(position, _read(case, position, offset)) for position in positions]
-    return [Fact("read", text, position) for position, text in told if text][-3:]
+    facts = []
+    for position in sorted({*case.past.all(*_READS, consumer=consumer), case.judged}):
+        event = case.past.event(position)
+        if isinstance(event, trace.Consumed):
+            if offset is None or event.start <= offset < event.end:
+                given = [record.uid for record in event.records]
+                facts.append(case.fact("Consumed", position, given=given))
+        elif isinstance(event, _READS):
+            facts.append(case.fact(type(event).__name__, position))
+    return facts[-3:]
 
 
-def _read(case: Case, position: int, offset: int | None) -> str:
-    event, when = case.past.event(position), case.when(position)
-    match event:
-        case trace.Consumed(replica, consumer, start, end, records, now_ms):
-            if offset is not None and not start <= offset < end:
-                return ""
-            given = case.names([record.uid for record in records]) or "nothing"
-            read = f"{consumer} read {replica} from {start} to {end} {when} (at {now_ms:,} ms)"
-            return f"{read} and was given {given}"
-        case trace.ConsumerReset(replica, consumer, to, cause):
-            return f"{consumer} was moved to {to} of {replica} ({cause}) {when}"
-        case trace.ReadingEnded(replica, consumer, until, _, end, at, last, given):
-            return (
-                f"{consumer} reads {replica} until {until} {end}: it is at position {at}, was "
-                f"given {given} records, the last at {last}"
-            )
-        case _:
-            return ""
-
-
-def altered(case: Case, _: Why) -> Facts:
+def altered(case: Case) -> Facts:
     """A copy or a read is not what was appended: what is different, and who wrote it anew."""
     event, offset = case.shown_by, case.violation.offset
+    copied = isinstance(event, trace.Copied)
+    records = [r for batch in event.batches for r in batch.records] if copied else event.records
     facts = [
         _changed(case, record, known.record, field)
-        for record in _records(event)
+        for record in records
         if record.offset == offset and (known := case.written(record.uid)) is not None
         for field in Record._fields
         if getattr(record, field) != getattr(known.record, field)
@@ -123,17 +95,12 @@ def altered(case: Case, _: Why) -> Facts:
     return [*_rewritten(case, offset), *facts]
 
 
-def _records(event: Any) -> list[Record]:
-    if isinstance(event, trace.Copied):
-        return [record for batch in event.batches for record in batch.records]
-    return list(event.records)
-
-
 def _changed(case: Case, record: Record, original: Record, field: str) -> Fact:
-    kind: FactKind = "timestamp" if field == "timestamp_ms" else "version"
-    was, now = getattr(original, field), getattr(record, field)
-    text = f"{field} of {case.name(record.uid)} was {was!r} as appended and is {now!r}"
-    return Fact(kind, text, case.judged, (f"{field} changed",))
+    kind = "timestamp" if field == "timestamp_ms" else "version"
+    values = {"was": repr(getattr(original, field)), "now": repr(getattr(record, field))}
+    return case.fact(
+        "changed", case.judged, f"{field} changed", field=field, uid=record.uid, kind=kind, **values
+    )
 
 
 def _rewritten(case: Case, offset: int | None) -> Facts:
@@ -141,81 +108,64 @@ def _rewritten(case: Case, offset: int | None) -> Facts:
     found: Facts = []
     for position in case.past.all(trace.Cleaned, trace.Converted):
         event = case.past.event(position)
-        if isinstance(event, trace.Cleaned) and any(
-            base <= (offset or 0) for base, _ in (*event.rewritten, *event.horizons)
-        ):
-            horizons = ", ".join(f"{base}: {at:,} ms" for base, at in event.horizons)
-            text = (
-                f"{event.replica} wrote batches anew {case.when(position)}, delete horizons "
-                f"{horizons or 'none'} (horizon_rebase: {case.rules.cleaner.horizon_rebase}, "
-                f"tombstone_removal: {case.rules.cleaner.tombstone_removal})"
-            )
-            found.append(Fact("horizon", text, position))
-        elif isinstance(event, trace.Converted) and offset in event.values_lost:
-            found.append(Fact("version", describe(event), position))
+        if isinstance(event, trace.Converted):
+            found += [case.fact("event", position, kind="version")] * (offset in event.values_lost)
+        elif any(base <= (offset or 0) for base, _ in (*event.rewritten, *event.horizons)):
+            stamps = ", ".join(f"{base}: {at:,} ms" for base, at in event.horizons) or "none"
+            found.append(case.fact("rewritten", position, stamps=stamps))
     return found[-1:]
 
 
-def understood(case: Case, _: Why) -> Facts:
+def understood(case: Case) -> Facts:
     """A consumer took a record for what it is not."""
     past, event, offset = case.past, case.shown_by, case.violation.offset
-    told = [
-        *[one for one in past.all(trace.Converted) if offset in past.event(one).values_lost][::-1],
-        *past.all(trace.ConfigChanged, replica=event.consumer),
-    ]
-    facts = [Fact("version", describe(past.event(position)), position) for position in told]
-    for record in (*event.values, *event.deletes):
+    converted = past.all(trace.Converted)[::-1]
+    told = [one for one in converted if offset in past.event(one).values_lost]
+    told += past.all(trace.ConfigChanged, replica=event.consumer)
+    facts = [case.fact("event", position, kind="version") for position in told]
+    given = [record for record in (*event.values, *event.deletes) if record.offset == offset]
+    for record in given:
         known = case.written(record.uid)
-        if record.offset == offset and known is not None:
-            took = "a delete" if record in event.deletes else "a value"
-            original = known.record
-            text = (
-                f"{event.consumer} was given value {record.value!r}, flag {record.flagged}, and "
-                f"took it for {took}; appended was value {original.value!r}, flag "
-                f"{original.flagged} (tombstone_mark: {case.rules.cleaner.tombstone_mark})"
-            )
-            return [*facts, Fact("version", text, case.judged)]
+        if known is not None:
+            values = {"value": repr(record.value), "flag": str(record.flagged)}
+            what = "a delete" if record in event.deletes else "a value"
+            was = {"was": repr(known.record.value), "was_flag": str(known.record.flagged)}
+            return [*facts, case.fact("understood", case.judged, what=what, **values, **was)]
     return facts
 
 
-def sequences(case: Case, why: Why) -> Facts:
+def sequences(case: Case, offset: int) -> Facts:
     """A sequence number is committed twice, or not although it was acknowledged."""
-    past, offset = case.past, case.violation.offset
-    uid = 0 if offset is None else past.committed_at(offset)
+    past, uid = case.past, case.past.committed_at(offset)
     known = case.written(uid)
     if known is None:
         return []
-    told = [
-        Fact("sequence", text, position)
-        for position in past.all(trace.Appended, trace.ProducersForgotten)
-        if (text := _sequence(case, position, known.batch.producer_id))
-    ]
-    written = past.appended_at[uid]
-    leader = past.event(written).replica
-    knew: Facts = []
+    at, batch = past.appended_at[uid], known.batch
+    leader, knew = past.event(at).replica, []
     for earlier in case.history.written.values():
-        batch = earlier.batch
         if (
-            batch.producer_id == known.batch.producer_id
-            and batch is not known.batch
-            and batch.base_sequence >= max(0, known.batch.base_sequence)
-            and not past.uid_at(leader, earlier.offset, written)
+            earlier.batch.producer_id == batch.producer_id
+            and earlier.batch is not batch
+            and earlier.batch.base_sequence >= max(0, batch.base_sequence)
+            and not past.uid_at(leader, earlier.offset, at)
         ):
-            knew += why.lacks(leader, earlier.offset, before=written)
-    return [*as_context(list(dict.fromkeys(knew))), *told[-4:]]
+            knew += lost.lacks(case, leader, earlier.offset, before=at)
+    return [*as_context(list(dict.fromkeys(knew))), *_told_of(case, batch.producer_id)[-4:]]
 
 
-def _sequence(case: Case, position: int, producer_id: int) -> str:
-    """What an event says of a producer's sequence numbers; empty = nothing."""
-    event, when = case.past.event(position), case.when(position)
-    if isinstance(event, trace.ProducersForgotten):
-        return f"{describe(event)} {when}" if producer_id in event.producers else ""
-    one = event.batch
-    if one.producer_id != producer_id:
-        return ""
-    last = one.base_sequence + one.last_offset - one.base_offset
-    return (
-        f"{event.replica} appended sequence numbers {one.base_sequence} to {last} of "
-        f"producer {one.producer_id} (its epoch {one.producer_epoch}) at "
-        f"{one.base_offset} to {one.last_offset} {when}"
-    )
+def _told_of(case: Case, producer: int) -> Facts:
+    """What events say of a producer's sequence numbers."""
+    facts = []
+    for position in case.past.all(trace.Appended, trace.ProducersForgotten):
+        event = case.past.event(position)
+        if isinstance(event, trace.ProducersForgotten):
+            facts += [case.fact("event then", position, kind="sequence")] * (
+                producer in event.producers
+            )
+        elif event.batch.producer_id == producer:
+            batch = event.batch
+            low, high, first = batch.base_offset, batch.last_offset, batch.base_sequence
+            values = {"low": low, "high": high, "first": first, "last": first + high - low}
+            epoch = batch.producer_epoch
+            facts.append(case.fact("appended", position, producer=producer, epoch=epoch, **values))
+    return facts

@@ -8,40 +8,25 @@ from operator import itemgetter
 from sim import trace
 from sim.check.families import TRANSACTIONS
 from sim.check.folding import own_state
+from sim.explain import deleted, lost
 from sim.explain import mechanisms as of
-from sim.explain.case import Case, Fact, Facts, as_context, listed, mechanisms_of
-from sim.explain.deleted import (
-    crashed_after,
-    kept_loser,
-    last_removal,
-    undecided,
-    undeleted,
-    with_mechanism,
-)
-from sim.explain.lost import Why
+from sim.explain.case import Case, Facts, as_context, first_also, first_is, mechanisms_of
 from sim.explain.past import Became
-from sim.explain.questions.logs import two_records_at
 from sim.explain.removed import holders, removal_at, why_needed
-from sim.log.record import Control
 
 
-def state_differs(case: Case, why: Why) -> Facts:
+def state_differs(case: Case, replica: str, key: str) -> Facts:
     """A log folds to something else for a key: what it lacks of the winner, what it kept."""
-    violation = case.violation
-    replica, key = violation.replica, violation.key
-    if replica is None or key is None:
-        return []
     if case.rules.snapshots.state_machine == "deltas":
-        found = last_removal(case, key)
-        return [found[0]._replace(mechanisms=(of.INCREMENTS,)), *found[1:]] if found else []
+        return first_is(deleted.last_removal(case, key), of.INCREMENTS)
     held, winner, before = _held_and_wanted(case, replica, key)
     facts: Facts = []
     if held and winner and held != winner and case.beats(winner, held):
-        facts = _outlives(case, why, replica, held, winner, before)
+        facts = _outlives(case, replica, held, winner, before)
     elif winner and winner != held:
-        facts = _lacks_winner(case, why, replica, winner, before)
-    facts = facts or (_not_committed(case, why, replica, held) if held else [])
-    return facts or last_removal(case, key)
+        facts = _lacks_winner(case, replica, winner, before)
+    facts = facts or (_not_committed(case, replica, held) if held else [])
+    return facts or deleted.last_removal(case, key)
 
 
 def _held_and_wanted(case: Case, replica: str, key: str) -> tuple[int, int, int]:
@@ -64,62 +49,45 @@ def _held_and_wanted(case: Case, replica: str, key: str) -> tuple[int, int, int]
     return held, winner, before
 
 
-def _outlives(case: Case, why: Why, replica: str, held: int, winner: int, before: int) -> Facts:
+def _outlives(case: Case, replica: str, held: int, winner: int, before: int) -> Facts:
     """A record counts that another one beats: it is not there, or does not count, or was kept."""
-    written = case.history.written
+    known = case.history.written[winner]
+    facts: Facts = []
     if case.violation.family == TRANSACTIONS:
-        found = undecided(case, why, replica, held) or undecided(case, why, replica, winner)
-        if found:
-            return found
-    offset = written[winner].offset
-    if case.past.uid_at(replica, offset, before) == winner:
-        return _hidden(case, why, replica, winner)
-    kept = _passed_over(case, why, replica, held, winner)
-    if kept:
-        return kept
-    if written[winner].tombstone:
-        return undeleted(case, why, replica, held, winner, before=before)
-    return _lacks_winner(case, why, replica, winner, before)
+        facts = deleted.undecided(case, replica, held) or deleted.undecided(case, replica, winner)
+    if not facts and case.past.uid_at(replica, known.offset, before) != winner:
+        facts = _passed_over(case, replica, held, winner)
+        if not facts and known.tombstone:
+            return deleted.undeleted(case, replica, held, winner, before)
+    return facts or _lacks_winner(case, replica, winner, before)
 
 
-def _lacks_winner(case: Case, why: Why, replica: str, winner: int, before: int) -> Facts:
+def _lacks_winner(case: Case, replica: str, winner: int, before: int) -> Facts:
+    """The winner is not in the log, or does not count there."""
     offset = case.history.written[winner].offset
-    if case.past.uid_at(replica, offset, before) == winner:
-        return _hidden(case, why, replica, winner)
-    return why.lacks(replica, offset, winner, before=before)
+    if case.past.uid_at(replica, offset, before) != winner:
+        return lost.lacks(case, replica, offset, winner, before)
+    if offset < case.past.high_watermark(replica):
+        return deleted.undecided(case, replica, winner)
+    leader, epoch = case.past.leader_at() or (None, 0)
+    other = leader if leader != replica else None
+    return [case.fact("above", None, name=replica, uid=winner, leader=other, epoch=epoch)]
 
 
-def _hidden(case: Case, why: Why, replica: str, winner: int) -> Facts:
-    """The winner is in the log, and does not count there."""
-    known, mark = case.history.written[winner], case.past.high_watermark(replica)
-    if known.offset < mark:
-        return undecided(case, why, replica, winner)
-    text = (
-        f"{replica} holds {case.name(winner)} above its high watermark {mark}, so that it does "
-        "not count there"
-    )
-    leader = case.past.leader_at()
-    if leader is not None and leader[0] != replica:
-        text += (
-            f"; {leader[0]}, leader of epoch {leader[1]}, is at "
-            f"{case.past.high_watermark(leader[0])}"
-        )
-    return [Fact("position", text, None)]
-
-
-def _not_committed(case: Case, why: Why, replica: str, held: int) -> Facts:
+def _not_committed(case: Case, replica: str, held: int) -> Facts:
     """Why a record that is not the committed one is still there."""
-    known = case.history.written[held]
-    committed = case.past.committed_at(known.offset)
-    if committed and committed != held:
-        text = f"{replica} holds {case.name(held)} where {case.name(committed)} is committed"
-        own = Fact("epoch", text, case.past.slot(replica, known.offset), (of.TAIL_KEPT,))
-        found = two_records_at(case, why, known.offset)
-        return [*found, own._replace(mechanisms=()) if mechanisms_of(found) else own]
-    return undecided(case, why, replica, held)
+    offset = case.history.written[held].offset
+    committed = case.past.committed_at(offset)
+    if committed in (0, held):
+        return deleted.undecided(case, replica, held)
+    found = lost.two_records_at(case, offset)
+    mechanisms = () if mechanisms_of(found) else (of.TAIL_KEPT,)
+    values = {"name": replica, "held": held, "committed": committed}
+    at = case.past.slot(replica, offset)
+    return [*found, case.fact("not committed", at, *mechanisms, **values)]
 
 
-def _passed_over(case: Case, why: Why, replica: str, held: int, winner: int) -> Facts:
+def _passed_over(case: Case, replica: str, held: int, winner: int) -> Facts:
     """A pass of the replica saw a record and one that beats it, and kept the one that lost.
 
     That it took the winner for the loser is another matter: what it compared then says why.
@@ -134,150 +102,111 @@ def _passed_over(case: Case, why: Why, replica: str, held: int, winner: int) -> 
         removal = removal_at(event, high)
         beaten = removal is not None and removal.reason == "superseded"
         if saw and past.uid_at(replica, low, at + 1) == held and not beaten:
-            gone = undeleted(case, why, replica, held, winner) if written[winner].tombstone else []
-            mechanisms = mechanisms_of(gone) or (
-                of.KEPT_AS_END if event.protected_offset == low else of.NOT_MAPPED,
+            gone = (
+                deleted.undeleted(case, replica, held, winner) if written[winner].tombstone else []
             )
-            return [kept_loser(case, step, held, winner, mechanisms), *as_context(gone)]
+            end = of.KEPT_AS_END if event.protected_offset == low else of.NOT_MAPPED
+            why = mechanisms_of(gone) or (end,)
+            return [deleted.kept_loser(case, step, held, winner, *why), *as_context(gone)]
     return []
 
 
-def kept_both(case: Case, _: Why) -> Facts:
+def kept_both(case: Case) -> Facts:
     """A clean section holds two records of a key: which pass kept the one that loses."""
-    replica, key = case.violation.replica or "", case.violation.key
-    held = case.held(replica, key)
+    replica, written = case.replica, case.history.written
+    held = case.held(replica, case.key)
     if len(held) < 2:
         return []
-    written = case.history.written
     best = max(held, key=lambda uid: written[uid].version)
-    losers = [uid for uid in held if uid != best]
-    text = f"{replica} holds {case.names(losers)} beside {case.name(best)}, which beats it"
+    values = {"name": replica, "best": best, "losers": [uid for uid in held if uid != best]}
     steps = case.past.steps_before(replica, case.past.end)
-    step = next((each for each in steps if isinstance(each.event, trace.Cleaned)), None)
-    if step is None:
-        return [Fact(case.order_kind(), text, None, (of.NOT_MAPPED,))]
-    event, offsets = step.event, [written[uid].offset for uid in losers]
-    text += (
-        f"; its pass over [{event.first_dirty_offset}, {event.upper_bound}) "
-        f"{case.when(step.position)} kept both"
-    )
-    first, mechanism = event.first_dirty_offset, of.NOT_MAPPED
+    passes = [step for step in steps if isinstance(step.event, trace.Cleaned)]
+    if not passes:
+        return [case.fact("kept both", None, of.NOT_MAPPED, because="", **values)]
     kept = [written[uid].offset for uid in held]
-    if any(
-        isinstance(one.event, trace.Cleaned) and one.event.protected_offset in kept for one in steps
-    ):
+    mechanism = of.NOT_MAPPED
+    if any(step.event.protected_offset in kept for step in passes):
         mechanism = of.KEPT_AS_END
-    if event.protected_offset in offsets:
-        text += f": the fix {case.rules.cleaner.fix} protects {event.protected_offset}"
-    elif case.rules.cleaner.map_reads_from != "segment_start":
-        text += f" (map_reads_from: {case.rules.cleaner.map_reads_from})"
-    elif case.rules.cleaner.map_range == "dirty" and written[best].offset < first:
-        text += f": its map begins at {first} (map_range: dirty) and knows only what is above"
-    if mechanism == of.NOT_MAPPED and _some_aborted(case, held):
+    elif deleted.some_aborted(case, case.uids_of(case.key)):
         mechanism = of.AS_ABORTED
-    elif mechanism == of.NOT_MAPPED and first <= min(written[uid].offset for uid in held):
+    elif passes[0].event.first_dirty_offset <= min(kept):
         mechanism = of.UNFINISHED
-    return [Fact(case.order_kind(), text + crashed_after(case, step), step.position, (mechanism,))]
+    at, beaten = passes[0].position, [each for each in kept if each != written[best].offset]
+    ends = [offset for offset in beaten if offset == passes[0].event.protected_offset]
+    because = deleted.why_kept(case, passes[0], (ends or beaten)[0], written[best].offset)
+    return [case.fact("kept both", at, mechanism, because=because, **values)]
 
 
-def _some_aborted(case: Case, uids: list[int]) -> bool:
-    """Whether some are of a transaction, and some transaction was aborted."""
-    written = case.history.written
-    aborts = any(written[u].batch.control is Control.ABORT for u in case.past.controls)
-    of_key = case.uids_of(case.violation.key) or uids
-    return aborts and any(written[uid].batch.transactional for uid in of_key)
-
-
-def reader_keeps(case: Case, why: Why) -> Facts:
+def reader_keeps(case: Case) -> Facts:
     """A consumer that takes the last record it is given ends on another than committed history."""
-    key, past = case.violation.key or "", case.past
-    winner = case.history.winners.get(key, 0)
-    kept = case.uid_of(key, case.violation.offset)
-    facts: Facts = []
+    past, by = case.past, case.order_kind()
+    winner = case.history.winners.get(case.key, 0)
+    kept = case.uid_of(case.key, case.violation.offset)
     last = past.last(trace.Consumed)
     replica = "" if last is None else past.event(last).replica
+    facts: Facts = []
     if winner and past.uid_at(replica, case.history.written[winner].offset) != winner:
-        facts = undeleted(case, why, replica, kept, winner)
-    text = (
-        f"the consumer was given {case.name(kept)} last and goes by offsets; "
-        f"{case.name(winner)} wins by {case.order_kind()}"
-    )
+        facts = deleted.undeleted(case, replica, kept, winner)
     mechanisms = () if mechanisms_of(facts) else (of.LAST_OFFSET_WINS,)
-    return [*facts, Fact(case.order_kind(), text, past.appended_at.get(kept), mechanisms)]
+    at = past.appended_at.get(kept)
+    return [*facts, case.fact("given last", at, *mechanisms, kept=kept, winner=winner, by=by)]
 
 
-def ends_on(case: Case, _: Why) -> Facts:
+def ends_on(case: Case) -> Facts:
     """A key ends on a record that its producers did not mean to win: what the cleaner compared."""
-    written, uids = case.history.written, case.uids_of(case.violation.key)
-    found = as_context(last_removal(case, case.violation.key or ""))
-    kept = case.written(case.uid_of(case.violation.key, case.violation.offset))
-    newer = [
-        written[uid].offset
-        for uid in uids
-        if kept is not None and written[uid].record.timestamp_ms > kept.record.timestamp_ms
-    ]
-    late = kept is not None and any(offset < kept.offset for offset in newer)
-    mechanism = of.ARRIVED_LAST if late else of.BY_LOWER
-    return [*found, Fact("version", f"its records: {case.names(uids)}", None, (mechanism,))]
+    uids = case.uids_of(case.key)
+    kept = case.written(case.uid_of(case.key, case.violation.offset))
+    late = kept is not None and any(
+        known.offset < kept.offset and known.record.timestamp_ms > kept.record.timestamp_ms
+        for known in map(case.history.written.__getitem__, uids)
+    )
+    records = case.fact("its records", None, of.ARRIVED_LAST if late else of.BY_LOWER, uids=uids)
+    return [*as_context(deleted.last_removal(case, case.key)), records]
 
 
-def removed_delete(case: Case, why: Why) -> Facts:
+def removed_delete(case: Case, replica: str, offset: int) -> Facts:
     """A tombstone or a marker went while somebody needed it."""
-    violation, past = case.violation, case.past
-    replica, offset = violation.replica, violation.offset
-    if replica is None or offset is None:
-        return []
+    past = case.past
     for step in past.steps_before(replica, past.end):
-        removal = removal_at(step.event, offset) if isinstance(step.event, trace.Cleaned) else None
-        if removal is not None:
-            facts = why.cleaned(step, offset)
-            for holder in list(holders(case, step.position, removal))[:1]:
-                needed = why_needed(case, holder, offset, removal.uid, step.position)
-                cut = past.fate(holder, offset, removal.uid, step.position).became is Became.CUT
-                more = why.lacks(holder, offset, removal.uid, before=step.position) if cut else []
-                facts = [with_mechanism(facts, needed), *facts[1:], *more]
-            return facts
-    return why.lacks(replica, offset)
+        removal, at = removal_at(step.event, offset), step.position
+        if removal is None:
+            continue
+        facts = lost.cleaned(case, step, offset)
+        for holder in list(holders(case, at, removal))[:1]:
+            facts = first_also(facts, why_needed(case, holder, offset, removal.uid, at))
+            if past.fate(holder, offset, removal.uid, at).became is Became.CUT:
+                facts += lost.lacks(case, holder, offset, removal.uid, at)
+        return facts
+    return lost.lacks(case, replica, offset)
 
 
-def still_there(case: Case, _: Why) -> Facts:
+def still_there(case: Case, replica: str, offset: int) -> Facts:
     """A tombstone stays: what the passes over it went by."""
-    past, replica, offset = case.past, case.violation.replica, case.violation.offset
-    if replica is None or offset is None:
-        return []
-    uid, rule = past.uid_at(replica, offset), case.rules.cleaner.tombstone_removal
-    facts = [
-        Fact(
-            "version",
-            f"a pass of {replica} could not go on at {past.event(at).offset} {case.when(at)}, "
-            f"{case.name(past.uid_at(replica, past.event(at).offset, at))}",
-            at,
-            (of.STOPPED_AT_RECORD,),
-        )
-        for at in past.all(trace.CleaningFailed, replica=replica)
-    ]
+    past, uid = case.past, case.past.uid_at(replica, offset)
+    facts = []
+    for at in past.all(trace.CleaningFailed, replica=replica):
+        record = past.uid_at(replica, past.event(at).offset, at)
+        facts.append(case.fact("stopped at", at, of.STOPPED_AT_RECORD, uid=record))
     position = past.last(trace.Cleaned, replica=replica)
     if position is None:
-        text = f"{replica} holds {case.name(uid)} and never cleaned it: it has run no pass"
-        mechanisms: tuple[str, ...] = () if facts else (of.NEVER_CLEANED,)
-        return [*facts, Fact("position", text, None, mechanisms)]
-    event = past.event(position)
+        mechanisms = () if facts else (of.NEVER_CLEANED,)
+        return [*facts, case.fact("never cleaned", None, *mechanisms, name=replica, uid=uid)]
     known = case.written(uid)
-    given = case.past.horizons(replica, known.batch.base_offset if known else offset)
-    known_then = [horizon for horizon in given if horizon.position < position]
-    text = (
-        f"{replica} kept the tombstone {case.name(uid)} in its pass up to {event.upper_bound} "
-        f"{case.when(position)}, {case.clock(replica, event.now_ms)}"
+    given = past.horizons(replica, known.batch.base_offset if known else offset)
+    before = [horizon.at_ms for horizon in given if horizon.position < position]
+    short = past.event(position).upper_bound <= offset
+    kept = case.fact(
+        "kept tombstone",
+        position,
+        *(() if facts else _why_it_stays(case, replica, [one.at_ms for one in given])),
+        uid=uid,
+        offset=offset,
+        short=short,
+        horizon_ms=before[-1] if before and not short else None,
+        times=len(given),
+        bare=not short and not before,
     )
-    if event.upper_bound <= offset:
-        text += f", which did not reach {offset}"
-    elif known_then:
-        text += f", its delete horizon being {known_then[-1].at_ms:,} ms (given {len(given)} times)"
-    else:
-        text += f" (tombstone_removal: {rule}; it has no delete horizon)"
-    mechanisms = () if facts else _why_it_stays(case, replica, [one.at_ms for one in given])
-    facts.append(Fact("horizon", text, position, mechanisms))
-    return [*_held_back(case, replica), *facts] if rule == "coordinated" else facts
+    return [*_held_back(case, replica), *facts, kept]
 
 
 def _why_it_stays(case: Case, replica: str, horizons: list[int]) -> tuple[str, ...]:
@@ -295,70 +224,53 @@ def _why_it_stays(case: Case, replica: str, horizons: list[int]) -> tuple[str, .
 
 def _held_back(case: Case, replica: str) -> Facts:
     """By which log ends a bound of coordinated removal stands still."""
+    if case.rules.cleaner.tombstone_removal != "coordinated":
+        return []
     past, bound = case.past, case.past.last(trace.RemovalBoundMoved, replica=replica)
     below = 0 if bound is None else past.event(bound).offset
     ends = [f"{name} at {past.log_end(name)}" for name in past.steps]
-    text = f"coordinated removal allows only what is below {below}: {listed(ends)}"
-    return [Fact("position", text, bound)]
+    return [case.fact("coordinated", bound, below=below, ends=ends)]
 
 
-def horizon_changed(case: Case, _: Why) -> Facts:
+def horizon_changed(case: Case) -> Facts:
     """Two passes, or a pass and a copy, gave a batch different horizons."""
-    replica, base = case.violation.replica or "", case.violation.offset or 0
-    facts: Facts = []
-    for horizon in case.past.horizons(replica, base):
-        event = case.past.event(horizon.position)
-        if isinstance(event, trace.Cleaned):
-            text = (
-                f"{replica} gave the batch at {base} the delete horizon {horizon.at_ms:,} ms "
-                f"{case.when(horizon.position)}, {case.clock(replica, event.now_ms)} "
-                f"(horizon_stamp: {case.rules.cleaner.horizon_stamp})"
-            )
-            facts.append(Fact("horizon", text, horizon.position))
-    return facts
+    base = case.offset
+    return [
+        case.fact("stamped", position, base=base, at_ms=at_ms)
+        for at_ms, position in case.past.horizons(case.replica, base)
+        if isinstance(case.past.event(position), trace.Cleaned)
+    ]
 
 
-def transaction(case: Case, why: Why) -> Facts:
+def transaction(case: Case, replica: str, offset: int) -> Facts:
     """Data of a transaction counts otherwise in a log than in committed history."""
-    replica, offset = case.violation.replica, case.violation.offset
-    if replica is None or offset is None:
-        return []
     uid = case.past.uid_at(replica, offset) or case.past.committed_at(offset)
-    return undecided(case, why, replica, uid)
+    return deleted.undecided(case, replica, uid)
 
 
-def coordinator(case: Case, why: Why) -> Facts:
+def coordinator(case: Case) -> Facts:
     """A coordinator answered by a state that lacks what was committed."""
-    event, past = case.shown_by, case.past
-    name, offset = event.replica, case.violation.offset or 0
+    event, past, offset = case.shown_by, case.past, case.offset
+    name, committed = event.replica, past.committed_at(offset)
     loaded = past.last(trace.CoordinatorLoaded, replica=name)
     end = None if loaded is None else past.event(loaded).end_offset
     below = event.below if isinstance(event, trace.CoordinatorAnswered) else end
-    committed = past.committed_at(offset)
     facts: Facts = []
     mechanisms: tuple[str, ...] = ()
     if past.uid_at(name, offset) != committed:
-        facts = _gone_from(case, why, name, committed)
-    elif below is not None and below > offset:
-        mechanisms = (of.READ_WHILE_LOADING,)
+        facts = _gone_from(case, name, committed)
     else:
         led = past.last(trace.LeaderElected, replica=name) or 0
-        early = loaded is None or loaded < led
+        early = loaded is None or loaded < led or (below is not None and below > offset)
         mechanisms = (of.READ_WHILE_LOADING if early else of.READ_BELOW_MARK,)
-    text = f"{name} answers for {case.violation.key or ''} by its log below {below}"
-    if loaded is not None:
-        text += f", which it had loaded below {end} {case.when(loaded)}"
-    text += (
-        f"; {case.name(committed)} was committed; its high watermark was "
-        f"{past.high_watermark(name, case.judged)}, its log end offset "
-        f"{past.log_end(name, case.judged)}"
-    )
-    return [*facts, Fact("position", text, case.judged, mechanisms)]
+    when = None if loaded is None else case.when(loaded)
+    values = {"name": name, "key": case.key, "below": below, "end": end, "loaded": when}
+    own = case.fact("answered", case.judged, *mechanisms, committed=committed, **values)
+    return [*facts, own]
 
 
-def _gone_from(case: Case, why: Why, name: str, committed: int) -> Facts:
-    key, offset = case.violation.key, case.history.written[committed].offset
-    values = [uid for uid in case.held(name, key) if case.beats(committed, uid)]
+def _gone_from(case: Case, name: str, committed: int) -> Facts:
+    values = [uid for uid in case.held(name, case.key) if case.beats(committed, uid)]
     if case.tombstone(committed) and values:
-        return undeleted(case, why, name, values[-1], committed)
-    return why.lacks(name, offset, committed)
+        return deleted.undeleted(case, name, values[-1], committed)
+    return lost.lacks(case, name, case.history.written[committed].offset, committed)

@@ -3,288 +3,209 @@
 from __future__ import annotations
 
 from sim import trace
+from sim.explain import lost, told
 from sim.explain import mechanisms as of
-from sim.explain.case import Case, Fact, Facts, as_context, listed, mechanisms_of
-from sim.explain.lost import Why
-from sim.explain.told import given_before, led_twice
-from sim.trace.sentences import describe
+from sim.explain.case import Case, Fact, Facts, as_context, mechanisms_of
+from sim.explain.past import END
+from sim.explain.sentences import listed
 
 
-def lost_record(case: Case, why: Why) -> Facts:
+def lost_record(case: Case, offset: int) -> Facts:
     """A replica lacks what was committed at an offset."""
-    offset, leader = case.violation.offset, case.past.leader_at()
-    replica = case.violation.replica or (leader[0] if leader else None)
-    if replica is None or offset is None:
+    leader = case.past.leader_at()
+    replica = case.replica or (leader[0] if leader else "")
+    if not replica:
         return []
-    again = why.given_twice(offset)
-    if again:
-        return again
     uid = case.past.committed_at(offset)
-    return why.without(replica, offset, uid, lag_is_news=True)
+    again = lost.given_twice(case, offset)
+    return again or lost.without(case, replica, offset, uid, lag_is_news=True)
 
 
-def misplaced(case: Case, why: Why) -> Facts:
+def misplaced(case: Case, replica: str, offset: int) -> Facts:
     """A record stands at an offset of a log that is not its own."""
-    violation = case.violation
-    if violation.replica is None or violation.offset is None:
-        return []
-    for step in case.past.steps_before(violation.replica, case.past.end):
+    for step in case.past.steps_before(replica, case.past.end):
         if isinstance(step.event, trace.Pushed):
-            text = (
-                f"{step.event.replica} appended a copy of {step.event.leader}'s batch at an offset "
-                f"of its own, {step.event.batch.base_offset}, {case.when(step.position)}"
-            )
-            return [Fact("position", text, step.position, (of.NUMBERED_ITSELF,))]
-    return why.lacks(violation.replica, violation.offset)
+            return [case.fact("Pushed", step.position, of.NUMBERED_ITSELF)]
+    return lost.lacks(case, replica, offset)
 
 
-def leader_lacks(case: Case, why: Why) -> Facts:
+def leader_lacks(case: Case, replica: str, offset: int) -> Facts:
     """A leader was elected without what was committed."""
-    replica, offset = case.violation.replica, case.violation.offset
-    if replica is None or offset is None:
-        return []
-    facts = lost_record(case, why)
-    told = any(fact.position == case.judged for fact in facts)
-    return facts if told else [*facts, *why.elected(case.judged, offset)]
+    assert replica == case.replica
+    facts = lost_record(case, offset)
+    known = any(fact.position == case.judged for fact in facts)
+    return facts if known else [*facts, *lost.elected(case, case.judged, offset)]
 
 
-def two_records(case: Case, why: Why) -> Facts:
+def two_records(case: Case, offset: int) -> Facts:
     """Two records were given the offset of a violation: why both are there."""
-    offset = case.violation.offset
-    return [] if offset is None else two_records_at(case, why, offset)
+    return lost.two_records_at(case, offset)
 
 
-def two_records_at(case: Case, why: Why, offset: int) -> Facts:
-    """Two records were given one offset: why the second was, and why both are there.
-
-    That a new leader gives an offset again that is not committed is what epochs are there for; then
-    what decided is who committed one of them, or did not cut its own.
-    """
-    replica, uids = case.violation.replica, case.past.uids_at.get(offset, [])
-    if len(uids) < 2:
-        return [] if replica is None else why.lacks(replica, offset)
-    again = why.given_twice(offset)
-    if again:
-        return again
-    given = [given_before(case, offset, uid) for uid in uids[-2:]]
-    return why.tail_kept(offset, given)
-
-
-def committed_without(case: Case, why: Why) -> Facts:
+def committed_without(case: Case) -> Facts:
     """A high watermark counted somebody who lacks what is below it, or they were admitted so."""
-    event, offset = case.shown_by, case.violation.offset
-    found = lost_record(case, why)
-    uids = case.past.uids_at.get(offset or 0, [])
-    if len(uids) > 1 and of.TAIL_KEPT in mechanisms_of(found):
-        found = two_records(case, why)
-    if isinstance(event, trace.IsrChanged):
-        return [*found, *why.joined(case.judged)]
-    return (
-        [*found, _watermark(case, event)] if isinstance(event, trace.HighWatermarkMoved) else found
-    )
+    offset = case.violation.offset
+    found = [] if offset is None else lost_record(case, offset)
+    if offset is not None and of.TAIL_KEPT in mechanisms_of(found):
+        found = lost.two_records_at(case, offset) if len(case.past.uids_at[offset]) > 1 else found
+    if isinstance(case.shown_by, trace.IsrChanged):
+        return [*found, *lost.joined(case, case.judged)]
+    if isinstance(case.shown_by, trace.HighWatermarkMoved):
+        counted = listed(_positions(case, case.shown_by.replica))
+        return [*found, case.fact("mark counted", case.judged, counted=counted)]
+    return found
 
 
-def _watermark(case: Case, event: trace.HighWatermarkMoved) -> Fact:
-    """By which positions a leader moved its high watermark."""
-    past, name, counted = case.past, event.replica, []
-    for other in past.steps:
-        found = past.last(trace.PositionRecorded, replica=name, follower=other)
-        if found is not None:
-            end = past.log_end(other, case.judged)
-            counted.append(f"{other} at {past.event(found).position} (log end offset {end})")
-    text = (
-        f"{name}, log end offset {past.log_end(name, case.judged)}, moved its high watermark to "
-        f"{event.high_watermark} {case.when(case.judged)}"
-    )
-    text += f", counting {listed(counted)}" if counted else ""
-    return Fact("position", text, case.judged)
+def _positions(case: Case, leader: str) -> list[str]:
+    """What a leader believes of its followers, beside what they have."""
+    believed = ((other, told.position_of(case, leader, other)) for other in case.past.steps)
+    return [
+        f"{other} at {at} (log end offset {case.past.log_end(other, case.judged)})"
+        for other, at in believed
+        if at is not None
+    ]
 
 
-def believed_position(case: Case, why: Why) -> Facts:
+def believed_position(case: Case) -> Facts:
     """A leader believes in a position that its follower has not."""
-    return why.recorded(case.judged)
+    return lost.recorded(case, case.judged)
 
 
-def truncated(case: Case, why: Why) -> Facts:
+def truncated(case: Case) -> Facts:
     """A log was cut where it should not: by whose word, and why that leader lacks it."""
     event = case.shown_by
     step = case.past.steps_before(event.replica, case.past.end)[0]
     uid = case.past.last_written(event.replica, event.target, case.judged)
-    return why.cut(step, event.target, uid)
+    return lost.cut(case, step, event.target, uid)
 
 
-def high_watermark_fell(case: Case, why: Why) -> Facts:
+def high_watermark_fell(case: Case) -> Facts:
     """A high watermark went back, or is above its log."""
     past, event, judged = case.past, case.shown_by, case.judged
-    name = event.replica
-    mark, end = past.high_watermark(name, judged), past.log_end(name)
+    name, end = event.replica, past.log_end(event.replica)
     if not isinstance(event, trace.HighWatermarkMoved):
-        mark = past.high_watermark(name)
-        text = f"{name} kept high watermark {mark} with log end offset {end}"
-        lost = as_context(why.lacks(name, end))
-        return [*lost, Fact("position", text, judged)]
-    source = "" if event.leading else ", as its leader told it"
-    text = (
-        f"{name}, log end offset {end}, moved its high watermark from {mark} to "
-        f"{event.high_watermark} {case.when(judged)}{source}"
-    )
-    facts = [Fact("position", text, judged)]
+        kept = case.fact("kept mark", judged, name=name, before=END)
+        return [*as_context(lost.lacks(case, name, end)), kept]
+    moved = case.fact("mark moved", judged, end=end, told=not event.leading)
     leader = past.leader_at(judged)
-    if not event.leading and leader is not None and leader[0] != name:
-        known = past.high_watermark(leader[0], judged)
-        text = f"{leader[0]}, leader of epoch {leader[1]}, knew high watermark {known}"
-        moved = past.last(trace.HighWatermarkMoved, replica=leader[0])
-        facts.insert(0, Fact("position", text, moved))
-    return facts
+    if event.leading or leader is None or leader[0] == name:
+        return [moved]
+    at = past.last(trace.HighWatermarkMoved, replica=leader[0])
+    values = {"leader": leader[0], "epoch": leader[1], "before": judged}
+    return [case.fact("leader knew", at, **values), moved]
 
 
-def epoch_led_twice(case: Case, _: Why) -> Facts:
+def epoch_led_twice(case: Case) -> Facts:
     """Two leaders of one epoch: what the second one's voters had forgotten."""
-    return led_twice(case)
+    return told.led_twice(case)
 
 
-def epochs_fell(case: Case, _: Why) -> Facts:
+def epochs_fell(case: Case) -> Facts:
     """An older epoch came after a newer one, in a log or in what a replica remembers."""
     past, judged, event = case.past, case.judged, case.shown_by
-    name, offset = event.replica, case.violation.offset or 0
+    name, offset = event.replica, case.offset
     if isinstance(event, trace.ReplicaRestarted):
         down = past.last(trace.ReplicaCrashed, replica=name)
-        had = "" if down is None else f" where it had been in {past.event(down).epoch}"
-        text = (
-            f"{name} came back {case.when(judged)} in epoch {event.epoch}{had} (epoch_storage: "
-            f"{case.rules.election.epoch_storage})"
-        )
-        return [Fact("epoch", text, judged)]
-    facts = [_batch_before(case, name, offset)] if offset else []
+        had = None if down is None else past.event(down).epoch
+        return [case.fact("restarted in", judged, had=had)]
+    facts = [_record_before(case, name, offset)] if offset else []
     uid = past.uid_at(name, offset)
     known = case.written(uid)
     if known is not None:
-        written = past.appended_at[uid]
-        epoch, newest = known.batch.epoch, past.leader_at(written)
-        text = f"{past.event(written).replica} appended {case.name(uid)} in epoch {epoch} "
-        text += case.when(written)
-        if newest is not None and newest[1] > epoch:
-            text += f", when {newest[0]} led epoch {newest[1]} already"
-        facts.append(Fact("epoch", text, written))
-    source = f" from {event.leader}" if isinstance(event, trace.Copied | trace.Pushed) else ""
-    text = f"{name} took it{source} behind that {case.when(judged)}"
-    return [*facts, Fact("epoch", text, judged)]
+        at = past.appended_at[uid]
+        leader, newest = past.leader_at(at) or ("", 0)
+        deposed = newest if newest > known.batch.epoch else None
+        facts.append(case.fact("appended in", at, uid=uid, leader=leader, newest=deposed))
+    return facts
 
 
-def _batch_before(case: Case, name: str, offset: int) -> Fact:
+def _record_before(case: Case, name: str, offset: int) -> Fact:
     """The record below an offset, with its epoch."""
     past = case.past
     below = next((at for at in range(offset - 1, 0, -1) if past.uid_at(name, at)), 0)
-    known = case.written(past.uid_at(name, below))
+    uid = past.uid_at(name, below)
+    known = case.written(uid)
     epoch = "?" if known is None else known.batch.epoch
-    text = f"{name} held {case.name(past.uid_at(name, below))} of epoch {epoch}"
-    return Fact("epoch", text, past.slot(name, below))
+    return case.fact("held below", past.slot(name, below), name=name, uid=uid, epoch=epoch)
 
 
-def epoch_answers(case: Case, why: Why) -> Facts:
+def epoch_answers(case: Case) -> Facts:
     """Two replicas answer differently about an epoch: how each came to know what it knows."""
     past, offset, starts = case.past, case.violation.offset, dict[int, int]()
     facts: Facts = []
     for name in past.steps:
-        position = past.last(trace.EpochCacheChanged, replica=name)
-        if position is not None:
-            known = [f"{epoch} from {start}" for epoch, start in past.event(position).epochs]
-            text = f"{name} knew the epochs {listed(known) or 'none'} since {case.when(position)}"
-            facts.append(Fact("epoch", text.replace("since at", "since"), position))
+        at = past.last(trace.EpochCacheChanged, replica=name)
+        if at is not None:
+            facts.append(case.fact("answered by", at, name=name, at=at, before=END))
     for position in past.all(trace.Appended):
         batch = past.event(position).batch
         starts.setdefault(batch.epoch, batch.base_offset)
-    began = listed([f"{epoch} from {start}" for epoch, start in starts.items()])
     last = past.steps_before(case.shown_by.replica or "", past.end)[:1]
     back = any(isinstance(step.event, trace.ReplicaRestarted) for step in last)
     mechanism = of.EPOCHS_ON_FILE if back else of.EPOCHS_CLEANED
-    own = Fact("epoch", f"the epochs began, as appended, {began}", None, (mechanism,))
     gone: Facts = []
     for below in () if offset is None else range(max(0, offset - 1), offset + 1):
         for name in past.steps:
             if past.slot(name, below) is not None and not past.uid_at(name, below):
-                gone += why.lacks(name, below)
-    return [*as_context(gone), *facts, own]
+                gone += lost.lacks(case, name, below)
+    began = [f"{epoch} from {start}" for epoch, start in starts.items()]
+    return [*as_context(gone), *facts, case.fact("began", None, mechanism, began=began)]
 
 
-def log_end_moved(case: Case, why: Why) -> Facts:
+def log_end_moved(case: Case) -> Facts:
     """A pass or a restart moved a log end: what was at the end, and why it went."""
-    past, judged, event = case.past, case.judged, case.shown_by
-    name, before = event.replica, past.log_end(event.replica, judged)
+    judged, event = case.judged, case.shown_by
+    last = max(case.past.log_end(event.replica, judged) - 1, 0)
     at = judged + 1 if isinstance(event, trace.Cleaned) else judged
-    facts = why.lacks(name, max(before - 1, 0), before=at)
-    text = (
-        f"the log end offset of {name} went from {before} to {event.log_end_offset} "
-        f"{case.when(judged)}"
-    )
-    own = Fact("position", text, judged, (of.END_FROM_LAST,))
-    return [*as_context(facts), own]
+    gone = as_context(lost.lacks(case, event.replica, last, before=at))
+    return [*gone, case.fact("end moved", judged, of.END_FROM_LAST)]
 
 
-def stays_behind(case: Case, why: Why) -> Facts:
+def stays_behind(case: Case) -> Facts:
     """A follower's log end does not reach the leader's: what is left to fetch there."""
-    past, replica, leader = case.past, case.violation.replica or "", case.past.leader_at()
+    past, leader = case.past, case.past.leader_at()
     if leader is None:
         return []
-    name, end = leader[0], past.log_end(replica)
-    high = past.log_end(name)
-    text = f"{replica} stays at log end offset {end}, the leader {name} is at {high}"
-    if end > high:
-        led = past.last(trace.LeaderElected) or 0
-        lacks = [*why.lacks(name, high, before=led), *why.elected(led, high)]
-        mechanisms = () if mechanisms_of(lacks) else (of.NEVER_COPIED,)
-        return [*lacks, Fact("position", text, None, mechanisms)]
-    if why.ends_in_a_hole(name, end, past.end):
-        text += f", and nothing is left to copy from {end} to {high - 1}"
-        return [*why.end_fell(name, end, past.end), Fact("position", text, None)]
-    elected = past.last(trace.LeaderElected) or 0
-    tried = past.last(trace.SnapshotOffered, follower=replica)
-    offered = tried is not None and tried >= elected
-    facts = [] if past.uid_at(name, end) else as_context(why.lacks(name, end))
-    if tried is not None:
-        told = f"{describe(past.event(tried))} {case.when(tried)}"
-        facts.append(Fact("snapshot", told, tried, (of.OFFERED_AGAIN,) if offered else ()))
-    text += (
-        f": it fetched no more; {replica} knows the epochs {case.epochs_of(replica)}, {name} "
-        f"{case.epochs_of(name)}"
-    )
-    return [*facts, Fact("position", text, None, () if offered else (of.NEVER_COPIED,))]
+    led = past.last(trace.LeaderElected) or 0
+    name, end, high = leader[0], past.log_end(case.replica), past.log_end(leader[0])
+    values = {"name": case.replica, "leader": name, "end": end, "high": high, "last": high - 1}
+    hole = end <= high and lost.ends_in_a_hole(case, name, end, past.end)
+    if hole:
+        facts = lost.end_fell(case, name, end, past.end)
+    elif end > high:
+        facts = [*lost.lacks(case, name, high, before=led), *lost.elected(case, led, high)]
+    else:
+        facts = [] if past.uid_at(name, end) else as_context(lost.lacks(case, name, end))
+        tried = past.last(trace.SnapshotOffered, follower=case.replica)
+        if tried is not None:
+            again = (of.OFFERED_AGAIN,) if tried >= led else ()
+            facts.append(case.fact("event then", tried, *again, kind="snapshot"))
+    known = hole or mechanisms_of(facts)
+    mechanisms = () if known else (of.NEVER_COPIED,)
+    idle = not hole and end <= high
+    return [
+        *facts,
+        case.fact("stays behind", None, *mechanisms, hole=hole, idle=idle, **values),
+    ]
 
 
-def watermark_stays(case: Case, _: Why) -> Facts:
+def watermark_stays(case: Case) -> Facts:
     """A high watermark stands still: whose position holds it back."""
-    past, replica = case.past, case.violation.replica or ""
-    waiting = []
-    for other in past.steps:
-        found = past.last(trace.PositionRecorded, replica=replica, follower=other)
-        at = "no position" if found is None else past.event(found).position
-        if other != replica:
-            waiting.append(f"{other} at {at} (log end offset {past.log_end(other)})")
+    past, name = case.past, case.replica
     isr = past.last(trace.IsrChanged, trace.LeaderElected)
-    members = "" if isr is None else f", in sync: {', '.join(past.event(isr).isr)}"
-    text = (
-        f"{replica}, log end offset {past.log_end(replica)}, has high watermark "
-        f"{past.high_watermark(replica)} and believes {listed(waiting)}{members}"
-    )
-    return [Fact("position", text, past.last(trace.HighWatermarkMoved, replica=replica))]
+    members = None if isr is None else ", ".join(past.event(isr).isr)
+    at = past.last(trace.HighWatermarkMoved, replica=name)
+    values = {"name": name, "members": members, "before": END}
+    return [case.fact("mark stays", at, waiting=_positions(case, name), **values)]
 
 
-def acknowledged(case: Case, why: Why) -> Facts:
+def acknowledged(case: Case, offset: int) -> Facts:
     """A producer was told what is not, or did not stay, committed."""
-    violation, past, offset = case.violation, case.past, case.violation.offset
-    if offset is None:
-        return []
-    leader = past.leader_at()
-    lost = [] if leader is None else why.lacks(leader[0], offset)
-    for position in reversed(past.all(trace.Acknowledged, replica=violation.replica)):
+    past, leader = case.past, case.past.leader_at()
+    gone = [] if leader is None else lost.lacks(case, leader[0], offset)
+    for position in reversed(past.all(trace.Acknowledged, replica=case.violation.replica)):
         event = past.event(position)
         if event.first_offset <= offset <= event.last_offset:
             said = "committed" if event.acks == "all" else "written (acks=1)"
-            text = (
-                f"{event.replica} told its producer {case.when(position)} that "
-                f"{event.first_offset} to {event.last_offset} are {said}, with high watermark "
-                f"{past.high_watermark(event.replica, position)} and log end offset "
-                f"{past.log_end(event.replica, position)} in epoch {event.epoch}"
-            )
-            return [*lost, Fact("position", text, position)]
-    return lost
+            return [*gone, case.fact("acknowledged", position, said=said)]
+    return gone
