@@ -9,7 +9,7 @@ from typing import Any
 from sim.check import Violation
 from sim.check.replica_view import EMPTY
 from sim.explain.case import Case, Fact, Facts, listed
-from sim.explain.causality import Cone
+from sim.explain.causality import causal_cone
 from sim.explain.chain import chain
 from sim.explain.past import Recorded
 from sim.explain.questions import deciding
@@ -100,7 +100,7 @@ def explanation(
             time. None = the times of events are steps of a story.
     """
     case = Case(events, violation, rules, skews)
-    cone = Cone(case.past, violation)
+    cone = causal_cone(case.past, violation)
     return Explanation(
         violation,
         tuple(fact._replace(text=_shown(fact.text)) for fact in _once(deciding(case))),
@@ -108,7 +108,7 @@ def explanation(
         tuple(map(_shown, _now(case))),
         ", ".join(f"{k}={v}" for k, v in case.rules.differing_from(Rules()).items()),
         tuple(map(_shown, chain(case, cone))),
-        tuple(cone.positions),
+        tuple(cone),
         case.judged,
         so_since(events, violation, case.rules, past_at=lambda _: case.past),
     )

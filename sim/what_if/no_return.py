@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from sim.check import Violation
 from sim.cluster.simulation import Fork
+from sim.explain.case import Case
 from sim.explain.causality import causal_cone
 from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Scenario
@@ -91,7 +92,7 @@ def point_of_no_return(
     """
     futures = _Futures(scenario, violation.invariant, mix, tries, within_s)
     last: dict[int, int | None] = {-1: None}
-    for position in causal_cone(events, violation):
+    for position in causal_cone(Case(events, violation, None).past, violation):
         last[events[position][0]] = position
     moments = list(last)
     low, high, complete = 0, len(moments) - 1, True

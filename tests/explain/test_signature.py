@@ -138,10 +138,6 @@ def test_a_signature_can_be_a_key_and_equals_that_of_the_same_bug() -> None:
 LEADER = "leader-completeness"
 
 
-def test_every_mechanism_says_what_it_means_and_who_says_so() -> None:
-    assert all(each.means and each.source for each in MECHANISMS.values())
-
-
 # Every mechanism has an example, and a near one: the same law, broken otherwise.
 
 
