@@ -10,7 +10,8 @@ arrive left no event.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from sim import trace
@@ -24,21 +25,23 @@ Earlier = Callable[[Past, int], Iterable[int | None]]
 """Takes the position of an event: those of events before it, None = there was none."""
 
 
-def _latest(*kinds: type, **of: str) -> Earlier:
-    """The latest event of some classes; `of`: its field -> field of this that has the same value.
+Node = int | tuple[str, int, int]
+"""The position of an event, or what a replica held at an offset before a position."""
 
-    Without `of` it is one of the same replica.
-    """
+_SAME_REPLICA: Final = MappingProxyType({"replica": "replica"})
+
+
+def _latest(*kinds: type, of: Mapping[str, str] = _SAME_REPLICA) -> Earlier:
+    """The latest event of some classes; `of`: a field of it -> field of this with the same value."""
 
     def found(past: Past, position: int) -> list[int | None]:
         event = past.event(position)
-        same = {name: getattr(event, field) for name, field in (of or _SAME_REPLICA).items()}
+        same = {name: getattr(event, field) for name, field in of.items()}
         return [past.last(*kinds, before=position, **same)]
 
     return found
 
 
-_SAME_REPLICA: Final = {"replica": "replica"}
 _DOWN: Final = (trace.ReplicaCrashed, trace.ReplicaWiped, trace.LeaderResigned)
 _STARTS: Final = (trace.PrefixDeleted, trace.LogStartMoved, trace.LogStartedAfresh)
 _STATES: Final = (trace.ReplicaCrashed, trace.ReplicaWiped, trace.ReplicaRestarted)
@@ -48,9 +51,9 @@ _FETCHES: Final = (trace.SnapshotInstalled, trace.SnapshotFetched, trace.Snapsho
 _FAULT: Final = _latest(trace.FaultInjected)
 _LEADS: Final = _latest(trace.LeaderElected, trace.LeaderResigned)
 _MARK: Final = _latest(trace.HighWatermarkMoved)
-_READ: Final = _latest(*_READS, consumer="consumer")
+_READ: Final = _latest(*_READS, of={"consumer": "consumer"})
 _STATE: Final = _latest(*_STATES)
-_TAKEN: Final = _latest(trace.SnapshotTaken, end_offset="end_offset", epoch="epoch")
+_TAKEN: Final = _latest(trace.SnapshotTaken, of={"end_offset": "end_offset", "epoch": "epoch"})
 _SNAPSHOT: Final = _latest(
     *_FETCHES,
     trace.SnapshotTaken,
@@ -58,10 +61,6 @@ _SNAPSHOT: Final = _latest(
     trace.LogEmptied,
     trace.SnapshotFetchDropped,
 )
-
-
-def _last_election(past: Past, position: int) -> Iterator[int | None]:
-    yield past.last(trace.LeaderElected, before=position)
 
 
 def _position_reached(past: Past, position: int) -> Iterator[int | None]:
@@ -112,8 +111,8 @@ def _elected(past: Past, position: int) -> Iterator[int | None]:
 
 _DECIDED_BY: Final[dict[type, tuple[Earlier, ...]]] = {
     trace.Appended: (_LEADS,),
-    trace.IsrChanged: (_latest(trace.PositionRecorded, follower="joined"),),
-    trace.Truncated: (_last_election, _latest(trace.EpochCacheChanged)),
+    trace.IsrChanged: (_latest(trace.PositionRecorded, of={"follower": "joined"}),),
+    trace.Truncated: (_latest(trace.LeaderElected, of={}), _latest(trace.EpochCacheChanged)),
     **dict.fromkeys((trace.Cleaned, trace.CleanerLooked), (_latest(trace.ConfigChanged),)),
     **dict.fromkeys((*_STATES, trace.SegmentsLost), (_STATE, _FAULT)),
     **dict.fromkeys((trace.LeaderResigned, trace.FaultEnded), (_FAULT,)),
@@ -142,14 +141,29 @@ def causal_cone(past: Past, violation: Violation) -> list[int]:
         past: The run up to the event that shows the violation, and with it.
         violation: What was found.
     """
-    walk = _Walk(past)
-    walk.event(past.end - 1)
+    met: set[Node] = set()
+    to_do = [*_looked_at(past, violation)]
+    while to_do:
+        node = to_do.pop()
+        if node is not None and node not in met:
+            met.add(node)
+            to_do += _behind(past, node) if isinstance(node, int) else _behind_slot(past, *node)
+    return sorted(node for node in met if isinstance(node, int))
+
+
+def _looked_at(past: Past, violation: Violation) -> Iterator[Node | None]:
+    """What the invariant looked at."""
+    yield past.end - 1
     for offset in _offsets(past, violation):
-        walk.offset(offset)
+        yield from ((replica, offset, past.end) for replica in past.steps)
+        yield from _kept_away(past, offset, past.end)
+        commit = past.first_commit(offset)
+        if commit is not None:
+            yield commit
+            yield from _kept_away(past, offset, commit)
     if violation.replica is not None:
-        walk.event(past.last(*_STARTS, replica=violation.replica))
-        walk.event(past.last(trace.HighWatermarkMoved, replica=violation.replica))
-    return sorted(walk.found)
+        yield past.last(*_STARTS, replica=violation.replica)
+        yield past.last(trace.HighWatermarkMoved, replica=violation.replica)
 
 
 def _offsets(past: Past, violation: Violation) -> set[int]:
@@ -173,78 +187,54 @@ def _offsets(past: Past, violation: Violation) -> set[int]:
     return found
 
 
-class _Walk:
-    """Walks back over the events of a run.
+def _behind(past: Past, position: int) -> Iterator[Node | None]:
+    """What decided an event."""
+    event = past.event(position)
+    for earlier in _DECIDED_BY.get(type(event), ()):
+        yield from earlier(past, position)
+    if isinstance(event, trace.Appended):
+        yield event.replica, event.batch.base_offset, position
+    elif isinstance(event, trace.Acknowledged):
+        yield event.replica, event.first_offset, position
 
-    Attributes:
-        found: Positions of all that were met.
-    """
 
-    def __init__(self, past: Past) -> None:
-        self._past = past
-        self._slots: set[tuple[int, str, int]] = set()
-        self.found: set[int] = set()
+def _behind_slot(past: Past, replica: str, offset: int, before: int) -> Iterator[Node | None]:
+    """Who made what a replica held at an offset, and what stood there before."""
+    position = past.slot(replica, offset, before)
+    if position is None:
+        return
+    yield position
+    yield replica, offset, position
+    event = past.event(position)
+    if isinstance(event, trace.Copied | trace.GapLearned | trace.Pushed):
+        yield event.leader, offset, position
+    for removal in event.removals if isinstance(event, trace.Cleaned) else ():
+        if removal.offset == offset:
+            yield from _behind_removal(past, position, removal)
 
-    def event(self, position: int | None) -> None:
-        """An event, and what decided it."""
-        if position is None or position in self.found:
-            return
-        self.found.add(position)
-        event = self._past.event(position)
-        for earlier in _DECIDED_BY.get(type(event), ()):
-            for one in earlier(self._past, position):
-                self.event(one)
-        if isinstance(event, trace.Appended):
-            self._slot(event.replica, event.batch.base_offset, position)
-        elif isinstance(event, trace.Acknowledged):
-            self._slot(event.replica, event.first_offset, position)
 
-    def offset(self, offset: int) -> None:
-        """What every log holds at an offset, and who committed it."""
-        for replica in self._past.steps:
-            self._slot(replica, offset, self._past.end)
-        commit = self._past.first_commit(offset)
-        self.event(commit)
-        for before in (self._past.end,) if commit is None else (self._past.end, commit):
-            self._absent(offset, before)
+def _behind_removal(past: Past, position: int, removal: trace.Removal) -> Iterator[Node | None]:
+    replica, written = past.event(position).replica, past.history.written
+    if removal.winner_offset is not None:
+        yield replica, removal.winner_offset, position
+    known = written.get(removal.uid)
+    if known is not None and removal.reason in ("tombstone", "marker"):
+        horizon = past.horizon(replica, known.batch.base_offset, position + 1)
+        yield None if horizon is None else horizon.position
+        yield past.last(trace.RemovalBoundMoved, before=position, replica=replica)
+        yield from _kept_away(past, removal.offset, position)
+    if known is not None and removal.reason == "aborted":
+        for uid in past.controls:
+            same_producer = written[uid].batch.producer_id == known.batch.producer_id
+            if same_producer and past.appended_at[uid] < position:
+                yield replica, written[uid].offset, position
 
-    def _absent(self, offset: int, before: int) -> None:
-        """What keeps from an offset those who never had it: a fault that goes on."""
-        past, faults = self._past, (trace.FaultInjected, trace.FaultEnded)
-        for replica in past.steps:
-            if past.slot(replica, offset, before) is None:
-                last = past.last(*faults, before=before, replica=replica)
-                if last is not None and isinstance(past.event(last), trace.FaultInjected):
-                    self.event(last)
 
-    def _slot(self, replica: str, offset: int, before: int) -> None:
-        """Who made what a replica holds at an offset."""
-        position = self._past.slot(replica, offset, before)
-        if position is None or (position, replica, offset) in self._slots:
-            return
-        self._slots.add((position, replica, offset))
-        self._slot(replica, offset, position)
-        match self._past.event(position):
-            case trace.Copied(_, leader) | trace.GapLearned(_, leader) | trace.Pushed(_, leader):
-                self._slot(leader, offset, position)
-            case trace.Cleaned(removals=removals):
-                for removal in removals:
-                    if removal.offset == offset:
-                        self._removed(position, replica, removal)
-        self.event(position)
-
-    def _removed(self, position: int, replica: str, removal: trace.Removal) -> None:
-        past, written = self._past, self._past.history.written
-        if removal.winner_offset is not None:
-            self._slot(replica, removal.winner_offset, position)
-        known = written.get(removal.uid)
-        if known is not None and removal.reason in ("tombstone", "marker"):
-            horizon = past.horizon(replica, known.batch.base_offset, position + 1)
-            self.event(None if horizon is None else horizon.position)
-            self.event(past.last(trace.RemovalBoundMoved, before=position, replica=replica))
-            self._absent(removal.offset, position)
-        if known is not None and removal.reason == "aborted":
-            for uid in past.controls:
-                same_producer = written[uid].batch.producer_id == known.batch.producer_id
-                if same_producer and past.appended_at[uid] < position:
-                    self._slot(replica, written[uid].offset, position)
+def _kept_away(past: Past, offset: int, before: int) -> Iterator[int]:
+    """What keeps from an offset those who never had it: a fault that goes on."""
+    for replica in past.steps:
+        if past.slot(replica, offset, before) is None:
+            kinds = (trace.FaultInjected, trace.FaultEnded)
+            last = past.last(*kinds, before=before, replica=replica)
+            if last is not None and isinstance(past.event(last), trace.FaultInjected):
+                yield last

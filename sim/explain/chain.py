@@ -123,12 +123,11 @@ def _copies(copies: list[trace.Copied | trace.GapLearned]) -> str:
     by_span: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
     for name, span in reversed(spans.items()):
         by_span[min(span), max(span)].append(name)
-    return listed(
-        [
-            f"{listed(names)} copied {first if first == last else f'{first}..{last}'}"
-            for (first, last), names in by_span.items()
-        ]
-    )
+    parts = []
+    for (first, last), names in by_span.items():
+        many = "" if first == last else f"..{last}"
+        parts.append(f"{listed(names)} copied {first}{many}")
+    return listed(parts)
 
 
 def _cleaned(case: Case, about: About, event: trace.Cleaned) -> str:
@@ -136,21 +135,19 @@ def _cleaned(case: Case, about: About, event: trace.Cleaned) -> str:
     said = [_removal(case, each) for each in removals if about(each.offset, each.key)]
     more = len(removals) - len(said)
     removed = "; ".join(said) + _more(more) if said else f"{more} records" if more else "nothing"
-    batches = "".join(
-        f", {verb} {listed([*map(str, offsets)])}{rest}"
-        for verb, offsets, rest in (
-            ("kept", event.emptied, " empty"),
-            ("dropped the empty", event.dropped, ""),
-        )
-        if offsets
-    )
+    kept = f", kept {_offsets(event.emptied)} empty" if event.emptied else ""
+    dropped = f", dropped the empty {_offsets(event.dropped)}" if event.dropped else ""
     horizons = ", ".join(f"{base}: {at:,} ms" for base, at in event.horizons)
     gave = f"; gave delete horizons {horizons}" if horizons else ""
     return (
         f"{name} cleaned [{event.first_dirty_offset}, {event.upper_bound}), "
         f"{case.clock(name, event.now_ms)}, high watermark {event.high_watermark}: "
-        f"removed {removed}{batches}{gave}; log end {event.log_end_offset}"
+        f"removed {removed}{kept}{dropped}{gave}; log end {event.log_end_offset}"
     )
+
+
+def _offsets(offsets: Iterable[int]) -> str:
+    return listed([str(offset) for offset in offsets])
 
 
 def _removal(case: Case, removal: trace.Removal) -> str:

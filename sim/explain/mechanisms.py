@@ -1,4 +1,4 @@
-"""The vocabulary of causes: every fact that a signature may name, with its source.
+"""The vocabulary of causes: every fact that a signature may name, what it means, its source.
 
 A fact says what decided, never how often or on which replica, so that a large random run and its
 shortest witness name the same ones. `sim.explain.signature` finds them in the events of a run.

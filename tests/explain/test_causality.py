@@ -33,7 +33,7 @@ def violation(offset: int | None, *, at: int, replica: str = "r2") -> Violation:
 
 
 def recorded(*events: Event) -> list[tuple[int, Event]]:
-    return list(enumerate(events))
+    return list(enumerate((*map(trace.ReplicaAdded, ("r1", "r2", "r3")), *events)))
 
 
 def cone(events: Recorded, found: Violation) -> list[int]:
@@ -43,7 +43,7 @@ def cone(events: Recorded, found: Violation) -> list[int]:
 def test_other_offsets_lead_to_nothing() -> None:
     events = recorded(*map(batch, range(9)), *(copy("r2", n) for n in range(9)))
 
-    assert cone(events, violation(4, at=17)) == [4, 13, 17]
+    assert cone(events, violation(4, at=20)) == [7, 16, 20]
 
 
 def test_a_lost_record_leads_to_the_cut_and_the_cut_to_the_election() -> None:
@@ -59,7 +59,7 @@ def test_a_lost_record_leads_to_the_cut_and_the_cut_to_the_election() -> None:
         trace.Truncated("r2", 1, 2, 1, 0, False),
     )
 
-    assert cone(events, violation(1, at=8)) == [0, 2, 4, 5, 6, 7, 8]
+    assert cone(events, violation(1, at=11)) == [3, 5, 7, 8, 9, 10, 11]
 
 
 def test_a_removed_tombstone_leads_to_the_pass_that_gave_its_batch_a_horizon() -> None:
@@ -69,16 +69,16 @@ def test_a_removed_tombstone_leads_to_the_pass_that_gave_its_batch_a_horizon() -
     other = trace.Cleaned("r1", 2, 2, (), (), (), (), None, 2, 2, (0, 0))
     events = recorded(batch(0, "j"), batch(1), first, other, second)
 
-    assert cone(events, violation(1, at=4, replica="r1")) == [1, 2, 4]
+    assert cone(events, violation(1, at=7, replica="r1")) == [4, 5, 7]
 
 
 def test_a_position_leads_to_the_copy_that_brought_the_follower_there() -> None:
     events = recorded(
         batch(0), batch(1), copy("r2", 0), copy("r2", 1), trace.PositionRecorded("r1", "r2", 3)
     )
-    wrong = Violation("follower-position-sound", 4, "r2", 2, None, "r1 believes that r2 has it.")
+    wrong = Violation("follower-position-sound", 7, "r2", 2, None, "r1 believes that r2 has it.")
 
-    assert cone(events, wrong) == [3, 4]
+    assert cone(events, wrong) == [6, 7]
 
 
 def test_a_violation_knows_the_event_that_showed_it_also_among_those_of_one_moment() -> None:
@@ -170,11 +170,11 @@ def test_it_is_known_what_a_log_held_before_any_event_and_what_made_it_so() -> N
     cut = trace.Truncated("r2", 0, 1, 0, 0, False)
     past = Past(recorded(batch(0), batch(1), copy("r2", 0), batch(2), cleaned, cut))
 
-    assert [past.uid_at("r1", 1, before) for before in (1, 2, 4, 5)] == [0, 2, 2, 0]
-    assert [past.slot("r1", 1, before) for before in (1, 2, 5)] == [None, 1, 4]
+    assert [past.uid_at("r1", 1, before) for before in (4, 5, 7, 8)] == [0, 2, 2, 0]
+    assert [past.slot("r1", 1, before) for before in (4, 5, 8)] == [None, 4, 7]
     assert past.last_written("r1", 1) == 2
-    assert [past.log_end("r2", before) for before in (2, 3, 6)] == [0, 1, 0]
+    assert [past.log_end("r2", before) for before in (5, 6, 9)] == [0, 1, 0]
     assert past.fate("r2", 0, None).became is Became.CUT
     assert past.fate("r1", 1, None).became is Became.CLEANED
-    assert past.last(trace.Appended, replica="r1", before=3) == 1
-    assert list(past.steps) == ["r1", "r2"]
+    assert past.last(trace.Appended, replica="r1", before=6) == 4
+    assert list(past.steps) == ["r1", "r2", "r3"]
