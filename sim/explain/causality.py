@@ -32,7 +32,7 @@ _SAME_REPLICA: Final = MappingProxyType({"replica": "replica"})
 
 
 def _latest(*kinds: type, of: Mapping[str, str] = _SAME_REPLICA) -> Earlier:
-    """The latest event of some classes; `of`: a field of it -> field of this with the same value."""
+    """The latest event of some classes; `of`: a field of it -> one of this with the same value."""
 
     def found(past: Past, position: int) -> list[int | None]:
         event = past.event(position)
