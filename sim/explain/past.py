@@ -255,9 +255,9 @@ class Past:
     def origin(self, replica: str, offset: int, uid: int | None, before: int = END) -> Fate:
         """The same, of the log that it was copied from, and so on."""
         fate = self.fate(replica, offset, uid, before)
-        while fate.became is Became.NOT_AT_SOURCE and fate.step is not None:
-            fate = self.fate(fate.step.event.leader, offset, uid, fate.step.position)
-        return fate
+        if fate.became is not Became.NOT_AT_SOURCE or fate.step is None:
+            return fate
+        return self.origin(fate.step.event.leader, offset, uid, fate.step.position)
 
     def slot(self, replica: str, offset: int, before: int = END) -> int | None:
         """The last event before a position that changed what a log holds at an offset."""
@@ -273,11 +273,9 @@ class Past:
     def horizon_given(self, replica: str, base: int, before: int = END) -> Horizon | None:
         """The same, by the event that gave it first, where it was copied with its batch."""
         found = self.horizon(replica, base, before)
-        while found is not None and isinstance(self.event(found.position), trace.Copied):
-            earlier = self.horizon(self.event(found.position).leader, base, found.position)
-            if earlier is None:
-                break
-            found = earlier
+        event = None if found is None else self.event(found.position)
+        if found is not None and isinstance(event, trace.Copied):
+            return self.horizon_given(event.leader, base, found.position) or found
         return found
 
     def horizons(self, replica: str, base: int, before: int = END) -> list[Horizon]:
@@ -332,11 +330,10 @@ class Past:
             change((event.end_offset, event.epoch))
         return max(kept, default=None)
 
-    def is_down(self, replica: str, before: int = END) -> bool:
-        """Whether a replica was down at a position."""
-        kinds = (trace.ReplicaCrashed, trace.ReplicaRestarted, trace.ReplicaAdded)
-        last = self.last(*kinds, before=before, replica=replica)
-        return last is not None and isinstance(self.event(last), trace.ReplicaCrashed)
+    def is_down(self, replica: str) -> bool:
+        """Whether a replica is down after the last event."""
+        view = self.history.replicas.get(replica)
+        return view is not None and not view.up
 
 
 def batches_of(event: trace.Event) -> Sequence[Batch]:
