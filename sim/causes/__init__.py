@@ -5,7 +5,6 @@ the track record that shows the same.
 """
 
 from sim.causes.grouping import Cause, Causes, Example, Share, causes_of
-from sim.causes.playing import Played
 from sim.causes.track_record import NOT_KNOWN
 from sim.causes.witness import Witness, played
 from sim.causes.witnesses import add_witnesses
@@ -15,7 +14,6 @@ __all__ = [
     "Cause",
     "Causes",
     "Example",
-    "Played",
     "Share",
     "Witness",
     "add_witnesses",

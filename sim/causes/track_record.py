@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sim.causes.playing import Played, play
+from sim.bounds import Inconclusive
 from sim.errors import BadInput
 from sim.explain.mechanisms import MECHANISMS, deciding_rules
 from sim.explain.signature import first_signatures
 from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.files.shipped import PREFIX, shipped_folder
 from sim.rules import Rules
+from sim.scenario.model import Scenario
+from sim.story.format import Story
 from sim.suite.scenario_files import format_of, scenario_files
 from sim.sweeps.wording import counted
+from sim.what_if.opened import content_at, opened
 
 NOT_KNOWN = "not known: no story of the track record has this cause under these rules"
 
@@ -125,12 +129,9 @@ def _read(folder: Path | None, named: Path, file_format: str) -> list[_Entry]:
     """What the files of a format show; their paths begin with `named`."""
     found: list[_Entry] = []
     for path in () if folder is None else scenario_files(folder):
-        try:
-            told = play(path, file_format) if format_of(path) == file_format else None
-        except BadInput:  # what cannot be read is for the suite to say
-            told = None
-        if told is not None and folder is not None:
-            found += _entries(told, named / path.relative_to(folder))
+        if folder is not None and format_of(path) == file_format:
+            with suppress(BadInput, Inconclusive):  # what cannot be read is for the suite to say
+                found += _entries(content_at(path), named / path.relative_to(folder))
     return found
 
 
@@ -140,21 +141,13 @@ def _is_named(path: Path, mechanism: Iterable[str]) -> bool:
     return any(path.name.startswith(word) for word in re.findall(r"[a-z]\w*_\d+", sources))
 
 
-def _entries(told: Played, path: Path) -> list[_Entry]:
-    values, shown = told.rules.as_dict(), Shown(path, told.title, told.steps)
-    return [
-        _Entry(
-            signature.cause,
-            signature.invariant,
-            values,
-            deciding_rules(signature.mechanism),
-            (
-                not _is_named(path, signature.mechanism),
-                place > 0,
-                told.steps or len(told.events),
-                path.as_posix(),
-            ),
-            shown,
-        )
-        for place, signature in first_signatures(told.events, told.violations, told.rules).items()
-    ]
+def _entries(content: Story | Scenario, path: Path) -> Iterator[_Entry]:
+    if not content.expect.violated:
+        return
+    run = opened(content)
+    values, shown = run.rules.as_dict(), Shown(path, content.title, run.steps)
+    size = run.steps or len(run.events)
+    for place, found in first_signatures(run.events, run.violations, run.rules).items():
+        rank = (not _is_named(path, found.mechanism), place > 0, size, path.as_posix())
+        deciding = deciding_rules(found.mechanism)
+        yield _Entry(found.cause, found.invariant, values, deciding, rank, shown)

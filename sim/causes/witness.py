@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from sim.causes.playing import Played, play
+from sim.bounds import Inconclusive
 from sim.errors import BadInput
-from sim.files.formats import SCENARIO_FORMAT, STORY_FORMAT
 from sim.shrink.witness import witness_of_row
 from sim.sweeps.wording import counted
+from sim.what_if.opened import Opened, content_at, opened
 
 TRIES: Final = 800
 """Stories and scenarios that are run at most for one witness: the same on any machine."""
@@ -77,30 +77,22 @@ def make_witness(out: Path, run_id: int, cause: str, file: Path) -> Witness | No
         return None
     if found.signature.cause != cause:
         return None
-    return Witness(
-        found.kind,
-        file,
-        found.text,
-        found.invariant,
-        found.sentence,
-        found.steps,
-        found.events,
-        run_id,
-        found.events_before,
-        found.tries,
-        found.complete,
-    )
+    same = ("kind", "text", "invariant", "sentence", "steps", "events", "tries", "complete")
+    told: dict[str, Any] = {name: getattr(found, name) for name in same}
+    return Witness(file=file, run_id=run_id, run_events=found.events_before, **told)
 
 
-def played(witness: Witness) -> Played:
+def played(witness: Witness) -> Opened:
     """Runs a witness from its file; its first violation is what the witness is about.
 
     Raises:
         BadInput: The file cannot be read, or does not show what it should any more.
     """
-    run = play(witness.file, STORY_FORMAT if witness.kind == "story" else SCENARIO_FORMAT)
-    found = () if run is None else run.violations
-    for place, violation in enumerate(found):
-        if run is not None and violation.invariant == witness.invariant:
-            return run._replace(violations=found[place:])
+    try:
+        run = opened(content_at(witness.file))
+    except Inconclusive as error:
+        raise BadInput(f"{witness.file}: {error}") from None
+    for place, violation in enumerate(run.violations):
+        if violation.invariant == witness.invariant:
+            return run._replace(violations=run.violations[place:])
     raise BadInput(f"{witness.file}: does not violate {witness.invariant} any more")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
@@ -30,14 +31,6 @@ PROCESSES: Final = 2
 NAME_LENGTH_MAX: Final = 60
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """A file beside a witness: what it is of, and what there is to say of it."""
-
-    about: dict[str, Any]
-    witness: Witness | None
-
-
 ToldWitness = Callable[[int, int, Cause], None]
 """Told how many of how many witnesses are there, and of which cause the last one is."""
 
@@ -59,8 +52,10 @@ def add_witnesses(
     Raises:
         BadInput: The folder cannot be written.
     """
-    kept = {cause.text: _kept(causes.folder, cause) for cause in causes.causes}
-    found = {text: one.witness for text, one in kept.items() if one is not None}
+    found: dict[str, Witness | None] = {}
+    for cause in causes.causes:
+        with suppress(BadInput, OSError, LookupError, TypeError, msgspec.ValidationError):
+            found |= _kept(causes.folder, cause)
     missing = [cause for cause in causes.causes if cause.text not in found]
     if missing and not kept_only:
         with clear_errors(causes.folder):
@@ -85,24 +80,16 @@ def _made(out: Path, causes: list[Cause], told: ToldWitness | None) -> dict[str,
 def _witnesses(out: Path, causes: list[Cause]) -> Iterator[tuple[Cause, Witness | None]]:
     """Each cause with its witness, as they are found; a single one is made in this process."""
     if len(causes) == 1:
-        yield causes[0], _witness(out, causes[0])
+        yield causes[0], _witness(in_use(), out, causes[0])
         return
-    with ProcessPoolExecutor(
-        max_workers=PROCESSES,
-        mp_context=worker_context(),
-        initializer=follow_the_parent,
-    ) as pool:
-        futures = {pool.submit(_in_worker, in_use(), out, cause): cause for cause in causes}
+    with ProcessPoolExecutor(PROCESSES, worker_context(), initializer=follow_the_parent) as pool:
+        futures = {pool.submit(_witness, in_use(), out, cause): cause for cause in causes}
         for future in as_completed(futures):
             yield futures[future], future.result()
 
 
-def _in_worker(plugins: Plugins, out: Path, cause: Cause) -> Witness | None:
+def _witness(plugins: Plugins, out: Path, cause: Cause) -> Witness | None:
     load_in_worker(plugins)
-    return _witness(out, cause)
-
-
-def _witness(out: Path, cause: Cause) -> Witness | None:
     return make_witness(out, cause.example.run_id, cause.text, _file(out, cause))
 
 
@@ -133,16 +120,19 @@ def _keep(out: Path, cause: Cause, witness: Witness | None) -> None:
         write_json(file.with_suffix(".json"), {"about": _about(cause), "witness": content})
 
 
-def _kept(out: Path, cause: Cause) -> _Kept | None:
-    """What is kept of a cause; None = nothing, or something else, as of another version."""
+def _kept(out: Path, cause: Cause) -> dict[str, Witness | None]:
+    """What is kept of a cause; empty = nothing, or something else, as of another version.
+
+    Raises BadInput, or one of four more errors, where it cannot be read as a witness.
+    """
     file = _file(out, cause)
-    try:
-        for path in (file, file.with_suffix(".json")):
-            real_inside(out, path)  # of a link that leads out of the folder nothing is told
-        content = read_json(file.with_suffix(".json")).data
-        if isinstance(content, dict) and content.get("witness"):
-            content["witness"] |= {"file": file, "text": read_text(file)}
-        kept = msgspec.convert(content, _Kept, dec_hook=lambda kind, value: kind(value))
-    except (BadInput, OSError, TypeError, msgspec.ValidationError):
-        return None
-    return kept if kept.about == _about(cause) else None
+    for path in (file, file.with_suffix(".json")):
+        real_inside(out, path)  # of a link that leads out of the folder nothing is told
+    content = read_json(file.with_suffix(".json")).data
+    if content["about"] != _about(cause):
+        return {}
+    kept = content["witness"]
+    if kept is not None:
+        kept = {**kept, "file": file, "text": read_text(file)}
+    witness = msgspec.convert(kept, Witness | None, dec_hook=lambda kind, value: kind(value))
+    return {cause.text: witness}

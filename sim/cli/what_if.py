@@ -86,15 +86,15 @@ def explain(
     """
     opened, wanted = _opened(file, about, seed, rule_values(rule))
     explanation = explained(
-        opened.events, opened.violations, wanted, rules=opened.rules, skews=opened.skews
+        opened.events, opened.seen, wanted, rules=opened.rules, skews=opened.skews
     )
     if explanation is None:
         raise BadInput(f"{file}: nothing is violated, so there is nothing to explain")
-    document: dict[str, Any] = {"id": opened.id, **in_json(explanation)}
+    document: dict[str, Any] = {"id": opened.content.id, **in_json(explanation)}
     if not as_json:
-        tell(opened.id)
+        tell(opened.content.id)
         unit = "steps" if opened.skews is None else "ms"
-        print_explanation(explanation, opened.violations, unit=unit)
+        print_explanation(explanation, opened.seen, unit=unit)
     if what_if:
         from sim.what_if.heals import heals
 
@@ -115,7 +115,7 @@ def _opened(
     file: Path, about: list[str], seed: int | None, rules: dict[str, str]
 ) -> tuple[Opened, str]:
     """The run, and the invariant that was asked about; empty = the first."""
-    from sim.what_if.opened import open_file, open_row
+    from sim.what_if.opened import content_at, open_row, opened
 
     words = list(about)
     if file.is_dir():
@@ -123,14 +123,14 @@ def _opened(
             raise BadInput(f"{file}: is a folder; a run of a sweep is given as DIR RUN_ID")
         if seed is not None or rules:
             raise BadInput(f"{file}: --seed, --rule: a run of a sweep has its own")
-        opened = open_row(file, int(words.pop(0)))
+        run = open_row(file, int(words.pop(0)))
     elif words and words[0].isdecimal():
         raise BadInput(f"{file}: no such folder; only a run of a sweep has a number")
     else:
-        opened = open_file(file, seed=seed, rules=rules)
+        run = opened(content_at(file, seed=seed, rules=rules))
     if len(words) > 1:
         raise BadInput(f"unexpected argument: {words[1]}; see replog explain --help")
-    return opened, words[0] if words else ""
+    return run, words[0] if words else ""
 
 
 def _no_return(

@@ -2,195 +2,159 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any
 
 from sim import trace
 from sim.explain.case import Case
-from sim.explain.causality import Cone
 from sim.explain.sentences import listed
-from sim.trace.sentences import describe
+from sim.trace.sentences import About, describe
+
+NAMED_OF_KEY = 8
+"""So many of the last records of a violation's key are named."""
 
 
-def chain(case: Case, cone: Cone) -> list[str]:
+def chain(case: Case, cone: Sequence[int]) -> list[str]:
     """Every event of the cone in some line, the newest first.
 
     Neighbours are folded into one line: copies from one leader, positions that one leader
     recorded, high watermarks, reads of one consumer. The records named are those the violation
     hangs on, with their versions; the others are counted.
+
+    Args:
+        case: What is explained.
+        cone: Positions of events, ascending.
     """
-    about = _About(case, cone)
-    lines: list[str] = []
+    about, past = _about(case, cone), case.past
+    lines = []
     for group in _grouped(case, cone):
-        at = max(case.past.events[position][0] for position in group)
-        lines.append(f"{at:>6}  {about.sentence(group)}")
+        events = [past.event(position) for position in reversed(group)]
+        lines.append(f"{past.events[group[0]][0]:>6}  {_sentence(case, about, events)}")
     return lines
 
 
-def _grouped(case: Case, cone: Cone) -> Iterator[list[int]]:
+def _grouped(case: Case, cone: Sequence[int]) -> Iterator[list[int]]:
     """Positions of the cone, newest first, those that are folded together in one list."""
-    replication: list[int] = []
-    for position in reversed(cone.positions):
-        if _kind(case.past.event(position)):
-            replication.append(position)
-            continue
-        yield from _by_kind(case, replication)
-        replication = []
-        yield [position]
-    yield from _by_kind(case, replication)
+    kinds = {position: _folded(case.past.event(position)) for position in cone}
+    for _, stretch in groupby(reversed(cone), lambda position: bool(kinds[position])):
+        groups: defaultdict[object, list[int]] = defaultdict(list)
+        for position in stretch:
+            groups[kinds[position] or position].append(position)
+        yield from groups.values()
 
 
-def _by_kind(case: Case, positions: list[int]) -> Iterator[list[int]]:
-    """A stretch of replication: all copies from one leader together, and so on."""
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for position in positions:
-        groups.setdefault(_kind(case.past.event(position)), []).append(position)
-    yield from groups.values()
-
-
-def _kind(event: trace.Event) -> tuple[str, ...]:
+def _folded(event: trace.Event) -> tuple[object, ...]:
+    """Neighbours of replication with the same value share a line; () = no event shares it."""
     match event:
         case trace.Copied(_, leader) | trace.GapLearned(_, leader):
-            return ("copied", leader)
-        case trace.PositionRecorded(name, _, _):
-            return ("recorded", name)
+            return "copied", leader
+        case trace.PositionRecorded(name):
+            return "recorded", name
         case trace.HighWatermarkMoved(name, _, leading):
-            return ("commits", name) if leading else ("learns",)
+            return "high watermark", leading and name
         case trace.Consumed(_, consumer):
-            return ("reads", consumer)
+            return "reads", consumer
         case trace.SnapshotChunkFetched(name, leader, end, epoch):
-            return ("fetches", name, leader, str(end), str(epoch))
-        case _:
-            return ()
+            return "fetches", name, leader, end, epoch
+    return ()
 
 
-class _About:
-    """What is named in the lines of one case: offsets and keys of the violation and its facts."""
+def _about(case: Case, cone: Iterable[int]) -> About:
+    """The records to be named: those at the offset of the violation, of its key, and who won."""
+    violation, written = case.violation, case.history.written
+    offsets = set() if violation.offset is None else {violation.offset}
+    for event in map(case.past.event, cone):
+        for removal in event.removals if isinstance(event, trace.Cleaned) else ():
+            if removal.winner_offset is not None and removal.offset in offsets:
+                offsets.add(removal.winner_offset)
+    offsets |= {written[uid].offset for uid in case.uids_of(violation.key)[-NAMED_OF_KEY:]}
+    named = violation.key if violation.offset is None else None
+    return lambda offset, key: offset in offsets or (key is not None and key == named)
 
-    def __init__(self, case: Case, cone: Cone) -> None:
-        self._case = case
-        violation = case.violation
-        self._offsets = set() if violation.offset is None else {violation.offset}
-        self._key = violation.key if violation.offset is None else None
-        for position in cone.positions:
-            event = case.past.event(position)
-            for removal in event.removals if isinstance(event, trace.Cleaned) else ():
-                if removal.winner_offset is not None and removal.offset in self._offsets:
-                    self._offsets.add(removal.winner_offset)
-        if violation.key is not None:
-            for uid in case.uids_of(violation.key)[-8:]:
-                self._offsets.add(case.history.written[uid].offset)
 
-    def names(self, offset: int, key: str | None) -> bool:
-        """Whether a record is named."""
-        return offset in self._offsets or (key is not None and key == self._key)
+def _sentence(case: Case, about: About, events: list[Any]) -> str:
+    """Some events of one kind, in order, in one line."""
+    match events[-1]:
+        case trace.Copied(_, leader) | trace.GapLearned(_, leader):
+            return f"{_copies(events)} from {leader}"
+        case trace.PositionRecorded(name):
+            last = {each.follower: each.position for each in events}
+            return f"{name} recorded {listed([f'{who} at {at}' for who, at in last.items()])}"
+        case trace.HighWatermarkMoved(name, mark, True):
+            return f"{name} committed what is below {mark}"
+        case trace.HighWatermarkMoved():
+            marks = [(each.replica, each.high_watermark) for each in events]
+            return listed([f"{name} learned high watermark {mark}" for name, mark in marks])
+        case trace.Consumed():
+            return _reads(case, about, events)
+        case trace.SnapshotChunkFetched(name, leader, end, epoch):
+            chunks = f"{len(events)} chunks" if len(events) > 1 else "a chunk"
+            return f"{name} fetched {chunks} of snapshot ({end}, {epoch}) from {leader}"
+        case trace.Cleaned() as event:
+            return _cleaned(case, about, event)
+        case trace.Appended(name, batch) if batch.control is None:
+            named = [r.uid for r in batch.records if about(r.offset, r.key)]
+            what = f"{case.names(named)}{_more(len(batch.records) - len(named))}"
+            if named:
+                return f"{name} appended {what} in epoch {batch.epoch}"
+    return describe(events[-1], about=about)
 
-    def sentence(self, group: list[int]) -> str:
-        """Some events of one kind, newest first, in one line."""
-        case = self._case
-        event = case.past.event(group[0])
-        match event:
-            case trace.Copied(_, leader) | trace.GapLearned(_, leader):
-                return self._copies(leader, group)
-            case trace.PositionRecorded(name, _, _):
-                found = [case.past.event(position) for position in reversed(group)]
-                last = {
-                    e.follower: e.position for e in found if isinstance(e, trace.PositionRecorded)
-                }
-                return f"{name} recorded {listed([f'{who} at {at}' for who, at in last.items()])}"
-            case trace.HighWatermarkMoved(name, mark, True):
-                return f"{name} committed what is below {mark}"
-            case trace.HighWatermarkMoved():
-                return listed(
-                    [
-                        f"{e.replica} learned high watermark {e.high_watermark}"
-                        for e in (case.past.event(position) for position in reversed(group))
-                        if isinstance(e, trace.HighWatermarkMoved)
-                    ]
-                )
-            case trace.Consumed():
-                return self._reads(event, group)
-            case trace.SnapshotChunkFetched(name, leader, end, epoch):
-                chunks = f"{len(group)} chunks" if len(group) > 1 else "a chunk"
-                return f"{name} fetched {chunks} of snapshot ({end}, {epoch}) from {leader}"
-            case _:
-                return self._single(group[0], event)
 
-    def _single(self, position: int, event: trace.Event) -> str:
-        case = self._case
-        match event:
-            case trace.Appended(name, batch):
-                named = [r.uid for r in batch.records if self.names(r.offset, r.key)]
-                if batch.control is None and named:
-                    more = len(batch.records) - len(named)
-                    others = f" and {more} more" if more else ""
-                    return f"{name} appended {case.names(named)}{others} in epoch {batch.epoch}"
-            case trace.Cleaned():
-                return self._cleaned(event)
-            case _:
-                pass
-        return describe(event, about=self.names)
+def _more(count: int) -> str:
+    return f" and {count} more" if count else ""
 
-    def _reads(self, last: trace.Consumed, group: list[int]) -> str:
-        """`c1 read r1 from 2 to 9: …`."""
-        case = self._case
-        reads = [case.past.event(position) for position in reversed(group)]
-        records = [r for one in reads if isinstance(one, trace.Consumed) for r in one.records]
-        named = [r.uid for r in records if self.names(r.offset, r.key)]
-        given = case.names(named) or f"{len(records)} records"
-        first = reads[0]
-        assert isinstance(first, trace.Consumed)
-        logs = listed(list(dict.fromkeys(one.replica or "" for one in reads)))
-        return f"{last.consumer} read {logs} from {first.start} to {last.end}: {given}"
 
-    def _copies(self, leader: str, group: list[int]) -> str:
-        """`r2 and r3 copied 4..9 from r1`."""
-        case = self._case
-        spans: dict[str, tuple[int, int]] = {}
-        for position in group:
-            event = case.past.event(position)
-            assert isinstance(event, trace.Copied | trace.GapLearned)
-            first, last = event.fetch_offset, event.log_end_offset - 1
-            old = spans.get(event.replica, (first, last))
-            spans[event.replica] = (min(old[0], first), max(old[1], last))
-        by_span: dict[tuple[int, int], list[str]] = {}
-        for name, span in reversed(spans.items()):
-            by_span.setdefault(span, []).append(name)
-        parts = [
-            f"{listed(names)} copied {first if first == last else f'{first}..{last}'}"
-            for (first, last), names in by_span.items()
-        ]
-        return f"{listed(parts)} from {leader}"
+def _reads(case: Case, about: About, reads: list[trace.Consumed]) -> str:
+    """`c1 read r1 from 2 to 9: …`."""
+    records = [record for one in reads for record in one.records]
+    named = [r.uid for r in records if about(r.offset, r.key)]
+    given = case.names(named) or f"{len(records)} records"
+    logs = listed(list(dict.fromkeys(one.replica or "" for one in reads)))
+    first, last = reads[0], reads[-1]
+    return f"{last.consumer} read {logs} from {first.start} to {last.end}: {given}"
 
-    def _cleaned(self, event: trace.Cleaned) -> str:
-        case, name = self._case, event.replica
-        said = []
-        for removal in event.removals:
-            if not self.names(removal.offset, removal.key):
-                continue
-            if removal.winner_offset is not None:
-                at = removal.winner_offset
-                known = [u for u in case.uids_of(removal.key) if self._is_at(u, at)]
-                won = case.name(known[-1]) if known else f"the record at {at}"
-                said.append(f"{case.name(removal.uid)} beaten by {won}")
-            else:
-                said.append(f"{case.name(removal.uid)} ({removal.reason})")
-        more = len(event.removals) - len(said)
-        removed = "; ".join(said) + (f" and {more} more" if said and more else "")
-        removed = removed or (f"{more} records" if more else "nothing")
-        kept = (
-            f", kept {listed([str(one) for one in event.emptied])} empty" if event.emptied else ""
-        )
-        dropped = f", dropped the empty {listed([str(o) for o in event.dropped])}" * bool(
-            event.dropped
-        )
-        span = f"[{event.first_dirty_offset}, {event.upper_bound})"
-        horizons = ", ".join(f"{base}: {at:,} ms" for base, at in event.horizons)
-        gave = f"; gave delete horizons {horizons}" if horizons else ""
-        return (
-            f"{name} cleaned {span}, {case.clock(name, event.now_ms)}, high watermark "
-            f"{event.high_watermark}: removed {removed}{kept}{dropped}{gave}; log end "
-            f"{event.log_end_offset}"
-        )
 
-    def _is_at(self, uid: int, offset: int) -> bool:
-        return self._case.history.written[uid].offset == offset
+def _copies(copies: list[trace.Copied | trace.GapLearned]) -> str:
+    """`r2 and r3 copied 4..9`."""
+    spans: defaultdict[str, list[int]] = defaultdict(list)
+    for one in reversed(copies):
+        spans[one.replica] += (one.fetch_offset, one.log_end_offset - 1)
+    by_span: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
+    for name, span in reversed(spans.items()):
+        by_span[min(span), max(span)].append(name)
+    parts = []
+    for (first, last), names in by_span.items():
+        many = "" if first == last else f"..{last}"
+        parts.append(f"{listed(names)} copied {first}{many}")
+    return listed(parts)
+
+
+def _cleaned(case: Case, about: About, event: trace.Cleaned) -> str:
+    name, removals = event.replica, event.removals
+    said = [_removal(case, each) for each in removals if about(each.offset, each.key)]
+    more = len(removals) - len(said)
+    removed = "; ".join(said) + _more(more) if said else f"{more} records" if more else "nothing"
+    kept = f", kept {_offsets(event.emptied)} empty" if event.emptied else ""
+    dropped = f", dropped the empty {_offsets(event.dropped)}" if event.dropped else ""
+    horizons = ", ".join(f"{base}: {at:,} ms" for base, at in event.horizons)
+    gave = f"; gave delete horizons {horizons}" if horizons else ""
+    return (
+        f"{name} cleaned [{event.first_dirty_offset}, {event.upper_bound}), "
+        f"{case.clock(name, event.now_ms)}, high watermark {event.high_watermark}: "
+        f"removed {removed}{kept}{dropped}{gave}; log end {event.log_end_offset}"
+    )
+
+
+def _offsets(offsets: Iterable[int]) -> str:
+    return listed([str(offset) for offset in offsets])
+
+
+def _removal(case: Case, removal: trace.Removal) -> str:
+    """`k1=v1@0 beaten by k1=v2@4`, or why it went."""
+    at, gone = removal.winner_offset, case.name(removal.uid)
+    if at is None:
+        return f"{gone} ({removal.reason})"
+    winners = [u for u in case.uids_of(removal.key) if case.history.written[u].offset == at]
+    return f"{gone} beaten by {case.name(winners[-1]) if winners else f'the record at {at}'}"

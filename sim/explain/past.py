@@ -8,8 +8,10 @@ index of an event in the record; a question is always about the moment before on
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
+from functools import partial
+from heapq import merge
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -17,7 +19,7 @@ from sim import trace
 from sim.check.history import ClusterHistory
 from sim.check.history_keeper import HistoryKeeper
 from sim.check.replica_view import ReplicaView
-from sim.log.record import Record
+from sim.log.record import Batch
 from sim.rules import Rules
 from sim.trace.cluster import INSTANT_FAULTS
 
@@ -88,29 +90,6 @@ class _Kept(NamedTuple):
     lineage: list[int]
 
 
-_WRITES: Final = (trace.Appended, trace.Copied, trace.Pushed, trace.GapLearned)
-_TAKES: Final = (
-    trace.Cleaned,
-    trace.LogEmptied,
-    trace.LogStartMoved,
-    trace.LogStartedAfresh,
-    trace.PrefixDeleted,
-    trace.ReplicaAdded,
-    trace.ReplicaCrashed,
-    trace.ReplicaRestarted,
-    trace.ReplicaWiped,
-    trace.SegmentsLost,
-    trace.SnapshotInstalled,
-    trace.Truncated,
-)
-_CHANGES_LOG: Final = frozenset((*_WRITES, *_TAKES))
-_OF_REPLICAS: Final = _CHANGES_LOG | {
-    trace.HighWatermarkMoved,
-    trace.LeaderElected,
-    trace.PositionRecorded,
-}
-
-
 class Past:
     """The events of a run up to a moment.
 
@@ -135,70 +114,51 @@ class Past:
         self._kept: dict[str, list[_Kept]] = {}
         self._views: dict[str, ReplicaView] = {}
         self._marks: dict[str, list[tuple[int, int]]] = {}
-        self._commits: list[tuple[int, int, str]] = []
+        self._commits: list[tuple[int, int]] = []
         self._read()
+        self._note_appends()
 
     def _read(self) -> None:
         history, keeper = self.history, HistoryKeeper(self.history)
-        replicas = history.replicas
+        committed = history.committed
         for position, (at, event) in enumerate(self.events):
             history.at, history.position = at, position
-            kind, name = type(event), event.replica or ""
-            self._of_kind.setdefault(kind, []).append(position)
-            if kind in _OF_REPLICAS:
-                self._meet(name, getattr(event, "follower", ""))
-            changes = kind in _CHANGES_LOG
-            leaves = changes or kind is trace.ReplicaRemoved
-            start, before = self._bounds_before(position, event) if leaves else (0, 0)
-            committed = len(history.committed)
+            self._of_kind.setdefault(type(event), []).append(position)
+            known, changes = len(committed), type(event) in _TOUCHED
+            start, before = self._bounds_before(position, event) if changes else (0, 0)
             keeper.apply(event)
-            if len(history.committed) > committed:
-                self._commits.append((len(history.committed), position, name))
-            view = replicas.get(name)
-            if view is None:
-                continue
-            if changes:
-                after = view.log_end_offset
-                self.steps.setdefault(name, []).append(
-                    Step(position, at, event, before, after, start)
-                )
-                self._views[name] = view
-                if isinstance(event, trace.Appended):
-                    self._note(event, position)
-            marks = self._marks.setdefault(name, [])
-            if not marks or marks[-1][1] != view.high_watermark:
-                marks.append((position, view.high_watermark))
+            if len(committed) > known:
+                self._commits.append((len(committed), position))
+            view = history.replicas.get(event.replica or "")
+            if view is not None:
+                if changes:
+                    self._views[view.name] = view
+                    step = Step(position, at, event, before, view.log_end_offset, start)
+                    self.steps.setdefault(view.name, []).append(step)
+                marks = self._marks.setdefault(view.name, [])
+                if not marks or marks[-1][1] != view.high_watermark:
+                    marks.append((position, view.high_watermark))
 
-    def _meet(self, *names: str) -> None:
-        """Who appears without having been added has an empty log, as in events made by hand."""
-        for name in names:
-            if name and name not in self._kept:
-                self._kept[name] = []
-                self.history.replicas.setdefault(name, ReplicaView(name))
+    def _note_appends(self) -> None:
+        for position in self.all(trace.Appended):
+            batch = self.event(position).batch
+            for record in batch.records:
+                self.appended_at.setdefault(record.uid, position)
+                self.uids_at.setdefault(record.offset, []).append(record.uid)
+                if batch.control is not None:
+                    self.controls.append(record.uid)
 
     def _bounds_before(self, position: int, event: Any) -> tuple[int, int]:
         """Log start and log end before an event; what it may take from the log is kept."""
-        view = self.history.replicas.get(event.replica)
+        view = self._views.get(event.replica)
         if view is None:
             return 0, 0
         end = view.log_end_offset
-        if isinstance(event, trace.Copied):
-            takes = any(batch.base_offset < end for batch in event.batches)
-        elif isinstance(event, trace.Appended | trace.Pushed):
-            takes = event.batch.base_offset < end
-        else:
-            takes = not isinstance(event, trace.GapLearned)
-        if takes and end:
+        adds = all(batch.base_offset >= end for batch in batches_of(event))
+        if end and not (adds and isinstance(event, _WRITES)):
             kept = _Kept(position, list(view.slots), list(view.lineage))
-            self._kept[event.replica].append(kept)
+            self._kept.setdefault(event.replica, []).append(kept)
         return view.log_start_offset, end
-
-    def _note(self, event: trace.Appended, position: int) -> None:
-        for record in event.batch.records:
-            self.appended_at.setdefault(record.uid, position)
-            self.uids_at.setdefault(record.offset, []).append(record.uid)
-            if event.batch.control is not None:
-                self.controls.append(record.uid)
 
     # Events.
 
@@ -230,14 +190,14 @@ class Past:
 
     def last(self, *kinds: type, before: int = END, **of: object) -> int | None:
         """Position of the last event of some classes before a position; None = there is none."""
-        return max((one for kind in kinds for one in self._latest(kind, before, of)), default=None)
+        return next(self.latest(*kinds, before=before, **of), None)
 
-    def _latest(self, kind: type, before: int, of: dict[str, object]) -> Iterator[int]:
-        known = self._of_kind.get(kind, ())
-        for index in range(bisect_left(known, before) - 1, -1, -1):
-            if self._is(known[index], of):
-                yield known[index]
-                return
+    def latest(self, *kinds: type, before: int = END, **of: object) -> Iterator[int]:
+        """Positions of the events of some classes before a position, newest first."""
+        known = [self._of_kind[kind] for kind in kinds if kind in self._of_kind]
+        latest = [reversed(each[: bisect_left(each, before)]) for each in known]
+        merged = latest[0] if len(latest) == 1 else merge(*latest, reverse=True)
+        return (one for one in merged if self._is(one, of))
 
     def _is(self, position: int, of: dict[str, object]) -> bool:
         event = self.events[position][1]
@@ -295,9 +255,9 @@ class Past:
     def origin(self, replica: str, offset: int, uid: int | None, before: int = END) -> Fate:
         """The same, of the log that it was copied from, and so on."""
         fate = self.fate(replica, offset, uid, before)
-        while fate.became is Became.NOT_AT_SOURCE and fate.step is not None:
-            fate = self.fate(fate.step.event.leader, offset, uid, fate.step.position)
-        return fate
+        if fate.became is not Became.NOT_AT_SOURCE or fate.step is None:
+            return fate
+        return self.origin(fate.step.event.leader, offset, uid, fate.step.position)
 
     def slot(self, replica: str, offset: int, before: int = END) -> int | None:
         """The last event before a position that changed what a log holds at an offset."""
@@ -308,26 +268,19 @@ class Past:
 
     def horizon(self, replica: str, base: int, before: int = END) -> Horizon | None:
         """The delete horizon that the batch at a base offset had on a log; None = it had none."""
-        for step in self.steps_before(replica, before):
-            at_ms = _horizon_in(step.event, base)
-            if at_ms is not None:
-                return Horizon(at_ms, step.position)
-        return None
+        return next(reversed(self.horizons(replica, base, before)), None)
 
     def horizon_given(self, replica: str, base: int, before: int = END) -> Horizon | None:
         """The same, by the event that gave it first, where it was copied with its batch."""
         found = self.horizon(replica, base, before)
-        while found is not None and isinstance(self.event(found.position), trace.Copied):
-            copied = self.event(found.position)
-            earlier = self.horizon(copied.leader, base, found.position)
-            if earlier is None:
-                break
-            found = earlier
+        event = None if found is None else self.event(found.position)
+        if found is not None and isinstance(event, trace.Copied):
+            return self.horizon_given(event.leader, base, found.position) or found
         return found
 
-    def horizons(self, replica: str, base: int) -> list[Horizon]:
+    def horizons(self, replica: str, base: int, before: int = END) -> list[Horizon]:
         """Every delete horizon that the batch at a base offset was given on a log, in order."""
-        steps = self.steps.get(replica, ())
+        steps = self.steps_before(replica, before)[::-1]
         found = [(_horizon_in(step.event, base), step.position) for step in steps]
         return [Horizon(at_ms, position) for at_ms, position in found if at_ms is not None]
 
@@ -341,7 +294,7 @@ class Past:
 
     def first_commit(self, offset: int) -> int | None:
         """The event by which an offset was committed first; None = it was not."""
-        index = bisect_left(self._commits, (offset + 1,))
+        index = bisect_left(self._commits, (offset + 1, -1))
         return self._commits[index][1] if index < len(self._commits) else None
 
     def committed_at(self, offset: int) -> int:
@@ -351,22 +304,20 @@ class Past:
 
     def believed(self, follower: str, offset: int, before: int = END) -> int | None:
         """Where a leader last recorded a position above an offset that the follower had not."""
-        for position in reversed(
-            self.all(trace.PositionRecorded, before=before, follower=follower)
-        ):
+        for position in self.latest(trace.PositionRecorded, before=before, follower=follower):
             if self.event(position).position > offset >= self.log_end(follower, position):
                 return position
         return None
 
     def fault_of(self, replica: str, before: int = END) -> int | None:
         """The fault that goes on at a replica; None = it is left in peace."""
-        for position in reversed(self.all(trace.FaultInjected, trace.FaultEnded, before=before)):
+        kinds = (trace.FaultInjected, trace.FaultEnded)
+        for position in self.latest(*kinds, before=before, replica=replica):
             event = self.event(position)
-            if event.replica == replica:
-                if isinstance(event, trace.FaultEnded):
-                    return None
-                if event.fault not in INSTANT_FAULTS:
-                    return position
+            if isinstance(event, trace.FaultEnded):
+                return None
+            if event.fault not in INSTANT_FAULTS:
+                return position
         return None
 
     def newest_snapshot(self, replica: str, before: int = END) -> tuple[int, int] | None:
@@ -379,30 +330,24 @@ class Past:
             change((event.end_offset, event.epoch))
         return max(kept, default=None)
 
-    def is_down(self, replica: str, before: int = END) -> bool:
-        """Whether a replica was down at a position."""
-        kinds = (trace.ReplicaCrashed, trace.ReplicaRestarted, trace.ReplicaAdded)
-        last = self.last(*kinds, before=before, replica=replica)
-        return last is not None and isinstance(self.event(last), trace.ReplicaCrashed)
+    def is_down(self, replica: str) -> bool:
+        """Whether a replica is down after the last event."""
+        view = self.history.replicas.get(replica)
+        return view is not None and not view.up
 
 
-def records_of(event: trace.Appended | trace.Pushed | trace.Copied) -> list[Record]:
-    """The records that an event wrote."""
-    batches = event.batches if isinstance(event, trace.Copied) else (event.batch,)
-    return [record for batch in batches for record in batch.records]
+def batches_of(event: trace.Event) -> Sequence[Batch]:
+    """The batches that an event wrote."""
+    if isinstance(event, trace.Copied):
+        return event.batches
+    return (event.batch,) if isinstance(event, trace.Appended | trace.Pushed) else ()
 
 
-def _horizon_in(event: object, base: int) -> int | None:
+def _horizon_in(event: trace.Event, base: int) -> int | None:
     """The delete horizon that an event gave the batch at a base offset; None = none."""
-    match event:
-        case trace.Cleaned():
-            return dict(event.horizons).get(base)
-        case trace.Copied(_, _, _, batches, _):
-            pass
-        case trace.Appended(_, batch) | trace.Pushed(_, _, batch):
-            batches = (batch,)
-        case _:
-            return None
+    if isinstance(event, trace.Cleaned):
+        return dict(event.horizons).get(base)
+    batches = batches_of(event)
     return next((each.delete_horizon_ms for each in batches if each.base_offset == base), None)
 
 
@@ -411,57 +356,78 @@ def _emptied(event: trace.Event, offset: int) -> bool:
     return isinstance(event, trace.Cleaned) and offset in (*event.emptied, *event.dropped)
 
 
+# What a step did to an offset; None = nothing.
+
+
 def _touched(step: Step, offset: int, uid: int | None) -> Became | None:
-    """What a step did to an offset; None = nothing."""
-    event = step.event
-    if isinstance(event, _WRITES):
-        return _written(step, offset, uid)
-    if isinstance(event, trace.Cleaned):
-        if step.after <= offset < step.before:
-            return Became.END_LOWERED
-        removed = any(r.offset == offset and uid in (None, r.uid) for r in event.removals)
-        return Became.CLEANED if removed else None
-    if isinstance(event, trace.SegmentsLost):
-        return Became.SEGMENTS_LOST if offset in event.offsets else None
-    if isinstance(event, trace.LogStartMoved | trace.PrefixDeleted):
-        return Became.EXPIRED if step.start <= offset < event.log_start_offset else None
-    if isinstance(event, trace.Truncated):
-        low = event.target if event.lowest is None else min(event.lowest, event.target)
-        return Became.CUT if low <= offset < step.before else None
-    return _begun_anew(step, offset)
+    return _TOUCHED[type(step.event)](step, offset, uid)
 
 
 def _written(step: Step, offset: int, uid: int | None) -> Became | None:
-    """What an append or a copy did to an offset: a batch may lie across offsets without records."""
-    event = step.event
-    if isinstance(event, trace.Appended | trace.Pushed) or step.before <= offset < step.after:
-        for record in () if isinstance(event, trace.GapLearned) else records_of(event):
+    for batch in batches_of(step.event):
+        for record in batch.records:
             if record.offset == offset:
                 return Became.HELD if uid in (None, record.uid) else Became.OTHER
-    copied = isinstance(event, trace.Copied | trace.GapLearned)
-    return Became.NOT_AT_SOURCE if copied and step.before <= offset < step.after else None
+    return None
 
 
-def _begun_anew(step: Step, offset: int) -> Became | None:
-    """What a crash, a restart, or a log that begins anew did to an offset."""
-    event = step.event
-    if isinstance(event, trace.ReplicaAdded):
-        return Became.NEVER
-    if isinstance(event, trace.SnapshotInstalled | trace.LogStartedAfresh) and offset < step.after:
-        return Became.REPLACED
+def _copied(step: Step, offset: int, uid: int | None) -> Became | None:
+    """A batch may lie across offsets without records."""
+    inside = step.before <= offset < step.after
+    return (_written(step, offset, uid) or Became.NOT_AT_SOURCE) if inside else None
+
+
+def _cleaned(step: Step, offset: int, uid: int | None) -> Became | None:
     if step.after <= offset < step.before:
-        return _LOST_BY[type(event)]
-    # A log that begins anew says nothing of what it never had.
-    anew = isinstance(event, trace.ReplicaWiped | trace.LogEmptied | trace.LogStartedAfresh)
-    return Became.NEVER if anew and step.after < step.before else None
+        return Became.END_LOWERED
+    removed = any(r.offset == offset and uid in (None, r.uid) for r in step.event.removals)
+    return Became.CLEANED if removed else None
 
 
-_LOST_BY: Final[dict[type, Became]] = {
-    trace.ReplicaCrashed: Became.CRASHED,
-    trace.ReplicaRestarted: Became.END_LOWERED,
-    trace.ReplicaWiped: Became.WIPED,
-    trace.LogEmptied: Became.REPLACED,
-    trace.LogStartedAfresh: Became.REPLACED,
-    trace.SnapshotInstalled: Became.REPLACED,
+def _lost_segments(step: Step, offset: int, _uid: int | None) -> Became | None:
+    return Became.SEGMENTS_LOST if offset in step.event.offsets else None
+
+
+def _expired(step: Step, offset: int, _uid: int | None) -> Became | None:
+    return Became.EXPIRED if step.start <= offset < step.event.log_start_offset else None
+
+
+def _cut(step: Step, offset: int, _uid: int | None) -> Became | None:
+    target, lowest = step.event.target, step.event.lowest
+    low = target if lowest is None else min(lowest, target)
+    return Became.CUT if low <= offset < step.before else None
+
+
+def _ended_lower(by: Became, step: Step, offset: int, _uid: int | None) -> Became | None:
+    """A log that begins anew says nothing of what it never had."""
+    if step.after <= offset < step.before:
+        return by
+    return Became.NEVER if isinstance(step.event, _ANEW) and step.after < step.before else None
+
+
+def _replaced(step: Step, offset: int, uid: int | None) -> Became | None:
+    below = offset < step.after
+    return Became.REPLACED if below else _ended_lower(Became.REPLACED, step, offset, uid)
+
+
+_ANEW: Final = (trace.ReplicaWiped, trace.LogEmptied, trace.LogStartedAfresh)
+_WRITES: Final = (trace.Appended, trace.Copied, trace.GapLearned, trace.Pushed)
+_TOUCHED: Final[dict[type, Callable[[Step, int, int | None], Became | None]]] = {
+    trace.Appended: _written,
+    trace.Copied: _copied,
+    trace.GapLearned: _copied,
+    trace.Pushed: _written,
+    trace.Cleaned: _cleaned,
+    trace.SegmentsLost: _lost_segments,
+    trace.LogStartMoved: _expired,
+    trace.PrefixDeleted: _expired,
+    trace.Truncated: _cut,
+    trace.ReplicaAdded: lambda _step, _offset, _uid: Became.NEVER,
+    trace.ReplicaCrashed: partial(_ended_lower, Became.CRASHED),
+    trace.ReplicaRestarted: partial(_ended_lower, Became.END_LOWERED),
+    trace.ReplicaWiped: partial(_ended_lower, Became.WIPED),
+    trace.LogEmptied: partial(_ended_lower, Became.REPLACED),
+    trace.LogStartedAfresh: _replaced,
+    trace.SnapshotInstalled: _replaced,
 }
-"""Why a log that is shorter after an event lacks what it had."""
+"""Class of an event that changes a log -> what it did to an offset."""

@@ -33,19 +33,21 @@ def so_since(
     if not isinstance(events[judged_at(events, violation)][1], AT_REST):
         return violation.at
     case = Case(events, violation, rules, past_at=past_at)
-    past, leader = case.past, case.past.leader_at()
-    names = [violation.replica] if violation.replica else [leader[0]] if leader else []
+    return events[max(_changes(case), default=case.judged)][0]
+
+
+def _changes(case: Case) -> list[int]:
+    """Positions of what happened to the things that a violation is about."""
+    past, replica, leader = case.past, case.violation.replica, case.past.leader_at()
+    names = [replica] if replica else [leader[0]] if leader else []
     changed = []
     for offset in _offsets(case):
-        changed.append(past.first_commit(offset))
-        changed += [past.slot(name, offset) for name in names]
+        changed += [past.first_commit(offset), *(past.slot(name, offset) for name in names)]
     known = [position for position in changed if position is not None]
-    if not known:  # it is about where logs end
-        ends = names if leader is None else [*names, leader[0]]
-        known = [
-            past.steps_before(name, past.end)[0].position for name in ends if name in past.steps
-        ]
-    return past.events[max(known, default=case.judged)][0]
+    if known:
+        return known
+    ends = names if leader is None else [*names, leader[0]]  # it is about where logs end
+    return [past.steps[name][-1].position for name in ends if name in past.steps]
 
 
 def _offsets(case: Case) -> set[int]:

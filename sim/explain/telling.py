@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sim.check import Violation
-from sim.check.replica_view import EMPTY
+from sim.check.replica_view import EMPTY, ReplicaView
 from sim.explain.case import Case, Fact, Facts
-from sim.explain.causality import Cone
+from sim.explain.causality import causal_cone
 from sim.explain.chain import chain
 from sim.explain.past import Recorded
 from sim.explain.questions import deciding
@@ -17,6 +17,9 @@ from sim.explain.sentences import listed
 from sim.explain.since import so_since
 from sim.foreign.lines import LONGEST, one_line
 from sim.rules import Rules
+
+RECORDS_NAMED = 4
+"""Of the records of a key that a replica holds, so many of the last are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +57,10 @@ class Explanation:
     def lines(self) -> list[str]:
         """All of it as text: what decided, the truth, what there is, what led to it."""
         violation = self.violation
-        followed = [f"so: {fact.text}" for fact in self.facts[1:]]
         return [
             f"{violation.at:>6}  {violation.invariant}: {violation.sentence}",
             f"decided by: {self.decided_by}",
-            *followed,
+            *(f"so: {fact.text}" for fact in self.facts[1:]),
             *([f"so since: {self.since:,}"] if self.since < violation.at else []),
             *(f"committed: {line}" for line in self.truth),
             *(f"now: {line}" for line in self.now),
@@ -101,7 +103,7 @@ def explanation(
             time. None = the times of events are steps of a story.
     """
     case = Case(events, violation, rules, skews)
-    cone = Cone(case.past, violation)
+    cone = causal_cone(case.past, violation)
     return Explanation(
         violation,
         tuple(fact._replace(text=_shown(fact.text)) for fact in _once(deciding(case))),
@@ -109,7 +111,7 @@ def explanation(
         tuple(map(_shown, _now(case))),
         ", ".join(f"{k}={v}" for k, v in case.rules.differing_from(Rules()).items()),
         tuple(map(_shown, chain(case, cone))),
-        tuple(cone.positions),
+        tuple(cone),
         case.judged,
         so_since(events, violation, case.rules, past_at=lambda _: case.past),
     )
@@ -128,77 +130,56 @@ def _shown(line: str) -> str:
     return one_line(line, longest=LONGEST)
 
 
-def explain(
-    events: Recorded,
-    violation: Violation,
-    *,
-    rules: Rules | None = None,
-    skews: Mapping[str, int] | None = None,
-) -> list[str]:
-    """`explanation` as lines of text."""
-    return explanation(events, violation, rules=rules, skews=skews).lines
-
-
 def _truth(case: Case) -> list[str]:
     """What was committed at the offset and for the key."""
-    violation, found = case.violation, []
-    if violation.offset is not None:
-        uid = case.past.committed_at(violation.offset)
-        commit = case.past.first_commit(violation.offset)
-        known = case.written(uid)
-        if known is not None and commit is not None:
-            epoch = known.batch.epoch
-            found.append(
-                f"{case.name(uid)} of epoch {epoch} at offset {violation.offset}, by "
-                f"{case.past.event(commit).replica} {case.when(commit)}"
-            )
-        else:
-            found.append(f"nothing at offset {violation.offset}")
-    if violation.key is not None:
-        winner = case.history.winners.get(violation.key)
+    offset, key, found = case.violation.offset, case.violation.key, []
+    if offset is not None:
+        found.append(_committed_at(case, offset))
+    if key is not None:
+        winner = case.history.winners.get(key)
         what = "nothing" if winner is None else case.name(winner)
-        deleted = ", a tombstone: the key is deleted" if winner and case.tombstone(winner) else ""
-        found.append(f"{violation.key} ends on {what}{deleted}")
+        deleted = ", a tombstone: the key is deleted" if case.tombstone(winner or 0) else ""
+        found.append(f"{key} ends on {what}{deleted}")
     return found
+
+
+def _committed_at(case: Case, offset: int) -> str:
+    uid, commit = case.past.committed_at(offset), case.past.first_commit(offset)
+    known = case.written(uid)
+    if known is None or commit is None:
+        return f"nothing at offset {offset}"
+    by = f"{case.past.event(commit).replica} {case.when(commit)}"
+    return f"{case.name(uid)} of epoch {known.batch.epoch} at offset {offset}, by {by}"
 
 
 def _now(case: Case) -> list[str]:
     """What every replica has at the offset or of the key, and where its log begins and ends."""
-    violation = case.violation
-    names = list(case.history.replicas)
-    if violation.replica in names:
-        names.remove(violation.replica)
-        names.insert(0, violation.replica)
-    return [f"{name} has {_held(case, name)}{_bounds(case, name)}" for name in names]
+    views = sorted(case.history.replicas.values(), key=lambda v: v.name != case.violation.replica)
+    return [f"{view.name} has {_held(case, view)}{_bounds(view)}" for view in views]
 
 
-def _held(case: Case, name: str) -> str:
-    violation, view = case.violation, case.history.replicas[name]
-    written = case.history.written
-    found = []
-    if violation.key is not None:
-        held = [
-            uid
-            for uid in case.uids_of(violation.key)
-            if view.uid_at(written[uid].offset) == uid and written[uid].offset != violation.offset
-        ]
-        found.append(case.names(held[-4:]) or f"no other record of {violation.key}")
-        if violation.offset is None:
-            found[-1] = found[-1].replace("no other", "no")
-    if violation.offset is not None:
-        slot = view.uid_at(violation.offset)
-        at = violation.offset
-        if slot > 0:
-            found.insert(0, f"{case.name(slot)} of epoch {written[slot].batch.epoch}")
-        elif at >= view.log_end_offset:
-            found.insert(0, f"no offset {at} yet")
-        else:
-            found.insert(0, f"an empty batch at {at}" if slot == EMPTY else f"nothing at {at}")
+def _held(case: Case, view: ReplicaView) -> str:
+    offset, key, found = case.violation.offset, case.violation.key, []
+    if offset is not None:
+        found.append(_slot(case, view, offset))
+    if key is not None:
+        at = {uid: case.history.written[uid].offset for uid in case.uids_of(key)}
+        held = [uid for uid in at if at[uid] != offset and view.uid_at(at[uid]) == uid]
+        none = f"no{'' if offset is None else ' other'} record of {key}"
+        found.append(case.names(held[-RECORDS_NAMED:]) or none)
     return listed(found) + "; " if found else ""
 
 
-def _bounds(case: Case, name: str) -> str:
-    view = case.history.replicas[name]
+def _slot(case: Case, view: ReplicaView, offset: int) -> str:
+    slot = view.uid_at(offset)
+    if slot > 0:
+        return f"{case.name(slot)} of epoch {case.history.written[slot].batch.epoch}"
+    if offset >= view.log_end_offset:
+        return f"no offset {offset} yet"
+    return f"an empty batch at {offset}" if slot == EMPTY else f"nothing at {offset}"
+
+
+def _bounds(view: ReplicaView) -> str:
     down = "" if view.up else ", down"
     snapshots = f", newest snapshot {max(view.snapshots)}" if view.snapshots else ""
     return (

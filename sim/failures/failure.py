@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from sim.check import Violation
 from sim.check.judged import unexpected
-from sim.explain import explain
+from sim.explain import explanation
 from sim.explain.signature import signature_of
 from sim.files.trace_file import TraceHeader, TraceVerdict
 from sim.foreign.lines import one_line
@@ -90,10 +90,11 @@ class Failure(NamedTuple):
 
     def explanation(self) -> list[str]:
         """Why, a line each."""
-        told = {unexpected(found.invariant) for found in self.violations}
-        lines = [one_line(line) for line in self.complaints if line not in told]
+        shown = {unexpected(found.invariant) for found in self.violations}
+        lines = [one_line(line) for line in self.complaints if line not in shown]
         if self.violation is not None:
-            lines += explain(self.events, self.violation, rules=self.rules, skews=self.skews)
+            told = explanation(self.events, self.violation, rules=self.rules, skews=self.skews)
+            lines += told.lines
         return lines
 
     def trace_verdict(self) -> TraceVerdict:

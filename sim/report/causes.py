@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sim.causes import Cause, Causes, Played, add_witnesses, causes_of, played
+from sim.causes import Cause, Causes, add_witnesses, causes_of, played
 from sim.causes.failing import Told
 from sim.causes.witness import Witness
 from sim.causes.witnesses import ToldWitness
@@ -16,6 +16,7 @@ from sim.plugins import as_options
 from sim.report.sweep_folder import SweepFolder
 from sim.sweeps import wording
 from sim.sweeps.layout import RUNS
+from sim.what_if.opened import Opened
 
 WITH_CAUSES = 3
 """The schema version from which on tables say the cause of a failing run."""
@@ -85,8 +86,8 @@ def _witness(folder: SweepFolder, witness: Witness) -> dict[str, Any]:
     }
 
 
-def _strip(run: Played) -> str:
-    return strip(Case(run.events, run.violation, run.rules, run.labels), STRIP_WIDTH)
+def _strip(run: Opened) -> str:
+    return strip(Case(run.events, run.violations[0], run.rules, run.labels), STRIP_WIDTH)
 
 
 def pictures(found: Causes | None) -> dict[str, str]:
@@ -97,11 +98,11 @@ def pictures(found: Causes | None) -> dict[str, str]:
     }
 
 
-def _figure(run: Played) -> str:
-    return figure_html(Case(run.events, run.violation, run.rules, run.labels), unit=run.unit)
+def _figure(run: Opened) -> str:
+    return figure_html(Case(run.events, run.violations[0], run.rules, run.labels), unit=run.unit)
 
 
-def _drawn(witness: Witness, draw: Callable[[Played], str]) -> str:
+def _drawn(witness: Witness, draw: Callable[[Opened], str]) -> str:
     """A picture of a witness; empty if its file does not show any more what it should."""
     try:
         return draw(played(witness))

@@ -45,8 +45,8 @@ def violated_by(value: Story | Scenario, invariant: str) -> Sequence[str]:
         Inconclusive: It took too long or too much memory.
     """
     if isinstance(value, Scenario):
-        run_of = conclusive(run_scenario(value, also_check=(invariant,)))
-        return list(dict.fromkeys(violation.invariant for violation in run_of.seen))
+        seen = conclusive(run_scenario(value, also_check=(invariant,))).seen
+        return list(dict.fromkeys(violation.invariant for violation in seen))
     run = run_story(replace(value, expect=StoryExpect((invariant,))))
     if run.reason is not None:
         raise Inconclusive(f"{value.id}: {run.reason}")

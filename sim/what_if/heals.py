@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from math import inf
+from typing import Any, NamedTuple
 
 from sim.check.invariant import Kind
 from sim.check.registry import INVARIANTS, discover
@@ -66,18 +67,15 @@ def heals(value: Story | Scenario, invariant: str, *, within_s: float | None = N
     A step that adds a replica is not left out: later ones could name it.
     """
     discover()
-    until = None if within_s is None else time.monotonic() + within_s
+    until = time.monotonic() + (inf if within_s is None else within_s)
+    changes = list(_changes(value))
     outcomes: list[Healing | Failed | None] = []
-    complete = True
-    for change in _changes(value):
-        if until is not None and time.monotonic() > until:
-            complete = False
-            break
-        outcomes.append(_outcome(change, invariant))
+    while len(outcomes) < len(changes) and time.monotonic() <= until:
+        outcomes.append(_outcome(changes[len(outcomes)], invariant))
     found = [each for each in outcomes if isinstance(each, Healing)]
     found.sort(key=lambda healing: bool(healing.still))
     failed = tuple(each for each in outcomes if isinstance(each, Failed))
-    return Healings(tuple(found), failed, len(outcomes), complete)
+    return Healings(tuple(found), failed, len(outcomes), len(outcomes) == len(changes))
 
 
 class _Change(NamedTuple):
@@ -96,10 +94,8 @@ def _outcome(change: _Change, invariant: str) -> Healing | Failed | None:
         first, *_ = str(error).splitlines() or [""]
         line = f"{type(error).__name__}: {first}" if first else type(error).__name__
         return Failed(change.kind, change.words, line)
-    if invariant in violated:
-        return None
-    still = [name for name in sorted(violated) if _counts(name)]
-    return Healing(change.kind, change.words, tuple(still))
+    still = tuple(name for name in sorted(violated) if _counts(name))
+    return None if invariant in violated else Healing(change.kind, change.words, still)
 
 
 def _counts(name: str) -> bool:
@@ -112,13 +108,16 @@ def _changes(value: Story | Scenario) -> Iterator[_Change]:
         yield _Change("rule", f"{name}: {setting}", partial(with_rule, value, name, setting))
     if isinstance(value, Scenario):
         for index, fault in enumerate(value.faults):
-            struck = f"{fault.kind} {fault.target} at {fault.at_ms:,} ms"
-            rest = (*value.faults[:index], *value.faults[index + 1 :])
-            words = f"without fault {index + 1}, {struck}"
-            yield _Change("fault", words, partial(replace, value, faults=rest))
+            words = f"fault {index + 1}, {fault.kind} {fault.target} at {fault.at_ms:,} ms"
+            yield _without("fault", words, value, "faults", index)
         return
     for index, step in enumerate(value.steps):
         if step.op != "add_replica":
-            rest_of = (*value.steps[:index], *value.steps[index + 1 :])
-            words = f"without step {step.number}, {step.line}"
-            yield _Change("step", words, partial(replace, value, steps=rest_of))
+            yield _without("step", f"step {step.number}, {step.line}", value, "steps", index)
+
+
+def _without(kind: str, words: str, value: Story | Scenario, field: str, index: int) -> _Change:
+    """One of the faults, or of the steps, is left out."""
+    parts = getattr(value, field)
+    rest: dict[str, Any] = {field: (*parts[:index], *parts[index + 1 :])}
+    return _Change(kind, f"without {words}", partial(replace, value, **rest))

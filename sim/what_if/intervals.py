@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import comb
 from typing import NamedTuple
 
@@ -24,22 +23,14 @@ def clopper_pearson(events: int, tries: int) -> Interval:
 
     Needs 0 <= `events` <= `tries`, and `tries` above 0.
     """
-    low = 0.0 if events == 0 else _where(lambda share: _tail(events, tries, share), LEVEL / 2)
-    missed = tries - events
-    high = 1.0 if missed == 0 else 1.0 - _where(lambda s: _tail(missed, tries, s), LEVEL / 2)
-    return Interval(low, high)
+    return Interval(_low_end(events, tries), 1.0 - _low_end(tries - events, tries))
 
 
-def _tail(events: int, tries: int, share: float) -> float:
-    """Chance of so many events or more; it rises with the share."""
-    rest = 1.0 - share
-    return sum(comb(tries, n) * share**n * rest ** (tries - n) for n in range(events, tries + 1))
-
-
-def _where(rises: Callable[[float], float], value: float) -> float:
-    """Where in [0, 1] a function that rises reaches a value."""
-    low, high = 0.0, 1.0
+def _low_end(events: int, tries: int) -> float:
+    """The share at which so many events or more have a chance of `LEVEL` / 2; 0 of no event."""
+    low, high = 0.0, 1.0 if events else 0.0
     for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if rises(middle) < value else (low, middle)
+        share = (low + high) / 2
+        ways = [comb(tries, n) * share**n * (1 - share) ** (tries - n) for n in range(tries + 1)]
+        low, high = (share, high) if sum(ways[events:]) < LEVEL / 2 else (low, share)
     return (low + high) / 2

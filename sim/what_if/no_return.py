@@ -16,10 +16,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
+from math import inf
 from typing import NamedTuple
 
 from sim.check import Violation
 from sim.cluster.simulation import Fork
+from sim.explain.case import Case
 from sim.explain.causality import causal_cone
 from sim.scenario.generate.mix import Mix
 from sim.scenario.model import Scenario
@@ -89,28 +92,35 @@ def point_of_no_return(
         tries: So many futures from each moment. The same number gives the same answer.
         within_s: Stop after so many seconds with what is known then; None = no limit.
     """
-    futures = _Futures(scenario, violation.invariant, mix, tries, within_s)
+    until = time.monotonic() + (inf if within_s is None else within_s)
+    futures = _Futures(scenario, violation.invariant, mix, tries, until)
     last: dict[int, int | None] = {-1: None}
-    for position in causal_cone(events, violation):
+    for position in causal_cone(Case(events, violation, None).past, violation):
         last[events[position][0]] = position
-    moments = list(last)
-    low, high, complete = 0, len(moments) - 1, True
+    first, complete = _first_sealed(futures, list(last))
+    all_violate = [True] * tries
+    told = {first: all_violate, max(last): all_violate}
+    with suppress(_OutOfTimeError):
+        for at_ms in (-1, *sorted(futures.outcomes)):
+            told.setdefault(at_ms, futures.tried(at_ms))
+    points = {at_ms: _point(events, last[at_ms], told[at_ms]) for at_ms in sorted(told)}
+    points[max(last)] = points[max(last)]._replace(interval=Interval(1.0, 1.0))
+    return NoReturn(violation.invariant, tuple(points.values()), points[first], complete)
+
+
+def _first_sealed(futures: _Futures, moments: Sequence[int]) -> tuple[int, bool]:
+    """The first moment after which every future violates, by halving; whether time sufficed."""
+    low, high = 0, len(moments) - 1
     try:
         while high - low > 1:
             middle = (low + high) // 2
-            sealed = futures.all_violate(moments[middle])
+            sealed = all(futures.tried(moments[middle], until_one_holds=True))
             low, high = (low, middle) if sealed else (middle, high)
-        if high == 1 and futures.all_violate(moments[0]):
+        if high == 1 and all(futures.tried(moments[0], until_one_holds=True)):
             high = 0
     except _OutOfTimeError:
-        complete = False
-    told = {moments[high]: [True] * tries, moments[-1]: [True] * tries}
-    with suppress(_OutOfTimeError):
-        for at_ms in (moments[0], *sorted(futures.outcomes)):
-            told.setdefault(at_ms, futures.all_of(at_ms))
-    points = {at_ms: _point(events, last[at_ms], told[at_ms]) for at_ms in sorted(told)}
-    points[moments[-1]] = points[moments[-1]]._replace(interval=Interval(1.0, 1.0))
-    return NoReturn(violation.invariant, tuple(points.values()), points[moments[high]], complete)
+        return moments[high], False
+    return moments[high], True
 
 
 def _point(
@@ -128,44 +138,40 @@ class _OutOfTimeError(Exception):
     """The budget is over."""
 
 
+@dataclass(frozen=True, slots=True)
 class _Futures:
     """Tries futures of one scenario.
 
     Attributes:
+        scenario: What was run.
+        invariant: What is violated.
+        mix: As of `point_of_no_return`.
+        tries: So many futures from each moment.
+        until: When the budget is over, by `time.monotonic`.
         outcomes: Moment in ms -> of each future tried from after it whether it violates.
     """
 
-    def __init__(
-        self,
-        scenario: Scenario,
-        invariant: str,
-        mix: Mix | None,
-        tries: int,
-        within_s: float | None,
-    ) -> None:
-        self._scenario, self._invariant, self._mix = scenario, invariant, mix
-        self._tries = tries
-        self._until = None if within_s is None else time.monotonic() + within_s
-        self.outcomes: dict[int, list[bool]] = {}
+    scenario: Scenario
+    invariant: str
+    mix: Mix | None
+    tries: int
+    until: float
+    outcomes: dict[int, list[bool]] = field(default_factory=dict)
 
-    def all_violate(self, at_ms: int) -> bool:
-        """Whether every future from after a moment violates; the first that does not is enough."""
-        known = self.outcomes.setdefault(at_ms, [])
-        while all(known) and len(known) < self._tries:
-            known.append(self._violates(at_ms + 1, len(known)))
-        return all(known)
+    def tried(self, at_ms: int, *, until_one_holds: bool = False) -> list[bool]:
+        """Of the futures from after a moment whether they violate.
 
-    def all_of(self, at_ms: int) -> list[bool]:
-        """Of all futures from after a moment whether they violate."""
+        The first that does not may be enough.
+        """
         known = self.outcomes.setdefault(at_ms, [])
-        while len(known) < self._tries:
+        while len(known) < self.tries and (all(known) or not until_one_holds):
+            if time.monotonic() > self.until:
+                raise _OutOfTimeError
             known.append(self._violates(at_ms + 1, len(known)))
         return known
 
     def _violates(self, from_ms: int, number: int) -> bool:
-        if self._until is not None and time.monotonic() > self._until:
-            raise _OutOfTimeError
-        seed = seed_of(self._scenario, from_ms, number)
-        future = future_of(self._scenario, from_ms, seed, self._mix)
-        run = run_scenario(future, also_check=(self._invariant,), fork=Fork(from_ms, seed))
-        return self._invariant in run.violated
+        seed = seed_of(self.scenario, from_ms, number)
+        future = future_of(self.scenario, from_ms, seed, self.mix)
+        run = run_scenario(future, also_check=(self.invariant,), fork=Fork(from_ms, seed))
+        return self.invariant in run.violated

@@ -31,47 +31,72 @@ class Opened(NamedTuple):
     """A run, and all that it was made of.
 
     Attributes:
-        id: What it is called.
         content: The story or the scenario.
         events: (when, event) of all that happened; when: steps of a story, else ms.
-        violations: In order of detection, those of what the scenario judges first.
+        violations: Of what it judges, in order of detection.
+        not_judged: Of what was looked at as well.
         rules: By which it was judged.
         skews: How far each replica's clock is ahead of simulated time in ms; None = a story.
+        labels: Of a story: uid -> label.
         mix: What it was drawn from; None = it is written down.
     """
 
-    id: str
     content: Story | Scenario
     events: Sequence[tuple[int, Event]]
     violations: tuple[Violation, ...]
+    not_judged: tuple[Violation, ...]
     rules: Rules
     skews: Mapping[str, int] | None
+    labels: Mapping[int, str]
     mix: Mix | None = None
 
+    @property
+    def seen(self) -> tuple[Violation, ...]:
+        """All violations, those of what is judged first."""
+        return (*self.violations, *self.not_judged)
 
-def open_file(path: Path, *, seed: int | None, rules: Mapping[str, str]) -> Opened:
-    """Run a story or a timed scenario. Raises BadInput."""
-    if format_of(path) == STORY_FORMAT:
-        if seed is not None:
-            raise BadInput(f"{path}: --seed: a story has no randomness to seed")
-        story = story_at(path, rules)
-        run = run_story(story)
-        if run.reason is not None:
-            raise Inconclusive(f"{story.id}: {run.reason}")
-        return Opened(story.id, story, run.events, run.seen, story.rules, None)
-    return _of_scenario(scenario_at(path, seed, rules))
+    @property
+    def steps(self) -> int | None:
+        """How many steps a story has; None = it is a scenario in simulated time."""
+        return len(self.content.steps) if isinstance(self.content, Story) else None
+
+    @property
+    def unit(self) -> str:
+        """What times count: `step` or `ms`."""
+        return "ms" if self.steps is None else "step"
+
+
+def content_at(
+    path: Path, *, seed: int | None = None, rules: Mapping[str, str] | None = None
+) -> Story | Scenario:
+    """The story or the timed scenario in a file. Raises BadInput."""
+    if format_of(path) != STORY_FORMAT:
+        return scenario_at(path, seed, rules or {})
+    if seed is not None:
+        raise BadInput(f"{path}: --seed: a story has no randomness to seed")
+    return story_at(path, rules or {})
 
 
 def open_row(folder: Path, run_id: int) -> Opened:
     """Run one row of a sweep again. Raises BadInput."""
     sweep = read_sweep(folder)
     mix = sweep.environment_of(sweep.place_of(run_id)[0]).mix
-    return _of_scenario(scenario_of_run(folder, run_id), mix)
+    return opened(scenario_of_run(folder, run_id))._replace(mix=mix)
 
 
-def _of_scenario(scenario: Scenario, mix: Mix | None = None) -> Opened:
+def opened(content: Story | Scenario) -> Opened:
+    """Run a story or a scenario. Raises Inconclusive."""
+    if isinstance(content, Story):
+        return _of_story(content)
     events: list[tuple[int, Event]] = []
-    run = conclusive(run_scenario(scenario, trace=events))
-    rules = promise_of(scenario).rules
-    skews = scenario.clock_skews
-    return Opened(scenario.id, scenario, events, run.seen, rules, skews, mix)
+    run = conclusive(run_scenario(content, trace=events))
+    rules, skews = promise_of(content).rules, content.clock_skews
+    return Opened(content, events, run.violations, run.not_judged, rules, skews, {})
+
+
+def _of_story(story: Story) -> Opened:
+    run = run_story(story)
+    if run.reason is not None:
+        raise Inconclusive(f"{story.id}: {run.reason}")
+    told = (run.events, run.violations, run.not_judged)
+    return Opened(story, *told, story.rules, None, run.labels)

@@ -36,7 +36,7 @@ from tests.check.events import RULES, appended, batch, cleaned, cluster
 from tests.story.running import run_steps
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
-LOST_LAW = "committed-never-lost"
+NEVER_LOST = "committed-never-lost"
 TIMED = [
     SCENARIOS / "kip280" / "timed_two_version_headers_first_counts.yaml",
     SCENARIOS / "upgrade" / "timed_04_one_broker_still_goes_by_offset.yaml",
@@ -71,7 +71,7 @@ def stories() -> Iterator[Path]:
 
 
 def signature(name: str, invariant: str) -> Signature:
-    """That of the first violation of a law in a scenario file."""
+    """That of the first violation of an invariant in a scenario file."""
     events, violations, rules = judged(name)
     found = next(each for each in violations if each.invariant == invariant)
     return signature_of(events, found, rules)
@@ -138,17 +138,17 @@ def test_a_signature_can_be_a_key_and_equals_that_of_the_same_bug() -> None:
 LEADER = "leader-completeness"
 
 
-def test_every_mechanism_says_what_it_means_and_who_says_so() -> None:
-    assert all(each.means and each.source for each in MECHANISMS.values())
+# Every mechanism has an example, and a near one: the same invariant, broken otherwise.
 
 
-# Every mechanism has an example, and a near one: the same law, broken otherwise.
-
-
-def made(law: str, replica: str, offset: int, *events: Event, at: Sequence[int] = ()) -> Signature:
-    """The signature of a violation of a law that the last of these events shows."""
+def made(
+    invariant: str, replica: str, offset: int, *events: Event, at: Sequence[int] = ()
+) -> Signature:
+    """The signature of a violation of an invariant that the last of these events shows."""
     times = at or range(1, len(events) + 1)
-    found = Violation(law, times[-1], replica, offset, "K", f"{replica} broke it", "log divergence")
+    found = Violation(
+        invariant, times[-1], replica, offset, "K", f"{replica} broke it", "log divergence"
+    )
     return signature_of(list(zip(times, events, strict=True)), found, RULES)
 
 
@@ -172,30 +172,30 @@ LOST = {
         1,
         [*written(), Copied("r2", "r1", 0, (batch(0, "K"),), 1), PositionRecorded("r1", "r2", 2)],
     ),
-    of.AS_TOMBSTONE: (LOST_LAW, "r1", 1, [*written(), removed("r1", 1, "tombstone")]),
-    of.UNMAPPED: (LOST_LAW, "r1", 1, [*written(), removed("r1", 1, "unmapped")]),
-    of.SUPERSEDED: (LOST_LAW, "r1", 0, [*written(), removed("r1", 0, "superseded", winner=1)]),
+    of.AS_TOMBSTONE: (NEVER_LOST, "r1", 1, [*written(), removed("r1", 1, "tombstone")]),
+    of.UNMAPPED: (NEVER_LOST, "r1", 1, [*written(), removed("r1", 1, "unmapped")]),
+    of.SUPERSEDED: (NEVER_LOST, "r1", 0, [*written(), removed("r1", 0, "superseded", winner=1)]),
     of.BEATEN_LOST: (
-        LOST_LAW,
+        NEVER_LOST,
         "r1",
         0,
         [*written(), removed("r1", 0, "superseded", winner=1), ReplicaCrashed("r1", 1, 1)],
     ),
     of.REPLACED: (
-        LOST_LAW,
+        NEVER_LOST,
         "r2",
         1,
         [*written("r2"), SnapshotInstalled("r2", 2, 1, (), 2, 2, leading=False)],
     ),
-    of.DISK_LOST: (LOST_LAW, "r2", 1, [*written("r2"), ReplicaWiped("r2", "a new disk")]),
+    of.DISK_LOST: (NEVER_LOST, "r2", 1, [*written("r2"), ReplicaWiped("r2", "a new disk")]),
 }
 
 
 @pytest.mark.parametrize("mechanism", LOST)
 def test_what_no_story_shows_is_found_in_events_made_for_it(mechanism: str) -> None:
-    law, replica, offset, events = LOST[mechanism]
+    invariant, replica, offset, events = LOST[mechanism]
 
-    assert mechanism in made(law, replica, offset, *events).mechanism
+    assert mechanism in made(invariant, replica, offset, *events).mechanism
 
 
 def test_a_horizon_has_passed_by_a_clock_that_is_ahead_only_while_it_has_not_by_itself() -> None:
@@ -243,27 +243,27 @@ expect:
 
 def test_every_mechanism_has_an_example_and_a_near_one(tmp_path: Path) -> None:
     (tmp_path / "cut.yaml").write_text(CUT_HOLDER)
-    by_law: defaultdict[str, set[tuple[str, ...]]] = defaultdict(set)
+    by_invariant: defaultdict[str, set[tuple[str, ...]]] = defaultdict(set)
     for path in [tmp_path / "cut.yaml", *TIMED, *stories()]:
         events, violations, rules = judged(str(path))
         firsts = {each.invariant: each for each in reversed(violations)}
         for each in firsts.values():
-            by_law[each.invariant].add(signature_of(events, each, rules).mechanism)
-    for law, replica, offset, made_events in LOST.values():
-        by_law[law].add(made(law, replica, offset, *made_events).mechanism)
+            by_invariant[each.invariant].add(signature_of(events, each, rules).mechanism)
+    for invariant, replica, offset, made_events in LOST.values():
+        by_invariant[invariant].add(made(invariant, replica, offset, *made_events).mechanism)
 
-    shown = {fact for found in by_law.values() for mechanism in found for fact in mechanism}
+    shown = {fact for found in by_invariant.values() for mechanism in found for fact in mechanism}
     generic = {fact for fact in shown if fact.startswith(FOUND_AT) or fact.endswith(" changed")}
     assert shown - generic == set(MECHANISMS) - {of.CLOCK_AHEAD}  # which has a test of its own
     for name in shown - generic:
         near = [
             other
-            for found in by_law.values()
+            for found in by_invariant.values()
             if any(name in each for each in found)
             for other in found
             if name not in other
         ]
-        assert near or name == of.NO_RECORD_LEFT, name  # the one way in which that law breaks
+        assert near or name == of.NO_RECORD_LEFT, name  # the one way in which that invariant breaks
 
 
 @pytest.mark.parametrize(
