@@ -8,15 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypedDict, Unpack
 
+from sim.draw.cells import printable
 from sim.draw.frames import Frame
 from sim.draw.grid import Grid
 from sim.draw.looks import letter_width
-from sim.draw.plain import import_matplotlib
 from sim.draw.scene import Case, Scene
-from sim.draw.shapes import Picture, Text, beside, snippet_of, stacked, svg_of
-from sim.draw.signs import legend
+from sim.draw.shapes import Picture, Text, joined, legend, snippet_of, svg_of
 from sim.draw.space_time import SpaceTime
-from sim.draw.words import printable
 from sim.errors import BadInput
 
 ROWS_MAX = 60
@@ -71,7 +69,6 @@ def png(case: Case, **options: Unpack[Options]) -> bytes:
         BadInput: As `svg`; also when matplotlib is not installed.
     """
     try:
-        import_matplotlib()
         from sim.draw.raster import png_of
     except ModuleNotFoundError as error:
         raise BadInput(f"a PNG needs {error.name}: pip install 'replog[report]'") from None
@@ -91,7 +88,7 @@ def figure(case: Case, **options: Unpack[Options]) -> Picture:
     parts = [_heading(title, "th")] if title else []
     if captions:
         scene.case = replace(case, violation=None)  # nothing is pointed at
-        return stacked([*parts, *_moments(scene, captions, unit)])
+        return joined([*parts, *_moments(scene, captions, unit)])
     if violation is not None:
         parts.append(_heading(f"{violation.invariant}: {violation.sentence}", "ta"))
     if options.get("note"):
@@ -100,10 +97,11 @@ def figure(case: Case, **options: Unpack[Options]) -> Picture:
     shown = scene.shown(everything=options.get("everything", False))
     chosen = window(len(shown), place_of(scene.position, shown), ROWS_MAX)
     left_out = left_out_in_words(chosen.start, len(shown) - chosen.stop)
-    diagram = SpaceTime(scene, [shown[each] for each in chosen], unit=unit).picture()
+    violated = [] if violation is None else [scene.position]
+    diagram = SpaceTime(scene, [shown[each] for each in chosen], violated, unit).picture()
     parts += [grid, legend([grid, diagram], _WIDTH)]
     parts += [_heading(left_out, "tf")] if left_out else []
-    return stacked([*parts, diagram])
+    return joined([*parts, diagram])
 
 
 def _moments(scene: Scene, captions: Mapping[int, str], unit: str) -> list[Picture]:
@@ -115,7 +113,7 @@ def _moments(scene: Scene, captions: Mapping[int, str], unit: str) -> list[Pictu
     frames = _at_each(scene, captions)
     panels = Grid(scene, frames, room=_PANEL).panels(numbered)
     rows = range(0, len(panels), _PANELS_IN_A_ROW)
-    parts = [beside(panels[start : start + _PANELS_IN_A_ROW]) for start in rows]
+    parts = [joined(panels[start : start + _PANELS_IN_A_ROW], 24, across=True) for start in rows]
     return [*parts, legend(panels, max(part.width for part in parts))]
 
 

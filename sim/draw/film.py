@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, repeat, zip_longest
 from typing import Any
 
 from sim.check import Violation
-from sim.draw.cells import NOTHING, Cell
+from sim.draw.cells import NOTHING, Cell, Cells, printable
 from sim.draw.figure import left_out_in_words, place_of, window
-from sim.draw.frames import NOT_THERE, Replay, Spot, replicas_of
+from sim.draw.frames import Frame, Replay, replicas_of
 from sim.draw.scene import Case, Scene, has_a_place, position_of
 from sim.draw.shapes import inline_of
 from sim.draw.space_time import HEAD, ROW, SpaceTime, sentence_of
-from sim.draw.words import printable
+from sim.draw.spots import NOT_COMMITTED, NOT_THERE, Spot
 from sim.explain import Explanation
 from sim.trace import FaultInjected, LeaderElected, ReplicaCrashed, ReplicaRestarted
 
 EXPLAINED_MAX = 12
 """Of so many violations a page says what led to them: of the first ones of their invariants."""
 LINE_MAX = 2_000
-_COMMITTED = 0
-"""The first row of a grid is what was committed; the replicas follow."""
 _TURNS = (LeaderElected, ReplicaCrashed, ReplicaRestarted, FaultInjected)
 """What is shown of a run without a violation, beside what is about the same offset."""
 
@@ -74,9 +73,7 @@ class Film:
             self.which = f"those that {about}"
         self._rows = ["committed", *replicas_of(case.events)]
         self._table: dict[Cell, int] = {NOTHING: 0}
-        diagram = SpaceTime(
-            self._scene, self._positions, violated=set(self._shows), sentences=False
-        )
+        diagram = SpaceTime(self._scene, self._positions, {*self._shows}, sentences=False)
         self.diagram = inline_of(diagram.picture(), alternative="Space-time diagram")
 
     def _wanted(self, *, everything: bool) -> Sequence[int]:
@@ -93,35 +90,37 @@ class Film:
     def _of_the_subject(self) -> list[int]:
         """The events that change the offset in question, who led and was down, and the last one."""
         subject, replay = self._scene.subject, Replay(self.case.rules)
-        found = [
-            position
-            for position, (at, event) in enumerate(self.case.events)
-            if subject in replay.take(at, event) or isinstance(event, _TURNS)
-        ]
-        return sorted({*found, len(self.case.events) - 1})
+        found = [len(self.case.events) - 1]
+        for position, (at, event) in enumerate(self.case.events):
+            name = event.replica or ""
+            before = None if subject is None else replay.spot(name, subject)
+            replay.take(at, event)
+            after = None if subject is None else replay.spot(name, subject)
+            if before != after or isinstance(event, _TURNS):
+                found.append(position)
+        return sorted({*found})
 
     def content(self) -> dict[str, Any]:
         """All that the page's script needs, as JSON takes it."""
-        about = self._scene.about
-        frames, painter = [], _Painter(self._scene, self._rows, self._table)
+        replay = Replay(self.case.rules)
+        cells = Cells(replay, self.case.labels, versions=self.case.rules is not None)
+        painter, frames, about = _Painter(cells, self._rows), [], self._scene.about
         subjects: dict[int, int | None] = {}
-        taken = 0
         for position in self._positions:
-            for at, event in self.case.events[taken : position + 1]:
-                painter.take(at, event)
-            taken = position + 1
-            at, event = self.case.events[position]
-            frames.append({"a": at, "s": sentence_of(event, about), **painter.changes()})
+            replay.upto(self.case.events, position)
+            frame, (at, event) = replay.frame(), self.case.events[position]
+            frames.append({"a": at, "s": sentence_of(event, about), **painter.changes(frame)})
             for number in [n for n, shows in enumerate(self._shows) if shows == position]:
-                frame = painter.replay.frame()
                 subjects[number] = self._scene.subject_of(self.case.violations[number], frame)
-        ends = [painter.end, *[each + 1 for each in subjects.values() if each is not None]]
+        named = [
+            each for each in (*subjects.values(), self._scene.subject or 0) if each is not None
+        ]
         own = self.case.violation
         return {
             "name": printable(self.case.name),
             "rows": [printable(name) for name in self._rows],
-            "columns": max([*ends, (self._scene.subject or 0) + 1]),
-            "cells": [list(cell[:4]) for cell in self._table],
+            "columns": max([painter.end, *[each + 1 for each in named]]),
+            "cells": [[*cell[:3], f"{cell.words}{cell.more}"] for cell in painter.table],
             "frames": frames,
             "focus": place_of(self._scene.position, self._positions),
             "subject": self._scene.subject,
@@ -149,68 +148,54 @@ class Film:
 
 
 class _Painter:
-    """Paints the grid of a page event by event."""
+    """Says what each frame changes in the grid of a page.
 
-    def __init__(self, scene: Scene, rows: Sequence[str], table: dict[Cell, int]) -> None:
-        self.replay = Replay(scene.case.rules)
+    Attributes:
+        table: Cell -> its number, in order of numbers.
+        end: Offsets end here at which something was ever painted (exclusive).
+    """
+
+    def __init__(self, cells: Cells, rows: Sequence[str]) -> None:
+        self.table: dict[Cell, int] = {NOTHING: 0}
         self.end = 0
-        self._cells = scene.cells
-        self._rows = {name: row for row, name in enumerate(rows) if row}
-        self._table = table
-        self._dirty: set[tuple[str, int]] = set()
-        self._touched: set[str] = set()
-        self._painted: dict[tuple[int, int], int] = {}
-        self._marked: dict[int, list[Any] | None] = {}
-        self._committed = 0
+        self._cells = cells
+        self._rows = rows
+        self._painted: list[tuple[Sequence[Spot], Sequence[Spot]]] = [((), ())] * len(rows)
+        self._marked: list[tuple[Any, ...] | None] = [None] * len(rows)
 
-    def take(self, at: int, event: Any) -> None:
-        """One more event."""
-        name = event.replica or ""
-        self._dirty.update((name, offset) for offset in self.replay.take(at, event))
-        self._touched.update(self._rows if isinstance(event, LeaderElected) else [name])
+    def changes(self, frame: Frame) -> dict[str, Any]:
+        """What is to be painted anew: `c` are cells, row, offset, number; `m` marks by row.
 
-    def changes(self) -> dict[str, Any]:
-        """What is to be painted anew: `c` are cells, row, offset, number; `m` are marks."""
-        committed = self.replay.history.committed
-        news = range(self._committed, len(committed))
-        self._committed = len(committed)
-        self._dirty.update((name, offset) for name in self._rows for offset in news)
-        cells = list[int]()
-        for offset in news:
-            self._paint(_COMMITTED, offset, self._cells.committed(committed[offset]), cells)
-        for name, offset in sorted(self._dirty):
-            truth = committed[offset] if offset < len(committed) else 0
-            self._paint(
-                self._rows[name], offset, self._cells.of(self._spot(name, offset), truth), cells
-            )
-        marks = dict(self._new_marks())
-        self._dirty.clear()
-        self._touched.clear()
-        parts = {"c": cells, "m": marks}
-        return {name: part for name, part in parts.items() if part}
-
-    def _spot(self, name: str, offset: int) -> Spot:
-        spots = self.replay.spots_of(name)
-        return spots[offset] if offset < len(spots) else NOT_THERE
-
-    def _paint(self, row: int, offset: int, cell: Cell, cells: list[int]) -> None:
-        number = self._table.setdefault(cell, len(self._table))
-        if self._painted.get((row, offset), 0) != number:
-            self._painted[(row, offset)] = number
-            self.end = max(self.end, offset + 1)
-            cells += [row, offset, number]
-
-    def _new_marks(self) -> Iterable[tuple[int, Any]]:
-        """Row -> fields of the lane but for name and spots, where it has other ones than before.
-
-        None = the replica is gone.
+        Marks are None where a replica is gone.
         """
-        for name in sorted(self._touched & self._rows.keys()):
-            there = name in self.replay.history.replicas
-            marks = list(self.replay.lane(name)[1:-1]) if there else None
-            if marks != self._marked.get(self._rows[name]):
-                self._marked[self._rows[name]] = marks
-                yield self._rows[name], marks
+        lanes = {lane.name: lane for lane in frame.lanes}
+        cells, marks = [*self._row(0, frame.committed, frame)], dict[int, Any]()
+        for row, name in enumerate(self._rows[1:], start=1):
+            lane = lanes.get(name)
+            cells += self._row(row, lane.spots if lane else (), frame)
+            marked = lane and lane[1:-1]
+            if marked != self._marked[row]:
+                marks[row] = self._marked[row] = marked
+        return {name: part for name, part in (("c", cells), ("m", marks)) if part}
+
+    def _row(self, row: int, spots: Sequence[Spot], frame: Frame) -> Iterable[int]:
+        before, now = self._painted[row], (spots, frame.committed)
+        self._painted[row] = now
+        if now == before:
+            return
+        pairs = enumerate(zip_longest(_beside(*now), _beside(*before), fillvalue=_NOTHING))
+        for offset, (new, old) in pairs:
+            if new != old and (cell := self._cells.of(*new)) != self._cells.of(*old):
+                self.end = max(self.end, offset + 1)
+                yield from (row, offset, self.table.setdefault(cell, len(self.table)))
+
+
+_NOTHING = (NOT_THERE, NOT_COMMITTED)
+
+
+def _beside(spots: Sequence[Spot], committed: Sequence[Spot]) -> Iterable[tuple[Spot, Spot]]:
+    """Each spot with what was committed there."""
+    return zip(spots, chain(committed, repeat(NOT_COMMITTED)), strict=False)
 
 
 def explained(case: Case) -> dict[int, Explanation]:

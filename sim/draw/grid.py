@@ -6,12 +6,10 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from sim.draw.cells import Cell
+from sim.draw.cells import Cell, printable
 from sim.draw.frames import Frame, Lane
-from sim.draw.scene import Scene, has_a_place
-from sim.draw.shapes import Path, Picture, Rect, Shape, Text, fitting, text_width
-from sim.draw.signs import bracket, sign
-from sim.draw.words import marks, printable, role
+from sim.draw.scene import Room, Scene, has_a_place
+from sim.draw.shapes import Path, Picture, Rect, Shape, Text, bracket, fitting, sign, text_width
 
 _ROW = 36.0
 _STEP = _ROW + 9
@@ -49,7 +47,7 @@ class Grid:
         self._scene = scene
         self._frames = frames
         names = [_name_width(lane) for frame in frames for lane in frame.lanes]
-        widths = scene.columns(self._width, room, border=_BORDER, gap=_LEFT_OUT)
+        widths = scene.columns(Room(self._width, room, _BORDER, _LEFT_OUT))
         self._columns: list[_Column] = []
         x, before = max([*names, text_width("committed", "tf")]) + 8 + _BORDER, -1
         for offset, width in widths.items():
@@ -73,7 +71,7 @@ class Grid:
         whole = self._picture(frame, [])
         top = _HEAD + _STEP
         tails = [
-            Text(self._right, top + number * _STEP + _ROW / 2 + 4, marks(lane), "tf")
+            Text(self._right, top + number * _STEP + _ROW / 2 + 4, lane.marks, "tf")
             for number, lane in enumerate(frame.lanes)
         ]
         width = max([whole.width, *[self._right + tail.width for tail in tails]])
@@ -118,7 +116,7 @@ class Grid:
             before = column.offset
 
     def _name(self, lane: Lane, y: float) -> Iterable[Shape]:
-        violation, does = self._scene.case.violation, role(lane)
+        violation, does = self._scene.case.violation, lane.role
         concerned = violation is not None and violation.replica == lane.name
         name = fitting(printable(lane.name), "tb", _NAME)
         yield Text(0, y + (15 if does else _ROW / 2 + 4), name, "ta" if concerned else "tb")
@@ -171,7 +169,7 @@ class Grid:
 
 
 def _name_width(lane: Lane) -> float:
-    name, does = printable(lane.name), role(lane)
+    name, does = printable(lane.name), lane.role
     return min(max(text_width(name, "tb"), text_width(does, "te")), _NAME)
 
 
@@ -184,7 +182,7 @@ def _box(column: _Column, cell: Cell, y: float) -> Iterable[Shape]:
     """A cell with its two lines."""
     if cell.look == "beyond" and not cell.small:
         return
-    yield Rect(column.x, y, column.width, _ROW, cell.look, 4, cell.title)
+    yield Rect(column.x, y, column.width, _ROW, cell.look, 4, f"{cell.words}{cell.more}")
     beside = _beside(cell)
     if beside:
         yield sign("delete", column.x + 8, y + _ROW / 2)

@@ -10,12 +10,11 @@ from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from sim.draw.cells import printable
 from sim.draw.film import LINE_MAX, Film, explained
-from sim.draw.looks import css, measures, variables
+from sim.draw.looks import LOOKS, NOTES, both, css, meant, variables
 from sim.draw.scene import Case
-from sim.draw.shapes import inline_of
-from sim.draw.signs import MEANINGS, NOTES, sample
-from sim.draw.words import printable
+from sim.draw.shapes import inline_of, sample
 from sim.errors import BadInput
 from sim.foreign.documents import json_text
 from sim.foreign.lines import shown
@@ -58,6 +57,7 @@ def html(
     cases = [_whole(each) for each in (case, against) if each is not None]
     told = [explained(each) for each in cases]
     template = _template()
+    style = f":root{{{variables()}}}{css(both, 'svg ')}{css(both, '.cell', cells=True)}"
     most: int | None = None
     while most is None or most > 0:
         films = [
@@ -73,7 +73,7 @@ def html(
             chosen=_chosen(contents[0], explanation),
             data=_as_script(contents),
             legend=_legend(),
-            style=f"{_colours()}\n{_own('page.css')}",
+            style=f"{style}\n{_own('page.css')}",
             script=_own("page.js"),
         )
         size = len(page.encode())
@@ -103,7 +103,9 @@ def _chosen(content: dict[str, Any], explanation: Sequence[str] | None) -> dict[
 
 def _legend() -> list[tuple[str, str]]:
     """All signs with their meanings, then what notes in cells mean, which have no sign."""
-    signs = [(inline_of(sample(name), alternative=text), text) for name, text in MEANINGS.items()]
+    signs = [
+        (inline_of(sample(name), alternative=text), text) for text, name in meant(LOOKS).items()
+    ]
     notes = [note for note in NOTES.values() if note[0] != "…"]  # a page has all columns
     return [*signs, *[("", note) for note in notes]]
 
@@ -111,22 +113,6 @@ def _legend() -> list[tuple[str, str]]:
 def _own(name: str) -> str:
     """A file of our own that is part of the page."""
     return (files("sim.draw") / "templates" / name).read_text(encoding="utf-8")
-
-
-def _colours() -> str:
-    """The looks of shapes and cells as a style sheet: light, dark, and as the reader chooses."""
-    light = f":root{{{variables(dark=False)}}}{measures('svg ')}"
-    light += css(dark=False, within="svg ") + css(dark=False, within=".cell", cells=True)
-    chosen = _dark(":root[data-theme=dark]")
-    by_system = _dark(":root:not([data-theme=light])")
-    return f"{light}@media (prefers-color-scheme:dark){{{by_system}}}{chosen}"
-
-
-def _dark(root: str) -> str:
-    """The dark side of all colours, where a selector holds."""
-    shapes = css(dark=True, within=f"{root} svg ")
-    cells = css(dark=True, within=f"{root} .cell", cells=True)
-    return f"{root}{{{variables(dark=True)}}}{shapes}{cells}"
 
 
 def _as_script(value: Any) -> str:
