@@ -87,14 +87,13 @@ def moved(shapes: Iterable[Shape], right: float, down: float) -> list[Shape]:
 def joined(pictures: Sequence[Picture], gap: float = 16, *, across: bool = False) -> Picture:
     """One below the other, or beside it."""
     shapes: list[Shape] = []
-    width = height = 0.0
+    end = 0.0
     for picture in pictures:
-        shapes += moved(picture.shapes, width if across else 0, 0 if across else height)
-        beside, below = picture.width + gap, picture.height + gap
-        width, height = (
-            (width + beside, max(height, below)) if across else (max(width, beside), height + below)
-        )
-    return Picture(width - gap, height - gap, tuple(shapes))
+        shapes += moved(picture.shapes, end, 0) if across else moved(picture.shapes, 0, end)
+        end += (picture.width if across else picture.height) + gap
+    width, height = (max(sizes) for sizes in zip(*[each[:2] for each in pictures], strict=True))
+    sizes = (end - gap, height) if across else (width, end - gap)
+    return Picture(*sizes, tuple(shapes))
 
 
 def arrow(start: tuple[float, float], end: tuple[float, float], look: str) -> list[Shape]:
