@@ -30,120 +30,109 @@ class Film:
 
     Attributes:
         case: What is shown.
+        positions: Of the events that are shown.
+        all_shown: Whether nothing is left out because it is of no concern.
         left_out: How many events that should be shown are not, in words; empty = none.
-        shown: So many are.
-        which: What is shown, where that is not all.
-        total: So many events the run has.
         diagram: The space-time diagram of the shown events, without sentences, as SVG.
     """
 
     def __init__(
         self,
         case: Case,
+        like: Violation | None,
+        explained: Mapping[int, Explanation],
         *,
-        everything: bool = False,
-        most: int | None = None,
-        like: Violation | None = None,
-        explained: Mapping[int, Explanation] | None = None,
+        everything: bool,
+        most: int | None,
     ) -> None:
         """Choose the events of a case.
 
         Args:
             case: What to show.
+            like: Of a case without a violation: one of another case, to show the same offset.
+            explained: Of violations, by their place among those of the case.
             everything: All events, not only those that led to a violation.
             most: So many events at most, beside those that show violations: the last ones, and
                 what led to the violation to look at; None = all.
-            like: Of a case without a violation: one of another case, to show the same offset.
-            explained: Of violations, by their place among those of the case.
         """
         self.case = case
         self._scene = Scene(case, like)
-        self._explained = explained or {}
+        self._explained = explained
         self._shows = [position_of(case.events, each) for each in case.violations]
-        wanted = self._wanted(everything=everything)
+        wanted = range(len(case.events)) if everything else self._wanted()
         chosen = window(len(wanted), place_of(self._scene.position, wanted), most)
-        self._positions = sorted({*wanted[chosen.start : chosen.stop], *self._shows})
-        missing = sorted({*wanted} - {*self._positions})
+        self.positions = sorted({*wanted[chosen.start : chosen.stop], *self._shows})
+        self.all_shown = len(wanted) == len(case.events)
+        missing = sorted({*wanted} - {*self.positions})
         earlier = bisect_left(missing, self._scene.position)
         self.left_out = left_out_in_words(earlier, len(missing) - earlier)
-        self.shown, self.total = len(self._positions), len(case.events)
-        self.which = ""
-        if len(wanted) < self.total:
-            about = "led to a violation" if case.violation else "are about the same offset"
-            self.which = f"those that {about}"
         self._rows = ["committed", *replicas_of(case.events)]
-        self._table: dict[Cell, int] = {NOTHING: 0}
-        diagram = SpaceTime(self._scene, self._positions, {*self._shows}, sentences=False)
+        diagram = SpaceTime(self._scene, self.positions, {*self._shows}, sentences=False)
         self.diagram = inline_of(diagram.picture(), alternative="Space-time diagram")
 
-    def _wanted(self, *, everything: bool) -> Sequence[int]:
+    def _wanted(self) -> Sequence[int]:
         """The positions of events to show, if there is room."""
-        events = range(len(self.case.events))
-        if everything or self._scene.violation is None:
-            return events
+        if self._scene.violation is None:
+            return range(len(self.case.events))
         if self.case.violation is None:
             return self._of_the_subject()
         cones = [each.cone for each in self._explained.values()]
-        found = {position for cone in cones for position in cone} | set(self._shows)
-        return sorted({*found, self._scene.position})
+        return sorted({*chain(*cones), *self._shows, self._scene.position})
 
     def _of_the_subject(self) -> list[int]:
         """The events that change the offset in question, who led and was down, and the last one."""
         subject, replay = self._scene.subject, Replay(self.case.rules)
-        found = [len(self.case.events) - 1]
+        found, held = {len(self.case.events) - 1}, dict[str, Spot]()
         for position, (at, event) in enumerate(self.case.events):
             name = event.replica or ""
-            before = None if subject is None else replay.spot(name, subject)
             replay.take(at, event)
-            after = None if subject is None else replay.spot(name, subject)
-            if before != after or isinstance(event, _TURNS):
-                found.append(position)
-        return sorted({*found})
+            before = held.get(name, NOT_THERE)
+            held[name] = before if subject is None else replay.spot(name, subject)
+            if held[name] != before or isinstance(event, _TURNS):
+                found.add(position)
+        return sorted(found)
 
     def content(self) -> dict[str, Any]:
         """All that the page's script needs, as JSON takes it."""
-        replay = Replay(self.case.rules)
+        scene, own, events = self._scene, self.case.violation, self.case.events
+        about, replay = scene.about, Replay(self.case.rules)
         cells = Cells(replay, self.case.labels, versions=self.case.rules is not None)
-        painter, frames, about = _Painter(cells, self._rows), [], self._scene.about
-        subjects: dict[int, int | None] = {}
-        for position in self._positions:
-            replay.upto(self.case.events, position)
-            frame, (at, event) = replay.frame(), self.case.events[position]
+        painter, frames, violations = _Painter(cells, self._rows), [], dict[int, dict[str, Any]]()
+        for number, position in enumerate(self.positions):
+            replay.upto(events, position)
+            frame, (at, event) = replay.frame(), events[position]
             frames.append({"a": at, "s": sentence_of(event, about), **painter.changes(frame)})
-            for number in [n for n, shows in enumerate(self._shows) if shows == position]:
-                subjects[number] = self._scene.subject_of(self.case.violations[number], frame)
-        named = [
-            each for each in (*subjects.values(), self._scene.subject or 0) if each is not None
-        ]
-        own = self.case.violation
+            for which in [n for n, shows in enumerate(self._shows) if shows == position]:
+                subject = scene.subject_of(self.case.violations[which], frame)
+                violations[which] = {"f": number, "o": subject, **self._violation(which)}
+        subjects = (scene.subject, *[each["o"] for each in violations.values()])
         return {
             "name": printable(self.case.name),
             "rows": [printable(name) for name in self._rows],
-            "columns": max([painter.end, *[each + 1 for each in named]]),
+            "columns": max([painter.end, 1, *[each + 1 for each in subjects if each is not None]]),
             "cells": [[*cell[:3], f"{cell.words}{cell.more}"] for cell in painter.table],
             "frames": frames,
-            "focus": place_of(self._scene.position, self._positions),
-            "subject": self._scene.subject,
+            "focus": place_of(scene.position, self.positions),
+            "subject": scene.subject,
             "chosen": -1 if own is None else self.case.violations.index(own),
-            "violations": [self._violation(number, subjects[number]) for number in subjects],
+            "violations": [violations[which] for which in sorted(violations)],
             "head": HEAD,
             "step": ROW,
         }
 
-    def _violation(self, number: int, subject: int | None) -> dict[str, Any]:
-        """A violation: frame, name, time, sentence, subject, whether that is a place, row, why."""
+    def _violation(self, number: int) -> dict[str, Any]:
+        """A violation: name, time, sentence, whether it is at an offset, row, what decided, why."""
         violation, told = self.case.violations[number], self._explained.get(number)
+        decided, lines = ("", ()) if told is None else (told.decided_by, told.lines)
         row = self._rows.index(violation.replica) if violation.replica in self._rows else -1
         return {
-            "f": place_of(self._shows[number], self._positions),
             "i": violation.invariant,
             "a": violation.at,
             "s": printable(violation.sentence, longest=LINE_MAX),
-            "o": subject,
             "p": has_a_place(violation),
             "r": row,
-            "d": "" if told is None else printable(told.decided_by, longest=LINE_MAX),
-            "w": [] if told is None else [printable(e, longest=LINE_MAX) for e in told.lines],
+            "d": printable(decided, longest=LINE_MAX),
+            "w": [printable(line, longest=LINE_MAX) for line in lines],
         }
 
 

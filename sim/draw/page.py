@@ -61,7 +61,7 @@ def html(
     most: int | None = None
     while most is None or most > 0:
         films = [
-            Film(each, everything=everything, most=most, like=case.violation, explained=why)
+            Film(each, case.violation, why, everything=everything, most=most)
             for each, why in zip(cases, told, strict=True)
         ]
         contents = [film.content() for film in films]
@@ -79,8 +79,8 @@ def html(
         size = len(page.encode())
         if size <= PAGE_BYTES_MAX:
             return page
-        count = max(film.shown for film in films)
-        count = count if most is None else min(count, most)
+        count = max(len(film.positions) for film in films)
+        count = min(count, most or count)
         most = min(count * PAGE_BYTES_MAX // size * 9 // 10, count - 1)
     raise BadInput(f"{title}: even one moment of its logs takes more than {PAGE_BYTES_MAX:,} bytes")
 

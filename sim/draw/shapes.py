@@ -91,9 +91,10 @@ def joined(pictures: Sequence[Picture], gap: float = 16, *, across: bool = False
     for picture in pictures:
         shapes += moved(picture.shapes, end, 0) if across else moved(picture.shapes, 0, end)
         end += (picture.width if across else picture.height) + gap
-    width, height = (max(sizes) for sizes in zip(*[each[:2] for each in pictures], strict=True))
-    sizes = (end - gap, height) if across else (width, end - gap)
-    return Picture(*sizes, tuple(shapes))
+    widest = max(picture.width for picture in pictures)
+    highest = max(picture.height for picture in pictures)
+    width, height = (end - gap, highest) if across else (widest, end - gap)
+    return Picture(width, height, tuple(shapes))
 
 
 def arrow(start: tuple[float, float], end: tuple[float, float], look: str) -> list[Shape]:
