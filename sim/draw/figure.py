@@ -6,17 +6,16 @@ import textwrap
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import TypedDict, Unpack
 
+from sim.draw.cells import printable
 from sim.draw.frames import Frame
 from sim.draw.grid import Grid
 from sim.draw.looks import letter_width
-from sim.draw.plain import import_matplotlib
 from sim.draw.scene import Case, Scene
-from sim.draw.shapes import Picture, Text, beside, snippet_of, stacked, svg_of
-from sim.draw.signs import legend
+from sim.draw.shapes import Picture, Text, joined, legend, snippet_of, svg_of
 from sim.draw.space_time import SpaceTime
-from sim.draw.words import printable
 from sim.errors import BadInput
 
 ROWS_MAX = 60
@@ -71,7 +70,6 @@ def png(case: Case, **options: Unpack[Options]) -> bytes:
         BadInput: As `svg`; also when matplotlib is not installed.
     """
     try:
-        import_matplotlib()
         from sim.draw.raster import png_of
     except ModuleNotFoundError as error:
         raise BadInput(f"a PNG needs {error.name}: pip install 'replog[report]'") from None
@@ -85,51 +83,59 @@ def _alternative(case: Case, options: Options) -> str:
 
 def figure(case: Case, **options: Unpack[Options]) -> Picture:
     """The picture itself, for the arguments see `svg`."""
-    scene, violation = Scene(case), case.violation
-    captions, unit = options.get("captions"), options.get("unit", "")
-    title = options.get("title", "")
-    parts = [_heading(title, "th")] if title else []
+    scene, violation, unit = Scene(case), case.violation, options.get("unit", "")
+    captions = options.get("captions")
     if captions:
         scene.case = replace(case, violation=None)  # nothing is pointed at
-        return stacked([*parts, *_moments(scene, captions, unit)])
-    if violation is not None:
-        parts.append(_heading(f"{violation.invariant}: {violation.sentence}", "ta"))
-    if options.get("note"):
-        parts.append(_heading(options["note"], "t"))
-    grid = Grid(scene, [scene.frame], room=_WIDTH).picture()
+        heading = _paragraph(options.get("title", ""), "th")
+        return joined([*heading, *_moments(scene, captions, unit)])
+    grid = Grid(scene, [scene.frame], room=_WIDTH).picture(scene.frame)
     shown = scene.shown(everything=options.get("everything", False))
     chosen = window(len(shown), place_of(scene.position, shown), ROWS_MAX)
-    left_out = left_out_in_words(chosen.start, len(shown) - chosen.stop)
-    diagram = SpaceTime(scene, [shown[each] for each in chosen], unit=unit).picture()
-    parts += [grid, legend([grid, diagram], _WIDTH)]
-    parts += [_heading(left_out, "tf")] if left_out else []
-    return stacked([*parts, diagram])
+    violated = [] if violation is None else [scene.position]
+    diagram = SpaceTime(scene, [shown[each] for each in chosen], violated, unit).picture()
+    told = "" if violation is None else f"{violation.invariant}: {violation.sentence}"
+    return joined(
+        [
+            *_paragraph(options.get("title", ""), "th"),
+            *_paragraph(told, "ta"),
+            *_paragraph(options.get("note", ""), "t"),
+            grid,
+            legend([grid, diagram], _WIDTH),
+            *_paragraph(left_out_in_words(chosen.start, len(shown) - chosen.stop), "tf"),
+            diagram,
+        ]
+    )
 
 
 def _moments(scene: Scene, captions: Mapping[int, str], unit: str) -> list[Picture]:
     """The logs at chosen moments side by side."""
+    frames = _at_each(scene, captions)
+    grid = Grid(scene, frames, room=_PANEL)
     numbered = [
         f"{number}. {text}" if text else f"{unit or 'at'} {at}"
         for number, (at, text) in enumerate(captions.items(), start=1)
     ]
-    frames = _at_each(scene, captions)
-    panels = Grid(scene, frames, room=_PANEL).panels(numbered)
+    headings = [_paragraph(text, "tb", _PANEL)[0] for text in numbered]
+    height = max(heading.height for heading in headings)
+    panels = [
+        joined([heading._replace(height=height), grid.picture(frame, numbers=False)], 12)
+        for heading, frame in zip(headings, frames, strict=True)
+    ]
     rows = range(0, len(panels), _PANELS_IN_A_ROW)
-    parts = [beside(panels[start : start + _PANELS_IN_A_ROW]) for start in rows]
+    parts = [joined(panels[start : start + _PANELS_IN_A_ROW], 24, across=True) for start in rows]
     return [*parts, legend(panels, max(part.width for part in parts))]
 
 
 def _at_each(scene: Scene, captions: Mapping[int, str]) -> list[Frame]:
     """The frames at the end of each moment, in the order of the captions; the scene is the last."""
     events = scene.case.events
-    first, last = (events[0][0], events[-1][0]) if events else (0, 0)
-    for moment in captions:
-        if not min(first, 1) <= moment <= last:
-            raise BadInput(f"step {moment}: the story has steps {max(first, 1)} to {last}")
+    first, last = (max(events[0][0], 1), events[-1][0]) if events else (1, 0)
     frames: dict[int, Frame] = {}
     for moment in sorted(captions):
-        ends = [place for place, (at, _) in enumerate(events) if at <= moment]
-        scene.replay.upto(events, ends[-1] if ends else -1)
+        if not min(first, 1) <= moment <= last:
+            raise BadInput(f"step {moment}: the story has steps {first} to {last}")
+        scene.replay.upto(events, bisect_right(events, moment, key=itemgetter(0)) - 1)
         frames[moment] = scene.replay.frame()
     found = [frames[moment] for moment in captions]
     scene.frame = found[-1]
@@ -154,16 +160,17 @@ def window(count: int, focus: int, most: int | None) -> range:
 
 def left_out_in_words(earlier: int, later: int) -> str:
     """How many events are not shown before and after those that are; empty = none."""
-    parts = [
-        f"{number} {which}" for number, which in ((earlier, "earlier"), (later, "later")) if number
-    ]
-    if not parts:
-        return ""
-    return f"{' and '.join(parts)} event{'' if earlier + later == 1 else 's'} left out"
+    sides = {"earlier": earlier, "later": later}
+    parts = " and ".join([f"{number} {which}" for which, number in sides.items() if number])
+    return f"{parts} event{'' if earlier + later == 1 else 's'} left out" if parts else ""
 
 
-def _heading(text: str, look: str) -> Picture:
-    lines = textwrap.wrap(printable(text, longest=_HEADING_MAX), int(_WIDTH / letter_width(look)))
+def _paragraph(text: str, look: str, width: float = _WIDTH) -> list[Picture]:
+    """A text in as many lines as it takes; nothing if it is empty."""
+    letters = int(width / letter_width(look))
+    lines = textwrap.wrap(printable(text, longest=_HEADING_MAX), letters)
+    if not lines:
+        return []
     size = letter_width(look) * 2.6
     shapes = tuple(Text(0, 12 + number * size, line, look) for number, line in enumerate(lines))
-    return Picture(max(one.width for one in shapes), 12 + (len(lines) - 1) * size, shapes)
+    return [Picture(max(one.width for one in shapes), shapes[-1].y, shapes)]

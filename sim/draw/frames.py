@@ -6,16 +6,15 @@ at a replica before and after an event: what changed, and so why an offset holds
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
 from sim import trace
-from sim.check.history import ClusterHistory, Written
+from sim.check.history import ClusterHistory
 from sim.check.history_keeper import HistoryKeeper
 from sim.check.replica_view import EMPTY, ReplicaView
-from sim.draw.reasons import Reason, reason_after, told_by
+from sim.draw.spots import NOT_COMMITTED, NOT_THERE, Kind, Reason, Spot, reason_after, removals_of
 from sim.log.record import Control
 from sim.rules import Rules
 
@@ -27,40 +26,6 @@ def replicas_of(events: Events) -> list[str]:
     """The names of all replicas that there ever were, in order of creation."""
     added = [event.replica for _, event in events if isinstance(event, trace.ReplicaAdded)]
     return list(dict.fromkeys(added))
-
-
-class Kind(StrEnum):
-    """What is at one offset of one log."""
-
-    RECORD = "a record"
-    TOMBSTONE = "a tombstone"
-    MARKER = "a marker"
-    EMPTY = "an empty batch"
-    """A batch whose records are gone: its offsets and epoch are kept."""
-    HOLE = "a hole"
-    """Neither a record nor a batch."""
-    BELOW = "below the log start"
-    BEYOND = "beyond the log end"
-
-
-class Spot(NamedTuple):
-    """One offset of one log.
-
-    Attributes:
-        kind: What is there.
-        uid: The append that made the record; 0 where there is none.
-        reason: Why there is no record; None = there is one, or there never was.
-        horizon_ms: The delete horizon of its batch, where that has one.
-    """
-
-    kind: Kind
-    uid: int = 0
-    reason: Reason | None = None
-    horizon_ms: int | None = None
-
-
-NOT_THERE = Spot(Kind.BEYOND)
-_NEVER_HAD = Reason("never had a record here")
 
 
 class Lane(NamedTuple):
@@ -95,7 +60,22 @@ class Lane(NamedTuple):
 
     def at(self, offset: int) -> Spot:
         """What is at an offset."""
-        return self.spots[offset] if offset < len(self.spots) else NOT_THERE
+        return _at(self.spots, offset)
+
+    @property
+    def role(self) -> str:
+        """Beside its name: `leader e2`, `old leader e1, down`; empty = nothing."""
+        leads = f"{'leader' if self.newest else 'old leader'} e{self.leads}"
+        return ", ".join([leads] * (self.leads is not None) + ["down"] * (not self.up))
+
+    @property
+    def marks(self) -> str:
+        """The marks of the log in words; those that say nothing new are left out."""
+        start = f"start {self.log_start_offset} " if self.log_start_offset else ""
+        stable = f" stable {self.last_stable_offset}"
+        open_ended = self.last_stable_offset != self.high_watermark
+        marks = f"{start}hw {self.high_watermark} end {self.log_end_offset}"
+        return marks + stable if open_ended else marks
 
 
 class Frame(NamedTuple):
@@ -103,15 +83,19 @@ class Frame(NamedTuple):
 
     Attributes:
         lanes: One per replica that is there, in order of creation.
-        committed: Index = offset; the uid that was there when it was first committed, 0 = nothing.
+        committed: Index = offset; what was there when it was first committed.
     """
 
     lanes: tuple[Lane, ...]
-    committed: tuple[int, ...]
+    committed: tuple[Spot, ...]
 
-    def committed_at(self, offset: int) -> int:
-        """The uid that was first committed at an offset; 0 = nothing is."""
-        return self.committed[offset] if offset < len(self.committed) else 0
+    def at(self, offset: int) -> list[Spot]:
+        """What each replica has at an offset."""
+        return [lane.at(offset) for lane in self.lanes]
+
+    def committed_at(self, offset: int) -> Spot:
+        """What was first committed at an offset."""
+        return self.committed[offset] if offset < len(self.committed) else NOT_COMMITTED
 
 
 class Role(NamedTuple):
@@ -143,43 +127,41 @@ class Replay:
         self._leads: dict[str, int] = {}
         self._role: dict[str, tuple[int | None, bool]] = {}
         self._spots: dict[str, list[Spot]] = {}
-        self._reasons: dict[str, dict[int, Reason]] = {}
+        self._committed: list[Spot] = []
+        self._lanes: dict[str, Lane] = {}
 
-    def take(self, at: int, event: trace.Event) -> Mapping[int, Spot]:
-        """One more event, the next in order.
-
-        Returns: Of its replica's log each offset that it changed, with what was there before.
-        """
+    def take(self, at: int, event: trace.Event) -> None:
+        """One more event, the next in order."""
         name = event.replica or ""
         before = self.history.replicas.get(name)
         slots = [] if before is None else before.slots.copy()
         start = 0 if before is None else before.log_start_offset
-        told = told_by(event, self._reasons)
         self.history.at = at
         self._keeper.apply(event)
+        for uid in self.history.committed[len(self._committed) :]:
+            self._committed.append(self._held(uid) if uid > 0 else NOT_COMMITTED)
         view = self.history.replicas.get(name)
         self._follow(event, view)
         if view is None:
             self._spots.pop(name, None)
-            self._reasons.pop(name, None)
-            return {}
+            return
         offsets: Sequence[int] = range(max(len(slots), len(view.slots)))
         if not isinstance(event, trace.Cleaned) and view.log_start_offset == start:
             offsets = _differing(slots, view.slots)
-        return self._changed(event, view, offsets, told)
+        self._change(event, view, offsets)
 
-    def upto(self, events: Events, position: int) -> Mapping[int, Spot]:
-        """All events of a run up to a position (inclusive); what the last one changed."""
-        changed: Mapping[int, Spot] = {}
+    def upto(self, events: Events, position: int) -> None:
+        """All events of a run up to a position (inclusive)."""
         for at, event in events[self.taken : position + 1]:
-            changed = self.take(at, event)
-        return changed
+            self.take(at, event)
 
     def _follow(self, event: trace.Event, view: ReplicaView | None) -> None:
         """Who leads, and who is up."""
         name = event.replica or ""
+        self._lanes.pop(name, None)
         if isinstance(event, trace.LeaderElected):
             self._leads[name] = event.epoch
+            self._lanes.clear()
         elif isinstance(event, _ENDS_LEADERSHIP):
             self._leads.pop(name, None)
         role = (self._leads.get(name), view is not None and view.up)
@@ -188,71 +170,79 @@ class Replay:
             self.roles.append(Role(self.taken, name, *role))
         self.taken += 1
 
-    def _changed(
-        self,
-        event: trace.Event,
-        view: ReplicaView,
-        offsets: Sequence[int],
-        told: Mapping[int, Reason],
-    ) -> dict[int, Spot]:
-        """Bring the spots of some offsets up to date; those that are other ones now, as before."""
+    def _change(self, event: trace.Event, view: ReplicaView, offsets: Sequence[int]) -> None:
+        """Bring the spots of some offsets up to date."""
         spots = self._spots.setdefault(view.name, [])
-        reasons = self._reasons.setdefault(view.name, {})
-        changed = {}
+        told = self._told(event, spots)
         for offset in offsets:
-            slot = view.uid_at(offset)
-            known = reasons.pop(offset, None)
-            if slot > 0:
-                spot = self._held(view, slot)
+            uid, kind = view.uid_at(offset), _missing_at(view, offset)
+            if uid > 0:
+                spot = self._held(uid, view.horizons)
             else:
-                reason = reason_after(event, view, offset, known, told.get(offset))
-                if reason is not None:
-                    reasons[offset] = reason
-                spot = _without_a_record(view, offset, reason)
-            if offset == len(spots):
-                spots.append(NOT_THERE)
-            if spots[offset] != spot:
-                changed[offset], spots[offset] = spots[offset], spot
-        return changed
+                known = _at(spots, offset).reason
+                spot = Spot(kind, 0, reason_after(event, view, kind, known, told(offset)))
+            spots[offset : offset + 1] = [spot]  # or append it
 
-    def _held(self, view: ReplicaView, uid: int) -> Spot:
+    def _told(self, event: trace.Event, spots: Sequence[Spot]) -> Callable[[int], Reason | None]:
+        """What an event says itself of an offset without a record."""
+        if isinstance(event, trace.Cleaned):
+            known = {offset: _at(spots, offset).reason for offset in event.dropped}
+            return removals_of(event, known).get
+        if isinstance(event, trace.Copied | trace.GapLearned):
+            source = self._spots.get(event.leader, ())
+            return lambda offset: _at(source, offset).reason
+        return lambda _: None
+
+    def _held(self, uid: int, horizons: Mapping[int, int] | None = None) -> Spot:
         known = self.history.written.get(uid)
         if known is None:
             return Spot(Kind.MARKER, uid)
-        return Spot(kind_of(known), uid, None, view.horizons.get(known.batch.base_offset))
+        kind = Kind.TOMBSTONE if known.tombstone else Kind.RECORD
+        if known.batch.control is not None:
+            kind = Kind.MARKER
+        return Spot(kind, uid, None, (horizons or {}).get(known.batch.base_offset))
 
-    def spots_of(self, name: str) -> Sequence[Spot]:
-        """What is at the offsets of a replica; empty where it is not there."""
-        return self._spots.get(name, ())
+    def spot(self, name: str, offset: int) -> Spot:
+        """What a replica has at an offset now."""
+        return _at(self._spots.get(name, ()), offset)
+
+    def spots_of(self, name: str) -> tuple[Spot, ...]:
+        """What is at the offsets of a replica now; empty where it is not there."""
+        return tuple(self._spots.get(name, ()))
 
     def frame(self) -> Frame:
         """All replicas now."""
         lanes = [self.lane(name) for name in self.history.replicas]
-        return Frame(tuple(lanes), tuple(self.history.committed))
+        return Frame(tuple(lanes), tuple(self._committed))
 
     def lane(self, name: str) -> Lane:
         """One replica now."""
-        view = self.history.replicas[name]
-        leads = self._leads.get(name)
-        return Lane(
-            name=name,
-            up=view.up,
-            leads=leads,
-            newest=leads is not None and leads >= self.history.newest_epoch,
-            log_start_offset=view.log_start_offset,
-            log_end_offset=view.log_end_offset,
-            high_watermark=view.high_watermark,
-            last_stable_offset=self._last_stable(view),
-            clean_point=view.first_dirty_offset,
-            snapshots=tuple(sorted(view.snapshots)),
-            spots=tuple(self.spots_of(name)),
-        )
+        if name not in self._lanes:
+            view, leads = self.history.replicas[name], self._leads.get(name)
+            self._lanes[name] = Lane(
+                name=name,
+                up=view.up,
+                leads=leads,
+                newest=leads is not None and leads >= self.history.newest_epoch,
+                log_start_offset=view.log_start_offset,
+                log_end_offset=view.log_end_offset,
+                high_watermark=view.high_watermark,
+                last_stable_offset=self._last_stable(view),
+                clean_point=view.first_dirty_offset,
+                snapshots=tuple(sorted(view.snapshots)),
+                spots=self.spots_of(name),
+            )
+        return self._lanes[name]
 
     def _last_stable(self, view: ReplicaView) -> int:
         """Where reading committed ends: no transaction that began below is without its marker."""
         mark = view.high_watermark
         opened: dict[int, int] = {}
-        held = view.slots[view.log_start_offset : mark] if self._transactions else []
+        held = (
+            view.slots[view.log_start_offset : mark]
+            if self.history.undecided or self.history.status
+            else []
+        )
         for offset, uid in enumerate(held, view.log_start_offset):
             known = self.history.written.get(uid)
             if known is None or not known.batch.transactional:
@@ -262,18 +252,6 @@ class Replay:
             else:
                 opened.setdefault(known.batch.producer_id, offset)
         return min([mark, *opened.values()])
-
-    @property
-    def _transactions(self) -> bool:
-        """Whether a transaction was ever open."""
-        return bool(self.history.undecided or self.history.status)
-
-
-def kind_of(known: Written) -> Kind:
-    """What a record is."""
-    if known.batch.control is not None:
-        return Kind.MARKER
-    return Kind.TOMBSTONE if known.tombstone else Kind.RECORD
 
 
 def _differing(before: list[int], after: list[int]) -> Sequence[int]:
@@ -285,14 +263,17 @@ def _differing(before: list[int], after: list[int]) -> Sequence[int]:
     return [offset for offset, (old, new) in pairs if old != new]
 
 
-def _without_a_record(view: ReplicaView, offset: int, reason: Reason | None) -> Spot:
+def _missing_at(view: ReplicaView, offset: int) -> Kind:
+    """What is at an offset without a record."""
     if offset >= view.log_end_offset:
-        return Spot(Kind.BEYOND, 0, reason)
+        return Kind.BEYOND
     if offset < view.log_start_offset:
-        return Spot(Kind.BELOW, 0, reason)
-    if view.slots[offset] == EMPTY:
-        return Spot(Kind.EMPTY, 0, reason)
-    return Spot(Kind.HOLE, 0, reason or _NEVER_HAD)
+        return Kind.BELOW
+    return Kind.EMPTY if view.slots[offset] == EMPTY else Kind.HOLE
+
+
+def _at(spots: Sequence[Spot], offset: int) -> Spot:
+    return spots[offset] if offset < len(spots) else NOT_THERE
 
 
 _ENDS_LEADERSHIP = (

@@ -1,4 +1,4 @@
-"""How things look: colours for light and dark, lines, letters; one table for every kind of picture.
+"""How things look, and what they mean: one table for every kind of picture and for its legend.
 
 The colours of keys are Okabe and Ito's, as tints that black, or white, can be read on; people who
 do not see colours tell keys by their names, holes by dashes, violations by frames and signs.
@@ -6,7 +6,7 @@ do not see colours tell keys by their names, holes by dashes, violations by fram
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final, NamedTuple
 
 SANS: Final = "'DejaVu Sans', Verdana, sans-serif"
@@ -22,6 +22,9 @@ class Colour(NamedTuple):
     dark: str
 
 
+Points = tuple[tuple[float, float], ...]
+
+
 class Look(NamedTuple):
     """How a shape or a text looks.
 
@@ -30,6 +33,8 @@ class Look(NamedTuple):
         stroke: Its outline; None = none.
         width: Of the outline, in pixels.
         dash: Lengths of dashes and gaps, as SVG has them; empty = a whole line.
+        means: What a legend says of it; empty = it is no sign, or part of another one.
+        corners: Of a sign around its middle, in pixels; what has an inside is closed.
         size: Of letters, in pixels; 0 = no text.
         bold: Heavy letters.
         mono: Letters of one width.
@@ -39,6 +44,8 @@ class Look(NamedTuple):
     stroke: Colour | None = None
     width: float = 1.0
     dash: str = ""
+    means: str = ""
+    corners: Points = ()
     size: float = 0.0
     bold: bool = False
     mono: bool = False
@@ -64,46 +71,52 @@ _KEYS = (
     (Colour("#dddff0", "#31345a"), Colour("#4d5190", "#a6abf0")),
 )
 
-_CROSS = Look(None, ALARM, 2.2)
-_OPEN = Look(PAPER, INK, 1.5)
+_CROSS = ((-5, -5), (5, 5), (0, 0), (-5, 5), (5, -5))
+_FILE = ((-6, -5), (6, -5), (6, 5), (-6, 5), (-6, 0), (6, 0), (-6, 0))
+_LEVEL = ((-7, 0), (7, 0))
+_ROUND = ((-4, -1.7), (-1.7, -4), (1.7, -4), (4, -1.7), (4, 1.7), (1.7, 4), (-1.7, 4), (-4, 1.7))
+_SQUARE = ((-5, -5), (5, -5), (5, 5), (-5, 5))
+_UPRIGHT = ((0, -7), (0, 7))
+_GREY = Colour("#eef0f2", "#2a2f35")
+_A_RECORD, _LEADS = "a record, each key has its colour", "leads; e1: its epoch"
 
 LOOKS: Final[Mapping[str, Look]] = {
-    "paper": Look(fill=PAPER),
-    **{f"k{n}": Look(fill, stroke, 1.2) for n, (fill, stroke) in enumerate(_KEYS)},
-    **{f"d{n}": Look(PAPER, stroke, 2.0) for n, (_, stroke) in enumerate(_KEYS)},
-    "delete": _CROSS,
-    "wrong": Look(_WRONG, _WRONG, 1.2),
-    "marker": Look(Colour("#e4e7ea", "#353b42"), INK, 1.2),
-    "empty": Look(Colour("#eef0f2", "#2a2f35"), FAINT, 1.2),
-    "hole": Look(None, FAINT, 1.2, "3 2"),
-    "below": Look(Colour("#eef0f2", "#22262b"), None),
-    "beyond": Look(None, FAINT, 1.0, "1 2"),
-    "violated": Look(None, ALARM, 2.6),
-    "pointer": Look(ALARM, None),
-    "alarmband": Look(_ALARM_BAND, None),
-    "hw": Look(None, BLUE, 3.0),
-    "stable": Look(None, BLUE, 1.6, "3 2"),
-    "end": Look(None, INK, 1.4),
-    "clean": Look(FAINT, None),
-    "rule": Look(None, RULE, 1.0),
+    "paper": Look(PAPER),
+    "rule": Look(None, RULE),
     "lane": Look(None, FAINT, 1.2),
-    "down": Look(None, FAINT, 1.2, "2 4"),
-    "band0": Look(Colour("#d6e9fb", "#1d3f60"), Colour("#0072b2", "#56b4e9"), 0.8),
-    "band1": Look(Colour("#fdebc8", "#4c3a10"), Colour("#9a6400", "#e69f00"), 0.8),
-    "message": Look(None, INK, 1.3),
-    "answer": Look(None, FAINT, 1.1, "3 2"),
-    "fault": Look(None, ALARM, 1.6, "4 2"),
-    "head": Look(INK, None),
-    "sent": Look(INK, PAPER, 1.0),
-    "append": Look(INK, PAPER, 1.0),
-    "election": _OPEN,
-    "cleaning": _OPEN,
-    "snapshot": _OPEN,
-    "other": _OPEN,
-    "crash": _CROSS,
-    "cut": _CROSS,
-    "advance": Look(None, BLUE, 3.0),
-    "rest": Look(None, FAINT, 1.6),
+    "head": Look(INK),
+    "delete": Look(None, ALARM, 2.2, corners=tuple((x * 0.6, y * 0.6) for x, y in _CROSS)),
+    "violated": Look(None, ALARM, 2.6, means="violated here"),
+    "pointer": Look(ALARM, means="the violated offset", corners=((0, 4), (-5, -3), (5, -3))),
+    "wrong": Look(_WRONG, _WRONG, 1.2, means="≠ not what was committed"),
+    "hw": Look(None, BLUE, 3.0, means="high watermark", corners=_UPRIGHT),
+    "stable": Look(None, BLUE, 1.6, "3 2", "last stable offset", _UPRIGHT),
+    "end": Look(None, INK, 1.4, means="log end, log start"),
+    "clean": Look(FAINT, means="cleaned up to here", corners=((0, 0), (-4, 5), (4, 5))),
+    **{f"k{n}": Look(*colours, 1.2, means=_A_RECORD) for n, colours in enumerate(_KEYS)},
+    **{f"d{n}": Look(PAPER, stroke, 2.0, means="tombstone") for n, (_, stroke) in enumerate(_KEYS)},
+    "marker": Look(Colour("#e4e7ea", "#353b42"), INK, 1.2, means="control record"),
+    "empty": Look(_GREY, FAINT, 1.2, means="batch without records"),
+    "hole": Look(None, FAINT, 1.2, "3 2", "no record, no batch"),
+    "below": Look(Colour("#eef0f2", "#22262b"), means="below the log start"),
+    "beyond": Look(None, FAINT, 1.0, "1 2", "beyond the log end"),
+    "band0": Look(Colour("#d6e9fb", "#1d3f60"), _KEYS[0][1], 0.8, means=_LEADS),
+    "band1": Look(Colour("#fdebc8", "#4c3a10"), _KEYS[2][1], 0.8, means=_LEADS),
+    "message": Look(None, INK, 1.3, means="what was copied or read"),
+    "answer": Look(None, FAINT, 1.1, "3 2", "position, snapshot or election"),
+    "sent": Look(INK, PAPER, means="sender", corners=((0, -3), (3, 0), (0, 3), (-3, 0))),
+    "append": Look(INK, PAPER, means="append", corners=_SQUARE),
+    "election": Look(PAPER, INK, 1.5, "", "elected", ((0, -7), (7, 0), (0, 7), (-7, 0))),
+    "cleaning": Look(PAPER, INK, 1.5, "", "cleaning pass", ((-7, 5), (7, 5), (0, -7))),
+    "cut": Look(None, ALARM, 2.2, "", "truncated", ((-9, 0), (9, 0))),
+    "snapshot": Look(PAPER, INK, 1.5, means="snapshot", corners=_FILE),
+    "advance": Look(None, BLUE, 3.0, means="high watermark moves", corners=_LEVEL),
+    "crash": Look(None, ALARM, 2.2, means="crash or fault", corners=_CROSS),
+    "fault": Look(None, ALARM, 1.6, "4 2", "while a fault lasts", _UPRIGHT),
+    "down": Look(None, FAINT, 1.2, "2 4", "down", _UPRIGHT),
+    "rest": Look(None, FAINT, 1.6, means="at rest", corners=_LEVEL),
+    "other": Look(PAPER, INK, 1.5, means="anything else", corners=_ROUND),
+    "alarmband": Look(_ALARM_BAND, means="what showed the violation"),
     "t": Look(INK, size=11),
     "tb": Look(INK, size=11, bold=True),
     "th": Look(INK, size=13, bold=True),
@@ -116,11 +129,22 @@ LOOKS: Final[Mapping[str, Look]] = {
     "ta": Look(ALARM, size=11, bold=True),
     "te": Look(INK, size=9, bold=True),
 }
-"""Name -> look. `k0` to `k5` are records by their key, `d0` to `d5` tombstones; texts begin with t
-and have a size. A sign has a name of its own, so that the legend can say what it means."""
+"""Name -> look, signs in the order of a legend. `k0` to `k5` are records by their key, `d0` to `d5`
+tombstones, `band0` and `band1` leaders; texts begin with t and have a size."""
 
+NOTES: Final[Mapping[str, str]] = {
+    r"\bv-?\d": "v1: version",
+    r"\bt-?\d": "t1: timestamp in ms",
+    r"\bh-?\d": "h1: delete horizon in ms",
+    r"\btx ": "tx 1: transaction of producer 1",
+    r"^gap$": "gap: not there on its leader, either",
+    r"^…$": "…: columns left out",
+}
+"""What is written into cells, as a pattern, and what it means."""
+
+LIGHT_IN_NOTEBOOKS: Final = "[data-jp-theme-light='true']"
 DARK_IN_NOTEBOOKS: Final = ("[data-jp-theme-light='false']", ".vscode-dark", "[data-theme='dark']")
-"""Where notebooks say that they are dark; others go by what the reader's system prefers."""
+"""Where notebooks say what they are; others go by what the reader's system prefers."""
 
 
 def letter_width(look: str) -> float:
@@ -129,43 +153,46 @@ def letter_width(look: str) -> float:
     return found.size * (0.603 if found.mono else 0.63 if found.bold else 0.57)
 
 
-def css(*, dark: bool, within: str = "", cells: bool = False) -> str:
-    """The colours as rules of a style sheet, each as a class of its name within a selector.
+def meant(looks: Collection[str]) -> dict[str, str]:
+    """What these looks mean, in the order of a legend -> the first look that means it."""
+    found: dict[str, str] = {}
+    for name, look in LOOKS.items():
+        if look.means and name in looks:
+            found.setdefault(look.means, name)
+    return found
 
-    Of `cells` of a table what fills a shape is the ground, and what lines it is the border.
+
+def both(colour: Colour) -> str:
+    """A colour by the scheme in force where it is used; for browsers."""
+    return f"light-dark({colour.light},{colour.dark})"
+
+
+def css(paint: Callable[[Colour], str], within: str = "", *, cells: bool = False) -> str:
+    """The looks as rules of a style sheet, each as a class of its name within a selector.
+
+    Args:
+        paint: How a colour is written.
+        within: The selector.
+        cells: For cells of a table: what fills a shape is the ground, its outline the border.
     """
     inside, outline = ("background", "border-color") if cells else ("fill", "stroke")
     rules = []
     for name, look in LOOKS.items():
-        colours = {inside: look.fill} | ({} if look.size else {outline: look.stroke})
-        told = [f"{what}:{_value(colour, dark=dark)}" for what, colour in colours.items()]
-        rules.append(f"{within}.{name}{{{';'.join(told)}}}")
+        colours = {inside: look.fill} if look.size else {inside: look.fill, outline: look.stroke}
+        told = [f"{what}:{paint(one) if one else 'transparent'}" for what, one in colours.items()]
+        rules.append(f"{within}.{name}{{{';'.join([*told, _measures(look)])}}}")
     return "".join(rules)
 
 
-def _value(colour: Colour | None, *, dark: bool) -> str:
-    if colour is None:
-        return "transparent"
-    return colour.dark if dark else colour.light
+def _measures(look: Look) -> str:
+    if look.size:
+        weight, family = "bold " if look.bold else "", MONO if look.mono else SANS
+        return f"font:{weight}{look.size:g}px {family}"
+    return f"stroke-width:{look.width:g}" + f";stroke-dasharray:{look.dash}" * bool(look.dash)
 
 
-def variables(*, dark: bool) -> str:
+def variables() -> str:
     """The colours as custom properties of a style sheet, by the names that `page.css` uses."""
     named = {"ink": INK, "faint": FAINT, "paper": PAPER, "rule": RULE, "alarm": ALARM, "blue": BLUE}
     named |= {"soft": _SOFT, "wrongink": _WHITE, "calm": _KEYS[1][1], "alarmband": _ALARM_BAND}
-    return "".join(f"--{name}:{c.dark if dark else c.light};" for name, c in named.items())
-
-
-def measures(within: str = "") -> str:
-    """Of the looks what does not depend on light and dark, as rules of a style sheet."""
-    rules = []
-    for name, look in LOOKS.items():
-        if look.size:
-            family = MONO if look.mono else SANS
-            rule = f"font:{'bold ' if look.bold else ''}{look.size:g}px {family}"
-        else:
-            rule = f"stroke-width:{look.width:g}"
-            rule += f";stroke-dasharray:{look.dash}" if look.dash else ""
-        if look.size or look.stroke is not None:
-            rules.append(f"{within}.{name}{{{rule}}}")
-    return "".join(rules)
+    return "".join(f"--{name}:{both(colour)};" for name, colour in named.items())

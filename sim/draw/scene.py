@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, zip_longest
+from typing import NamedTuple
 
 from sim.check import Violation
 from sim.check.violation import RecordSeen
 from sim.draw.cells import Cell, Cells
 from sim.draw.frames import Events, Frame, Lane, Replay
-from sim.draw.words import Words
+from sim.draw.spots import NOT_THERE
 from sim.explain import Explanation, explanation
 from sim.rules import Rules
 from sim.trace.sentences import About
@@ -66,6 +67,40 @@ def has_a_place(violation: Violation | None) -> bool:
     return violation is not None and (violation.offset, violation.key) != (None, None)
 
 
+class Room(NamedTuple):
+    """For the columns of a picture, in pixels or letters.
+
+    Attributes:
+        width: Of the column of an offset.
+        whole: For all of them; there is one at least.
+        border: Between two columns.
+        gap: Beside it, where columns are left out.
+    """
+
+    width: Callable[[int], float]
+    whole: float
+    border: float
+    gap: float
+
+    def fitting(self, wanted: Sequence[int], must: int) -> dict[int, float]:
+        """Offset -> width: the first `must` of those wanted, however narrow, then what fits."""
+        narrow = max(self.whole // must - self.border - self.gap, 1)
+        found: dict[int, float] = {}
+        for offset in dict.fromkeys(wanted):
+            width = self.width(offset)
+            if len(found) < must:
+                found[offset] = min(width, narrow)
+            elif self._taken(found | {offset: width}) > self.whole:
+                break
+            else:
+                found[offset] = width
+        return dict(sorted(found.items()))
+
+    def _taken(self, columns: Mapping[int, float]) -> float:
+        gaps = sum(after - before > 1 for before, after in pairwise(sorted([-1, *columns])))
+        return sum(columns.values()) + len(columns) * self.border + gaps * self.gap
+
+
 class Scene:
     """A case at the event that showed its violation, or at its end.
 
@@ -74,8 +109,7 @@ class Scene:
         violation: What it is about; None = nothing in particular.
         position: Of the last event that has happened.
         replay: The fold; the first look at `frame` takes it to `position`.
-        words: Names its records.
-        cells: Makes cells of them.
+        cells: Makes cells of what it holds.
     """
 
     def __init__(self, case: Case, like: Violation | None = None) -> None:
@@ -86,8 +120,7 @@ class Scene:
             self.violation = like._replace(position=-1)
         self.position = position_of(case.events, self.violation)
         self.replay = Replay(case.rules)
-        self.words = Words(self.replay, case.labels, versions=case.rules is not None)
-        self.cells = Cells(self.replay, self.words)
+        self.cells = Cells(self.replay, case.labels, versions=case.rules is not None)
 
     @cached_property
     def frame(self) -> Frame:
@@ -109,8 +142,7 @@ class Scene:
     def column(self, offset: int, frame: Frame) -> list[Cell]:
         """What is committed at an offset, then what each replica has."""
         truth = frame.committed_at(offset)
-        held = [self.cells.of(lane.at(offset), truth) for lane in frame.lanes]
-        return [self.cells.committed(truth), *held]
+        return [self.cells.of(spot, truth) for spot in (truth, *frame.at(offset))]
 
     # What it is about.
 
@@ -121,16 +153,17 @@ class Scene:
 
     def subject_of(self, violation: Violation | None, frame: Frame) -> int | None:
         """The offset of a violation, else where its key was last, else the last one of its log."""
-        if violation is not None and violation.offset is not None:
-            return violation.offset
-        name = None if violation is None else violation.replica
-        lanes = [lane for lane in frame.lanes if lane.name == name]
-        if violation is not None and violation.key is not None:
-            for lane in (*lanes, *frame.lanes):
-                found = _of_key(lane, self.words, {violation.key})
-                if found:
-                    return found[-1]
-        end = max([lane.log_end_offset for lane in lanes or frame.lanes], default=0)
+        lanes: Sequence[Lane] = frame.lanes
+        if violation is not None:
+            if violation.offset is not None:
+                return violation.offset
+            own = [lane for lane in lanes if lane.name == violation.replica]
+            found = [self._of_keys(lane, {violation.key}) for lane in (*own, *lanes)]
+            of_key = next(filter(None, found), None)
+            if violation.key is not None and of_key:
+                return of_key[-1]
+            lanes = own or lanes
+        end = max([lane.log_end_offset for lane in lanes], default=0)
         return end - 1 if end else None
 
     @property
@@ -146,29 +179,51 @@ class Scene:
     @property
     def _rivals(self) -> list[int]:
         """Where the records are that superseded what was at the subject."""
-        reasons = [lane.at(self.subject or 0).reason for lane in self.frame.lanes]
+        reasons = [spot.reason for spot in self.frame.at(self.subject or 0)]
         return [each.winner for each in reasons if each is not None and each.winner is not None]
 
     @property
     def _of_its_key(self) -> list[int]:
         """Where records of the subject's key are, in order."""
-        subject, words = self.subject or 0, self.words
-        uids = [lane.at(subject).uid for lane in self.frame.lanes]
-        keys = {words.key(uid) for uid in (*uids, self.frame.committed_at(subject))}
+        spots = (*self.frame.at(self.subject or 0), self.frame.committed_at(self.subject or 0))
+        keys = {self.cells.key(spot.uid) for spot in spots}
         keys.add(None if self.violation is None else self.violation.key)
-        keys.discard(None)
-        found = [_of_key(lane, words, keys) for lane in self.frame.lanes]
+        found = [self._of_keys(lane, keys - {None}) for lane in self.frame.lanes]
         return sorted({offset for each in found for offset in each})
 
+    def _of_keys(self, lane: Lane, keys: Collection[str | None]) -> list[int]:
+        """Where a replica has records of some keys."""
+        spots = enumerate(lane.spots)
+        return [at for at, spot in spots if spot.uid and self.cells.key(spot.uid) in keys]
+
     @cached_property
-    def deciding(self) -> list[int]:
+    def _deciding(self) -> list[int]:
         """The offsets that decided: what the deciding event did, and what the evidence names."""
         if self.explanation is None:
             return []
         violation, decided = self.explanation.violation, self.explanation.facts[0].position
-        done = [] if decided is None else _done(self.case, decided, violation)
-        there, named = range(self.end), _named(violation)
-        return [one for one in dict.fromkeys([*done, *named]) if one in there][: 2 * _OF_EACH]
+        done = [] if decided is None else self._done(decided, violation)
+        named = dict.fromkeys([*done, *_named(violation)])
+        return [one for one in named if 0 <= one < self.end][: 2 * _OF_EACH]
+
+    def _done(self, position: int, violation: Violation) -> Sequence[int]:
+        """The offsets at which an event wrote, removed or cut what a violation is about.
+
+        Those of its offset or its key; else the first at which it did so.
+        """
+        events, replay = self.case.events, Replay(self.case.rules)
+        logs = []
+        for until in (position - 1, position):
+            replay.upto(events, until)
+            logs.append(replay.spots_of(events[position][1].replica or ""))
+        pairs = enumerate(zip_longest(*logs, fillvalue=NOT_THERE))
+        changed = {at: (old.uid, new.uid) for at, (old, new) in pairs if old.uid != new.uid}
+        own = [violation.offset] if violation.offset in changed else []
+        key, key_of = violation.key, Cells(replay).key
+        of_key = [
+            at for at, pair in changed.items() if key is not None and key in map(key_of, pair)
+        ]
+        return [*own, *of_key[-_OF_EACH:]] or [*changed][:1]
 
     # Which columns there is room for.
 
@@ -179,43 +234,27 @@ class Scene:
         subject = 0 if self.subject is None else self.subject + 1
         return max([*ends, len(self.frame.committed), subject])
 
-    def columns(
-        self, width: Callable[[int], float], room: float, *, border: float, gap: float
-    ) -> dict[int, float]:
+    def columns(self, room: Room) -> dict[int, float]:
         """As many columns as there is room for: offset -> width, in order of offsets.
 
-        Where not all fit, the subject is there, and what decided.
-
-        Args:
-            width: Of the column of an offset.
-            room: For all of them.
-            border: Between two columns.
-            gap: Beside it, where columns are left out.
+        Where not all fit, the subject is there, and what decided, narrower if need be.
         """
         wanted = self._weighted()
-        found = _fitting(wanted, 1, width, room, border=border, gap=gap)
+        found = room.fitting(wanted, 1)
         if len(found) < self.end and self.subject is not None:
-            must = list(dict.fromkeys([self.subject, *self.deciding]))
-            wanted = [*must, *wanted]
-            found = _fitting(wanted, len(must), width, room, border=border, gap=gap)
-        return dict(sorted(found.items()))
+            must = dict.fromkeys([self.subject, *self._deciding])
+            found = room.fitting([*must, *wanted], len(must))
+        return found
 
     def _weighted(self) -> list[int]:
-        """Offsets, those that matter most first; some come twice."""
+        """Offsets, those that matter most first."""
         end, subject = self.end, self.subject
         if subject is None:
             return list(range(end))
         there = range(max(0, subject - _NEIGHBOURS), min(end, subject + _NEIGHBOURS))
         near = sorted(there, key=lambda offset: (abs(offset - subject), offset))
-        next_to_it = [offset for offset in near if abs(offset - subject) <= 1]
-        others = [*self._rivals[:_OF_EACH], *next_to_it, *self._of_its_key[-_OF_EACH:]]
+        others = [*self._rivals[:_OF_EACH], *near[:3], *self._of_its_key[-_OF_EACH:]]
         return [subject, *others, *near]
-
-
-def _of_key(lane: Lane, words: Words, keys: set[str | None] | set[str]) -> list[int]:
-    """Where a replica has records of some keys."""
-    spots = enumerate(lane.spots)
-    return [offset for offset, spot in spots if spot.uid and words.key(spot.uid) in keys]
 
 
 def _named(violation: Violation) -> Iterable[int]:
@@ -225,43 +264,3 @@ def _named(violation: Violation) -> Iterable[int]:
             yield value.offset
         elif isinstance(value, int) and name.endswith(("_at", "_offset")):
             yield value
-
-
-def _done(case: Case, position: int, violation: Violation) -> list[int]:
-    """The offsets at which an event wrote, removed or cut what a violation is about.
-
-    Those of its offset or its key; else the first at which it did so.
-    """
-    replay = Replay(case.rules)
-    changed = replay.upto(case.events, position)
-    words = Words(replay, case.labels)
-    now = replay.spots_of(case.events[position][1].replica or "")
-    uids = {at: (spot.uid, now[at].uid) for at, spot in changed.items() if spot.uid != now[at].uid}
-    key = violation.key
-    of_key = [at for at, pair in uids.items() if key is not None and key in map(words.key, pair)]
-    own = [violation.offset] if violation.offset in uids else []
-    return [*own, *of_key[-_OF_EACH:]] or list(uids)[:1]
-
-
-def _fitting(
-    wanted: Iterable[int],
-    must: int,
-    width: Callable[[int], float],
-    room: float,
-    *,
-    border: float,
-    gap: float,
-) -> dict[int, float]:
-    """Offset -> width: the first `must` of those wanted, narrower if need be, then what fits."""
-    found: dict[int, float] = {}
-    for offset in dict.fromkeys(wanted):
-        own = width(offset)
-        if len(found) < must:
-            own = min(own, max(room // must - border - gap, 1))
-        ordered = sorted([-1, *found, offset])
-        gaps = sum(after - before > 1 for before, after in pairwise(ordered))
-        taken = sum(found.values()) + own + (len(found) + 1) * border + gaps * gap
-        if len(found) >= must and taken > room:
-            break
-        found[offset] = own
-    return found

@@ -1,12 +1,23 @@
-"""A picture as a list of shapes, and these as SVG: the same list always gives the same bytes."""
+"""A picture as a list of shapes, signs made of them, and SVG: the same list, the same bytes."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
-from sim.draw.looks import DARK_IN_NOTEBOOKS, css, letter_width, measures
+from sim.draw.looks import (
+    DARK_IN_NOTEBOOKS,
+    LIGHT_IN_NOTEBOOKS,
+    LOOKS,
+    NOTES,
+    both,
+    css,
+    letter_width,
+    meant,
+)
 from sim.foreign.lines import one_line
 
 
@@ -73,24 +84,17 @@ def moved(shapes: Iterable[Shape], right: float, down: float) -> list[Shape]:
     return out
 
 
-def stacked(pictures: Sequence[Picture], gap: float = 16) -> Picture:
-    """One below the other."""
+def joined(pictures: Sequence[Picture], gap: float = 16, *, across: bool = False) -> Picture:
+    """One below the other, or beside it."""
     shapes: list[Shape] = []
-    below = 0.0
+    end = 0.0
     for picture in pictures:
-        shapes += moved(picture.shapes, 0, below)
-        below += picture.height + gap
-    return Picture(max(one.width for one in pictures), below - gap, tuple(shapes))
-
-
-def beside(pictures: Sequence[Picture], gap: float = 24) -> Picture:
-    """One to the right of the other."""
-    shapes: list[Shape] = []
-    right = 0.0
-    for picture in pictures:
-        shapes += moved(picture.shapes, right, 0)
-        right += picture.width + gap
-    return Picture(right - gap, max(one.height for one in pictures), tuple(shapes))
+        shapes += moved(picture.shapes, end, 0) if across else moved(picture.shapes, 0, end)
+        end += (picture.width if across else picture.height) + gap
+    widest = max(picture.width for picture in pictures)
+    highest = max(picture.height for picture in pictures)
+    width, height = (end - gap, highest) if across else (widest, end - gap)
+    return Picture(width, height, tuple(shapes))
 
 
 def arrow(start: tuple[float, float], end: tuple[float, float], look: str) -> list[Shape]:
@@ -109,6 +113,57 @@ def fitting(text: str, look: str, room: float) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
+def sign(name: str, x: float, y: float) -> Path:
+    """A sign around a place."""
+    look = LOOKS[name]
+    points = tuple((x + right, y + down) for right, down in look.corners)
+    return Path(points, name, closed=look.fill is not None)
+
+
+def bracket(opening: float, back: float, y: float, height: float) -> Path:
+    """A log end or, the other way round, a log start."""
+    bottom = y + height
+    return Path(((opening, y), (back, y), (back, bottom), (opening, bottom)), "end")
+
+
+def sample(name: str) -> Picture:
+    """A sign as a legend shows it."""
+    if LOOKS[name].corners:
+        shapes: list[Shape] = [sign(name, 9, 7)]
+    elif name in ("message", "answer"):
+        shapes = arrow((0, 5), (17, 9), name)
+    elif name == "end":
+        shapes = [bracket(4, 8, 1, 12)]
+    else:
+        shapes = [Rect(1, 1, 16, 12, name, 2)]
+    tombstone = [sign("delete", 6, 7)] if name[:-1] == "d" else []
+    return Picture(18, 14, (*shapes, *tombstone))
+
+
+def legend(pictures: Sequence[Picture], width: float) -> Picture:
+    """What the signs mean that these pictures have, in as many rows as it takes."""
+    drawn = [shape for picture in pictures for shape in picture.shapes]
+    texts = {one.text for one in drawn if isinstance(one, Text) and one.look in _NOTED}
+    signs = meant({shape.look for shape in drawn})
+    entries = [(sample(name).shapes, meaning) for meaning, name in signs.items()]
+    for pattern, meaning in NOTES.items():
+        entries += [((), meaning)] * any(re.search(pattern, text) for text in texts)
+    shapes: list[Shape] = []
+    x, y, widest = 0.0, 0.0, 0.0
+    for picture, text in entries:
+        left = 22 if picture else 0
+        room = left + text_width(text, "tf") + 14
+        if x and x + room > width:
+            x, y = 0.0, y + 19
+        shapes += [*moved(picture, x, y), Text(x + left, y + 11, text, "tf")]
+        x += room
+        widest = max(widest, x)
+    return Picture(widest, y + 16, tuple(shapes))
+
+
+_NOTED = {"ts", "tsi", "tws", "tf"}
+
+
 def svg_of(picture: Picture, *, alternative: str) -> str:
     """A file by itself, on white paper; for readers who prefer dark where styles are honoured.
 
@@ -116,61 +171,58 @@ def svg_of(picture: Picture, *, alternative: str) -> str:
         picture: What to draw.
         alternative: What it shows, in a sentence, for those who do not see it.
     """
-    style = f"{measures()}{css(dark=False)}{_where_dark(css(dark=True))}"
-    body = _sheet(picture, 12, alternative, style, 'xmlns="http://www.w3.org/2000/svg" ')
+    light, dark = css(attrgetter("light")), css(attrgetter("dark"))
+    style = f"{light}@media (prefers-color-scheme: dark){{{dark}}}"
+    body = inline_of(picture, alternative=alternative, margin=12, style=style, standalone=True)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'
 
 
 def snippet_of(picture: Picture, *, alternative: str) -> str:
     """A figure to be put into a page, without a script: its looks are bound to its own class."""
-    own = ".replog-figure "
-    dark = "".join(css(dark=True, within=f"{where} {own}") for where in DARK_IN_NOTEBOOKS)
+    own = ".replog-figure"
+    dark = ",".join([f"{where} {own}" for where in DARK_IN_NOTEBOOKS])
     style = (
-        f".replog-figure{{max-width:100%;overflow-x:auto}}{measures(own)}"
-        f"{css(dark=False, within=own)}{_where_dark(css(dark=True, within=own))}"
-        f"{css(dark=False, within=f'[data-jp-theme-light=true] {own}')}{dark}"
+        f"{own}{{color-scheme:light dark;max-width:100%;overflow-x:auto}}"
+        f"{LIGHT_IN_NOTEBOOKS} {own}{{color-scheme:light}}{dark}{{color-scheme:dark}}"
+        f"{css(both, f'{own} ')}"
     )
-    return f'<div class="replog-figure">{_sheet(picture, 8, alternative, style)}</div>'
+    body = inline_of(picture, alternative=alternative, margin=8, style=style)
+    return f'<div class="replog-figure">{body}</div>'
 
 
-def inline_of(picture: Picture, *, alternative: str) -> str:
-    """For a page that has the looks in its own style sheet."""
-    return f"{_opening(picture, 0, alternative)}{_elements(picture.shapes, 0)}</svg>"
-
-
-def _where_dark(rules: str) -> str:
-    return f"@media (prefers-color-scheme: dark){{{rules}}}"
-
-
-def _sheet(
-    picture: Picture, margin: float, alternative: str, style: str, namespace: str = ""
+def inline_of(
+    picture: Picture,
+    *,
+    alternative: str,
+    margin: float = 0,
+    style: str = "",
+    standalone: bool = False,
 ) -> str:
-    """A picture on paper, with its looks."""
-    width, height = picture.width + 2 * margin, picture.height + 2 * margin
-    paper = Picture(width, height, (Rect(0, 0, width, height, "paper"),))
-    body = _elements(paper.shapes, 0) + _elements(picture.shapes, margin)
-    opening = _opening(picture, margin, alternative, namespace)
-    return f"{opening}\n<style>{style}</style>\n{body}</svg>"
-
-
-def _opening(picture: Picture, margin: float, alternative: str, namespace: str = "") -> str:
+    """A picture as an element; on paper if it has a style sheet of its own."""
     width, height = picture.width + 2 * margin, picture.height + 2 * margin
     size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
-    return f'<svg {namespace}{size} role="img" aria-label={quoteattr(one_line(alternative))}>'
+    namespace = 'xmlns="http://www.w3.org/2000/svg" ' if standalone else ""
+    label = quoteattr(one_line(alternative))
+    shapes = moved(picture.shapes, margin, margin)
+    looks = ""
+    if style:
+        looks, shapes = f"\n<style>{style}</style>\n", [Rect(0, 0, width, height, "paper"), *shapes]
+    opening = f'<svg {namespace}{size} role="img" aria-label={label}>'
+    return f"{opening}{looks}{_elements(shapes)}</svg>"
 
 
-def _elements(shapes: Iterable[Shape], margin: float) -> str:
+def _elements(shapes: Iterable[Shape]) -> str:
     """The shapes as elements; lines of one look are one, so that diagrams are half as large."""
-    out: dict[object, list[str]] = {}
-    for number, shape in enumerate(moved(shapes, margin, margin)):
+    elements: dict[object, list[str]] = {}
+    for number, shape in enumerate(shapes):
         if isinstance(shape, Path):
             key = (shape.look, shape.closed)
-            lines = out.pop(key, [f'<path class="{shape.look}" d="', '"/>\n'])
-            out[key] = lines
+            lines = elements.pop(key, [f'<path class="{shape.look}" d="', '"/>\n'])
             lines.insert(-1, _line(shape))
+            elements[key] = lines
         else:
-            out[number] = [_box(shape) if isinstance(shape, Rect) else _words(shape)]
-    return "".join(part for parts in out.values() for part in parts)
+            elements[number] = [_box(shape) if isinstance(shape, Rect) else _words(shape)]
+    return "".join([part for parts in elements.values() for part in parts])
 
 
 def _box(box: Rect) -> str:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 from sim import trace
+from sim.draw.cells import printable
 from sim.draw.frames import replicas_of
 from sim.draw.scene import Scene
-from sim.draw.shapes import Path, Picture, Rect, Shape, Text, arrow, fitting
-from sim.draw.signs import sign
-from sim.draw.words import printable
+from sim.draw.shapes import Path, Picture, Rect, Shape, Text, arrow, fitting, sign
 from sim.trace.cluster import INSTANT_FAULTS
 from sim.trace.sentences import About, describe
 
@@ -66,42 +67,46 @@ _MESSAGES: Final[dict[type[trace.Event], tuple[str, str, str]]] = {
 """Who tells whom something, by the names of an event's fields, and how the arrow looks."""
 
 
+@dataclass(frozen=True)
 class SpaceTime:
     """Draws chosen events of a run.
 
-    Args:
+    Attributes:
         scene: The run.
         positions: Which of its events to show, in order.
-        violated: Positions of events whose rows are marked; None = the one that the scene is at.
-        sentences: Whether each row ends with what happened, in words.
+        violated: Positions of events whose rows are marked.
         unit: What times count: `ms`, `step`.
+        sentences: Whether each row ends with what happened, in words.
     """
 
-    def __init__(
-        self,
-        scene: Scene,
-        positions: Sequence[int],
-        *,
-        violated: Collection[int] | None = None,
-        sentences: bool = True,
-        unit: str = "",
-    ) -> None:
-        self._scene = scene
-        self._events = scene.case.events
-        self._positions = positions
-        if violated is None:
-            violated = [] if scene.case.violation is None else [scene.position]
-        self._violated = violated
-        self._sentences = sentences
-        self._unit = unit
-        self._replicas = replicas_of(self._events)
-        others = [self._other(self._events[position][1]) for position in positions]
-        self.names = list(dict.fromkeys([*self._replicas, *[name for name in others if name]]))
-        lane = min(_LANE, max(_LANES / max(len(self.names), 1), _LANE_NARROWEST))
-        self._x = {name: _TIME + lane * (n + 0.5) for n, name in enumerate(self.names)}
-        self._lane = lane
-        self._lanes_end = _TIME + len(self.names) * lane
-        self._bottom = HEAD + len(positions) * ROW
+    scene: Scene
+    positions: Sequence[int]
+    violated: Collection[int]
+    unit: str = ""
+    sentences: bool = True
+
+    @cached_property
+    def _shown(self) -> list[tuple[int, trace.Event]]:
+        return [self.scene.case.events[position] for position in self.positions]
+
+    @cached_property
+    def _replicas(self) -> list[str]:
+        return replicas_of(self.scene.case.events)
+
+    @cached_property
+    def _names(self) -> list[str]:
+        """Of the lanes: replicas, then clients and whoever else has a part."""
+        others = [self._other(event) for _, event in self._shown]
+        return list(dict.fromkeys([*self._replicas, *[name for name in others if name]]))
+
+    @cached_property
+    def _lane(self) -> float:
+        """How wide one is."""
+        return min(_LANE, max(_LANES / max(len(self._names), 1), _LANE_NARROWEST))
+
+    @cached_property
+    def _x(self) -> dict[str, float]:
+        return {name: _TIME + self._lane * (n + 0.5) for n, name in enumerate(self._names)}
 
     def _other(self, event: trace.Event) -> str | None:
         """Who has a part in an event and is no replica: a client, or the controller."""
@@ -115,40 +120,43 @@ class SpaceTime:
 
     def picture(self) -> Picture:
         """The diagram."""
-        texts = [Text(_TIME - 14, 14, self._unit, "tf", "end")] if self._unit else []
+        texts = [Text(_TIME - 14, 14, self.unit, "tf", "end")] if self.unit else []
         for name, x in self._x.items():
             shown = fitting(printable(name), "tb", self._lane - 4)
             texts.append(Text(x, 14, shown, "tb", "middle"))
-        about = self._scene.about if self._sentences else None
+        right = _TIME + len(self._names) * self._lane
+        about = self.scene.about if self.sentences else None
         marks: list[Shape] = []
         before: int | None = None
-        for row, position in enumerate(self._positions):
-            at, event = self._events[position]
+        for row, (at, event) in enumerate(self._shown):
             y = HEAD + (row + 0.5) * ROW
             if at != before:
                 texts.append(Text(_TIME - 14, y + 4, str(at), "tf", "end"))
             before = at
             marks += self._marks(event, y)
-            if self._sentences:
-                x = self._lanes_end + _BESIDE
-                texts.append(Text(x, y + 4, sentence_of(event, about), "t"))
-        width = max([self._lanes_end, *[t.x + t.width for t in texts if t.anchor == "start"]])
-        rows = [n for n, position in enumerate(self._positions) if position in self._violated]
+            if self.sentences:
+                texts.append(Text(right + _BESIDE, y + 4, sentence_of(event, about), "t"))
+        width = max([right, *[text.x + text.width for text in texts if text.anchor == "start"]])
+        rows = [n for n, position in enumerate(self.positions) if position in self.violated]
         under = [Rect(0, HEAD + row * ROW, width, ROW, "alarmband", 3) for row in rows]
         shapes = (*under, *self._bands_and_lines(), *marks, *texts)
-        return Picture(width, self._bottom, shapes)
+        return Picture(width, self._y(len(self._shown)), shapes)
 
     # What lasts for a time.
 
+    def _y(self, row: float) -> float:
+        return HEAD + row * ROW
+
     def _changes(self) -> Iterable[tuple[int, str, str, Any]]:
         """When what lasts changes: position, replica, what, and its value, None = it is over."""
-        replay, last = self._scene.replay, self._positions[-1] if self._positions else -1
-        replay.upto(self._events, last)
+        replay, events = self.scene.replay, self.scene.case.events
+        last = max(self.positions, default=-1)
+        replay.upto(events, last)
         for role in replay.roles:
             yield role.position, role.name, "leads", role.leads
             yield role.position, role.name, "lane", "lane" if role.up else "down"
         faults = Counter[str]()
-        for position, (_, event) in enumerate(self._events[: last + 1]):
+        for position, (_, event) in enumerate(events[: last + 1]):
             if isinstance(event, trace.FaultInjected) and event.fault not in INSTANT_FAULTS:
                 faults[event.replica] += 1
             elif isinstance(event, trace.FaultEnded):
@@ -160,71 +168,63 @@ class SpaceTime:
     def _lasting(self) -> Iterable[tuple[str, str, Any, float, float]]:
         """Replica, what lasts, its value, from where and to where."""
         since: dict[tuple[str, str], tuple[float, Any]] = {
-            (name, "lane"): (_TOP, "lane") for name in self.names
+            (name, "lane"): (_TOP, "lane") for name in self._names
         }
         for position, name, what, value in self._changes():
-            row = bisect_left(self._positions, position)
-            if row == len(self._positions):
-                continue
-            shown = self._positions[row] == position
-            y = HEAD + (row + 0.5) * ROW if shown else max(HEAD + row * ROW - 2, _TOP)
+            row = bisect_left(self.positions, position)
+            shown = self.positions[row] == position
+            y = self._y(row + 0.5) if shown else max(self._y(row) - 2, _TOP)
             start, before = since.get((name, what), (y, None))
             if before != value:
                 yield name, what, before, start, y
                 since[(name, what)] = (y, value)
         for (name, what), (start, value) in since.items():
-            yield name, what, value, start, self._bottom
+            yield name, what, value, start, self._y(len(self._shown))
 
     def _bands_and_lines(self) -> Iterable[Shape]:
         """Lanes, dotted where a replica is down; bands of leaders on them; faults beside them."""
-        lines, bands = list[Shape](), list[Shape]()
+        bands = list[Shape]()
         for name, what, value, start, end in self._lasting():
             x = self._x.get(name)
             if x is None or value is None or end <= start:
                 continue
-            if what == "leads" and end > HEAD:
-                bands += self._band(name, value, start, end)
-            elif what == "lane":
-                lines.append(Path(((x, start), (x, end)), value))
-            elif what == "fault" and end > HEAD:
+            if what == "lane":
+                yield Path(((x, start), (x, end)), value)
+            elif end > HEAD and what == "leads":
+                title = f"{printable(name)} leads epoch {value}"
+                height, look = end - start, f"band{value % 2}"
+                bands.append(Rect(x - _BAND / 2, start, _BAND, height, look, 3, title))
+                bands.append(Text(x + _BAND / 2 + 3, start + 4, f"e{value}", "te"))
+            elif end > HEAD:
                 beside = x - _BAND / 2 - 4
                 bands.append(Path(((beside, max(start, HEAD)), (beside, end)), "fault"))
-        return [*lines, *bands]
-
-    def _band(self, name: str, epoch: int, start: float, end: float) -> Iterable[Shape]:
-        x, title = self._x[name], f"{printable(name)} leads epoch {epoch}"
-        yield Rect(x - _BAND / 2, start, _BAND, end - start, f"band{epoch % 2}", 3, title)
-        yield Text(x + _BAND / 2 + 3, start + 4, f"e{epoch}", "te")
+        yield from bands
 
     # What happens at once.
 
     def _marks(self, event: trace.Event, y: float) -> Iterable[Shape]:
         """A message as an arrow, what a replica does by itself as a sign on its lane."""
         if type(event) in _MESSAGES:
-            source, target, look = _MESSAGES[type(event)]
-            ends = [getattr(event, each, self._other(event)) or "" for each in (source, target)]
-            yield from self._arrow(self._x.get(ends[0]), self._x.get(ends[1]), y, look)
-            return
+            *ends, look = _MESSAGES[type(event)]
+            names = [getattr(event, each, self._other(event)) or "" for each in ends]
+            return _arrow(self._x.get(names[0]), self._x.get(names[1]), y, look)
         name = _SIGNS.get(type(event), "other")
         if isinstance(event, trace.FaultInjected) and event.fault in INSTANT_FAULTS:
             name = "other"
         own = event.replica if event.replica in self._x else self._other(event)
-        for lane in self._replicas if own is None else [own]:
-            yield sign(name, self._x[lane], y)
+        return [sign(name, self._x[lane], y) for lane in (self._replicas if own is None else [own])]
 
-    def _arrow(
-        self, start: float | None, end: float | None, y: float, look: str
-    ) -> Iterable[Shape]:
-        if end is None or start is None or start == end:
-            if end is not None:
-                yield sign("sent", end, y)
-            return
-        side, top = 1 if end > start else -1, y - ROW / 2 + 4
-        yield sign("sent", start, top)
-        yield from arrow((start + side * 2.5, top), (end - side, y + 3), look)
+
+def _arrow(start: float | None, end: float | None, y: float, look: str) -> Sequence[Shape]:
+    """From lane to lane; who is told something by nobody in sight has a point."""
+    if end is None:
+        return []
+    if start is None or start == end:
+        return [sign("sent", end, y)]
+    side, top = 1 if end > start else -1, y - ROW / 2 + 4
+    return [sign("sent", start, top), *arrow((start + side * 2.5, top), (end - side, y + 3), look)]
 
 
 def sentence_of(event: trace.Event, about: About | None) -> str:
     """What happened in words, as long as a row may be; `about` tells which records to name."""
-    text = printable(describe(event, about=about))
-    return text if len(text) <= _SENTENCE_MAX else text[: _SENTENCE_MAX - 1] + "…"
+    return printable(describe(event, about=about), longest=_SENTENCE_MAX)

@@ -6,12 +6,13 @@ Nothing is needed for it but the base install.
 from __future__ import annotations
 
 import textwrap
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 
 from sim.check import Violation
-from sim.draw.frames import Kind, Lane
-from sim.draw.scene import Case, Scene, has_a_place
-from sim.draw.words import clipped, columns_of, marks, printable
+from sim.draw.cells import printable
+from sim.draw.frames import Lane
+from sim.draw.scene import Case, Room, Scene, has_a_place
 
 NARROWEST = 40
 _COLUMN_MAX = 14
@@ -59,12 +60,12 @@ class _Strip:
         lanes = scene.frame.lanes
         self._names = [self._name(lane) for lane in lanes]
         self._left = min(max(map(columns_of, [*self._names, "  committed"])), _NAME_MAX)
-        self._tails = [marks(lane) + ("" if lane.up else " down") for lane in lanes]
+        self._tails = [lane.marks + ("" if lane.up else " down") for lane in lanes]
         right = max(map(columns_of, self._tails), default=0)
         if self._left + right + 2 + 2 * _COLUMN_MAX > width:
             self._tails, right = [""] * len(lanes), 0
         room = width - self._left - right - 4
-        found = scene.columns(self._column_width, room, border=2, gap=2)
+        found = scene.columns(Room(self._column_width, room, 2, 2))
         self._columns = {offset: int(wide) for offset, wide in found.items()}
 
     def lines(self) -> Iterable[str]:
@@ -132,23 +133,22 @@ class _Strip:
 
     def _sentence(self, offset: int) -> str:
         """Who holds what at an offset, in words."""
-        frame, words = self._scene.frame, self._scene.words
-        uid = frame.committed_at(offset)
-        parts = [f"committed is {words.full(uid)}"] if uid > 0 else []
-        held: dict[str, list[Lane]] = {}
-        for lane in frame.lanes:
-            held.setdefault(words.spot(lane.at(offset)), []).append(lane)
-        for what, lanes in held.items():
-            verb = " has" if len(lanes) == 1 else " have"
-            if lanes[0].at(offset).kind in (Kind.BELOW, Kind.BEYOND):
-                verb = ":"
-            parts.append(f"{_and([printable(lane.name) for lane in lanes])}{verb} {what}")
+        frame = self._scene.frame
+        truth, *cells = self._scene.column(offset, frame)
+        parts = [f"committed is {truth.words}"] if frame.committed_at(offset).uid else []
+        held: dict[tuple[str, bool], list[str]] = {}
+        for cell, lane in zip(cells, frame.lanes, strict=True):
+            has_it = cell.look not in ("below", "beyond")
+            held.setdefault((cell.words, has_it), []).append(printable(lane.name))
+        for (words, has_it), names in held.items():
+            has = " has" if len(names) == 1 else " have"
+            parts.append(f"{_and(names)}{has if has_it else ':'} {words}")
         return f"offset {offset}: {'; '.join(parts)}"
 
     def _legend(self, rows: str) -> list[str]:
         """What the signs mean that these rows have."""
         meanings = [text for sign, text in _LEGEND.items() if sign in rows]
-        spots = [lane.at(offset) for offset in self._columns for lane in self._scene.frame.lanes]
+        spots = [spot for offset in self._columns for spot in self._scene.frame.at(offset)]
         reasons = {spot.reason.short: spot.reason for spot in spots if spot.reason is not None}
         beaten = next((each for each in reasons.values() if each.winner is not None), None)
         if beaten is not None:
@@ -164,3 +164,21 @@ def _and(names: Sequence[str]) -> str:
 
 def _padded(text: str, columns: int) -> str:
     return text + " " * (columns - columns_of(text))
+
+
+def columns_of(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(one) in "WF" for one in text)
+    combining = sum(unicodedata.combining(one) > 0 for one in text)
+    return len(text) + wide - combining
+
+
+def clipped(text: str, columns: int) -> str:
+    """At most so many columns of a text, with … where something is left out."""
+    if columns_of(text) <= columns:
+        return text
+    while text and columns_of(text) > columns - 1:
+        text = text[:-1]
+    return text + "…"

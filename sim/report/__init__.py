@@ -9,16 +9,12 @@ causes out.
 
 from __future__ import annotations
 
-import sys
 from importlib.util import find_spec
 
-from sim.draw.plain import import_matplotlib
 from sim.errors import BadInput
 
 if not all(find_spec(needed) for needed in ("scipy", "matplotlib", "jinja2", "pyarrow")):
     raise BadInput("reports need more than the base installation: pip install 'replog[report]'")
-if "matplotlib" not in sys.modules:  # before a module below imports it
-    import_matplotlib()
 
 from sim.report.comparison import comparison_table, headline
 from sim.report.grid import grid_as_markdown

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
-from sim.draw.plain import plain_style
+from sim.draw.raster import plain_style
 from sim.foreign.lines import one_line
 from sim.report.answer import Standing
 from sim.report.costs import Cost

@@ -1,7 +1,7 @@
 """Where the letters and the marks of a picture are, measured with the font that draws them."""
 
 from functools import cache
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -31,9 +31,8 @@ def measured(text: str, look_name: str) -> tuple[float, float, float]:
     """Width and height of a text, and how much of it is below its base line."""
     look = LOOKS[look_name]
     family = "DejaVu Sans Mono" if look.mono else "DejaVu Sans"
-    font = get_font(
-        findfont(FontProperties(family=family, weight="bold" if look.bold else "normal"))
-    )
+    weight = "bold" if look.bold else "normal"
+    font = get_font(findfont(FontProperties(family=family, weight=weight)))
     font.set_size(look.size, 72)
     font.set_text(text, 0)
     width, height = font.get_width_height()
@@ -51,9 +50,8 @@ def dots(path: Path) -> list[tuple[float, float]]:
     points = (*path.points, path.points[0]) if path.closed else path.points
     found = []
     for (x0, y0), (x1, y1) in pairwise(points):
-        steps = int(2 * max(abs(x1 - x0), abs(y1 - y0))) + 1
-        along = np.linspace(0, 1, steps + 1)
-        found += list(zip(x0 + (x1 - x0) * along, y0 + (y1 - y0) * along, strict=True))
+        steps = int(2 * max(abs(x1 - x0), abs(y1 - y0))) + 2
+        found += list(zip(np.linspace(x0, x1, steps), np.linspace(y0, y1, steps), strict=True))
     return found
 
 
@@ -68,9 +66,9 @@ def covered(picture: Picture) -> list[tuple[str, str]]:
     paths = [one for one in picture.shapes if isinstance(one, Path)]
     x, y = np.array([(-9, -9), *[each for path in paths for each in dots(path)]]).T
     sheet = Box(-1, -1, picture.width + 12, picture.height + 12)  # the margin is there, too
-    found = [(text, "the edge") for text, box in texts if not box.within(sheet)]
-    for number, (text, box) in enumerate(texts):
-        found += [(text, other) for other, its in texts[number + 1 :] if box.overlaps(its)]
+    found = [(one, two) for (one, box), (two, its) in combinations(texts, 2) if box.overlaps(its)]
+    for text, box in texts:
+        found += [(text, "the edge")] * (not box.within(sheet))
         found += [(text, look) for look, its in boxes if box.overlaps(its) and not box.within(its)]
         across = (x > box.left - 1) & (x < box.right + 1)
         down = (y > box.top - 1) & (y < box.bottom + 1)

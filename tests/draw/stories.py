@@ -10,7 +10,7 @@ from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.story import StoryRun, load_story, run_story
 from sim.timed_run import run_scenario
-from sim.trace import Event
+from sim.trace import Appended, Event
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 LOST_TAIL = "kip280/kip280_15_believed_position_hw_truncation_no_fix.yaml"
@@ -41,6 +41,16 @@ def red() -> Iterator[tuple[str, Case]]:
     """Every story of the repository that violates something."""
     found = ((path, case(path)) for path in STORIES)
     return ((path, drawn) for path, drawn in found if drawn.violation is not None)
+
+
+def holding(key: str, value: str) -> Case:
+    """A log with a single record of a key and a value that no story may have."""
+    events = story(LOST_TAIL).events
+    place = next(n for n, (_, each) in enumerate(events) if isinstance(each, Appended))
+    at, first = events[place]
+    assert isinstance(first, Appended)
+    batch = first.batch._replace(records=(first.batch.records[0]._replace(key=key, value=value),))
+    return Case([*events[:place], (at, first._replace(batch=batch))])
 
 
 @cache

@@ -5,14 +5,16 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 
-from sim.draw.frames import Kind, Lane, Replay
+from sim.draw.cells import Cells
+from sim.draw.frames import Lane, Replay
 from sim.draw.scene import position_of
-from sim.draw.words import Words
+from sim.draw.spots import Kind
 from sim.files.trace_file import TOMBSTONE_MARKS
 from sim.rules import settings_from
 from sim.scenario.generate import generate
 from sim.scenario.generate.mix import Mix
 from sim.scenario.trace_header import header_of
+from sim.story import StoryRun
 from sim.timed_run import run_scenario
 from sim.trace import Cleaned, Event, Truncated
 from sim.trace.written import as_row
@@ -21,44 +23,38 @@ from tests.story.running import run_steps
 from tests.trace.rebuilt import Rebuilder, RebuiltLog
 
 
-def replayed(path: str, until: int | None = None) -> Replay:
-    run = story(path)
+def replayed(run: StoryRun, until: type[Event] | None = None) -> dict[str, Lane]:
+    """Replica -> its lane at the end, or after the last event of a class."""
+    found = [at for at, (_, event) in enumerate(run.events) if until in (None, type(event))]
     replay = Replay(run.story.rules)
-    replay.upto(run.events, len(run.events) if until is None else until)
-    return replay
+    replay.upto(run.events, found[-1])
+    return {lane.name: lane for lane in replay.frame().lanes}
 
 
 def test_the_last_frame_is_what_the_replicas_of_a_story_hold() -> None:
     for path in STORIES[::3]:
-        lanes, views = replayed(path).frame().lanes, story(path).replicas
-        assert {lane.name for lane in lanes} == set(views), path
-        for lane in lanes:
-            view = views[lane.name]
-            assert seen(lane)[:4] == (
+        lanes, views = replayed(story(path)), story(path).replicas
+        assert lanes.keys() == views.keys(), path
+        for lane, view in ((lanes[name], views[name]) for name in views):
+            up, *marks, held = seen(lane)
+            assert [up, *marks] == [
                 view.up,
                 view.log_start_offset,
                 view.log_end_offset,
                 view.high_watermark,
-            ), path
+            ], path
             below = lane.spots[: view.log_start_offset]
             assert all(one.kind is Kind.BELOW and one.reason for one in below), path
             assert not any(one.reason and one.reason.winner is not None for one in below), path
             # A batch that straddles the log start is there as a whole, and drawn from there on.
-            held = [at for at in view.offsets if at >= view.log_start_offset]
-            assert held == list(seen(lane)[4]), path
+            assert list(held) == [at for at in view.offsets if at >= view.log_start_offset], path
 
 
 @pytest.mark.parametrize(("seed", "preset"), [(3, "kafka-4.0"), (1, "kraft")])
 def test_frames_of_random_runs_are_what_their_traces_say(seed: int, preset: str) -> None:
-    mix = Mix(
-        duration_ms=3_000,
-        sends=(60, 90),
-        power_losses=0.5,
-        cleaning_crashes=0.5,
-        install_crashes=0.5,
-        transactional=1.0,
-        snapshots=1.0 if preset == "kraft" else 0.0,
-    )
+    often = dict.fromkeys(("power_losses", "cleaning_crashes", "install_crashes"), 0.5)
+    snapshots = float(preset == "kraft")
+    mix = Mix(duration_ms=3_000, sends=(60, 90), transactional=1.0, snapshots=snapshots, **often)
     scenario = generate(seed, mix).with_rules(settings_from({"preset": preset}, where="test"))
     events: list[tuple[int, Event]] = []
     run_scenario(scenario, trace=events)
@@ -72,27 +68,21 @@ def test_frames_of_random_runs_are_what_their_traces_say(seed: int, preset: str)
             lanes = replay.frame().lanes
             assert [lane.name for lane in lanes] == list(rebuilt.logs)
             assert [seen(lane) for lane in lanes] == [told(each) for each in rebuilt.logs.values()]
-            holes = [one for lane in lanes for one in lane.spots if one.kind is Kind.HOLE]
-            assert all(hole.reason for hole in holes)
-            held = [one for lane in lanes for one in lane.spots if one.uid]
-            assert not any(one.reason for one in held)
+            assert not any(one.reason for lane in lanes for one in lane.spots if one.uid)
 
 
 def seen(lane: Lane) -> tuple[Any, ...]:
     """A lane as a log of a trace: who has what, with the delete horizon of its batch."""
-    held = {
-        offset: (one.uid, one.horizon_ms)
-        for offset, one in enumerate(lane.spots)
-        if one.uid or one.kind is Kind.EMPTY
-    }
+    spots = enumerate(lane.spots)
+    held = {at: one[1::2] for at, one in spots if one.uid or one.kind is Kind.EMPTY}
     return lane.up, lane.log_start_offset, lane.log_end_offset, lane.high_watermark, held
 
 
 def told(log: RebuiltLog) -> tuple[object, ...]:
     held = {}
     for batch in log.batches:
-        for record in batch["records"]:
-            held[record["offset"]] = (record["uid"], batch["delete_horizon_ms"])
+        horizon = batch["delete_horizon_ms"]
+        held |= {record["offset"]: (record["uid"], horizon) for record in batch["records"]}
         if not batch["records"]:
             held[batch["last_offset"]] = (0, None)
     held = {offset: held[offset] for offset in sorted(held) if offset >= log.start}
@@ -102,30 +92,35 @@ def told(log: RebuiltLog) -> tuple[object, ...]:
 EXPIRED = "kip280/kip280_18_expired_last_tombstone.yaml"
 EXPIRED_EMPTY_BATCH = "kip280/kip280_19_expired_last_tombstone_empty_batch.yaml"
 SNAPSHOT = "snapshots/snap_01_chunks_then_the_tail.yaml"
+WITHOUT_SNAPSHOT = """elect 1 1\nappend 1 a A\nappend 1 b A\nappend 1 c C\nsync 2 1
+compact 1\ndelete_prefix 1 2"""
+CUT = "elect 1 1\nappend 1 a A\nappend 1 b B\nelect 2 2\nappend 2 c C\nfollow 1 2"
 
 
 @pytest.mark.parametrize(
-    ("path", "replica", "offset", "kind", "reason"),
+    ("run", "until", "replica", "offset", "kind", "reason"),
     [
-        (LOST_TAIL, "r1", 3, Kind.HOLE, "superseded by 0"),
-        (LOST_TAIL, "r1", 2, Kind.RECORD, None),
-        (LOST_TAIL, "r1", 4, Kind.BEYOND, None),
-        (EXPIRED, "r1", 3, Kind.HOLE, "tombstone removed"),
-        (EXPIRED_EMPTY_BATCH, "r1", 3, Kind.EMPTY, "tombstone removed"),
-        (LOST_MARKER, "r1", 1, Kind.HOLE, "marker removed"),
-        (LOST_MARKER, "r3", 1, Kind.HOLE, "not copied from r1: marker removed"),
-        (SNAPSHOT, "r1", 2, Kind.BELOW, "in a snapshot"),
-        (SNAPSHOT, "r3", 2, Kind.BELOW, "in snapshot (5, 1)"),
+        (LOST_TAIL, Cleaned, "r1", 3, Kind.HOLE, "superseded by 0"),
+        (LOST_TAIL, Cleaned, "r1", 2, Kind.RECORD, None),
+        (LOST_TAIL, Cleaned, "r1", 4, Kind.BEYOND, None),
+        (EXPIRED, Cleaned, "r1", 3, Kind.HOLE, "tombstone removed"),
+        (EXPIRED_EMPTY_BATCH, Cleaned, "r1", 3, Kind.EMPTY, "tombstone removed"),
+        (LOST_MARKER, Cleaned, "r1", 1, Kind.HOLE, "marker removed"),
+        (LOST_MARKER, None, "r3", 1, Kind.HOLE, "not copied from r1: marker removed"),
+        (SNAPSHOT, None, "r1", 2, Kind.BELOW, "in a snapshot"),
+        (SNAPSHOT, None, "r3", 2, Kind.BELOW, "in snapshot (5, 1)"),
+        (WITHOUT_SNAPSHOT, None, "1", 0, Kind.BELOW, "in no snapshot of it"),
+        (WITHOUT_SNAPSHOT, None, "1", 2, Kind.RECORD, None),
+        (f"{CUT}\nsync 1 2", Truncated, "1", 0, Kind.BEYOND, "truncated"),
+        (f"{CUT}\nsync 1 2", None, "1", 0, Kind.RECORD, None),
+        (f"{CUT}\nsync 1 2", None, "1", 1, Kind.BEYOND, "truncated"),
     ],
 )
 def test_an_offset_without_a_record_says_why(
-    path: str, replica: str, offset: int, kind: Kind, reason: str | None
+    run: str, until: type[Event], replica: str, offset: int, kind: Kind, reason: str | None
 ) -> None:
-    events = story(path).events
-    passes = [at for at, (_, event) in enumerate(events) if isinstance(event, Cleaned)]
-    until = passes[-1] if passes and replica == "r1" else None
-    spot = replayed(path, until).lane(replica).at(offset)
-
+    done = run_steps(run) if "\n" in run else story(run)
+    spot = replayed(done, until)[replica].at(offset)
     assert (spot.kind, spot.reason and spot.reason.words) == (kind, reason)
 
 
@@ -134,40 +129,11 @@ def test_an_offset_without_a_record_says_why(
     [("19_horizon_of_each_pass", 370), ("08_inherited_horizon", 100), ("13_never_removed", 100)],
 )
 def test_the_delete_horizon_is_that_of_the_latest_pass(name: str, horizon_ms: int | None) -> None:
-    spot = replayed(f"kip534/kip534_{name}.yaml").lane("r1").at(1)
-    assert spot.horizon_ms == horizon_ms
-
-
-def test_what_is_below_the_log_start_is_there_for_that_reason_alone() -> None:
-    written = "elect 1 1\nappend 1 a A\nappend 1 b A\nappend 1 c C\nsync 2 1"
-    run = run_steps(f"{written}\ncompact 1\ndelete_prefix 1 2")
-    replay = Replay(run.story.rules)
-    replay.upto(run.events, len(run.events))
-
-    spots = replay.frame().lanes[0].spots
-    assert [one.reason and one.reason.words for one in spots] == ["in no snapshot of it"] * 2 + [
-        None
-    ]
-
-
-def test_what_a_cut_took_is_named_until_something_is_written_there() -> None:
-    steps = "elect 1 1\nappend 1 a A\nappend 1 b B\nelect 2 2\nappend 2 c C\nfollow 1 2\nsync 1 2"
-    run = run_steps(steps)
-    cut = next(at for at, (_, event) in enumerate(run.events) if isinstance(event, Truncated))
-    replay = Replay()
-    changed = replay.upto(run.events, cut)
-
-    assert [spot.uid > 0 for spot in changed.values()] == [True, True]  # as they were before
-    gone = [(one.kind, one.reason and one.reason.words) for one in replay.frame().lanes[0].spots]
-    assert gone == [(Kind.BEYOND, "truncated")] * 2
-    replay.upto(run.events, len(run.events))
-    first, second = replay.frame().lanes[0].spots
-    assert (first.kind, second.reason and second.reason.words) == (Kind.RECORD, "truncated")
+    assert replayed(story(f"kip534/kip534_{name}.yaml"))["r1"].at(1).horizon_ms == horizon_ms
 
 
 def test_an_open_transaction_holds_back_the_last_stable_offset() -> None:
-    lanes = {lane.name: lane for lane in replayed(LOST_MARKER).frame().lanes}
-
+    lanes = replayed(story(LOST_MARKER))
     assert (lanes["r1"].last_stable_offset, lanes["r1"].high_watermark) == (4, 4)
     assert (lanes["r3"].last_stable_offset, lanes["r3"].high_watermark) == (0, 4)
 
@@ -175,10 +141,7 @@ def test_an_open_transaction_holds_back_the_last_stable_offset() -> None:
 def test_a_violation_without_a_position_is_at_the_last_event_of_its_time() -> None:
     violation, events = case(LOST_TAIL, "slot-agreement").violation, story(LOST_TAIL).events
     assert violation is not None
-    unknown = violation._replace(position=-1)
-
-    position = position_of(events, unknown)
-
+    position = position_of(events, violation._replace(position=-1))
     assert events[position][0] == violation.at < events[position + 1][0]
     assert violation.position < position  # its step went on after that
     assert position_of(events, violation) == violation.position
@@ -196,5 +159,6 @@ def test_the_version_that_decides_is_the_one_of_the_strategy(
     replay = Replay(run.story.rules)
     replay.upto(run.events, len(run.events))
 
-    held = [one.uid for one in replay.frame().lanes[0].spots]
-    assert [Words(replay).version(uid) for uid in held] == versions
+    for known, expected in ((True, versions), (False, ["", ""])):  # without rules nobody knows
+        cells = Cells(replay, versions=known)
+        assert [cells.of(one, one).small for one in replay.frame().lanes[0].spots] == expected

@@ -17,30 +17,28 @@ A_LEADS = trace.LeaderElected("a", 1, 0, ("a", "b"), ("a", "b"))
 B_LEADS = trace.LeaderElected("b", 2, 0, ("b",), ("a", "b"))
 DOWN, BACK = trace.ReplicaCrashed("b", 0, 0), trace.ReplicaRestarted("b", 0, 0)
 CUT_OFF = trace.FaultInjected("b", "partition", "for 2 ms")
-
-Seen = tuple[str, str, int, str, int]
-"""A band or a line: its look, the lane and the row where it begins, and where it ends."""
+HEALED = trace.FaultEnded("b", "partition")
 
 
-def seen(*events: trace.Event, shown: int = 0) -> set[Seen]:
-    """What a diagram of events has, which shows them from one of them on."""
+def seen(*events: trace.Event, shown: int = 0) -> set[str]:
+    """What a diagram has, which shows events from one of them on: `look lane row -> lane row`."""
     timed = list(enumerate([*ADDED, *events]))
-    scene = Scene(Case(timed))
-    picture = SpaceTime(scene, range(len(ADDED) + shown, len(timed)), sentences=False).picture()
-    names = [one for one in picture.shapes if isinstance(one, Text) and one.anchor == "middle"]
+    positions = range(len(ADDED) + shown, len(timed))
+    shapes = SpaceTime(Scene(Case(timed)), positions, (), sentences=False).picture().shapes
+    lanes = {one.x: one.text for one in shapes if isinstance(one, Text) and one.anchor == "middle"}
     found = set()
-    for shape in picture.shapes:
+    for shape in shapes:
         if isinstance(shape, Text):
             continue
-        points = [(x, y) for x, y in getattr(shape, "points", ())]
+        points = getattr(shape, "points", ())
         if isinstance(shape, Rect):
             middle = shape.x + shape.width / 2
-            points = [(middle, shape.y), (middle, shape.y + shape.height)]
-        ends = []
-        for x, y in (points[0], points[-1]):
-            nearest = min(names, key=lambda name, x=x: abs(name.x - x))
-            ends += [nearest.text, int((y - HEAD) // ROW)]
-        found.add((shape.look, *ends))
+            points = ((middle, shape.y), (middle, shape.y + shape.height))
+        start, end = (
+            f"{lanes[min(lanes, key=lambda lane, x=x: abs(lane - x))]} {int((y - HEAD) // ROW)}"
+            for x, y in (points[0], points[-1])
+        )
+        found.add(f"{shape.look} {start} -> {end}")
     return found
 
 
@@ -49,47 +47,45 @@ def seen(*events: trace.Event, shown: int = 0) -> set[Seen]:
     [
         (  # a leader is a band until it stops, whatever is elected elsewhere
             (A_LEADS, WRITTEN, trace.LeaderResigned("a", 1), B_LEADS),
-            {("band1", "a", 0, "a", 2), ("band0", "b", 3, "b", 4)},
+            {"band1 a 0 -> a 2", "band0 b 3 -> b 4"},
         ),
-        ((A_LEADS, B_LEADS), {("band1", "a", 0, "a", 2), ("band0", "b", 1, "b", 2)}),
+        ((A_LEADS, B_LEADS), {"band1 a 0 -> a 2", "band0 b 1 -> b 2"}),
         (  # a copy goes from its leader to the follower, and the position back
             (WRITTEN, trace.Copied("b", "a", 0, (BATCH,), 1), trace.PositionRecorded("a", "b", 1)),
-            {("append", "a", 0, "a", 0), ("message", "a", 1, "b", 1), ("answer", "b", 2, "a", 2)},
+            {"append a 0 -> a 0", "message a 1 -> b 1", "answer b 2 -> a 2"},
         ),
         (  # clients and the controller have lanes where they have a part
             (WRITTEN, trace.Consumed("a", "reader", 0, 1, BATCH.records, 5)),
-            {("message", "a", 1, "reader", 1)},
+            {"message a 1 -> reader 1"},
         ),
-        ((trace.UncleanElection("b", 2, "so"),), {("answer", "controller", 0, "b", 0)}),
+        ((trace.UncleanElection("b", 2, "so"),), {"answer controller 0 -> b 0"}),
         (  # who is down has a dotted lane until it is back
             (WRITTEN, DOWN, WRITTEN, BACK),
-            {("crash", "b", 1, "b", 1), ("down", "b", 1, "b", 3), ("lane", "b", 3, "b", 4)},
+            {"crash b 1 -> b 1", "down b 1 -> b 3", "lane b 3 -> b 4"},
         ),
         (  # a fault that lasts has a line beside the lane; one that is over at once has none
-            (CUT_OFF, WRITTEN, trace.FaultEnded("b", "partition")),
-            {("crash", "b", 0, "b", 0), ("fault", "b", 0, "b", 2)},
+            (CUT_OFF, WRITTEN, HEALED),
+            {"crash b 0 -> b 0", "fault b 0 -> b 2"},
         ),
-        ((CUT_OFF, CUT_OFF, trace.FaultEnded("b", "partition")), {("fault", "b", 0, "b", 3)}),
-        ((trace.FaultInjected("a", "roll", ""), WRITTEN), {("other", "a", 0, "a", 0)}),
-        ((trace.SnapshotTaken("a", 0, 0, ()),), {("snapshot", "a", 0, "a", 0)}),
-        ((trace.HighWatermarkMoved("a", 0, leading=False),), {("advance", "a", 0, "a", 0)}),
+        ((CUT_OFF, CUT_OFF, HEALED), {"fault b 0 -> b 3"}),
+        ((trace.FaultInjected("a", "roll", ""), WRITTEN), {"other a 0 -> a 0"}),
+        ((trace.SnapshotTaken("a", 0, 0, ()),), {"snapshot a 0 -> a 0"}),
+        ((trace.HighWatermarkMoved("a", 0, leading=False),), {"advance a 0 -> a 0"}),
     ],
 )
 def test_what_happened_is_where_it_happened(
-    events: tuple[trace.Event, ...], expected: set[Seen]
+    events: tuple[trace.Event, ...], expected: set[str]
 ) -> None:
-    found = seen(*events)
-    looks = {look for look, *_ in expected}
-    both = {"lane", "down", "fault", "head", "sent", "crash"}  # others than those are all there are
+    found, looks = seen(*events), {each.split()[0] for each in expected}
+    others = looks - {"lane", "down", "fault", "sent", "crash"}  # of these there are no more
     assert expected <= found
-    assert {each for each in found if each[0] in looks - both} <= expected
-    assert ("fault" in {look for look, *_ in found}) == ("fault" in looks)
+    assert {each for each in found if each.split()[0] in others} <= expected
+    assert ("fault" in looks) == any(each.startswith("fault") for each in found)
 
 
 def test_what_is_not_shown_still_counts_for_bands_and_lanes() -> None:
     found = seen(A_LEADS, trace.LeaderResigned("a", 1), B_LEADS, DOWN, WRITTEN, shown=4)
 
-    bands = {each for each in found if each[0].startswith("band")}
-    assert bands == set()  # b crashed before
-    assert ("down", "b", -1, "b", 1) in found
-    assert ("band0", "b", -1, "b", 1) in seen(A_LEADS, B_LEADS, WRITTEN, shown=2)
+    assert not any(each.startswith("band") for each in found)  # b crashed before
+    assert "down b -1 -> b 1" in found
+    assert "band0 b -1 -> b 1" in seen(A_LEADS, B_LEADS, WRITTEN, shown=2)

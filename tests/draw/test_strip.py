@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from sim.draw import Case, strip
-from sim.draw.words import columns_of
-from sim.trace import Appended
-from tests.draw.stories import LOST_MARKER, LOST_TAIL, case, red
+from sim.draw.strip import columns_of
+from tests.draw.stories import LOST_MARKER, LOST_TAIL, case, holding, red
 from tests.story.running import run_steps
 
 
@@ -40,9 +39,9 @@ def test_no_line_is_wider_than_asked_for(path: str, width: int) -> None:
 def test_every_sign_is_named() -> None:
     for path, drawn in red():
         *lines, legend = strip(drawn, 400).splitlines()
-        rows = lines[2 : 2 + len(drawn.events)]
+        rows = "".join(lines[2 : 2 + len(drawn.events)])
         named = {entry[0] for entry in legend.split(" · ")}
-        assert {sign for sign in "⎡▕╌·!»" if any(sign in row for row in rows)} <= named, path
+        assert {sign for sign in "⎡▕╌·!»" if sign in rows} <= named, path
 
 
 def test_the_violated_offset_is_there_however_long_the_log() -> None:
@@ -60,28 +59,13 @@ def test_the_violated_offset_is_there_however_long_the_log() -> None:
 
 
 def test_keys_can_neither_break_the_lines_nor_move_the_cursor() -> None:
-    run = run_steps("elect 1 1\nappend 1 a A")
-    (at, written), *rest = [each for each in run.events if isinstance(each[1], Appended)]
-    (record,) = written.batch.records
-    hostile = record._replace(key="\x1b[2J\u202e", value="two\nlines\r<b>")
-    batch = written.batch._replace(records=(hostile,))
-    events = [each for each in run.events if not isinstance(each[1], Appended)]
-    drawn = strip(Case([*events, (at, written._replace(batch=batch)), *rest]))
+    drawn = strip(holding("\x1b[2J\u202e", "two\nlines\r<b>"))
 
     assert all(character.isprintable() for character in drawn.replace("\n", ""))
     assert "\\x1b[2J" in drawn
-    assert len(drawn.splitlines()) <= 6
+    assert len(drawn.splitlines()) <= 7
 
 
-def test_plain_ascii_where_a_terminal_shows_nothing_else() -> None:
+def test_what_there_is_least_of() -> None:
     assert strip(case(LOST_TAIL), ascii_only=True).isascii()
-
-
-def test_without_rules_nobody_claims_to_know_which_version_decides() -> None:
-    drawn = strip(Case(case(LOST_TAIL).events))
-    assert "A=a" in drawn
-    assert "v9" not in drawn
-
-
-def test_a_run_without_events_has_a_strip() -> None:
     assert strip(Case([])).split() == ["offset"]
