@@ -284,10 +284,9 @@ class HistoryKeeper:
         view.first_dirty_offset = max(view.first_dirty_offset, event.upper_bound)
         if event.log_end_offset < before:
             view.truncate_to(event.log_end_offset)
-        if history.disagreements:
-            history.find_disagreements()
         return (
             usual
+            and not history.disagreements
             and event.log_end_offset == before
             and event.upper_bound <= committed_below
             and view.high_watermark <= len(slots)

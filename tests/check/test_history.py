@@ -34,6 +34,7 @@ COMMITTED = ("history", "committed")
 TWO = cluster("r1", "r2")
 AB = [*cluster("r1"), *appended("r1", A, B)]
 REWRITTEN = [*TWO, *appended("r1", OLD, NEW)]
+FORKED = [*TWO, *appended("r1", A, B), committed("r1", 2), trace.Appended("r2", OTHER)]
 SUCCEEDED = [*TWO, *appended("r1", A), committed("r1", 1), R2_LEADS]
 CLEANED = [*REWRITTEN, cleaned("r1", 2, superseded(0, "k", 1))]
 ABORTED = [
@@ -67,6 +68,10 @@ def may_be_absent(*uids: int) -> Callable[[Checker], list[bool]]:
 
 def absent_now(checker: Checker) -> bool:
     return checker.queries.may_be_absent_now(100)
+
+
+def told_apart(checker: Checker) -> list[tuple[int, str, str]]:
+    return [(at, one.name, other.name) for at, one, other in checker.history.disagreements]
 
 
 def missing(name: str) -> Callable[[Checker], int | None]:
@@ -118,6 +123,7 @@ CASES: list[tuple[list[Event], Callable[[Checker], object], object]] = [
     (SWEPT, facts("r1", "slots"), [[HOLE, EMPTY]]),
     ([*SWEPT, cleaned("r1", 2, dropped=(1,))], facts("r1", "slots"), [[HOLE, HOLE]]),
     ([*AB, cleaned("r1", 2, dropped=(1,))], facts("r1", "slots"), [[100, 101]]),
+    ([*AB, cleaned("r1", 2, superseded(1, "b", 0), end=1)], facts("r1", "slots"), [[100]]),
     # An offset that is committed twice keeps its first record.
     ([*AB, committed("r1", 1), committed("r1", 1)], facts("history", "committed_twice"), [{}]),
     (
@@ -130,6 +136,10 @@ CASES: list[tuple[list[Event], Callable[[Checker], object], object]] = [
         facts("history", "committed_twice"),
         [{}],
     ),
+    # Two logs disagree as long as both hold something at an offset.
+    (FORKED, told_apart, [(0, "r1", "r2")]),
+    ([*FORKED, cleaned("r1", 2, superseded(0, "a", 1), end=2, hw=2)], told_apart, []),
+    ([*FORKED, trace.ReplicaWiped("r1", "a new disk")], told_apart, []),
     # The winner follows the strategy, and the verdict of transactions.
     (UNDECIDED, facts("history", "winners"), [{"k": 100}]),
     (

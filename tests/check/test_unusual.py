@@ -147,6 +147,7 @@ UNUSUAL: list[tuple[list[Event], Event]] = [
     # While two logs disagree.
     (FORKED, trace.Appended("r2", batch(1, "k", epoch=2))),
     (FORKED, trace.HighWatermarkMoved("r1", 0, leading=False)),
+    ([*TWO, LEADS, *OTHER], GONE),
 ]
 
 
