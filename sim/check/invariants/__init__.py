@@ -1,4 +1,4 @@
-"""The invariants: one a file, and the file has its name.
+"""The invariants: one a file, and the file has its name, which is that of the class.
 
 Two share a file only where both are one comparison with two outcomes (`truncation_bounds`,
 `txn_verdicts`): whoever changes how the one is decided changes the other. `sim.check.registry`
