@@ -243,15 +243,19 @@ def _decided_by(case: Case, uid: int) -> list[int]:
     if deciding.key is not None:
         values = [each for each in case.uids_of(deciding.key) if not case.tombstone(each)]
         return [each for each in values if case.beats(uid, each)]
-    producer = deciding.batch.producer_id
-    data = {
-        each: known.offset
+    producer, committed_at = deciding.batch.producer_id, case.past.committed_at
+    markers = [written[each] for each in case.past.controls]
+    mine = [each for each in markers if each.batch.producer_id == producer]
+    ends = [each.offset for each in mine if committed_at(each.offset) == each.record.uid]
+    begins = max((offset for offset in ends if offset < deciding.offset), default=-1)
+    return [
+        each
         for each, known in written.items()
-        if known.batch.producer_id == producer
+        if begins < known.offset < deciding.offset
+        and known.batch.producer_id == producer
         and known.batch.transactional
         and known.batch.control is None
-    }
-    return [each for each, at in data.items() if case.next_marker(producer, at) is deciding]
+    ]
 
 
 def holders(case: Case, position: int, removal: trace.Removal) -> dict[str, list[int]]:

@@ -51,19 +51,19 @@ def committed_without(case: Case) -> Facts:
     if isinstance(case.shown_by, trace.IsrChanged):
         return [*found, *lost.joined(case, case.judged)]
     if isinstance(case.shown_by, trace.HighWatermarkMoved):
-        counted = listed(_positions(case, case.shown_by.replica))
-        return [*found, case.fact("mark counted", case.judged, counted=counted)]
+        counted = _positions(case, case.shown_by.replica)
+        return [*found, case.fact("mark counted", case.judged, counted=listed(counted))]
     return found
 
 
-def _positions(case: Case, leader: str) -> list[str]:
-    """What a leader believes of its followers, beside what they have."""
-    believed = ((other, told.position_of(case, leader, other)) for other in case.past.steps)
-    return [
-        f"{other} at {at} (log end offset {case.past.log_end(other, case.judged)})"
-        for other, at in believed
-        if at is not None
-    ]
+def _positions(case: Case, leader: str, unknown: str = "") -> list[str]:
+    """What a leader believes of its followers, beside what they have; `unknown` = in words."""
+    found = []
+    for name in (each for each in case.past.steps if each != leader):
+        at, end = told.position_of(case, leader, name), case.past.log_end(name, case.judged)
+        if at is not None or unknown:
+            found.append(f"{name} at {unknown if at is None else at} (log end offset {end})")
+    return found
 
 
 def believed_position(case: Case) -> Facts:
@@ -136,7 +136,7 @@ def epoch_answers(case: Case) -> Facts:
     for name in past.steps:
         at = past.last(trace.EpochCacheChanged, replica=name)
         if at is not None:
-            facts.append(case.fact("answered by", at, name=name, at=at, before=END))
+            facts.append(case.fact("answered by", at, name=name, at=at, before=at + 1))
     for position in past.all(trace.Appended):
         batch = past.event(position).batch
         starts.setdefault(batch.epoch, batch.base_offset)
@@ -195,8 +195,9 @@ def watermark_stays(case: Case) -> Facts:
     isr = past.last(trace.IsrChanged, trace.LeaderElected)
     members = None if isr is None else ", ".join(past.event(isr).isr)
     at = past.last(trace.HighWatermarkMoved, replica=name)
+    waiting = _positions(case, name, "no position")
     values = {"name": name, "members": members, "before": END}
-    return [case.fact("mark stays", at, waiting=_positions(case, name), **values)]
+    return [case.fact("mark stays", at, waiting=waiting, **values)]
 
 
 def acknowledged(case: Case, offset: int) -> Facts:
