@@ -87,7 +87,8 @@ class TrackRecord:
         """
         if folder is not None and not Path(folder).is_dir():
             raise BadInput(f"{folder}: no such folder of stories")
-        self._folder, self._named = _folder_of(folder)
+        given = None if folder is None else (Path(folder), Path(folder))
+        self._folder, self._named = given or _shipped()
 
     def story_of(self, cause: str, invariant: str, rules: Rules) -> Shown | None:
         """The story that shows what a run does, or else the scenario; None = it is not known.
@@ -114,14 +115,11 @@ class TrackRecord:
         return None
 
 
-def _folder_of(folder: Path | str | None) -> tuple[Path | None, Path]:
-    """Where the track record is, and what its paths begin with."""
-    if folder is not None:
-        return Path(folder), Path(folder)
-    try:
+def _shipped() -> tuple[Path | None, Path]:
+    """Where the scenarios are that come with Replog, if any do, and what their paths begin with."""
+    with suppress(BadInput):
         return shipped_folder(), Path(PREFIX)
-    except BadInput:
-        return None, Path()
+    return None, Path()
 
 
 @lru_cache(maxsize=4)

@@ -78,24 +78,20 @@ def heals(value: Story | Scenario, invariant: str, *, within_s: float | None = N
     return Healings(tuple(found), failed, len(outcomes), len(outcomes) == len(changes))
 
 
-class _Change(NamedTuple):
-    """Kind and words of a change, and what makes it."""
-
-    kind: str
-    words: str
-    made: Callable[[], Story | Scenario]
+_Change = tuple[str, str, Callable[[], Story | Scenario]]
+"""Kind and words of a change, and what makes it."""
 
 
 def _outcome(change: _Change, invariant: str) -> Healing | Failed | None:
     """What came of a change; None = it does not avoid the violation."""
+    kind, words, made = change
     try:
-        violated = violated_by(change.made(), invariant)
+        violated = violated_by(made(), invariant)
     except Exception as error:  # noqa: BLE001 - an error is an answer, too
-        first, *_ = str(error).splitlines() or [""]
-        line = f"{type(error).__name__}: {first}" if first else type(error).__name__
-        return Failed(change.kind, change.words, line)
+        line = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        return Failed(kind, words, line.removesuffix(": "))
     still = tuple(name for name in sorted(violated) if _counts(name))
-    return None if invariant in violated else Healing(change.kind, change.words, still)
+    return None if invariant in violated else Healing(kind, words, still)
 
 
 def _counts(name: str) -> bool:
@@ -105,7 +101,7 @@ def _counts(name: str) -> bool:
 
 def _changes(value: Story | Scenario) -> Iterator[_Change]:
     for name, setting in rule_changes(value):
-        yield _Change("rule", f"{name}: {setting}", partial(with_rule, value, name, setting))
+        yield "rule", f"{name}: {setting}", partial(with_rule, value, name, setting)
     if isinstance(value, Scenario):
         for index, fault in enumerate(value.faults):
             words = f"fault {index + 1}, {fault.kind} {fault.target} at {fault.at_ms:,} ms"
@@ -120,4 +116,4 @@ def _without(kind: str, words: str, value: Story | Scenario, field: str, index: 
     """One of the faults, or of the steps, is left out."""
     parts = getattr(value, field)
     rest: dict[str, Any] = {field: (*parts[:index], *parts[index + 1 :])}
-    return _Change(kind, f"without {words}", partial(replace, value, **rest))
+    return kind, f"without {words}", partial(replace, value, **rest)

@@ -40,12 +40,6 @@ def cone(events: Recorded, found: Violation) -> list[int]:
     return causal_cone(Case(events, found, None).past, found)
 
 
-def test_other_offsets_lead_to_nothing() -> None:
-    events = recorded(*map(batch, range(9)), *(copy("r2", n) for n in range(9)))
-
-    assert cone(events, violation(4, at=20)) == [7, 16, 20]
-
-
 def test_a_lost_record_leads_to_the_cut_and_the_cut_to_the_election() -> None:
     events = recorded(
         trace.LeaderElected("r1", 1, 0, ("r1", "r2"), ("r1", "r2")),
@@ -60,25 +54,6 @@ def test_a_lost_record_leads_to_the_cut_and_the_cut_to_the_election() -> None:
     )
 
     assert cone(events, violation(1, at=11)) == [3, 5, 7, 8, 9, 10, 11]
-
-
-def test_a_removed_tombstone_leads_to_the_pass_that_gave_its_batch_a_horizon() -> None:
-    first = trace.Cleaned("r1", 0, 2, (), (), (), ((1, 40),), None, 2, 2, (0, 0))
-    gone = trace.Removal(1, 2, "k", "tombstone", None)
-    second = trace.Cleaned("r1", 2, 2, (gone,), (), (), (), None, 2, 2, (0, 0))
-    other = trace.Cleaned("r1", 2, 2, (), (), (), (), None, 2, 2, (0, 0))
-    events = recorded(batch(0, "j"), batch(1), first, other, second)
-
-    assert cone(events, violation(1, at=7, replica="r1")) == [4, 5, 7]
-
-
-def test_a_position_leads_to_the_copy_that_brought_the_follower_there() -> None:
-    events = recorded(
-        batch(0), batch(1), copy("r2", 0), copy("r2", 1), trace.PositionRecorded("r1", "r2", 3)
-    )
-    wrong = Violation("follower-position-sound", 7, "r2", 2, None, "r1 believes that r2 has it.")
-
-    assert cone(events, wrong) == [6, 7]
 
 
 def test_a_violation_knows_the_event_that_showed_it_also_among_those_of_one_moment() -> None:
