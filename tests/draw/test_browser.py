@@ -100,6 +100,11 @@ def test_keys_and_the_slider_step_through_the_run(opened: Open) -> None:
         )
         assert len(names) >= 11
         assert all(names)
+        assert page.locator("#now").get_attribute("aria-live") == "polite"
+        assert page.evaluate("[...document.querySelectorAll('th')].every(e => e.scope)")
+        page.keyboard.press("Tab")
+        focused = page.locator(":focus")
+        assert focused.evaluate("e => getComputedStyle(e).outlineStyle") == "solid"
         last = place(page)
         moves = {"ArrowLeft": last - 1, "k": last - 2, "j": last - 1, "Home": 1}
         for key, expected in (moves | {"ArrowRight": 2, "End": 24, "v": last}).items():
