@@ -5,14 +5,14 @@ shrinker. It need not be right: it is judged by running it, and where it does no
 for the same cause it is told in another way. When all are wrong there is no story: what decides may
 be something that stories cannot say.
 
-Events are taken one by one. A step is taken only where the story has not got there by itself, so
-that what a fetch brings, a leader commits or a quorum decides comes out of the story's own rules,
-and what is left out of it moves the rest no further than it has to.
+A step is taken only where the story has not got there by itself: what a fetch brings or a quorum
+decides comes out of the story's own rules.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import product, takewhile
@@ -183,7 +183,7 @@ class Retelling:
         self._followed: set[tuple[str, str, int]] = set()
         self._interrupted = _interrupted(past)
         self._unclean: set[tuple[str, int]] = set()
-        self._readers: dict[str, str] = {}
+        self._replaced: Counter[str] = Counter()
 
     def on(self, event: Any) -> None:
         """Take what steps the event needs."""
@@ -401,7 +401,7 @@ class Retelling:
         if event.reason != trace.REBUILT:
             self.step("wipe", replica=replica.name)
 
-    # Copies of snapshots.
+    # Copies of snapshots, and reading.
 
     def _of_snapshot_offered(self, _: trace.Event, pair: Pair) -> None:
         if pair[0].download is None:
@@ -416,14 +416,11 @@ class Retelling:
 
     _of_snapshot_installed = _of_snapshot_chunk_fetched
 
-    # Reading.
-
     def _at_consumed(self, event: trace.Consumed, replica: Replica) -> None:
         self.until(event.now_ms)
         end = held_at(replica, event.end)
         upto = end if end < replica.log.high_watermark else None
-        isolation = "read_committed" if event.committed else None
-        self._consume(event.consumer, replica, upto, isolation)
+        self._consume(event, replica, upto, "read_committed" if event.committed else None)
 
     def _at_consumer_reset(self, event: trace.ConsumerReset, replica: Replica) -> None:
         """Its position moves when it asks; where that does not move it, another reader goes on.
@@ -431,18 +428,15 @@ class Retelling:
         A story moves readers only as far as KIP-320 does; who is new begins where it likes.
         """
         seen = len(self.driver.events)
-        self._consume(event.consumer, replica, held_at(replica, event.position))
+        self._consume(event, replica, held_at(replica, event.position))
         told = [each for _, each in self.driver.events[seen:]]
         if not any(isinstance(each, trace.ConsumerReset) for each in told):
-            self._readers[event.consumer] = f"{self._reader(event.consumer)}+"
-
-    def _reader(self, consumer: str) -> str:
-        return self._readers.get(consumer, consumer)
+            self._replaced[event.consumer] += 1
 
     def _consume(
-        self, consumer: str, replica: Replica, upto: int | None, isolation: str | None = None
+        self, event: Any, replica: Replica, upto: int | None, isolation: str | None = None
     ) -> None:
-        name = self._reader(consumer)
+        name = event.consumer + "+" * self._replaced[event.consumer]
         self.step("consume", consumer=name, replica=replica.name, upto=upto, isolation=isolation)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Any, Final, TypeAlias
 
 from sim.shrink.engine import Kind, Pass, Shown, chunks, plainer, put_at, without
@@ -277,6 +277,16 @@ def begin_with(shown: Shown[Story]) -> Iterator[Story]:
             yield with_steps(story, rest, replicas=replicas)
 
 
+def one_for_two(shown: Shown[Story]) -> Iterator[Story]:
+    """One replica does what two did, and no longer fetches from itself."""
+    story = shown.value
+    for one, other in permutations(story.replicas, 2):
+        rest = tuple(name for name in story.replicas if name != other)
+        put = renamed(story, "replica", {other: one}).steps
+        apart = [step for step in put if step.get("follower") != step.get("leader", "")]
+        yield with_steps(story, apart, replicas=rest)
+
+
 def merge(shown: Shown[Story]) -> Iterator[Story]:
     """One step does more, such as `sync` for `fetch` or `quiesce` for `sync`, and another goes."""
     story, steps, count = shown.value, shown.value.steps, len(shown.value.steps)
@@ -387,6 +397,7 @@ STORIES = Kind(
         Pass(_step_chunks, without_steps),
         Pass(plain_start),
         Pass(begin_with),
+        Pass(one_for_two),
         Pass(merge),
         Pass(drop_and_swap),
         Pass(fewer_names),

@@ -317,15 +317,3 @@ def witness_of(
     """
     budget = Budget(within_s, tries)
     return Case(value, invariant, source=source).shrink(budget, hasty=True)
-
-
-def witness_of_row(
-    out: Path | str, run_id: int, invariant: str | None = None, *, tries: int | None = None
-) -> Witness:
-    """As `witness_of`, of a run of the sweep in a folder.
-
-    Raises:
-        BadInput: There is no such run, it violates nothing, or not this.
-    """
-    run, source = scenario_of_run(out, run_id), f"run {run_id} of {Path(out).name}"
-    return witness_of(run, invariant, tries=tries, source=source)
